@@ -1,0 +1,58 @@
+//! What executes a cell: the trait, and a fake one for unit tests.
+
+mod cancel;
+pub mod fake;
+
+pub use cancel::Cancel;
+use preemptlab_model::{CellInputs, FailureCause, SnapshotInputs};
+use preemptlab_protocol::Message;
+
+/// Executes boots and cells. One backend serves every worker thread.
+pub trait Backend: Sync {
+    /// Makes sure that cells with these inputs can be forked. Booting takes seconds; a snapshot
+    /// that exists already takes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop`].
+    fn prepare(&self, snapshot: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop>;
+
+    /// Executes one cell whose snapshot was prepared.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop`].
+    fn execute(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Execution, Stop>;
+}
+
+/// What an executed cell said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// Its last message, which is never [`Message::Ready`].
+    pub message: Message,
+    /// The bytes of its messages as they came.
+    pub said: Vec<u8>,
+    /// Its console, from the fork on.
+    pub console: Vec<u8>,
+}
+
+/// Why a boot or a cell has nothing to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The run was cancelled; nothing may be recorded.
+    Cancelled,
+    /// This cell cannot be executed, the others may.
+    Failed {
+        /// What kind of trouble it was.
+        cause: FailureCause,
+        /// What went wrong, in words.
+        reason: String,
+        /// The guest's console.
+        console: Vec<u8>,
+    },
+    /// No cell can be executed: the disk is full, QEMU cannot be started. The run must end.
+    Host {
+        /// What went wrong, in words.
+        reason: String,
+    },
+}

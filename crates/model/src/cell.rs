@@ -1,0 +1,97 @@
+use std::fmt;
+
+use preemptlab_protocol::Job;
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, KernelRef, Machine, PreemptMode, QemuBuild};
+
+/// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotInputs {
+    /// Of the kernel's bzImage.
+    pub kernel_sha256: Digest,
+    /// The kernel's command line.
+    pub cmdline: String,
+    /// Of the guest image (the initramfs, modules included).
+    pub image_sha256: Digest,
+    /// The virtual machine.
+    pub machine: Machine,
+    /// What runs it.
+    pub qemu: QemuBuild,
+}
+
+impl SnapshotInputs {
+    /// The boot's identity.
+    pub fn id(&self) -> SnapshotId {
+        SnapshotId(Digest::of_json(self))
+    }
+}
+
+/// Everything that a cell's outcome depends on: the same inputs give the same bytes on any machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellInputs {
+    /// The boot that it is forked from.
+    pub snapshot: SnapshotInputs,
+    /// What it does then.
+    pub job: Job,
+}
+
+impl CellInputs {
+    /// The cell's identity.
+    pub fn id(&self) -> CellId {
+        CellId(Digest::of_json(self))
+    }
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Digest);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// The hash of a cell's inputs.
+    CellId
+}
+id! {
+    /// The hash of a boot's inputs.
+    SnapshotId
+}
+
+/// A cell's place in its experiment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factors {
+    /// The workload's name in the experiment.
+    pub workload: String,
+    /// The kernel's name in the experiment.
+    pub kernel: KernelRef,
+    /// The requested mode.
+    pub preempt: PreemptMode,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Counts from 1; replicates differ by seed.
+    pub replicate: u32,
+}
+
+impl fmt::Display for Factors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { workload, kernel, preempt, cpus, replicate } = self;
+        write!(f, "{kernel} {preempt} {workload} on {cpus} CPU")?;
+        if *cpus > 1 {
+            f.write_str("s")?;
+        }
+        write!(f, " #{replicate}")
+    }
+}

@@ -1,0 +1,192 @@
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, PreemptMode};
+
+/// A Debian kernel flavour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flavour {
+    /// The one without a suffix.
+    #[default]
+    Generic,
+    /// `-rt`, built with `PREEMPT_RT`.
+    Rt,
+    /// `-cloud`, with few drivers.
+    Cloud,
+}
+
+impl Flavour {
+    /// Every flavour.
+    pub const ALL: [Self; 3] = [Self::Generic, Self::Rt, Self::Cloud];
+
+    /// What follows the version in a kernel's release: nothing, `-rt` or `-cloud`.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Generic => "",
+            Self::Rt => "-rt",
+            Self::Cloud => "-cloud",
+        }
+    }
+}
+
+/// A kernel as a person names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KernelRef {
+    /// `debian:VERSION[-rt|-cloud]`: a series (`6.12`) or an exact version (`6.12.107+deb13`).
+    Debian {
+        /// The series or the exact version.
+        version: String,
+        /// The flavour.
+        flavour: Flavour,
+    },
+    /// `file:BZIMAGE[,modules=FOLDER]`.
+    File {
+        /// The bzImage.
+        image: PathBuf,
+        /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
+        modules: Option<PathBuf>,
+    },
+}
+
+/// The text names no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` names no kernel: {reason}")]
+pub struct ParseKernelRefError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl FromStr for KernelRef {
+    type Err = ParseKernelRefError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |reason| ParseKernelRefError { text: text.to_owned(), reason };
+        match text.split_once(':') {
+            Some(("debian", name)) => {
+                let name = name.strip_suffix("-amd64").unwrap_or(name);
+                let (version, flavour) = Flavour::ALL
+                    .into_iter()
+                    .filter(|flavour| !flavour.suffix().is_empty())
+                    .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, flavour)))
+                    .unwrap_or((name, Flavour::Generic));
+                let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
+                if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
+                    return Err(error(
+                        "a series such as `6.12` or an exact version is expected after `debian:`",
+                    ));
+                }
+                if !version.chars().all(plain) {
+                    return Err(error("a version holds letters, digits and `.+~-` only"));
+                }
+                Ok(Self::Debian { version: version.to_owned(), flavour })
+            }
+            Some(("file", path)) => {
+                let (image, modules) = match path.split_once(",modules=") {
+                    Some((image, modules)) => (image, Some(PathBuf::from(modules))),
+                    None => (path, None),
+                };
+                if image.is_empty() {
+                    return Err(error("a path to a bzImage is expected after `file:`"));
+                }
+                Ok(Self::File { image: image.into(), modules })
+            }
+            _ => Err(error("it must start with `debian:` or `file:`, as in `debian:6.12-rt`")),
+        }
+    }
+}
+
+impl fmt::Display for KernelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Debian { version, flavour } => write!(f, "debian:{version}{}", flavour.suffix()),
+            Self::File { image, modules: None } => write!(f, "file:{}", image.display()),
+            Self::File { image, modules: Some(modules) } => {
+                write!(f, "file:{},modules={}", image.display(), modules.display())
+            }
+        }
+    }
+}
+
+impl Serialize for KernelRef {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for KernelRef {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A Debian package that was used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Of the `.deb`.
+    pub sha256: Digest,
+}
+
+/// A kernel that was resolved: exactly what runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// How the experiment named it.
+    pub name: KernelRef,
+    /// `uname -r`, as the package or file name has it; empty where nothing tells.
+    pub release: String,
+    /// Of the bzImage.
+    pub image_sha256: Digest,
+    /// The packages it came from; none for a file.
+    pub packages: Vec<Package>,
+    /// Whether it is built with `PREEMPT_RT`; `None` where no config is at hand.
+    pub rt: Option<bool>,
+    /// The modes that it offers; `None` where no config is at hand, and then the guest finds out.
+    pub modes: Option<Vec<PreemptMode>>,
+    /// `CONFIG_HZ`; `None` where no config is at hand.
+    pub hz: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn debian(version: &str, flavour: Flavour) -> KernelRef {
+        KernelRef::Debian { version: version.into(), flavour }
+    }
+
+    #[test]
+    fn names_are_read_and_printed() {
+        for (text, kernel) in [
+            ("debian:6.12", debian("6.12", Flavour::Generic)),
+            ("debian:6.12-rt", debian("6.12", Flavour::Rt)),
+            ("debian:7.2-cloud", debian("7.2", Flavour::Cloud)),
+            ("debian:6.12.107+deb13-rt", debian("6.12.107+deb13", Flavour::Rt)),
+            ("debian:6.1.0-56", debian("6.1.0-56", Flavour::Generic)),
+            ("file:/tmp/bzImage", KernelRef::File { image: "/tmp/bzImage".into(), modules: None }),
+            ("file:b,modules=m", KernelRef::File { image: "b".into(), modules: Some("m".into()) }),
+        ] {
+            assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
+            assert_eq!(kernel.to_string(), text);
+        }
+        assert_eq!(
+            "debian:6.12.107+deb13-rt-amd64".parse(),
+            Ok(debian("6.12.107+deb13", Flavour::Rt))
+        );
+    }
+
+    #[test]
+    fn what_names_no_kernel_is_refused() {
+        for text in ["", "6.12", "debian:", "debian:rt", "debian:6.12;rm", "file:", "ubuntu:24.04"]
+        {
+            assert!(text.parse::<KernelRef>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The nouns of preemptlab: preemption modes, kernels, machines, cells and their outcomes.
+//!
+//! Nothing here does I/O. What is serialized in a recording is defined here or in
+//! `preemptlab-protocol`, and its version is [`RECORDING_FORMAT`].
+
+mod cell;
+mod digest;
+mod kconfig;
+mod kernel;
+mod machine;
+mod outcome;
+mod preempt;
+mod qemu;
+mod suggest;
+mod units;
+
+pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
+pub use digest::{Digest, ParseDigestError};
+pub use kconfig::KernelConfig;
+pub use kernel::{Flavour, Kernel, KernelRef, Package, ParseKernelRefError};
+pub use machine::{Arch, Machine};
+pub use outcome::{CellRecord, FailureCause, Outcome};
+pub use preempt::{ModeFile, ParseModeError, PreemptMode};
+pub use qemu::QemuBuild;
+pub use suggest::nearest;
+pub use units::VirtualDuration;
+
+/// The version of everything in a recording. A reader refuses a newer one.
+pub const RECORDING_FORMAT: u32 = 1;

@@ -1,0 +1,31 @@
+use serde::{Deserialize, Serialize};
+
+/// A processor architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    /// x86-64, which Debian calls amd64.
+    Amd64,
+}
+
+/// The virtual machine of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The guest's architecture.
+    pub arch: Arch,
+    /// Virtual CPUs. With more than one, virtual time advances with the instructions of all.
+    pub cpus: u32,
+    /// The guest's memory, in MiB.
+    pub memory_mib: u32,
+    /// An instruction takes `2^shift` ns of virtual time (QEMU `-icount shift=`): 1 is a machine
+    /// of 500 million instructions per second.
+    pub shift: u8,
+}
+
+impl Machine {
+    /// Instructions per virtual second, of all CPUs together.
+    pub fn instructions_per_second(&self) -> f64 {
+        1e9 / f64::from(1u32 << self.shift)
+    }
+}

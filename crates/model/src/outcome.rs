@@ -1,0 +1,84 @@
+use preemptlab_protocol::{Report, System};
+use serde::{Deserialize, Serialize};
+
+use crate::{CellId, CellInputs, Digest};
+
+/// What became of a cell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Outcome {
+    /// It ran to its end, and its workload's results can be read.
+    Completed {
+        /// Of everything that the guest said: its messages and its console.
+        digest: Digest,
+        /// What it said.
+        report: Box<Report>,
+    },
+    /// It ran, or tried to, and has no results.
+    Failed {
+        /// What kind of trouble it was.
+        cause: FailureCause,
+        /// What went wrong, in words.
+        reason: String,
+        /// The last lines of the guest's console.
+        console: Vec<String>,
+    },
+    /// It cannot exist: the kernel does not offer what it needs.
+    Unavailable {
+        /// Why.
+        reason: String,
+        /// The system that said so; `None` when the kernel's config did, before any boot.
+        system: Option<Box<System>>,
+    },
+}
+
+impl Outcome {
+    /// The digest of a completed cell.
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Completed { digest, .. } => Some(*digest),
+            Self::Failed { .. } | Self::Unavailable { .. } => None,
+        }
+    }
+}
+
+/// The kinds of failed cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCause {
+    /// The kernel did not reach the guest's init, or its init failed.
+    Boot,
+    /// The kernel panicked or reset the machine.
+    Panic,
+    /// A task was killed for want of memory.
+    OutOfMemory,
+    /// The guest used up its virtual time, or hung.
+    VirtualTimeLimit,
+    /// The host gave up waiting. This depends on the host's speed, so it is not cached.
+    WallTimeLimit,
+    /// QEMU ended in a way that it should not.
+    Qemu,
+    /// The workload failed, or its results cannot be used.
+    Workload,
+}
+
+impl FailureCause {
+    /// Whether running the cell again, elsewhere or later, could give another outcome.
+    pub const fn depends_on_host(self) -> bool {
+        matches!(self, Self::WallTimeLimit | Self::Qemu)
+    }
+}
+
+/// A finished cell, as a recording and the cache hold it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellRecord {
+    /// See [`RECORDING_FORMAT`](crate::RECORDING_FORMAT).
+    pub format: u32,
+    /// Its identity.
+    pub id: CellId,
+    /// What it was made of.
+    pub inputs: CellInputs,
+    /// What became of it.
+    pub outcome: Outcome,
+}

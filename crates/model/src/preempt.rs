@@ -1,0 +1,118 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::nearest;
+
+/// How the kernel may be preempted; `rt` is a second axis and not a mode.
+///
+/// The names are those of `preempt=` and of debugfs `sched/preempt` (kernel/sched/core.c,
+/// `sched_dynamic_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PreemptMode {
+    /// Only on return to user space and where kernel code blocks or calls `cond_resched()`.
+    None,
+    /// Also at `might_sleep()`.
+    Voluntary,
+    /// Everywhere outside sections that hold preemption off.
+    Full,
+    /// Real-time tasks as under full; fair tasks wait for the tick (from 6.13 on).
+    Lazy,
+}
+
+impl PreemptMode {
+    /// Every mode, in the order in which tables show them.
+    pub const ALL: [Self; 4] = [Self::None, Self::Voluntary, Self::Full, Self::Lazy];
+
+    /// The kernel's name for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Voluntary => "voluntary",
+            Self::Full => "full",
+            Self::Lazy => "lazy",
+        }
+    }
+}
+
+impl fmt::Display for PreemptMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The text names no preemption mode.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown preemption mode `{name}`{}", match nearest {
+    Some(nearest) => format!("; did you mean `{nearest}`?"),
+    None if name == "rt" => "; rt is a kernel flavour (`debian:6.12-rt`), not a mode".to_owned(),
+    None => "; the modes are none, voluntary, full and lazy".to_owned(),
+})]
+pub struct ParseModeError {
+    /// What was given.
+    pub name: String,
+    /// What was probably meant.
+    pub nearest: Option<&'static str>,
+}
+
+impl FromStr for PreemptMode {
+    type Err = ParseModeError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name).ok_or_else(|| ParseModeError {
+            name: name.to_owned(),
+            nearest: nearest(name, Self::ALL.map(Self::as_str)),
+        })
+    }
+}
+
+/// The content of debugfs `sched/preempt`: the modes on offer, the active one in parentheses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModeFile {
+    /// The modes that can be written to the file.
+    pub offered: Vec<PreemptMode>,
+    /// The one in parentheses; `None` where a kernel printed none (an interim 6.13 did).
+    pub active: Option<PreemptMode>,
+}
+
+impl ModeFile {
+    /// Reads the file's text; words that are no mode are passed over.
+    pub fn parse(text: &str) -> Self {
+        let mut file = Self { offered: Vec::new(), active: None };
+        for word in text.split_whitespace() {
+            let active = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+            if let Ok(mode) = active.unwrap_or(word).parse() {
+                file.offered.push(mode);
+                if active.is_some() {
+                    file.active = Some(mode);
+                }
+            }
+        }
+        file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_mode_file() {
+        let file = ModeFile::parse("none (voluntary) full \n");
+        assert_eq!(file.offered, [PreemptMode::None, PreemptMode::Voluntary, PreemptMode::Full]);
+        assert_eq!(file.active, Some(PreemptMode::Voluntary));
+    }
+
+    #[test]
+    fn an_empty_mode_file_has_no_active_mode() {
+        assert_eq!(ModeFile::parse("\n"), ModeFile { offered: vec![], active: None });
+    }
+
+    #[test]
+    fn a_misspelt_mode_gets_a_suggestion() {
+        let error = "voluntery".parse::<PreemptMode>().unwrap_err();
+        assert_eq!(error.nearest, Some("voluntary"));
+        assert!("rt".parse::<PreemptMode>().unwrap_err().to_string().contains("flavour"));
+    }
+}

@@ -1,0 +1,71 @@
+//! What one cell does after it was forked from the boot snapshot.
+
+use alloc::{string::String, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// The name of the `fw_cfg` file that carries the [`Job`], as JSON.
+pub const JOB_FILE: &str = "opt/preemptlab/job";
+
+/// One cell's work. The guest runs it as it stands and decides nothing by itself.
+///
+/// The order of events: set the preemption mode, seed the entropy pool, start the load and wait
+/// until it works ([`LoadStart`]), start the probes, wait until every probe has ended, stop the
+/// load. The window that is measured lies between the last two.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// See [`FORMAT`](crate::FORMAT).
+    pub format: u32,
+    /// Feeds the kernel's entropy pool, and so address-space layout and hash seeds.
+    pub seed: u64,
+    /// What to write to `sched/preempt` in debugfs; nothing is written when the kernel already
+    /// runs in that mode.
+    pub preempt: String,
+    /// Period of the timer that ends the time slices of the virtual CPUs, in nanoseconds; `None`
+    /// with one CPU, which needs none. See `docs/virtual-time.md`.
+    pub skew_ns: Option<u64>,
+    /// The cell fails when it has not ended after this much virtual time, counted from the fork.
+    pub limit_ns: u64,
+    /// When the load counts as running.
+    pub load_start: LoadStart,
+    /// Run for the whole window, and are then killed.
+    pub load: Vec<Command>,
+    /// Run to their end; the window ends with the last of them.
+    pub probes: Vec<Command>,
+}
+
+/// When the load counts as running, so that the window holds none of its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadStart {
+    /// Every load command must have written this many bytes (with all its processes and threads).
+    pub written_bytes_min: u64,
+    /// And this much time must have passed since then, in nanoseconds.
+    pub settle_ns: u64,
+}
+
+/// A program to run in the guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Command {
+    /// Names the command in the report.
+    pub name: String,
+    /// The program's absolute path, then its arguments.
+    pub argv: Vec<String>,
+    /// The policy it starts under; what it then sets for itself is its own business.
+    pub policy: Policy,
+    /// Waits this long before it starts, in nanoseconds.
+    pub delay_ns: u64,
+    /// Files that it writes, whose content goes into the report.
+    pub files: Vec<String>,
+}
+
+/// A scheduling policy, named as `sched(7)` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// `SCHED_OTHER`, nice 0.
+    Other,
+    /// `SCHED_FIFO` at this priority, 1 to 99.
+    Fifo(u8),
+}
