@@ -20,8 +20,6 @@ pub enum Outcome {
         cause: FailureCause,
         /// What went wrong, in words.
         reason: String,
-        /// The last lines of the guest's console.
-        console: Vec<String>,
     },
     /// It cannot exist: the kernel does not offer what it needs.
     Unavailable {
@@ -79,6 +77,8 @@ pub struct CellRecord {
     pub id: CellId,
     /// What it was made of.
     pub inputs: CellInputs,
+    /// The last lines of the guest's console; a healthy guest says nothing there.
+    pub console: Vec<String>,
     /// What became of it.
     pub outcome: Outcome,
 }

@@ -1,1 +1,35 @@
-//! To come.
+//! Packages, kernels, QEMU and the guest image, brought into a content-addressed [`Store`] by an
+//! ordinary user; nothing is installed on the system.
+//!
+//! Everything comes through apt, which a private configuration keeps away from the machine's own
+//! packages, and whose signature checks are the only ones.
+
+mod apt;
+mod bzimage;
+mod deb;
+mod event;
+mod guest;
+mod hash;
+mod image;
+mod kernels;
+mod mirror;
+mod modules;
+mod names;
+mod process;
+mod provision;
+mod qemu;
+mod store;
+mod tree;
+
+pub use apt::{AptError, Candidate, LeftOut, Trouble};
+pub use bzimage::BzImageError;
+pub use deb::{Content, DebError, Entry};
+pub use event::Event;
+pub use image::{GuestImage, ImageError, build_image};
+pub use kernels::{KernelError, Offer, ProvisionedKernel};
+pub use mirror::{Mirror, MirrorError};
+pub use modules::{Module, ModuleError};
+pub use names::{Build, Layout};
+pub use provision::{Options, Provision};
+pub use qemu::{Qemu, QemuError};
+pub use store::{Store, StoreError, StoreLock};

@@ -1,1 +1,11 @@
-//! To come.
+//! Runs the cells of a plan over the cores, and says what happens as it happens.
+
+mod event;
+mod outcome;
+mod queue;
+mod run;
+mod verify;
+
+pub use event::Event;
+pub use run::{Options, RunError, Summary, run};
+pub use verify::{Verdict, against, verify};

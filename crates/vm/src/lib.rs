@@ -1,1 +1,94 @@
-//! To come.
+//! Boots kernels in QEMU and forks cells from the snapshot.
+//!
+//! QEMU runs without host time, entropy, network, disk or any other asynchronous device (see
+//! [`args`]), so that a cell's bytes depend on its inputs alone. Nothing outlives a QEMU process:
+//! its console, results and job are memory files, its monitor is a socket pair, its snapshot has no
+//! name until it is whole, and it is killed when the thread that started it ends.
+
+mod args;
+mod boot;
+mod cell;
+mod end;
+mod guest;
+mod output;
+mod process;
+mod qemu;
+mod qmp;
+mod snapshot;
+
+use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
+
+use preemptlab_backend::{Backend, Cancel, Execution, Stop};
+use preemptlab_model::{CellInputs, Digest, SnapshotInputs};
+
+use crate::{cell::Trouble, snapshot::Snapshots};
+
+/// Where kernels and images are, by their SHA-256.
+pub type Artifacts = BTreeMap<Digest, PathBuf>;
+
+/// What a [`Vm`] is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The QEMU program, then the arguments that it always needs (`-L` for its firmware).
+    pub command: Vec<OsString>,
+    /// The files of every kernel and image that cells name.
+    pub artifacts: Artifacts,
+    /// The folder of the snapshots; made when it is missing.
+    pub snapshots: PathBuf,
+    /// How long to wait.
+    pub limits: Limits,
+}
+
+/// How long to wait for QEMU, in host time.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For a boot, from the start of QEMU to the saved snapshot.
+    pub boot_wall: Duration,
+    /// For a cell, from the start of QEMU to its end.
+    pub cell_wall: Duration,
+}
+
+/// Executes cells in QEMU.
+#[derive(Debug)]
+pub struct Vm {
+    config: Config,
+    snapshots: Snapshots,
+}
+
+impl Vm {
+    /// Nothing is started or touched before the first boot.
+    pub fn new(config: Config) -> Self {
+        Self { snapshots: Snapshots::new(config.snapshots.clone()), config }
+    }
+
+    /// The snapshot of a boot, booted for if there is none.
+    fn snapshot(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<File, Stop> {
+        self.snapshots.get_or_make(inputs.id(), |draft| {
+            boot::boot_and_save(&self.config, inputs, cancel, draft)
+        })
+    }
+}
+
+impl Backend for Vm {
+    fn prepare(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop> {
+        self.snapshot(inputs, cancel).map(drop)
+    }
+
+    fn execute(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Execution, Stop> {
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        match cell::execute(&self.config, cell, &snapshot, cancel) {
+            Ok(execution) => return Ok(execution),
+            Err(Trouble::Stop(stop)) => return Err(stop),
+            Err(Trouble::Unloadable(_)) => {
+                self.snapshots.discard(cell.snapshot.id(), &snapshot)?;
+            }
+        }
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        cell::execute(&self.config, cell, &snapshot, cancel).map_err(|trouble| match trouble {
+            Trouble::Stop(stop) => stop,
+            Trouble::Unloadable(reason) => Stop::Host {
+                reason: format!("QEMU cannot load a snapshot that it has just saved: {reason}"),
+            },
+        })
+    }
+}

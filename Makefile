@@ -1,0 +1,38 @@
+# Everything that a person or the CI types. Each target installs what it needs.
+
+CARGO ?= cargo
+PREEMPTLAB = target/release/preemptlab
+SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: demo build test bench check reproducible deps clean
+
+## demo: build, run the quick study, print the comparison
+demo: build
+	$(PREEMPTLAB) run studies/quick.toml --out runs/quick
+
+## build: leave the binary in target/release
+build: deps
+	$(CARGO) build --release --locked
+
+## test: every test, with real kernels in real virtual machines
+test: deps check reproducible
+	$(CARGO) test --release --locked
+
+## check: formatting and lints
+check: deps
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+
+## reproducible: the guest has the same bytes whatever folder it is built in
+reproducible: deps
+	tests/reproducible-guest
+
+## bench: the figures that the README and the docs name
+bench: deps
+	$(CARGO) bench --locked -p preemptlab-lab
+
+deps:
+	@SUDO="$(SUDO)" tests/install-deps
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,234 @@
+//! The command line. Completions and the man page are made from these definitions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
+///
+/// Boots distribution kernels in QEMU without root, runs latency probes beside a load under every
+/// preemption model, and compares latency and throughput. The same inputs give the same bytes on
+/// any machine.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_long_help = EXIT_CODES)]
+pub struct Cli {
+    /// Where packages, kernels, snapshots and finished cells are kept
+    /// [default: $XDG_CACHE_HOME/preemptlab or ~/.cache/preemptlab]
+    #[arg(long, global = true, value_name = "FOLDER", env = "PREEMPTLAB_STORE", hide_env = true)]
+    pub store: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    everything was done
+  1    the answer is no: digests differ, or something is missing
+  2    the command line, an experiment or a recording cannot be used
+  3    some cells failed; the others are there
+  4    this machine or a package mirror got in the way
+  130  interrupted; the same command goes on from there";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an experiment and compare its configurations
+    #[command(after_help = "\
+Examples:
+  preemptlab run studies/quick.toml
+  preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
+
+Run the same command again to go on after an interruption.")]
+    Run(Run),
+    /// Show an experiment's cells and the time that they will take
+    #[command(after_help = "Example:\n  preemptlab plan studies/quick.toml")]
+    Plan(Plan),
+    /// List the kernels that can be had, and which models each of them offers
+    #[command(after_help = "\
+Examples:
+  preemptlab kernels
+  preemptlab kernels --all --format json")]
+    Kernels(Kernels),
+    /// Compare the configurations of recordings
+    #[command(after_help = "\
+Examples:
+  preemptlab compare runs/quick
+  preemptlab compare runs/quick --baseline debian:6.12/full
+  preemptlab compare runs/quick --format markdown")]
+    Compare(Compare),
+    /// Check that a recording says the same again, here and now or in another recording
+    #[command(after_help = "\
+Examples:
+  preemptlab verify runs/quick --cells 3
+  preemptlab verify runs/quick --against /tmp/a")]
+    Verify(Verify),
+    /// Tell what this machine can run, and what its own kernel really runs with
+    Doctor(Doctor),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the man pages
+    Man {
+        /// The folder to write to
+        folder: PathBuf,
+    },
+}
+
+/// Where packages come from.
+#[derive(Args, Debug)]
+pub struct Packages {
+    /// The Debian mirror [default: that of this machine's apt configuration]
+    #[arg(long, value_name = "URL")]
+    pub mirror: Option<String>,
+    /// Accept a mirror's package lists after their validity date
+    #[arg(long)]
+    pub allow_expired: bool,
+    /// Ask the mirror for new package lists even if those at hand are younger than a day
+    #[arg(long)]
+    pub refresh: bool,
+}
+
+/// How virtual machines run.
+#[derive(Args, Debug)]
+pub struct Machines {
+    /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
+    #[arg(long, value_name = "PATH")]
+    pub qemu: Option<PathBuf>,
+    /// Virtual machines at a time [default: the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+}
+
+/// `preemptlab run`
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The experiment, a TOML file
+    pub experiment: PathBuf,
+    /// The recording's folder [default: runs/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Execute every cell, whatever was executed before
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Execute the recording's failed cells again
+    #[arg(long)]
+    pub retry_failed: bool,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub machines: Machines,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub packages: Packages,
+}
+
+/// `preemptlab plan`
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// The experiment, a TOML file
+    pub experiment: PathBuf,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub machines: Machines,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub packages: Packages,
+}
+
+/// `preemptlab kernels`
+#[derive(Args, Debug)]
+pub struct Kernels {
+    /// Every version, not only the newest of each series
+    #[arg(long)]
+    pub all: bool,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub packages: Packages,
+}
+
+/// `preemptlab compare`
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub baseline: Option<String>,
+    /// Show every metric with its spread, not only the most telling ones
+    #[arg(long)]
+    pub all: bool,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+}
+
+/// `preemptlab verify`
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// The recording
+    #[arg(value_name = "RUN")]
+    pub recording: PathBuf,
+    /// Execute only so many cells, spread evenly
+    #[arg(long, value_name = "N", conflicts_with = "against")]
+    pub cells: Option<usize>,
+    /// Compare with another recording instead of executing anything
+    #[arg(long, value_name = "RUN")]
+    pub against: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub machines: Machines,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub packages: Packages,
+}
+
+/// `preemptlab doctor`
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
+    pub packages: Packages,
+}
+
+/// How to print a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a terminal
+    Table,
+    /// One document
+    Json,
+    /// For a spreadsheet
+    Csv,
+    /// For a pull request or a mailing list
+    Markdown,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}

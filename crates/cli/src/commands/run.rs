@@ -1,0 +1,109 @@
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use preemptlab_lab::{Lab, Prepared};
+use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
+use preemptlab_runner::{Options, RunError, Summary};
+use preemptlab_spec::Experiment;
+
+use crate::{
+    args::Run,
+    commands::{compare, plan},
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+    progress::Progress,
+};
+
+/// Runs an experiment, or goes on with it, and compares.
+pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let experiment = lab::experiment(&args.experiment)?;
+    let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(&experiment.name));
+    let store = lab::store(store)?;
+    let cache = (!args.no_cache).then(|| CellFolder::new(store.cells()));
+    let cancel = lab::cancel()?;
+
+    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
+        prepare(&Lab::new(provision, args.machines.qemu.clone()), experiment, &out)
+    })?;
+    let writer = RecordingWriter::open(&out, &prepared.manifest).map_err(recording_failure)?;
+    let jobs = lab::jobs(args.machines.jobs);
+    let progress = Progress::new(jobs, plan::mean_cell_wall(&prepared.manifest));
+    let options = Options { jobs, cache, retry_failed: args.retry_failed };
+    let vm = prepared.vm();
+    let result = preemptlab_runner::run(
+        &writer,
+        &vm,
+        &options,
+        &|event| progress.on_event(&event),
+        &cancel,
+    );
+    progress.finish();
+    let summary = result.map_err(run_failure)?;
+
+    let comparison = compare::comparison(&[writer.recording()], None)?;
+    output.data(&compare::table(&comparison, false, output))?;
+    conclude(summary, &out, output)
+}
+
+/// Goes on with the recording in `out` exactly as it was begun, or begins one.
+fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Prepared> {
+    if !Recording::exists(out) {
+        return lab.resolve(experiment).or_exit(exit::HOST);
+    }
+    let manifest = Recording::open(out).map_err(recording_failure)?.manifest().clone();
+    if manifest.experiment != experiment {
+        let what = if manifest.experiment.name == experiment.name {
+            "the file was changed since".to_owned()
+        } else {
+            format!("`{}`", manifest.experiment.name)
+        };
+        let path = out.to_owned();
+        return Err(recording_failure(RecordingError::Other { path, what }));
+    }
+    lab.pin(manifest).or_exit(exit::HOST)
+}
+
+fn conclude(summary: Summary, out: &Path, output: &Output) -> exit::Result<ExitCode> {
+    let Summary { completed, failed, unavailable } = summary;
+    output.note(format!(
+        "{completed} cells completed, {failed} failed, {unavailable} unavailable: {}/",
+        out.display()
+    ));
+    output.note(format!("  {}    what was run", out.join("recording.json").display()));
+    output.note(format!("  {}    one file a cell", out.join("cells/").display()));
+    output.note(format!(
+        "next: preemptlab compare {0} --all, preemptlab verify {0} --cells 3",
+        out.display()
+    ));
+    Ok(ExitCode::from(if failed > 0 { exit::CELLS_FAILED } else { exit::OK }))
+}
+
+/// A disk that is full is the machine's fault, a folder of something else the user's.
+pub fn recording_failure(error: RecordingError) -> exit::Failure {
+    let code = match error {
+        RecordingError::Io { .. } | RecordingError::Busy(_) => exit::HOST,
+        _ => exit::UNUSABLE,
+    };
+    exit::Failure { code, report: miette::Report::from_err(error) }
+}
+
+/// Why a run ended early.
+pub fn run_failure(error: RunError) -> exit::Failure {
+    match error {
+        RunError::Recording(error) => recording_failure(error),
+        RunError::Cancelled => exit::failure(exit::INTERRUPTED, error),
+        RunError::Host(_) => exit::failure(exit::HOST, error),
+    }
+}
+
+/// The expected host time of a cell that takes so much virtual time.
+pub fn cell_wall(virtual_s: f64, instructions_per_virtual_s: f64) -> Duration {
+    /// Guest instructions per second of one host core: what two shared x86-64 cores of 2026 did.
+    /// It only serves the first estimate; then cells are measured.
+    const INSTRUCTIONS_PER_HOST_S: f64 = 210e6;
+    Duration::from_secs_f64(virtual_s * instructions_per_virtual_s / INSTRUCTIONS_PER_HOST_S)
+}

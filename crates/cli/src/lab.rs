@@ -1,0 +1,149 @@
+//! From the command line's options to a lab, and the messages while things are brought here.
+
+use std::{cell::RefCell, path::PathBuf, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use preemptlab_backend::Cancel;
+use preemptlab_provision::{Event, Options, Provision, Store};
+use preemptlab_spec::Experiment;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::{
+    args::Packages,
+    exit::{self, OrExit},
+    output::Output,
+};
+
+/// Opens the store that was named, or the user's own.
+pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
+    let path = match path {
+        Some(path) => path,
+        None => default_store()?,
+    };
+    Store::open(path).or_exit(exit::HOST)
+}
+
+/// The folder of the XDG Base Directory Specification.
+fn default_store() -> exit::Result<PathBuf> {
+    let folder = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    };
+    folder("XDG_CACHE_HOME")
+        .or_else(|| Some(folder("HOME")?.join(".cache")))
+        .map(|cache| cache.join("preemptlab"))
+        .ok_or_else(|| {
+            exit::failure(exit::UNUSABLE, "there is no home folder; name a store with --store")
+        })
+}
+
+/// What the options say about packages.
+pub fn options(packages: &Packages) -> Options {
+    Options {
+        mirror: packages.mirror.clone(),
+        allow_expired: packages.allow_expired,
+        refresh: packages.refresh,
+    }
+}
+
+/// Calls `work` with a provision whose events are shown.
+pub fn with_provision<T>(
+    store: Store,
+    packages: &Packages,
+    output: &Output,
+    work: impl FnOnce(Provision<'_>) -> exit::Result<T>,
+) -> exit::Result<T> {
+    let spinner = Spinner::new(*output);
+    let on_event = |event: Event| spinner.on_event(event);
+    let result = work(Provision::new(store, options(packages), &on_event));
+    spinner.finish();
+    result
+}
+
+/// Reads an experiment; a mistake is shown in its place.
+pub fn experiment(path: &std::path::Path) -> exit::Result<Experiment> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
+    })?;
+    Experiment::parse(&text).map_err(|error| {
+        let label = miette::LabeledSpan::at(error.span.clone(), "here");
+        let mut diagnostic = miette::MietteDiagnostic::new(error.message.clone()).with_label(label);
+        if let Some(help) = &error.help {
+            diagnostic = diagnostic.with_help(help);
+        }
+        let source = miette::NamedSource::new(path.display().to_string(), text.clone());
+        let report = miette::Report::new(diagnostic).with_source_code(source);
+        exit::Failure { code: exit::UNUSABLE, report }
+    })
+}
+
+/// A flag that the first interrupt sets; a second one ends the process at once.
+pub fn cancel() -> exit::Result<Cancel> {
+    let cancel = Cancel::default();
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), cancel.flag())
+            .and_then(|_| signal_hook::flag::register(signal, cancel.flag()))
+            .or_exit(exit::HOST)?;
+    }
+    Ok(cancel)
+}
+
+/// Virtual machines at a time: as asked, or one a CPU.
+pub fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        usize::from,
+    )
+}
+
+/// One line that tells what is being brought here.
+struct Spinner {
+    bar: ProgressBar,
+    output: Output,
+    said: RefCell<String>,
+}
+
+impl Spinner {
+    fn new(output: Output) -> Self {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("it is valid"));
+        Self { bar, output, said: RefCell::default() }
+    }
+
+    fn on_event(&self, event: Event) {
+        let text = match event {
+            Event::Waiting => "waiting for another preemptlab to be done with the store".to_owned(),
+            Event::Refreshing => "refreshing the package lists".to_owned(),
+            Event::Downloading { what, bytes, bytes_total } => {
+                let megabytes = |bytes: u64| bytes as f64 / 1e6;
+                let line = format!("downloading {what}");
+                self.bar.set_message(format!(
+                    "{line} ({:.1} of {:.1} MB)",
+                    megabytes(bytes),
+                    megabytes(bytes_total)
+                ));
+                self.say_once(line);
+                return;
+            }
+            Event::Unpacking { what } => format!("unpacking {what}"),
+            Event::Warning(text) => {
+                self.bar.suspend(|| self.output.warning(text));
+                return;
+            }
+        };
+        self.bar.set_message(text.clone());
+        self.say_once(text);
+    }
+
+    /// Where no bar can be drawn, every step gets one line.
+    fn say_once(&self, text: String) {
+        self.bar.enable_steady_tick(Duration::from_millis(200));
+        if self.bar.is_hidden() && *self.said.borrow() != text {
+            self.output.note(&text);
+            self.said.replace(text);
+        }
+    }
+
+    fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

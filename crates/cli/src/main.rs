@@ -1,0 +1,35 @@
+//! The command line: the only crate that prints, reads the environment or exits.
+
+mod args;
+mod commands;
+mod exit;
+mod lab;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(cli.color);
+    let store = cli.store;
+    let result = match cli.command {
+        Command::Run(args) => commands::run::execute(&args, store, &output),
+        Command::Plan(args) => commands::plan::execute(&args, store, &output),
+        Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
+        Command::Compare(args) => commands::compare::execute(&args, &output),
+        Command::Verify(args) => commands::verify::execute(&args, store, &output),
+        Command::Doctor(args) => commands::doctor::execute(&args, store, &output),
+        Command::Completions { shell } => commands::completions::execute(shell, &output),
+        Command::Man { folder } => commands::man::execute(&folder, &output),
+    };
+    result.unwrap_or_else(|failure| {
+        output.error(&failure.report);
+        ExitCode::from(failure.code)
+    })
+}

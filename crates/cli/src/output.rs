@@ -1,0 +1,80 @@
+//! Data goes to stdout, everything else to stderr.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
+
+use crate::{
+    args::Color,
+    exit::{self, Failure},
+};
+
+/// Where and how to print.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    color_stdout: bool,
+    color_stderr: bool,
+}
+
+impl Output {
+    /// Decides on colour once and for all.
+    pub fn new(color: Color) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let on = |terminal: bool| match color {
+            Color::Auto => terminal && !plain,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        let output =
+            Self { color_stdout: on(io::stdout().is_terminal()), color_stderr: on(io::stderr().is_terminal()) };
+        let theme = if output.color_stderr {
+            miette::GraphicalTheme::unicode()
+        } else {
+            miette::GraphicalTheme::unicode_nocolor()
+        };
+        // The hook can be set once per process, and this is called once.
+        let _ = miette::set_hook(Box::new(move |_| {
+            Box::new(miette::GraphicalReportHandler::new_themed(theme.clone()).with_width(100))
+        }));
+        output
+    }
+
+    /// Whether data is printed in colour.
+    pub fn is_colored(&self) -> bool {
+        self.color_stdout
+    }
+
+    /// Prints data. A reader that has gone, as in `| head`, is no error.
+    pub fn data(&self, text: &str) -> Result<ExitCode, Failure> {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+            if text.ends_with('\n') { stdout.flush() } else { stdout.write_all(b"\n") }
+        });
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(exit::failure(exit::HOST, format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(ExitCode::from(exit::OK)),
+        }
+    }
+
+    /// Says something that is not data.
+    pub fn note(&self, text: impl std::fmt::Display) {
+        eprintln!("{text}");
+    }
+
+    /// Warns.
+    pub fn warning(&self, text: impl std::fmt::Display) {
+        if self.color_stderr {
+            eprintln!("\x1b[33mwarning:\x1b[0m {text}");
+        } else {
+            eprintln!("warning: {text}");
+        }
+    }
+
+    /// Reports the error that ends the command.
+    pub fn error(&self, report: &miette::Report) {
+        eprintln!("{report:?}");
+    }
+}

@@ -1,0 +1,94 @@
+//! The invariants of ARCHITECTURE.md that a machine can check.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The crates of this workspace that a crate depends on, without tests.
+fn dependencies(manifest: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(manifest).unwrap();
+    let table: toml::Table = text.parse().unwrap();
+    table
+        .get("dependencies")
+        .and_then(toml::Value::as_table)
+        .into_iter()
+        .flat_map(toml::Table::keys)
+        .filter_map(|name| name.strip_prefix("preemptlab-").map(str::to_owned))
+        .collect()
+}
+
+fn of_crate(name: &str) -> BTreeSet<String> {
+    dependencies(&root().join("crates").join(name).join("Cargo.toml"))
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_data_flows_one_way() {
+    let executing = ["vm", "provision", "backend", "runner", "host"];
+    for reader in ["model", "protocol", "stats", "workload", "report", "spec", "recording"] {
+        let found = of_crate(reader);
+        for crate_name in executing {
+            assert!(!found.contains(crate_name), "{reader} must not depend on {crate_name}");
+        }
+    }
+    assert!(!of_crate("runner").contains("vm"), "runner knows the backend trait only");
+    assert!(!of_crate("vm").contains("provision"), "vm is handed what it runs");
+}
+
+#[test]
+fn the_guest_depends_on_the_wire_format_alone() {
+    let found = dependencies(&root().join("guest/Cargo.toml"));
+    assert_eq!(found, BTreeSet::from(["protocol".to_owned()]));
+}
+
+#[test]
+fn only_the_command_line_prints_reads_the_environment_or_exits() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let crate_path = entry.unwrap().path();
+        if crate_path.ends_with("cli") {
+            continue;
+        }
+        let mut files = Vec::new();
+        sources(&crate_path.join("src"), &mut files);
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for forbidden in ["println!", "eprintln!", "env::var", "process::exit(", "dbg!"] {
+                assert!(!code.contains(forbidden), "{} uses {forbidden}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_crate_is_in_the_architecture_page() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(page.contains(&format!("| `{name}` |")), "{name} is missing");
+    }
+}
+
+#[test]
+fn the_tree_names_no_mirror() {
+    for file in ["Makefile", ".ci/run", "README.md", "ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert!(!text.contains("debian.org"), "{file} names a mirror");
+    }
+}

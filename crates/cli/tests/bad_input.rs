@@ -1,0 +1,124 @@
+//! Bad input gets a clear error: what happened, and what to do next.
+
+mod common;
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use common::Desk;
+
+const SMALL: &str = r#"format = 1
+name = "small"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["none", "full"]
+
+[workload.hackbench]
+kind = "cyclictest-hackbench"
+"#;
+
+#[test]
+fn a_misspelt_key_is_shown_in_its_line() {
+    let desk = Desk::new();
+    desk.write("bad.toml", &SMALL.replace("[factors]", "[factor]"));
+    desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:4", "factor", "did you mean `factors`?"]);
+}
+
+#[test]
+fn a_misspelt_mode_is_shown_in_its_line() {
+    let desk = Desk::new();
+    desk.write("bad.toml", &SMALL.replace("\"full\"", "\"voluntery\""));
+    desk.run(&["plan", "bad.toml"]).fails(2, &["bad.toml:6", "did you mean `voluntary`?"]);
+}
+
+#[test]
+fn a_kernel_that_is_none_is_shown_in_its_line() {
+    let desk = Desk::new();
+    desk.write("bad.toml", &SMALL.replace("debian:6.12", "6.12"));
+    desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:5", "debian:"]);
+}
+
+#[test]
+fn a_missing_experiment_is_named() {
+    Desk::new().run(&["run", "nowhere.toml"]).fails(2, &["cannot read nowhere.toml"]);
+}
+
+#[test]
+fn a_mirror_that_is_down_is_named() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    // Nothing listens on the discard port of this machine.
+    desk.run(&["run", "small.toml", "--mirror", "http://127.0.0.1:9/debian"])
+        .fails(4, &["127.0.0.1:9"]);
+}
+
+#[test]
+fn a_store_that_cannot_be_is_named() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    desk.write("file", "");
+    desk.run(&["run", "small.toml", "--store", "file"]).fails(4, &["the store cannot be"]);
+}
+
+#[test]
+fn a_qemu_that_is_too_old_is_refused() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    let qemu = desk
+        .write("qemu", "#!/bin/sh\necho 'QEMU emulator version 7.2.19 (Debian 1:7.2+dfsg-7)'\n");
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.run(&["run", "small.toml", "--qemu", "qemu"]).fails(4, &["too old", "7.2.19", "10.0"]);
+}
+
+#[test]
+fn a_qemu_without_plugins_is_refused() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    let qemu = desk.write(
+        "qemu",
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'QEMU emulator version 10.0.2' && exit\n\
+         [ \"$1\" = --help ] && echo 'usage: qemu' && exit\nexit 1\n",
+    );
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    desk.run(&["run", "small.toml", "--qemu", "qemu"]).fails(4, &["plugins"]);
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let desk = Desk::new();
+    desk.run(&["compare", "nowhere"]).fails(2, &["nowhere is not a recording"]);
+}
+
+#[test]
+fn a_recording_of_a_newer_format_is_refused() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("new")).unwrap();
+    desk.write("new/recording.json", r#"{"format": 2, "future": true}"#);
+    desk.run(&["compare", "new"]).fails(2, &["format 2", "use a newer one"]);
+}
+
+#[test]
+fn a_damaged_recording_is_refused() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path("bad")).unwrap();
+    desk.write("bad/recording.json", r#"{"format": 1, "experiment": "#);
+    desk.run(&["verify", "bad", "--against", "bad"]).fails(2, &["cannot be read"]);
+}
+
+#[test]
+fn an_unknown_verb_is_a_usage_error() {
+    Desk::new().run(&["runn"]).fails(2, &["unrecognized subcommand", "run"]);
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_same_definitions() {
+    let desk = Desk::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let finished = desk.run(&["completions", shell]);
+        assert!(finished.succeeds().stdout.contains("no-cache"), "{shell}");
+    }
+    let finished = desk.run(&["man", "man"]);
+    assert!(finished.succeeds().stdout.contains("man/preemptlab-run.1"));
+    let page = fs::read_to_string(desk.path("man/preemptlab-run.1")).unwrap();
+    assert!(page.contains("retry\\-failed"));
+}

@@ -1,0 +1,168 @@
+//! The VM tier: real kernels in real virtual machines.
+//!
+//! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`, so that only
+//! the first run on a machine downloads and boots.
+
+mod common;
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use common::{Desk, Finished, tree};
+
+/// Two kernels, one of which lacks a mode; cells of 0.3 virtual seconds.
+const SMALL: &str = r#"format = 1
+name = "small"
+
+[factors]
+kernel = ["debian:6.12", "debian:7.2"]
+preempt = ["none", "full"]
+
+[replicates]
+count = 2
+
+[workload.processes]
+kind = "cyclictest-hackbench"
+window = "200ms"
+"#;
+
+/// The binary with the store that lasts.
+fn command(desk: &Desk, arguments: &[&str]) -> Command {
+    let mut command = desk.command(arguments);
+    match std::env::var_os("PREEMPTLAB_STORE") {
+        Some(store) => command.env("PREEMPTLAB_STORE", store),
+        None => command.env_remove("PREEMPTLAB_STORE"),
+    };
+    command
+}
+
+fn run(desk: &Desk, arguments: &[&str]) -> Finished {
+    Finished::new(command(desk, arguments).output().unwrap())
+}
+
+/// The processes whose parent is gone or that are this one's, and that run QEMU.
+fn qemus_of_session(session: i32) -> Vec<PathBuf> {
+    let stat_session = |path: &PathBuf| -> Option<i32> {
+        let stat = fs::read_to_string(path.join("stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(3)?.parse().ok()
+    };
+    fs::read_dir("/proc")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| stat_session(path) == Some(session))
+        .filter(|path| {
+            fs::read(path.join("cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains("qemu-system"))
+        })
+        .collect()
+}
+
+#[test]
+fn the_same_inputs_give_the_same_bytes() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    let a = run(&desk, &["run", "small.toml", "--out", "a", "--no-cache", "--jobs", "2"]);
+    a.succeeds();
+    assert!(a.stdout.contains("offers full, lazy only"), "{}", a.stdout);
+    run(&desk, &["run", "small.toml", "--out", "b", "--no-cache", "--jobs", "1"]).succeeds();
+    assert!(tree(&desk.path("a")) == tree(&desk.path("b")), "the recordings differ");
+    run(&desk, &["verify", "a", "--against", "b"]).succeeds();
+    run(&desk, &["verify", "a", "--cells", "1"]).succeeds();
+
+    // Numbers that cannot be right are not deterministic luck.
+    let json = run(&desk, &["compare", "a", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
+    assert_eq!(json["format"], 1);
+    for format in ["csv", "markdown", "table"] {
+        let table = run(&desk, &["compare", "a", "--format", format]);
+        assert!(table.succeeds().stdout.contains("6.12"), "{format}");
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on_and_leaves_nothing_behind() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    run(&desk, &["run", "small.toml", "--out", "whole", "--no-cache"]).succeeds();
+
+    for wait in [900, 1900, 3100] {
+        let inner =
+            command(&desk, &["run", "small.toml", "--out", "killed", "--no-cache", "--jobs", "1"]);
+        // A session of its own tells its processes from others.
+        let mut command = Command::new("setsid");
+        command.arg(inner.get_program()).args(inner.get_args()).current_dir(desk.path(""));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let session = i32::try_from(child.id()).unwrap();
+        thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // The kernel kills QEMU at once, but reaping takes a moment.
+        for _ in 0..50 {
+            if qemus_of_session(session).is_empty() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        assert!(qemus_of_session(session).is_empty());
+    }
+    run(&desk, &["run", "small.toml", "--out", "killed", "--no-cache"]).succeeds();
+    assert!(tree(&desk.path("whole")) == tree(&desk.path("killed")), "the recordings differ");
+}
+
+#[test]
+fn an_unknown_kernel_is_named_with_the_nearest_ones() {
+    let desk = Desk::new();
+    desk.write("bad.toml", &SMALL.replace("debian:7.2", "debian:7.9"));
+    run(&desk, &["run", "bad.toml"]).fails(4, &["no kernel `debian:7.9` is on offer", "nearest"]);
+}
+
+#[test]
+fn another_experiments_folder_is_left_alone() {
+    let desk = Desk::new();
+    desk.write("small.toml", &SMALL.replace("debian:6.12\", \"", ""));
+    run(&desk, &["run", "small.toml", "--out", "a"]).succeeds();
+    let before = tree(&desk.path("a"));
+    desk.write("other.toml", &SMALL.replace("\"small\"", "\"other\""));
+    run(&desk, &["run", "other.toml", "--out", "a"])
+        .fails(2, &["another experiment", "choose another folder"]);
+    assert!(tree(&desk.path("a")) == before);
+}
+
+#[test]
+fn a_guest_without_memory_is_a_failed_cell() {
+    let desk = Desk::new();
+    let text = SMALL
+        .replace("debian:6.12\", \"", "")
+        .replace("window = \"200ms\"", "window = \"200ms\"\ngroups = 60")
+        .replace("[replicates]\ncount = 2", "[machine]\nmemory_mib = 160\n[replicates]\ncount = 1");
+    desk.write("tight.toml", &text);
+    let finished = run(&desk, &["run", "tight.toml", "--out", "tight"]);
+    finished.fails(3, &["failed"]);
+    assert!(finished.stdout.contains("memory"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    run(&desk, &["run", "small.toml", "--out", "whole"]).succeeds();
+    // A filesystem of 64 KiB of one's own, in namespaces of one's own.
+    fs::create_dir(desk.path("disk")).unwrap();
+    let script =
+        "mount -t tmpfs -o size=64k none disk && \"$@\"; code=$?; cp -r disk/. kept; exit $code";
+    let inner = command(&desk, &["run", "small.toml", "--out", "disk/run"]);
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args()).current_dir(desk.path(""));
+    let finished = Finished::new(command.output().unwrap());
+    finished.fails(4, &["No space left", "finished cells are kept"]);
+
+    // What was finished is whole, and on a larger disk the run goes on from there.
+    run(&desk, &["run", "small.toml", "--out", "kept/run"]).succeeds();
+    assert!(tree(&desk.path("whole")) == tree(&desk.path("kept/run")), "the recordings differ");
+}

@@ -1,0 +1,165 @@
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use flate2::read::GzDecoder;
+use preemptlab_model::KernelConfig;
+use rustix::time::{ClockId, clock_getres};
+use serde::Serialize;
+
+use crate::mode::{self, HostMode};
+
+/// The largest config that is read, in bytes.
+const CONFIG_BYTES_MAX: u64 = 4 << 20;
+
+/// The running kernel, as its own files describe it. `None` stands for what cannot be read here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostKernel {
+    /// `uname -r`.
+    pub release: String,
+    /// `uname -v`.
+    pub version: String,
+    /// The preemption mode.
+    pub mode: HostMode,
+    /// Whether it is a `PREEMPT_RT` kernel.
+    pub rt: bool,
+    /// The tick's frequency: the inverse of the resolution of `CLOCK_MONOTONIC_COARSE`, which is
+    /// one tick (clock_getres(2)).
+    pub hz: Option<u32>,
+    /// The clock source in use.
+    pub clocksource: Option<String>,
+    /// CPUs that run without a tick while they have one task (`nohz_full=`), as the kernel took it.
+    pub nohz_full: Option<String>,
+    /// Isolated CPUs (`isolcpus=`), as the kernel took it.
+    pub isolated: Option<String>,
+    /// `rcu_nocbs=` of the command line.
+    pub rcu_nocbs: Option<String>,
+    /// Whether interrupt handlers run in threads because of `threadirqs` or rt.
+    pub threaded_interrupts: bool,
+    /// `kernel.sched_rt_runtime_us`; -1 is no throttling.
+    pub sched_rt_runtime_us: Option<i64>,
+    /// The command line.
+    pub cmdline: String,
+    /// Where the config was found.
+    pub config_path: Option<PathBuf>,
+}
+
+impl HostKernel {
+    /// Looks at the kernel under `root` (`/` for the machine itself).
+    pub fn observe(root: &Path) -> Self {
+        let uname = rustix::system::uname();
+        let release = uname.release().to_string_lossy().into_owned();
+        let version = uname.version().to_string_lossy().into_owned();
+        let cmdline = line(root, "proc/cmdline").unwrap_or_default();
+        let config = config(root, &release);
+        let mode_file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
+        let rt = line(root, "sys/kernel/realtime").as_deref() == Some("1")
+            || config.as_ref().is_some_and(|(_, config)| config.is_rt());
+        let parameter = |name: &str| {
+            cmdline
+                .split_whitespace()
+                .filter_map(|parameter| parameter.strip_prefix(name)?.strip_prefix('='))
+                .next_back()
+                .map(str::to_owned)
+        };
+        Self {
+            mode: mode::work_out(
+                mode_file.as_deref(),
+                config.as_ref().map(|(_, config)| config),
+                &cmdline,
+            ),
+            rt,
+            hz: hz(),
+            clocksource: line(
+                root,
+                "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            ),
+            nohz_full: cpu_list(root, "sys/devices/system/cpu/nohz_full"),
+            isolated: cpu_list(root, "sys/devices/system/cpu/isolated"),
+            rcu_nocbs: parameter("rcu_nocbs"),
+            threaded_interrupts: rt || cmdline.split_whitespace().any(|word| word == "threadirqs"),
+            sched_rt_runtime_us: line(root, "proc/sys/kernel/sched_rt_runtime_us")
+                .and_then(|text| text.parse().ok()),
+            config_path: config.map(|(path, _)| path),
+            release,
+            version,
+            cmdline,
+        }
+    }
+}
+
+fn line(root: &Path, path: &str) -> Option<String> {
+    Some(fs::read_to_string(root.join(path)).ok()?.trim().to_owned())
+}
+
+/// The kernel prints `(null)` or nothing where no CPU is meant.
+fn cpu_list(root: &Path, path: &str) -> Option<String> {
+    line(root, path).filter(|list| !list.is_empty() && list.trim() != "(null)")
+}
+
+fn hz() -> Option<u32> {
+    let resolution = clock_getres(ClockId::MonotonicCoarse);
+    let tick_ns = u64::try_from(resolution.tv_sec).ok()? * 1_000_000_000
+        + u64::try_from(resolution.tv_nsec).ok()?;
+    // The kernel rounds the tick to nanoseconds, so that HZ=300 is 3333333 ns.
+    u32::try_from((1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?).ok()
+}
+
+fn config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
+    let plain = [
+        format!("boot/config-{release}"),
+        format!("usr/lib/modules/{release}/config"),
+        format!("lib/modules/{release}/config"),
+    ];
+    for path in plain.map(|path| root.join(path)) {
+        if let Ok(text) = fs::read_to_string(&path) {
+            return Some((path, KernelConfig::parse(&text)));
+        }
+    }
+    let path = root.join("proc/config.gz");
+    let mut text = String::new();
+    GzDecoder::new(fs::File::open(&path).ok()?)
+        .take(CONFIG_BYTES_MAX)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some((path, KernelConfig::parse(&text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::PreemptMode;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_kernels_own_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, "sys/kernel/debug/sched/preempt", "none (voluntary) full\n");
+        write(root, "proc/cmdline", "quiet rcu_nocbs=1-3 threadirqs rcu_nocbs=2\n");
+        write(root, "sys/devices/system/cpu/nohz_full", "  (null)\n");
+        write(root, "sys/devices/system/cpu/isolated", "2-3\n");
+        let kernel = HostKernel::observe(root);
+        assert_eq!(kernel.mode.active, Some(PreemptMode::Voluntary));
+        assert_eq!(kernel.rcu_nocbs.as_deref(), Some("2"));
+        assert_eq!(kernel.nohz_full, None);
+        assert_eq!(kernel.isolated.as_deref(), Some("2-3"));
+        assert!(kernel.threaded_interrupts && !kernel.rt);
+    }
+
+    #[test]
+    fn an_unreadable_machine_is_described_without_guesses() {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = HostKernel::observe(folder.path());
+        assert_eq!(kernel.mode.active, None);
+        assert!(!kernel.release.is_empty());
+    }
+}

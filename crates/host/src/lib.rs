@@ -1,0 +1,10 @@
+//! What the machine we run on and its own kernel really are: read from the kernel's files, not
+//! from `uname`, which calls lazy and full alike.
+
+mod kernel;
+mod kvm;
+mod mode;
+
+pub use kernel::HostKernel;
+pub use kvm::{Kvm, kvm};
+pub use mode::{Evidence, HostMode};

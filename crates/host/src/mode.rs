@@ -1,0 +1,100 @@
+use preemptlab_model::{KernelConfig, ModeFile, PreemptMode};
+use serde::Serialize;
+
+/// The preemption mode of the running kernel, and how we know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostMode {
+    /// The mode; `None` when nothing tells.
+    pub active: Option<PreemptMode>,
+    /// The modes that it could run in.
+    pub offered: Vec<PreemptMode>,
+    /// How we know the active one.
+    pub evidence: Evidence,
+}
+
+/// How a mode is known, the surest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// The kernel itself says so, in debugfs `sched/preempt`.
+    Kernel,
+    /// Its config leaves no other.
+    Config,
+    /// The config makes it the default, or `preempt=` asks for it, and only root could see
+    /// whether it was changed since.
+    Inferred,
+    /// Nothing tells.
+    None,
+}
+
+/// Works out the mode from what could be read.
+pub fn work_out(mode_file: Option<&str>, config: Option<&KernelConfig>, cmdline: &str) -> HostMode {
+    if let Some(file) = mode_file.map(ModeFile::parse)
+        && file.active.is_some()
+    {
+        return HostMode { active: file.active, offered: file.offered, evidence: Evidence::Kernel };
+    }
+    let Some(config) = config else {
+        return HostMode { active: None, offered: Vec::new(), evidence: Evidence::None };
+    };
+    let offered = config.offered_modes();
+    if !config.is_dynamic() {
+        let active = config.default_mode();
+        return HostMode { active, offered, evidence: Evidence::Config };
+    }
+    // The last one counts, and one that the kernel does not offer is ignored.
+    let requested = cmdline
+        .split_whitespace()
+        .filter_map(|parameter| parameter.strip_prefix("preempt=")?.parse().ok())
+        .rfind(|mode| offered.contains(mode));
+    HostMode {
+        active: requested.or_else(|| config.default_mode()),
+        offered,
+        evidence: Evidence::Inferred,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use PreemptMode::{Full, None as NoneMode, Voluntary};
+
+    use super::*;
+
+    fn dynamic() -> KernelConfig {
+        KernelConfig::parse(
+            "# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n\
+             # CONFIG_PREEMPT is not set\nCONFIG_PREEMPT_DYNAMIC=y\n",
+        )
+    }
+
+    #[test]
+    fn the_kernel_itself_is_believed_first() {
+        let mode = work_out(Some("none voluntary (full)\n"), Some(&dynamic()), "preempt=none");
+        assert_eq!((mode.active, mode.evidence), (Some(Full), Evidence::Kernel));
+    }
+
+    #[test]
+    fn the_command_line_is_an_inference() {
+        let mode = work_out(None, Some(&dynamic()), "quiet preempt=full preempt=none");
+        assert_eq!((mode.active, mode.evidence), (Some(NoneMode), Evidence::Inferred));
+    }
+
+    #[test]
+    fn a_mode_that_is_not_offered_is_ignored_as_the_kernel_does() {
+        let mode = work_out(None, Some(&dynamic()), "preempt=lazy");
+        assert_eq!(mode.active, Some(Voluntary));
+    }
+
+    #[test]
+    fn an_empty_mode_file_is_no_evidence() {
+        let mode = work_out(Some("\n"), None, "");
+        assert_eq!((mode.active, mode.evidence), (None, Evidence::None));
+    }
+
+    #[test]
+    fn a_fixed_mode_is_certain() {
+        let config = KernelConfig::parse("CONFIG_PREEMPT_RT=y\n");
+        let mode = work_out(None, Some(&config), "");
+        assert_eq!((mode.active, mode.evidence), (Some(Full), Evidence::Config));
+    }
+}

@@ -1,0 +1,141 @@
+//! The figures that the README names: identity, the cost of a fork, the share of QEMU, memory.
+//!
+//! `make bench` runs it on `studies/quick.toml`. The number of repetitions of each of the four
+//! identity rounds (one and two jobs, idle and busy machine) is its argument; 5 by default, which
+//! makes 20 executions of every cell.
+
+#![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use preemptlab_backend::{Backend, Cancel};
+use preemptlab_lab::{Lab, Prepared};
+use preemptlab_model::CellInputs;
+use preemptlab_provision::{Options, Provision, Store};
+use preemptlab_recording::RecordingWriter;
+use preemptlab_runner::{Event, run, verify};
+use preemptlab_spec::Experiment;
+
+fn main() {
+    let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(5);
+    let prepared = prepare();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let writer = RecordingWriter::open(folder.path(), &prepared.manifest).expect("a recording");
+    let options = preemptlab_runner::Options { jobs: 2, cache: None, retry_failed: false };
+    let (vm, cancel) = (prepared.vm(), Cancel::default());
+
+    let started = Instant::now();
+    let summary = run(&writer, &vm, &options, &|_| (), &cancel).expect("a run");
+    println!("quick, 2 jobs: {:.0} s, {summary:?}", started.elapsed().as_secs_f64());
+
+    fork(&vm, prepared.manifest.plan.executable()[0]);
+    for (jobs, busy) in [(1, false), (2, false), (1, true), (2, true)] {
+        identity(&writer, &vm, jobs, busy, rounds);
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn prepare() -> Prepared {
+    let text = std::fs::read_to_string(root().join("studies/quick.toml")).expect("the study");
+    let experiment = Experiment::parse(&text).expect("an experiment");
+    let home = std::env::var_os("PREEMPTLAB_STORE").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").expect("a home")).join(".cache/preemptlab"),
+        PathBuf::from,
+    );
+    let store = Store::open(home).expect("a store");
+    let provision = Provision::new(store, Options::default(), &|_| ());
+    Lab::new(provision, None).resolve(experiment).expect("everything that it needs")
+}
+
+/// Restore plus teardown: a cell whose job does nothing.
+fn fork(vm: &dyn Backend, cell: &CellInputs) {
+    let mut cell = cell.clone();
+    cell.job.load.clear();
+    cell.job.probes.clear();
+    cell.job.load_start.settle_ns = 0;
+    vm.prepare(&cell.snapshot, &Cancel::default()).expect("a snapshot");
+    let mut walls: Vec<Duration> = (0..20)
+        .map(|_| {
+            let started = Instant::now();
+            vm.execute(&cell, &Cancel::default()).expect("an empty cell");
+            started.elapsed()
+        })
+        .collect();
+    walls.sort();
+    println!(
+        "restore and teardown of an empty cell, 20 times: median {:.3} s, maximum {:.3} s",
+        walls[10].as_secs_f64(),
+        walls[19].as_secs_f64()
+    );
+}
+
+/// Every cell again and again: one digest each, and what the host paid.
+fn identity(writer: &RecordingWriter, vm: &dyn Backend, jobs: usize, busy: bool, rounds: usize) {
+    let hogs: Vec<Hog> = if busy { (0..2).map(|_| Hog::start()).collect() } else { Vec::new() };
+    let (mut same, mut different) = (0, 0);
+    let before = children_cpu();
+    let mut wall = Duration::ZERO;
+    for _ in 0..rounds {
+        let started = Instant::now();
+        let verdicts =
+            verify(writer.recording(), vm, None, jobs, &|_: Event<'_>| (), &Cancel::default())
+                .expect("a verification");
+        wall += started.elapsed();
+        for verdict in verdicts {
+            if verdict.is_same() {
+                same += 1;
+            } else {
+                different += 1;
+                println!("DIFFERENT: {} {}", verdict.factors, verdict.id);
+            }
+        }
+    }
+    let cpu = children_cpu() - before;
+    drop(hogs);
+    println!(
+        "identity, {jobs} jobs, {} machine, {rounds} rounds: {same} same, {different} different; \
+         QEMU had {:.1} % of wall time x jobs",
+        if busy { "busy" } else { "idle" },
+        100.0 * cpu.as_secs_f64() / (wall.as_secs_f64() * jobs as f64)
+    );
+    assert_eq!(different, 0, "a cell is not deterministic");
+}
+
+/// CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in ticks of
+/// `USER_HZ`, which is 100 on every machine that runs this (proc(5)).
+fn children_cpu() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
+    let fields: Vec<&str> =
+        stat.rsplit_once(')').expect("a command").1.split_whitespace().collect();
+    let ticks: u64 =
+        [13, 14].iter().map(|field| fields[*field].parse::<u64>().expect("ticks")).sum();
+    Duration::from_millis(ticks * 10)
+}
+
+/// A process that keeps one CPU busy.
+struct Hog(Child);
+
+impl Hog {
+    fn start() -> Self {
+        let child = Command::new("sha256sum")
+            .arg("/dev/zero")
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("sha256sum");
+        Self(child)
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,63 @@
+//! Brings everything here that an experiment needs, and wires it into a backend.
+//!
+//! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
+//! is pinned: exactly what it was made with is brought here again, or nothing is run.
+
+mod error;
+mod pin;
+mod resolve;
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use preemptlab_provision::{Provision, Store};
+use preemptlab_recording::Manifest;
+use preemptlab_vm::{Artifacts, Config, Limits, Vm};
+
+pub use error::LabError;
+
+/// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some
+/// ten seconds, and a machine may be very busy.
+const LIMITS: Limits =
+    Limits { boot_wall: Duration::from_secs(600), cell_wall: Duration::from_secs(3600) };
+
+/// Where experiments are prepared.
+pub struct Lab<'a> {
+    provision: Provision<'a>,
+    qemu: Option<PathBuf>,
+}
+
+/// An experiment with everything that it needs at hand.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The experiment, what it was resolved to, and its plan.
+    pub manifest: Manifest,
+    artifacts: Artifacts,
+    command: Vec<OsString>,
+    store: Store,
+}
+
+impl<'a> Lab<'a> {
+    /// `qemu` is another QEMU than release 13's.
+    pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
+        Self { provision, qemu }
+    }
+}
+
+impl Prepared {
+    /// What executes its cells.
+    pub fn vm(&self) -> Vm {
+        Vm::new(Config {
+            command: self.command.clone(),
+            artifacts: self.artifacts.clone(),
+            snapshots: self.store.snapshots(),
+            limits: LIMITS,
+        })
+    }
+
+    /// The boots of its plan whose snapshots do not exist yet.
+    pub fn boots_missing(&self) -> usize {
+        let snapshots = self.store.snapshots();
+        let exists = |id: &str| snapshots.join(id).exists();
+        self.manifest.plan.snapshots().iter().filter(|boot| !exists(&boot.id().to_string())).count()
+    }
+}

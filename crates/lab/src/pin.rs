@@ -1,0 +1,70 @@
+use preemptlab_model::{Kernel, KernelRef};
+use preemptlab_provision::ProvisionedKernel;
+use preemptlab_recording::{Image, Manifest};
+use preemptlab_vm::Artifacts;
+
+use crate::{Lab, LabError, Prepared};
+
+impl Lab<'_> {
+    /// Brings exactly that here what a recording was made with. What the store still has is not
+    /// asked for again, so that this needs no mirror on the machine that made the recording.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`] when something cannot be had any more or is something else now.
+    pub fn pin(&self, manifest: Manifest) -> Result<Prepared, LabError> {
+        let recorded = &manifest.qemu;
+        let qemu = match &self.qemu {
+            Some(path) => self.provision.qemu(Some(path))?,
+            None => self.provision.qemu_exact(&recorded.build, &recorded.packages)?,
+        };
+        if qemu.build != recorded.build {
+            return Err(LabError::OtherQemu {
+                recorded: recorded.build.version.clone(),
+                present: qemu.build.version,
+            });
+        }
+        let mut artifacts = Artifacts::new();
+        for kernel in &manifest.kernels {
+            let path = self.provision.store().kernel_image(kernel.image_sha256);
+            let path = if path.exists() { path } else { self.kernel_again(kernel)?.image };
+            artifacts.insert(kernel.image_sha256, path);
+        }
+        for image in &manifest.images {
+            let path = self.provision.store().image(image.sha256);
+            if !path.exists() {
+                self.image_again(&manifest, image)?;
+            }
+            artifacts.insert(image.sha256, path);
+        }
+        let command = qemu.command;
+        Ok(Prepared { manifest, artifacts, command, store: self.provision.store().clone() })
+    }
+
+    fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
+        let gone = |reason: String| LabError::KernelGone {
+            name: recorded.name.clone(),
+            release: recorded.release.clone(),
+            reason,
+        };
+        let exact = match &recorded.name {
+            KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
+                .parse()
+                .map_err(|_| gone("its release is no version".to_owned()))?,
+            file @ KernelRef::File { .. } => file.clone(),
+        };
+        let kernel = self.provision.kernel(&exact).map_err(|error| gone(error.to_string()))?;
+        if kernel.kernel.image_sha256 != recorded.image_sha256 {
+            return Err(gone("another build has its name now".to_owned()));
+        }
+        Ok(kernel)
+    }
+
+    fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), LabError> {
+        let kernel = manifest.kernel(&recorded.kernel).ok_or(LabError::OtherImage)?;
+        let packages = self.provision.packages_exact(&recorded.packages)?;
+        let kernel = self.kernel_again(kernel)?;
+        let image = self.build_image(&manifest.experiment.machine.modules, &kernel, &packages)?;
+        if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
+    }
+}

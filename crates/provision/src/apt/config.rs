@@ -1,0 +1,208 @@
+//! The configuration of the private apt root: apt.conf(5), sources.list(5), apt_preferences(5).
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::AptError;
+use crate::{Mirror, StoreError};
+
+/// The suites of the main archive.
+const MAIN_SUITES: [&str; 6] = [
+    "trixie",
+    "trixie-updates",
+    "trixie-backports",
+    "bookworm",
+    "bookworm-updates",
+    "experimental",
+];
+
+/// The suites of the security archive.
+const SECURITY_SUITES: [&str; 2] = ["trixie-security", "bookworm-security"];
+
+/// Which suite a package is taken from when several offer it: release 13 first, so that everybody
+/// gets the same build whatever the machine runs. Codenames, because suites move with releases.
+const PRIORITIES: [(&str, u16); 8] = [
+    ("trixie", 900),
+    ("trixie-updates", 900),
+    ("trixie-security", 900),
+    ("trixie-backports", 800),
+    ("bookworm", 700),
+    ("bookworm-updates", 700),
+    ("bookworm-security", 700),
+    ("rc-buggy", 100),
+];
+
+/// The settings of the machine's apt that reach the network, which may need them: proxies,
+/// certificates and the like. What weakens apt's checks is not among them.
+const MACHINE_SETTINGS: [&str; 4] =
+    ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
+
+/// What makes apt trust a mirror.
+#[derive(Clone, Debug)]
+pub(super) enum Trust {
+    /// Debian's signing keys.
+    Keyring(PathBuf),
+    /// Nothing: for tests with archives of their own.
+    #[cfg(test)]
+    Blind,
+}
+
+impl Trust {
+    /// The keyring of Debian's package debian-archive-keyring.
+    pub(super) fn debian() -> Result<Self, AptError> {
+        ["gpg", "pgp"]
+            .map(|kind| {
+                PathBuf::from("/usr/share/keyrings/debian-archive-keyring").with_extension(kind)
+            })
+            .into_iter()
+            .find(|path| path.is_file())
+            .map(Self::Keyring)
+            .ok_or(AptError::Keyring)
+    }
+}
+
+/// Every suite.
+pub(super) fn suites() -> impl Iterator<Item = &'static str> {
+    MAIN_SUITES.into_iter().chain(SECURITY_SUITES)
+}
+
+/// The package sources, without those suites that are not wanted.
+pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> bool) -> String {
+    let trust = match trust {
+        Trust::Keyring(path) => format!("Signed-By: {}", path.display()),
+        #[cfg(test)]
+        Trust::Blind => "Trusted: yes".to_owned(),
+    };
+    [(&mirror.main, &MAIN_SUITES[..]), (&mirror.security, &SECURITY_SUITES[..])]
+        .into_iter()
+        .filter_map(|(url, suites)| {
+            let suites: Vec<_> = suites.iter().copied().filter(|suite| wanted(suite)).collect();
+            (!suites.is_empty()).then(|| {
+                format!(
+                    "Types: deb\nURIs: {url}\nSuites: {}\nComponents: main\n\
+                     Architectures: amd64\n{trust}\n\n",
+                    suites.join(" ")
+                )
+            })
+        })
+        .collect()
+}
+
+/// The pins.
+pub(super) fn preferences() -> String {
+    PRIORITIES
+        .iter()
+        .map(|(codename, priority)| {
+            format!("Package: *\nPin: release n={codename}\nPin-Priority: {priority}\n\n")
+        })
+        .collect()
+}
+
+/// The content of `apt.conf` for a private root.
+pub(super) fn apt_conf(root: &Path, allow_expired: bool, machine: &str) -> String {
+    let root = root.display();
+    format!(
+        r#"{machine}Dir "{root}/";
+Dir::State "state";
+Dir::State::status "{root}/status";
+Dir::Cache "cache";
+Dir::Log "log";
+Dir::Etc "etc";
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "{root}/sources.d";
+Dir::Etc::preferences "{root}/preferences";
+Dir::Etc::trusted "/dev/null";
+Dir::Etc::trustedparts "/dev/null";
+APT::Architecture "amd64";
+APT::Architectures {{ "amd64"; }};
+APT::Install-Recommends "false";
+APT::Sandbox::User "";
+Acquire::Languages "none";
+Acquire::PDiffs "false";
+Acquire::Check-Valid-Until "{}";
+"#,
+        !allow_expired
+    )
+}
+
+/// The machine's own settings that are taken over, as lines of `apt.conf`.
+pub(super) fn machine_settings() -> Result<String, AptError> {
+    let dump = query(&["dump"])?;
+    let mut settings: String = dump
+        .lines()
+        .filter(|line| MACHINE_SETTINGS.iter().any(|prefix| line.starts_with(prefix)))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    // Where the passwords of mirrors and proxies are, as far as this user may read them.
+    for (setting, kind) in [("Dir::Etc::netrc", "f"), ("Dir::Etc::netrcparts", "d")] {
+        let shell = query(&["shell", "path", &format!("{setting}/{kind}")])?;
+        let path = shell.trim().trim_start_matches("path=").trim_matches('\'');
+        let readable = match kind {
+            "f" => fs::File::open(path).is_ok(),
+            _ => fs::read_dir(path).is_ok(),
+        };
+        if readable {
+            settings.push_str(&format!("{setting} \"{path}\";\n"));
+        }
+    }
+    Ok(settings)
+}
+
+fn query(arguments: &[&str]) -> Result<String, AptError> {
+    let program = "apt-config";
+    let output = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|source| AptError::Tool { program, source })?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(AptError::Failed { program, reason });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Gives a file of the private root this content. A process that is killed here leaves no file,
+/// and then the next one writes it.
+pub(super) fn write(path: &Path, content: &str) -> Result<(), StoreError> {
+    if fs::read(path).is_ok_and(|present| present == content.as_bytes()) {
+        return Ok(());
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(StoreError::new(path, error));
+        }
+        _ => {}
+    }
+    preemptlab_durable::write_new(path, content.as_bytes()).map(drop).map_err(StoreError::at(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_that_are_left_out_are_not_in_the_sources() {
+        let mirror = Mirror { main: "http://m.invalid/d".into(), security: "file:/s".into() };
+        let trust = Trust::Keyring("/k.gpg".into());
+        let text = sources(&mirror, &trust, |suite| suite != "experimental");
+        assert!(text.contains(
+            "URIs: http://m.invalid/d\nSuites: trixie trixie-updates trixie-backports bookworm \
+             bookworm-updates\n"
+        ));
+        assert!(text.contains("URIs: file:/s\nSuites: trixie-security bookworm-security\n"));
+        assert_eq!(text.matches("Signed-By: /k.gpg\n").count(), 2);
+        assert_eq!(sources(&mirror, &trust, |_| false), "");
+    }
+
+    #[test]
+    fn every_suite_has_a_priority() {
+        for suite in suites() {
+            let codename = if suite == "experimental" { "rc-buggy" } else { suite };
+            assert!(PRIORITIES.iter().any(|(name, _)| *name == codename), "{suite}");
+        }
+    }
+}

@@ -1,0 +1,289 @@
+use std::{fmt, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{MirrorError, StoreError};
+
+/// What kept apt from fetching something, read from what it said.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trouble {
+    /// The suite's release file is older than it may be.
+    Expired {
+        /// For how long, in apt's words (`14d 11h 35min 16s`).
+        since: String,
+    },
+    /// The suite's release file comes from the future.
+    NotYetValid,
+    /// The signature is missing or bad, or its key is unknown.
+    Signature(String),
+    /// The mirror does not have it.
+    Missing,
+    /// It is not what the signed lists announce.
+    Corrupted(String),
+    /// The mirror does not answer.
+    Unreachable(String),
+    /// The disk is full.
+    DiskFull,
+    /// Something else, in apt's words.
+    Other(String),
+}
+
+impl Trouble {
+    /// Tells what a complaint of apt means.
+    pub(crate) fn classify(complaint: &str) -> Self {
+        let has = |needles: &[&str]| needles.iter().any(|needle| complaint.contains(needle));
+        let text = || first_sentence(complaint);
+        if has(&["is expired"]) {
+            let since =
+                complaint.split_once("(invalid since ").and_then(|(_, s)| s.split_once(')'));
+            Self::Expired { since: since.map_or("", |(since, _)| since).to_owned() }
+        } else if has(&["is not valid yet"]) {
+            Self::NotYetValid
+        } else if has(&["No space left", "enough free space", "Disk quota exceeded"]) {
+            Self::DiskFull
+        } else if has(&["Hash Sum mismatch", "unexpected size", "Hashes of expected"]) {
+            Self::Corrupted(text())
+        } else if has(&[
+            "NO_PUBKEY",
+            "signature",
+            "is not signed",
+            "GPG error",
+            "Missing key",
+            "sqv",
+            "NOSPLIT",
+        ]) {
+            Self::Signature(text())
+        } else if has(&["404 ", "does not have a Release file", "File not found", "No such file"]) {
+            Self::Missing
+        } else if has(&[
+            "onnect",
+            "resolv",
+            "timed out",
+            "unreachable",
+            "Unreachable",
+            "Undetermined Error",
+            "500 ",
+            "502 ",
+            "503 ",
+            "504 ",
+            "certificate",
+            "handshake",
+        ]) {
+            Self::Unreachable(text())
+        } else {
+            Self::Other(text())
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired { since } => write!(
+                f,
+                "its release file expired {since} ago, the mirror lags behind; `--allow-expired` \
+                 accepts it"
+            ),
+            Self::NotYetValid => {
+                f.write_str("its release file comes from the future; set this machine's clock")
+            }
+            Self::Signature(text) => write!(
+                f,
+                "its signature cannot be verified ({text}); upgrade the package \
+                 debian-archive-keyring, or name another mirror with `--mirror URL`"
+            ),
+            Self::Missing => {
+                f.write_str("the mirror does not have it; name another with `--mirror URL`")
+            }
+            Self::Corrupted(text) => write!(
+                f,
+                "it came corrupted ({text}); try again later, or name another mirror with \
+                 `--mirror URL`"
+            ),
+            Self::Unreachable(text) => write!(
+                f,
+                "the mirror cannot be reached ({text}); check the network and its proxy, or name \
+                 another mirror with `--mirror URL`"
+            ),
+            Self::DiskFull => f.write_str("the disk is full; free some space"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A suite that takes no part, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LeftOut {
+    /// The suite's name.
+    pub suite: String,
+    /// Why.
+    pub trouble: Trouble,
+}
+
+/// Suites that are left out, for the end of an error's sentence: nothing when there are none.
+pub(crate) struct LeftOutNote<'a>(pub(crate) &'a [LeftOut]);
+
+impl fmt::Display for LeftOutNote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // One cause often hits many suites.
+        let mut causes: Vec<(&Trouble, Vec<&str>)> = Vec::new();
+        for LeftOut { suite, trouble } in self.0 {
+            match causes.iter_mut().find(|(cause, _)| *cause == trouble) {
+                Some((_, suites)) => suites.push(suite),
+                None => causes.push((trouble, vec![suite])),
+            }
+        }
+        for (trouble, suites) in causes {
+            write!(f, "\nleft out: {}: {trouble}", suites.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Why packages cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum AptError {
+    /// No mirror is known.
+    #[error(transparent)]
+    Mirror(#[from] MirrorError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A program of apt cannot be run.
+    #[error("`{program}` cannot be run ({source}); preemptlab needs apt, as on Debian 12 and 13")]
+    Tool {
+        /// Its name.
+        program: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing to check signatures with.
+    #[error(
+        "Debian's signing keys are not on this machine; install the package debian-archive-keyring"
+    )]
+    Keyring,
+    /// No suite at all can be used.
+    #[error("no package list can be had from `{mirror}`{}", LeftOutNote(left_out))]
+    NoSuite {
+        /// The main archive.
+        mirror: String,
+        /// Every suite, and why.
+        left_out: Vec<LeftOut>,
+    },
+    /// No suite has the package.
+    #[error("the mirror offers no package `{name}`{}", LeftOutNote(left_out))]
+    Unknown {
+        /// The package.
+        name: String,
+        /// The suites that could not be asked.
+        left_out: Vec<LeftOut>,
+    },
+    /// The package's dependencies are not to be had together.
+    #[error(
+        "the packages {names} cannot be had with all they depend on: {reason}{}",
+        LeftOutNote(left_out)
+    )]
+    Unsatisfiable {
+        /// The packages.
+        names: String,
+        /// What apt says.
+        reason: String,
+        /// The suites that could not be asked.
+        left_out: Vec<LeftOut>,
+    },
+    /// A package could not be downloaded.
+    #[error("the package {name} cannot be downloaded: {trouble}")]
+    Download {
+        /// The package and its version.
+        name: String,
+        /// Why.
+        trouble: Trouble,
+    },
+    /// apt failed otherwise.
+    #[error("`{program}` failed: {reason}")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// The first line that says something, without apt's letter before it.
+fn first_sentence(complaint: &str) -> String {
+    let line = complaint.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = ["E: ", "W: ", "Error: ", "Warning: "]
+        .into_iter()
+        .find_map(|prefix| line.strip_prefix(prefix))
+        .unwrap_or(line);
+    line.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The complaints are those of apt 2.6 and 3.0.
+    #[test]
+    fn complaints_are_understood() {
+        let expired = "E: Release file for http://m.invalid/debian/dists/experimental/InRelease is \
+                       expired (invalid since 14d 11h 35min 16s). Updates for this repository will \
+                       not be applied.";
+        assert_eq!(
+            Trouble::classify(expired),
+            Trouble::Expired { since: "14d 11h 35min 16s".into() }
+        );
+        for (complaint, kind) in [
+            (
+                "Could not connect to m.invalid:80 (192.0.2.1). - connect (111: Connection refused)",
+                "U",
+            ),
+            ("Could not resolve 'm.invalid'", "U"),
+            ("Temporary failure resolving 'm.invalid'", "U"),
+            ("Connection timed out [IP: 192.0.2.1 80]", "U"),
+            (
+                "The following signatures couldn't be verified because the public key is not \
+              available: NO_PUBKEY 0123",
+                "S",
+            ),
+            ("E: The repository 'file:/srv trixie InRelease' is not signed.", "S"),
+            ("Sub-process /usr/bin/sqv returned an error code (1)", "S"),
+            ("404  Not Found [IP: 192.0.2.1 80]", "M"),
+            ("E: The repository 'http://m.invalid x Release' does not have a Release file.", "M"),
+            ("Hash Sum mismatch\n   Hashes of expected file:", "C"),
+            ("File has unexpected size (1 != 2). Mirror sync in progress?", "C"),
+            ("E: You don't have enough free space in /x/.", "D"),
+            ("Error writing to output file - write (28: No space left on device)", "D"),
+            ("something new", "O"),
+        ] {
+            let found = match Trouble::classify(complaint) {
+                Trouble::Unreachable(_) => "U",
+                Trouble::Signature(_) => "S",
+                Trouble::Missing => "M",
+                Trouble::Corrupted(_) => "C",
+                Trouble::DiskFull => "D",
+                Trouble::Other(_) => "O",
+                Trouble::Expired { .. } | Trouble::NotYetValid => "E",
+            };
+            assert_eq!(found, kind, "{complaint}");
+        }
+    }
+
+    #[test]
+    fn suites_with_one_trouble_share_a_line() {
+        let down = |suite: &str| LeftOut {
+            suite: suite.into(),
+            trouble: Trouble::Unreachable("no route".into()),
+        };
+        let expired = LeftOut {
+            suite: "experimental".into(),
+            trouble: Trouble::Expired { since: "2d".into() },
+        };
+        let note = LeftOutNote(&[down("a"), expired, down("b")]).to_string();
+        assert_eq!(note.lines().count(), 3);
+        assert!(note.contains("a, b: the mirror cannot be reached"));
+        assert!(note.contains("experimental: ") && note.contains("--allow-expired"));
+    }
+}

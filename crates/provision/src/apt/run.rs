@@ -1,0 +1,84 @@
+use std::{
+    io::{self, BufRead, BufReader, Read, Seek},
+    path::Path,
+    process::{Command, ExitStatus, Stdio},
+};
+
+use super::AptError;
+use crate::{StoreError, StoreLock, process::tied};
+
+/// More than apt says in any one run, in bytes.
+const OUTPUT_BYTES_MAX: u64 = 64 << 20;
+
+/// A private apt root, locked.
+#[derive(Clone, Copy)]
+pub(super) struct Root<'a> {
+    pub(super) path: &'a Path,
+    pub(super) lock: &'a StoreLock,
+}
+
+/// What a program of apt said.
+pub(super) struct Output {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Root<'_> {
+    /// Runs a program of apt to its end.
+    pub(super) fn run<A: AsRef<str>>(
+        &self,
+        program: &'static str,
+        arguments: &[A],
+    ) -> Result<Output, AptError> {
+        let mut stdout = String::new();
+        let (status, stderr) = self.run_in(self.path, program, arguments, |line| {
+            stdout.push_str(line);
+            stdout.push('\n');
+        })?;
+        Ok(Output { status, stdout, stderr })
+    }
+
+    /// Runs a program of apt in a folder, hands over the lines of its standard output as they
+    /// come, and returns its standard error.
+    pub(super) fn run_in<A: AsRef<str>>(
+        &self,
+        folder: &Path,
+        program: &'static str,
+        arguments: &[A],
+        mut on_line: impl FnMut(&str),
+    ) -> Result<(ExitStatus, String), AptError> {
+        let io = |source| StoreError::new(self.path, source);
+        let tool = |source| AptError::Tool { program, source };
+        // A file, and no second pipe that could fill up while the first is read.
+        let mut complaints = tempfile::tempfile_in(self.path).map_err(io)?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments.iter().map(AsRef::as_ref))
+            .current_dir(folder)
+            .env("APT_CONFIG", self.path.join("apt.conf"))
+            .env("LC_ALL", "C")
+            .env_remove("LANGUAGE")
+            .env_remove("DPKG_ROOT")
+            .env_remove("DPKG_ADMINDIR")
+            .stdin(self.lock.share().map_err(io)?)
+            .stdout(Stdio::piped())
+            .stderr(complaints.try_clone().map_err(io)?);
+        let mut child = tied(&mut command).spawn().map_err(tool)?;
+        if let Some(stdout) = child.stdout.take() {
+            let mut lines = BufReader::new(stdout.take(OUTPUT_BYTES_MAX));
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line).map_err(tool)? > 0 {
+                on_line(String::from_utf8_lossy(&line).trim_end_matches('\n'));
+                line.clear();
+            }
+        }
+        let status = child.wait().map_err(tool)?;
+        let mut stderr = Vec::new();
+        let read: io::Result<_> = complaints
+            .rewind()
+            .and_then(|()| (&complaints).take(OUTPUT_BYTES_MAX).read_to_end(&mut stderr));
+        read.map_err(io)?;
+        Ok((status, String::from_utf8_lossy(&stderr).into_owned()))
+    }
+}

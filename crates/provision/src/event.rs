@@ -1,0 +1,24 @@
+/// What is happening, for whoever watches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Another process works on the store's packages, and this one waits for it.
+    Waiting,
+    /// The package lists are being refreshed.
+    Refreshing,
+    /// Packages are being downloaded.
+    Downloading {
+        /// The package, or the first of them and how many follow.
+        what: String,
+        /// Bytes that are here.
+        bytes: u64,
+        /// Bytes that there will be.
+        bytes_total: u64,
+    },
+    /// Something is being unpacked into the store.
+    Unpacking {
+        /// What it is.
+        what: String,
+    },
+    /// Work goes on, and a person should know this.
+    Warning(String),
+}

@@ -1,0 +1,2 @@
+/// The guest's `/init`, as the build script made it.
+pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));

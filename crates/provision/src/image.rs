@@ -1,0 +1,206 @@
+//! The guest's image: an initramfs of Debian packages, the guest's own init, and kernel modules.
+
+use std::path::{Path, PathBuf};
+
+use preemptlab_model::{Digest, Package};
+use preemptlab_protocol::{BOOT_FILE, BootConfig, FORMAT};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    deb::{self, Content, DebError},
+    guest, hash,
+    store::StoreError,
+    tree::{Node, PlaceError, Tree, canonical},
+};
+
+/// Counts up when the same packages, modules and init are to make another image.
+const LAYOUT: u32 = 1;
+
+/// The largest image that is made, in bytes: it has to fit into a guest's memory.
+const IMAGE_BYTES_MAX: usize = 512 << 20;
+
+/// What no command of a guest reads.
+const LEFT_OUT: [&str; 15] = [
+    "usr/lib/python3",
+    "usr/lib/systemd",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/share/bash-completion",
+    "usr/share/bug",
+    "usr/share/doc",
+    "usr/share/doc-base",
+    "usr/share/info",
+    "usr/share/lintian",
+    "usr/share/locale",
+    "usr/share/man",
+    "usr/share/menu",
+    "usr/share/python3",
+    "usr/share/zoneinfo",
+    "var",
+];
+
+/// Where init mounts something, and the folders that programs expect.
+const FOLDERS: [&str; 6] = ["dev", "proc", "root", "run", "sys", "tmp"];
+
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n";
+
+/// A guest image in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestImage {
+    /// Where it is: an uncompressed cpio archive (`newc`).
+    pub path: PathBuf,
+    /// Of its content.
+    pub sha256: Digest,
+}
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// A package cannot be read.
+    #[error(transparent)]
+    Deb(#[from] DebError),
+    /// A package is not the one that it should be.
+    #[error("`{}` is not the package {name} that was downloaded; remove the file and run the command again", path.display())]
+    Changed {
+        /// The package's name.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A package or a module brings something that cannot be in an image, or that another one
+    /// brings, too, but differently.
+    #[error("{from} cannot be in the guest's image: {reason}")]
+    Unfit {
+        /// The package or the module.
+        from: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The packages hold more than a guest has room for.
+    #[error("the guest's image would have more than {} MiB", IMAGE_BYTES_MAX >> 20)]
+    TooLarge,
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Everything that an image is made of.
+#[derive(Serialize)]
+struct Inputs {
+    layout: u32,
+    init: Digest,
+    packages: Vec<Digest>,
+    modules: Vec<(String, Digest)>,
+}
+
+/// Remembers which image was made of some inputs.
+#[derive(Serialize, Deserialize)]
+struct Made {
+    sha256: Digest,
+}
+
+/// Makes the image of some packages, each with the file that holds it, and of uncompressed kernel
+/// modules, each with its path in the image and after those it depends on. An image that was made
+/// before is not made again. The same inputs make the same bytes.
+///
+/// # Errors
+///
+/// [`ImageError`]
+pub fn build_image(
+    images: &Path,
+    packages: &[(Package, PathBuf)],
+    modules: &[(String, Vec<u8>)],
+) -> Result<GuestImage, ImageError> {
+    let mut inputs = Inputs {
+        layout: LAYOUT,
+        init: Digest::of(guest::INIT),
+        packages: packages.iter().map(|(package, _)| package.sha256).collect(),
+        modules: modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect(),
+    };
+    inputs.packages.sort_unstable();
+    let note = images.join(format!("{}.json", Digest::of_json(&inputs)));
+    if let Some(image) = made_before(images, &note) {
+        return Ok(image);
+    }
+    let archive = tree(packages, modules)?.archive().map_err(StoreError::at(images))?;
+    let sha256 = Digest::of(&archive);
+    let path = images.join(sha256.to_string());
+    preemptlab_durable::write_new(&path, &archive).map_err(StoreError::at(&path))?;
+    let made = serde_json::to_vec(&Made { sha256 }).unwrap_or_default();
+    preemptlab_durable::write_new(&note, &made).map_err(StoreError::at(&note))?;
+    Ok(GuestImage { path, sha256 })
+}
+
+fn made_before(images: &Path, note: &Path) -> Option<GuestImage> {
+    let made: Made = serde_json::from_slice(&std::fs::read(note).ok()?).ok()?;
+    let path = images.join(made.sha256.to_string());
+    path.is_file().then_some(GuestImage { path, sha256: made.sha256 })
+}
+
+fn tree(
+    packages: &[(Package, PathBuf)],
+    modules: &[(String, Vec<u8>)],
+) -> Result<Tree, ImageError> {
+    let mut tree = Tree::new();
+    place(&mut tree, "preemptlab", "init", executable(guest::INIT))?;
+    place(&mut tree, "preemptlab", "etc/passwd", file(PASSWD.as_bytes()))?;
+    for folder in FOLDERS {
+        place(&mut tree, "preemptlab", folder, Node::Folder)?;
+    }
+    for (package, path) in packages {
+        if hash::sha256(path).map_err(StoreError::at(path))? != package.sha256 {
+            return Err(ImageError::Changed { name: package.name.clone(), path: path.clone() });
+        }
+        add_package(&mut tree, &format!("the package {}", package.name), path)?;
+    }
+    let mut paths = Vec::new();
+    for (path, bytes) in modules {
+        let from = format!("the module {path}");
+        place(&mut tree, &from, path, file(bytes))?;
+        paths.push(format!("/{}", canonical(path).map_err(|error| unfit(&from, &error))?));
+    }
+    let config = BootConfig { format: FORMAT, modules: paths };
+    let config = serde_json::to_vec(&config).map_err(|error| ImageError::Unfit {
+        from: "the list of modules".to_owned(),
+        reason: error.to_string(),
+    })?;
+    place(&mut tree, "preemptlab", BOOT_FILE, file(&config))?;
+    Ok(tree)
+}
+
+fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError> {
+    for entry in deb::read(deb, is_wanted)? {
+        let node = match entry.content {
+            Content::Folder => Node::Folder,
+            Content::File(bytes) => Node::File { executable: entry.mode & 0o111 != 0, bytes },
+            Content::Symlink(target) => Node::Symlink(target),
+            Content::Hardlink(target) => tree.get(&target).cloned().ok_or_else(|| {
+                let reason = format!("`{}` is a link to nothing", entry.path);
+                ImageError::Unfit { from: from.to_owned(), reason }
+            })?,
+        };
+        place(tree, from, &entry.path, node)?;
+    }
+    if tree.bytes() > IMAGE_BYTES_MAX { Err(ImageError::TooLarge) } else { Ok(()) }
+}
+
+fn is_wanted(path: &str) -> bool {
+    let path = canonical(path).unwrap_or_else(|_| path.to_owned());
+    // The folder itself, which dpkg calls `./`, has no name.
+    !path.is_empty() && !LEFT_OUT.iter().any(|folder| Path::new(&path).starts_with(folder))
+}
+
+fn place(tree: &mut Tree, from: &str, path: &str, node: Node) -> Result<(), ImageError> {
+    tree.place(path, node).map_err(|error| unfit(from, &error))
+}
+
+fn unfit(from: &str, error: &PlaceError) -> ImageError {
+    ImageError::Unfit { from: from.to_owned(), reason: error.to_string() }
+}
+
+fn file(bytes: &[u8]) -> Node {
+    Node::File { executable: false, bytes: bytes.to_owned() }
+}
+
+fn executable(bytes: &[u8]) -> Node {
+    Node::File { executable: true, bytes: bytes.to_owned() }
+}

@@ -1,0 +1,404 @@
+//! Kernels by name: resolved, downloaded, unpacked.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use preemptlab_model::{Digest, Flavour, Kernel, KernelConfig, KernelRef};
+
+use crate::{
+    AptError, BzImageError, Candidate, Content, DebError, Event, LeftOut, Store, StoreError,
+    StoreLock,
+    apt::{Apt, LeftOutNote},
+    bzimage, deb,
+    modules::ModuleSource,
+    names::{self, Build, Layout},
+};
+
+/// The largest bzImage and the largest configuration that are read, in bytes.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// What the store keeps of a kernel's packages.
+const KERNEL_FILES: [&str; 3] = ["vmlinuz", "config", "modules.builtin"];
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug)]
+pub struct ProvisionedKernel {
+    /// Exactly what it is.
+    pub kernel: Kernel,
+    /// The bzImage, in the store.
+    pub image: PathBuf,
+    /// Its configuration, where one is at hand.
+    pub config: Option<KernelConfig>,
+    pub(crate) modules: ModuleSource,
+}
+
+/// A row of what can be had.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The newest build of its series and flavour.
+    pub build: Build,
+    /// Its configuration, or why it cannot be read.
+    pub config: Result<KernelConfig, String>,
+}
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// No such kernel is on offer.
+    #[error("no kernel `{name}` is on offer{}{}", match nearest.as_slice() {
+        [] => String::new(),
+        nearest => format!("; the nearest are {}", nearest.join(", ")),
+    }, LeftOutNote(left_out))]
+    Unknown {
+        /// The name.
+        name: KernelRef,
+        /// Names near it that are on offer.
+        nearest: Vec<String>,
+        /// The suites that could not be asked.
+        left_out: Vec<LeftOut>,
+    },
+    /// Its package cannot be had.
+    #[error(transparent)]
+    Apt(#[from] AptError),
+    /// Its package cannot be read.
+    #[error(transparent)]
+    Deb(#[from] DebError),
+    /// It cannot be put into the store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its package is not packaged as expected.
+    #[error("the package {package} holds no {what}")]
+    Package {
+        /// The package.
+        package: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The file cannot be read.
+    #[error("the kernel `{}` cannot be read: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is no kernel.
+    #[error("`{}` cannot be booted: {source}", path.display())]
+    BzImage {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: BzImageError,
+    },
+}
+
+/// Every build on offer, oldest first.
+pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
+    let names = apt.names("linux-")?;
+    Ok(names::builds(names.iter().map(String::as_str)))
+}
+
+/// A kernel of Debian.
+pub(crate) fn debian(
+    apt: &Apt<'_>,
+    store: &Store,
+    version: &str,
+    flavour: Flavour,
+    on_event: &dyn Fn(Event),
+) -> Result<ProvisionedKernel, KernelError> {
+    let name = KernelRef::Debian { version: version.to_owned(), flavour };
+    let builds = builds(apt)?;
+    let Some(build) = names::resolve(&builds, version, flavour) else {
+        let nearest = names::nearest(&builds, version, flavour);
+        return Err(KernelError::Unknown { name, nearest, left_out: apt.left_out().to_vec() });
+    };
+    let packages = Packages::find(apt, build)?;
+    let image_sha256 = image_of(apt, store, build, &packages, on_event)?;
+    let folder = store.kernel(image_sha256);
+    let config = read_config(&folder.join("config"))?;
+    let kernel = Kernel {
+        name,
+        release: build.release(),
+        image_sha256,
+        packages: packages.of_image().map(|candidate| candidate.package.clone()).collect(),
+        rt: config.as_ref().map(KernelConfig::is_rt),
+        modes: config.as_ref().map(KernelConfig::offered_modes),
+        hz: config.as_ref().and_then(KernelConfig::hz),
+    };
+    let modules = match packages.modules {
+        Some(candidate) => {
+            ModuleSource::Package { candidate, builtin: folder.join("modules.builtin") }
+        }
+        None => ModuleSource::None(format!("the mirror has no `{}`", build.modules_package())),
+    };
+    Ok(ProvisionedKernel { kernel, image: folder.join("vmlinuz"), config, modules })
+}
+
+/// The packages of a build. Mirrors drop those of older builds, but rarely the image.
+struct Packages {
+    image: Candidate,
+    /// What holds the configuration, where it is not the image.
+    base: Option<Candidate>,
+    modules: Option<Candidate>,
+}
+
+impl Packages {
+    fn find(apt: &Apt<'_>, build: &Build) -> Result<Self, AptError> {
+        let image_name = build.image_package();
+        let base_name = build.config_package();
+        let mut found = apt.find(&[&image_name, &base_name, &build.modules_package()])?.into_iter();
+        let mut next = || found.next().flatten();
+        let (image, base, modules) = (next(), next(), next());
+        let image = image.ok_or_else(|| apt.unknown(&image_name))?;
+        let base = base.filter(|_| build.layout == Layout::Split);
+        Ok(Self { image, base, modules })
+    }
+
+    fn of_image(&self) -> impl Iterator<Item = &Candidate> {
+        [&self.image].into_iter().chain(&self.base)
+    }
+}
+
+/// The hash of the image in a build's packages, which are unpacked if that was not done before.
+fn image_of(
+    apt: &Apt<'_>,
+    store: &Store,
+    build: &Build,
+    packages: &Packages,
+    on_event: &dyn Fn(Event),
+) -> Result<Digest, KernelError> {
+    if let Some(digest) = image_in(store, &packages.image) {
+        // Without its base package it was unpacked without a configuration.
+        if packages.base.is_none() || store.kernel(digest).join("config").is_file() {
+            return Ok(digest);
+        }
+    }
+    let release = build.release();
+    let mut entries = Vec::new();
+    let wanted: Vec<_> = packages.of_image().cloned().collect();
+    for deb in apt.fetch(&wanted)? {
+        on_event(Event::Unpacking { what: release.clone() });
+        entries.extend(deb::read(&deb, |path| {
+            KERNEL_FILES.iter().any(|f| is_file(path, f, &release))
+        })?);
+    }
+    let file = |name| {
+        entries.iter().find_map(|entry| match &entry.content {
+            Content::File(bytes) if is_file(&entry.path, name, &release) => Some(bytes),
+            _ => None,
+        })
+    };
+    let image = file("vmlinuz").ok_or_else(|| KernelError::Package {
+        package: packages.image.package.name.clone(),
+        what: "vmlinuz",
+    })?;
+    let digest = keep_image(store, image)?;
+    let folder = store.kernel(digest);
+    for name in ["config", "modules.builtin"] {
+        if let Some(bytes) = file(name) {
+            write(&folder.join(name), bytes)?;
+        }
+    }
+    // The link is written last, so where it leads everything is there.
+    let link = store.kernel_of_package(packages.image.package.sha256);
+    write(&link, digest.to_string().as_bytes())?;
+    Ok(digest)
+}
+
+/// Whether a path in a package is that of a kernel's file, which has moved over the releases:
+/// `boot/vmlinuz-RELEASE`, `lib/modules/RELEASE/vmlinuz`, `usr/lib/modules/RELEASE/vmlinuz`.
+fn is_file(path: &str, name: &str, release: &str) -> bool {
+    let path = path.strip_prefix("usr/").unwrap_or(path);
+    [format!("boot/{name}-{release}"), format!("lib/modules/{release}/{name}")]
+        .iter()
+        .any(|place| place == path)
+}
+
+/// The hash of the image in a package that was unpacked before.
+fn image_in(store: &Store, package: &Candidate) -> Option<Digest> {
+    fs::read_to_string(store.kernel_of_package(package.package.sha256)).ok()?.parse().ok()
+}
+
+/// A kernel of one's own. The store keeps a copy, so that what is booted is what was hashed.
+pub(crate) fn file(
+    store: &Store,
+    _lock: &StoreLock,
+    path: &Path,
+    modules: Option<&Path>,
+) -> Result<ProvisionedKernel, KernelError> {
+    let image = read_bounded(path)?;
+    let release = bzimage::release(&image)
+        .map_err(|source| KernelError::BzImage { path: path.to_owned(), source })?;
+    let image_sha256 = keep_image(store, &image)?;
+
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut config = None;
+    for name in [format!("config-{release}"), "config".to_owned(), ".config".to_owned()] {
+        let path = folder.join(name);
+        if path.is_file() {
+            config = read_config(&path)?;
+            break;
+        }
+    }
+    let kernel = Kernel {
+        name: KernelRef::File { image: path.to_owned(), modules: modules.map(Path::to_owned) },
+        release,
+        image_sha256,
+        packages: Vec::new(),
+        rt: config.as_ref().map(KernelConfig::is_rt),
+        modes: config.as_ref().map(KernelConfig::offered_modes),
+        hz: config.as_ref().and_then(KernelConfig::hz),
+    };
+    let modules = match modules {
+        Some(folder) => ModuleSource::Folder(folder.to_owned()),
+        None => ModuleSource::None(
+            "this kernel came without modules; name their folder, as in \
+             `file:BZIMAGE,modules=/lib/modules/RELEASE`"
+                .to_owned(),
+        ),
+    };
+    let image = store.kernel(image_sha256).join("vmlinuz");
+    Ok(ProvisionedKernel { kernel, image, config, modules })
+}
+
+/// The newest build of each series and flavour with its configuration.
+pub(crate) fn offered(
+    apt: &Apt<'_>,
+    store: &Store,
+    on_event: &dyn Fn(Event),
+) -> Result<Vec<Offer>, KernelError> {
+    let builds = names::newest(&builds(apt)?);
+    let mut names: Vec<_> = builds.iter().map(Build::config_package).collect();
+    names.extend(builds.iter().map(Build::image_package));
+    let mut found = apt.find(&names)?;
+    let images = found.split_off(builds.len());
+
+    let path = |candidate: &Candidate| store.config_of_package(candidate.package.sha256);
+    let new: Vec<_> = found.iter().flatten().filter(|c| !path(c).is_file()).cloned().collect();
+    let mut failures = BTreeMap::new();
+    for (candidate, fetched) in new.iter().zip(apt.fetch_each(&new)?) {
+        on_event(Event::Unpacking { what: candidate.package.name.clone() });
+        let kept = fetched
+            .map_err(KernelError::from)
+            .and_then(|deb| keep_config(&deb, candidate, &path(candidate)));
+        if let Err(error) = kept {
+            failures.insert(candidate.package.sha256, error.to_string());
+        }
+    }
+
+    let offers = builds.into_iter().zip(found).zip(images).map(|((build, found), image)| {
+        let path = match &found {
+            Some(candidate) => path(candidate),
+            // A build that was unpacked before has its configuration in the store.
+            None => match image.and_then(|image| image_in(store, &image)) {
+                Some(digest) => store.kernel(digest).join("config"),
+                None => PathBuf::new(),
+            },
+        };
+        let config = match read_config(&path) {
+            Ok(Some(config)) => Ok(config),
+            Ok(None) => Err(found
+                .and_then(|candidate| failures.remove(&candidate.package.sha256))
+                .unwrap_or_else(|| format!("the mirror has no `{}`", build.config_package()))),
+            Err(error) => Err(error.to_string()),
+        };
+        Offer { build, config }
+    });
+    Ok(offers.collect())
+}
+
+/// Writes the configuration in a package to a file of the store.
+fn keep_config(deb: &Path, candidate: &Candidate, path: &Path) -> Result<(), KernelError> {
+    let is_config = |path: &str| {
+        path.starts_with("usr/src/linux-headers-") && path.ends_with("/.config")
+            || path.contains("lib/modules/") && path.ends_with("/config")
+            || path.starts_with("boot/config-")
+    };
+    let entries = deb::read(deb, is_config)?;
+    match entries.first().map(|entry| &entry.content) {
+        Some(Content::File(bytes)) => Ok(write(path, bytes)?),
+        _ => Err(KernelError::Package {
+            package: candidate.package.name.clone(),
+            what: "configuration",
+        }),
+    }
+}
+
+fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {
+    let digest = Digest::of(image);
+    let folder = store.kernel(digest);
+    fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+    write(&folder.join("vmlinuz"), image)?;
+    Ok(digest)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    preemptlab_durable::write_new(path, bytes).map(drop).map_err(StoreError::at(path))
+}
+
+/// A configuration, or nothing where there is no such file.
+fn read_config(path: &Path) -> Result<Option<KernelConfig>, KernelError> {
+    match read_bounded(path) {
+        Ok(bytes) => Ok(Some(KernelConfig::parse(&String::from_utf8_lossy(&bytes)))),
+        Err(KernelError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, KernelError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .and_then(|length| match length as u64 > FILE_BYTES_MAX {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(bytes),
+        });
+    read.map_err(|source| KernelError::File { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bzimage::tests::image;
+
+    #[test]
+    fn a_file_is_kept_with_the_configuration_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store")).unwrap();
+        let lock = store.lock(&|_| ()).unwrap();
+        let path = folder.path().join("bzImage");
+        fs::write(&path, image("6.12.1-mine")).unwrap();
+
+        let bare = file(&store, &lock, &path, None).unwrap();
+        assert_eq!(bare.kernel.release, "6.12.1-mine");
+        assert_eq!((bare.kernel.rt, bare.kernel.modes), (None, None));
+
+        fs::write(folder.path().join("config-6.12.1-mine"), "CONFIG_PREEMPT_RT=y\nCONFIG_HZ=1000")
+            .unwrap();
+        let known = file(&store, &lock, &path, None).unwrap();
+        assert_eq!((known.kernel.rt, known.kernel.hz), (Some(true), Some(1000)));
+
+        // What was hashed is what is booted, whatever becomes of the file.
+        fs::write(&path, image("6.12.2-mine")).unwrap();
+        assert_eq!(Digest::of(&fs::read(&known.image).unwrap()), known.kernel.image_sha256);
+        let other = file(&store, &lock, &path, None).unwrap();
+        assert_ne!(other.kernel.image_sha256, known.kernel.image_sha256);
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store")).unwrap();
+        let lock = store.lock(&|_| ()).unwrap();
+        let path = folder.path().join("vmlinux");
+        assert!(matches!(file(&store, &lock, &path, None), Err(KernelError::File { .. })));
+        fs::write(&path, b"\x7fELF").unwrap();
+        assert!(matches!(file(&store, &lock, &path, None), Err(KernelError::BzImage { .. })));
+    }
+}

@@ -1,0 +1,220 @@
+//! Where Debian's archives are, from the machine's own apt configuration.
+
+use std::{io, process::Command};
+
+/// Where Debian's archives are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// The main archive's URL.
+    pub main: String,
+    /// The security archive's URL.
+    pub security: String,
+}
+
+/// Why no mirror is known.
+#[derive(Debug, thiserror::Error)]
+pub enum MirrorError {
+    /// apt is not there.
+    #[error("`apt-get` cannot be run ({0}); preemptlab needs apt, as on Debian 12 and 13")]
+    Tool(io::Error),
+    /// apt cannot read its own configuration.
+    #[error("apt cannot read the machine's package sources: {0}")]
+    Sources(String),
+    /// The machine's sources name no Debian archive.
+    #[error(
+        "no Debian archive is among the machine's package sources; name a mirror with \
+         `--mirror URL`"
+    )]
+    None,
+    /// The given URL is none.
+    #[error("`{0}` is no mirror's URL; it should look like `http://HOST/debian`")]
+    Url(String),
+}
+
+/// The fields of an index target, one line each target.
+const FORMAT: &str = "$(REPO_URI)\t$(RELEASE)\t$(COMPONENT)\t$(ORIGIN)\t$(LABEL)\t$(SIGNED_BY)";
+
+impl Mirror {
+    /// The given main archive or the machine's own.
+    ///
+    /// # Errors
+    ///
+    /// [`MirrorError`]
+    pub fn find(given: Option<&str>) -> Result<Self, MirrorError> {
+        let given = given.map(checked).transpose()?;
+        // Without `--no-release-info` apt names only sources whose lists were downloaded, but
+        // then it knows whose they are.
+        let machine = match Self::choose(&targets(&[])?) {
+            (None, _) => Self::choose(&targets(&["--no-release-info"])?),
+            found => found,
+        };
+        let main = given.or(machine.0).ok_or(MirrorError::None)?;
+        let security = machine.1.unwrap_or_else(|| format!("{main}-security"));
+        Ok(Self { main, security })
+    }
+
+    /// The best main archive and the best security archive among index targets.
+    fn choose(targets: &str) -> (Option<String>, Option<String>) {
+        let best = |security: bool| {
+            targets
+                .lines()
+                .filter_map(Target::parse)
+                .filter(|target| target.is_security() == security)
+                .filter_map(|target| Some((target.rank()?, target.uri)))
+                // Of equals the first wins, because the order of sources is a preference.
+                .min_by_key(|(rank, _)| *rank)
+                .map(|(_, uri)| uri.trim_end_matches('/').to_owned())
+        };
+        (best(false), best(true))
+    }
+}
+
+fn checked(url: &str) -> Result<String, MirrorError> {
+    let plain = |c: char| c.is_ascii_graphic() && !"\"'<>`".contains(c);
+    match url.split_once(":/") {
+        Some((scheme, rest))
+            if !scheme.is_empty()
+                && !rest.trim_matches('/').is_empty()
+                && url.chars().all(plain) =>
+        {
+            Ok(url.trim_end_matches('/').to_owned())
+        }
+        _ => Err(MirrorError::Url(url.to_owned())),
+    }
+}
+
+fn targets(options: &[&str]) -> Result<String, MirrorError> {
+    let output = Command::new("apt-get")
+        .arg("indextargets")
+        .args(options)
+        .args(["--format", FORMAT, "Created-By: Packages"])
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(MirrorError::Tool)?;
+    if !output.status.success() {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        return Err(MirrorError::Sources(complaint.trim().to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+struct Target<'a> {
+    uri: &'a str,
+    release: &'a str,
+    origin: Option<&'a str>,
+    label: Option<&'a str>,
+    signed_by: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = line.split('\t');
+        let (uri, release, component) = (fields.next()?, fields.next()?, fields.next()?);
+        // apt leaves the name of a field that it does not know.
+        let mut known =
+            || fields.next().filter(|field| !field.is_empty() && !field.starts_with("$("));
+        let (origin, label, signed_by) = (known(), known(), known());
+        let readable = !uri.starts_with("cdrom:") && component == "main";
+        readable.then_some(Self { uri, release, origin, label, signed_by })
+    }
+
+    fn is_security(&self) -> bool {
+        self.label == Some("Debian-Security")
+            || self.release.ends_with("-security")
+            || self.release.contains("/updates")
+    }
+
+    /// How surely this is an archive of Debian: the lower, the surer; `None` when it is not. Other
+    /// vendors use Debian's suite names too.
+    fn rank(&self) -> Option<u8> {
+        const SUITES: [&str; 11] = [
+            "bullseye",
+            "bookworm",
+            "trixie",
+            "forky",
+            "duke",
+            "sid",
+            "oldoldstable",
+            "oldstable",
+            "stable",
+            "testing",
+            "unstable",
+        ];
+        let base = self.release.split(['-', '/']).next()?;
+        match self.origin {
+            Some("Debian") => Some(0),
+            Some(_) => None,
+            None if !SUITES.contains(&base) => None,
+            None if self.signed_by.is_some_and(|key| key.contains("debian-archive")) => Some(1),
+            None if self.uri.trim_end_matches('/').ends_with("/debian") => Some(2),
+            None if self.uri.trim_end_matches('/').ends_with("/debian-security") => Some(2),
+            None if self.signed_by.is_none() => Some(3),
+            None => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(targets: &str) -> (Option<String>, Option<String>) {
+        Mirror::choose(&targets.replace('|', "\t"))
+    }
+
+    #[test]
+    fn debian_is_found_among_other_sources() {
+        let (main, security) = chosen(
+            "https://cloud.invalid/apt/|cloud-sdk-bookworm|main|cloud-sdk|cloud|\n\
+             https://node.invalid/node_20.x/|nodistro|main|. nodistro|. nodistro|/k/n.gpg\n\
+             https://tools.invalid/debian/12/prod/|bookworm|main|tools|tools|\n\
+             http://mirror.invalid/debian-security/|bookworm-security|main|Debian|Debian-Security|\n\
+             http://mirror.invalid/debian/|bookworm|main|Debian|Debian|/k/debian-archive.gpg\n\
+             http://mirror.invalid/debian/|bookworm-backports|main|Debian|Debian Backports|\n",
+        );
+        assert_eq!(main.as_deref(), Some("http://mirror.invalid/debian"));
+        assert_eq!(security.as_deref(), Some("http://mirror.invalid/debian-security"));
+    }
+
+    #[test]
+    fn sources_that_were_never_refreshed_are_judged_by_name_and_key() {
+        let unknown = "$(ORIGIN)|$(LABEL)";
+        let (main, security) = chosen(&format!(
+            "https://tools.invalid/prod/|trixie|main|{unknown}|/k/tools.gpg\n\
+             https://other.invalid/apt/|trixie|main|{unknown}|$(SIGNED_BY)\n\
+             http://m.invalid/mirrors/deb/|trixie|main|{unknown}|/k/debian-archive-keyring.pgp\n\
+             http://m.invalid/deb-sec/|trixie-security|main|{unknown}|/k/debian-archive-keyring.pgp\n"
+        ));
+        assert_eq!(main.as_deref(), Some("http://m.invalid/mirrors/deb"));
+        assert_eq!(security.as_deref(), Some("http://m.invalid/deb-sec"));
+    }
+
+    #[test]
+    fn one_line_sources_without_a_key_are_judged_by_path() {
+        let unknown = "$(ORIGIN)|$(LABEL)|$(SIGNED_BY)";
+        let (main, security) = chosen(&format!(
+            "https://other.invalid/apt/|bookworm|main|{unknown}\n\
+             http://m.invalid/debian/|bookworm|main|{unknown}\n\
+             http://m.invalid/debian-security/|bookworm-security|main|{unknown}\n"
+        ));
+        assert_eq!(main.as_deref(), Some("http://m.invalid/debian"));
+        assert_eq!(security.as_deref(), Some("http://m.invalid/debian-security"));
+    }
+
+    #[test]
+    fn another_distribution_is_not_debian() {
+        let none = "http://u.invalid/ubuntu/|noble|main|Ubuntu|Ubuntu|\n\
+                    cdrom:[disc]/|bookworm|main|Debian|Debian|\n";
+        assert_eq!(chosen(none), (None, None));
+    }
+
+    #[test]
+    fn a_mirror_must_be_a_url() {
+        for url in ["http://m.invalid/debian/", "file:/srv/debian", "mirror+file:/etc/list"] {
+            assert!(checked(url).is_ok(), "{url}");
+        }
+        for url in ["", "m.invalid/debian", "http://", "http://a b/", "http://m/\nSigned-By: x"] {
+            assert!(checked(url).is_err(), "{url}");
+        }
+    }
+}

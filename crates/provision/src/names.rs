@@ -1,0 +1,353 @@
+//! Kernels by the names of their packages, which carry version and flavour.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use preemptlab_model::{Flavour, KernelRef};
+
+const ARCH_SUFFIX: &str = "-amd64";
+
+/// A kernel build that Debian offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// Its version, as in the package's name: `6.12.107+deb13`.
+    pub version: String,
+    /// Its flavour.
+    pub flavour: Flavour,
+    /// How it is packaged.
+    pub layout: Layout,
+}
+
+/// How Debian packages a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `linux-image-*` holds the image, its configuration and the modules.
+    Whole,
+    /// `linux-binary-*` holds the image, `linux-base-*` the configuration, `linux-modules-*` the
+    /// modules; `linux-image-*` only depends on them (from 6.19 on).
+    Split,
+}
+
+impl Build {
+    /// `uname -r`.
+    pub fn release(&self) -> String {
+        format!("{}{}{ARCH_SUFFIX}", self.version, self.flavour.suffix())
+    }
+
+    /// The first two parts of the version: `6.12`.
+    pub fn series(&self) -> &str {
+        series(&self.version)
+    }
+
+    /// The name that means this build for as long as it is on offer.
+    pub fn exact_name(&self) -> KernelRef {
+        KernelRef::Debian { version: self.version.clone(), flavour: self.flavour }
+    }
+
+    /// The name that means the newest build of this series and flavour.
+    pub fn series_name(&self) -> KernelRef {
+        KernelRef::Debian { version: self.series().to_owned(), flavour: self.flavour }
+    }
+
+    /// The package with the image.
+    pub(crate) fn image_package(&self) -> String {
+        match self.layout {
+            Layout::Whole => self.package("image"),
+            Layout::Split => self.package("binary"),
+        }
+    }
+
+    /// The package with the modules.
+    pub(crate) fn modules_package(&self) -> String {
+        match self.layout {
+            Layout::Whole => self.package("image"),
+            Layout::Split => self.package("modules"),
+        }
+    }
+
+    /// The smallest package with the configuration.
+    pub(crate) fn config_package(&self) -> String {
+        match self.layout {
+            Layout::Whole => self.package("headers"),
+            Layout::Split => self.package("base"),
+        }
+    }
+
+    fn package(&self, kind: &str) -> String {
+        format!("linux-{kind}-{}", self.release())
+    }
+}
+
+/// The builds among some package names, oldest first. What is no bootable build by itself is left
+/// out: unsigned images, debug symbols and metapackages.
+pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Vec<Build> {
+    let mut layouts = BTreeMap::new();
+    for name in package_names {
+        let Some((layout, release)) = name
+            .strip_prefix("linux-binary-")
+            .map(|release| (Layout::Split, release))
+            .or_else(|| Some((Layout::Whole, name.strip_prefix("linux-image-")?)))
+        else {
+            continue;
+        };
+        let Some(text) = release.strip_suffix(ARCH_SUFFIX) else { continue };
+        let (version, flavour) = split_flavour(text);
+        let plain = version.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let metapackage = plain && version.split('.').count() < 3;
+        if !metapackage && version.starts_with(|c: char| c.is_ascii_digit()) {
+            let known = layouts.entry((version.to_owned(), flavour)).or_insert(layout);
+            if layout == Layout::Split {
+                *known = layout;
+            }
+        }
+    }
+    let mut builds: Vec<_> = layouts
+        .into_iter()
+        .map(|((version, flavour), layout)| Build { version, flavour, layout })
+        .collect();
+    builds.sort_by(|a, b| compare(&a.version, &b.version).then(a.flavour.cmp(&b.flavour)));
+    builds
+}
+
+/// The build that a name means: the one of exactly this version, or the newest of the series.
+pub(crate) fn resolve<'a>(
+    builds: &'a [Build],
+    version: &str,
+    flavour: Flavour,
+) -> Option<&'a Build> {
+    let mut matching = builds.iter().filter(|build| build.flavour == flavour);
+    matching.clone().find(|build| build.version == version).or_else(|| {
+        matching.rfind(|build| {
+            let rest = build.version.strip_prefix(version);
+            rest.is_some_and(|rest| rest.starts_with(['.', '+', '~', '-']))
+        })
+    })
+}
+
+/// The newest build of each series and flavour.
+pub(crate) fn newest(builds: &[Build]) -> Vec<Build> {
+    let mut seen = BTreeSet::new();
+    let mut newest: Vec<_> = builds
+        .iter()
+        .rev()
+        .filter(|build| seen.insert((build.series(), build.flavour)))
+        .cloned()
+        .collect();
+    newest.sort_by(|a, b| compare(a.series(), b.series()).then(a.flavour.cmp(&b.flavour)));
+    newest
+}
+
+/// Valid names near one that is not: versions of the same series, or else other series.
+pub(crate) fn nearest(builds: &[Build], version: &str, flavour: Flavour) -> Vec<String> {
+    let same_flavour = || builds.iter().filter(|build| build.flavour == flavour);
+    let mut near: Vec<_> = same_flavour().filter(|b| b.series() == series(version)).collect();
+    let mut name: fn(&Build) -> KernelRef = Build::exact_name;
+    let mut key: fn(&Build) -> &str = |build| &build.version;
+    if near.is_empty() {
+        near = same_flavour().collect();
+        near.dedup_by_key(|build| build.series());
+        name = Build::series_name;
+        key = Build::series;
+    }
+    let place = near.partition_point(|build| compare(key(build), version).is_lt());
+    let around = place.saturating_sub(2)..near.len().min(place + 2);
+    near[around].iter().map(|build| name(build).to_string()).collect()
+}
+
+fn split_flavour(text: &str) -> (&str, Flavour) {
+    [Flavour::Rt, Flavour::Cloud]
+        .into_iter()
+        .find_map(|flavour| Some((text.strip_suffix(flavour.suffix())?, flavour)))
+        .unwrap_or((text, Flavour::Generic))
+}
+
+fn series(version: &str) -> &str {
+    let is_end = |c: char| !c.is_ascii_digit() && c != '.';
+    let numbers = &version[..version.find(is_end).unwrap_or(version.len())];
+    numbers.match_indices('.').nth(1).map_or(numbers, |(end, _)| &numbers[..end])
+}
+
+/// Orders versions as Debian does (Debian Policy 5.6.12), for versions without an epoch.
+///
+/// Digits compare as numbers; of the rest, `~` sorts before the end, letters before other signs.
+pub(crate) fn compare(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a, b);
+    while !a.is_empty() || !b.is_empty() {
+        let (text_a, text_b) = (take(&mut a, false), take(&mut b, false));
+        let weigh = |text: &str| text.chars().map(weight).chain([0]).collect::<Vec<_>>();
+        let (number_a, number_b) = (take(&mut a, true), take(&mut b, true));
+        let number = |digits: &str| {
+            let digits = digits.trim_start_matches('0');
+            (digits.len(), digits.to_owned())
+        };
+        let order =
+            weigh(text_a).cmp(&weigh(text_b)).then_with(|| number(number_a).cmp(&number(number_b)));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+
+/// Cuts the longest start that is all digits, or that has none.
+fn take<'a>(text: &mut &'a str, digits: bool) -> &'a str {
+    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
+    let (start, rest) = text.split_at(end);
+    *text = rest;
+    start
+}
+
+/// The end of the text weighs 0.
+fn weight(c: char) -> i32 {
+    match c {
+        '~' => -1,
+        c if c.is_ascii_alphabetic() => c as i32,
+        c => c as i32 + 256,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Flavour::{Cloud, Generic, Rt};
+
+    use super::*;
+
+    const NAMES: [&str; 24] = [
+        "linux-image-amd64",
+        "linux-image-rt-amd64",
+        "linux-image-6.12-amd64",
+        "linux-image-6.12-amd64-signed-template",
+        "linux-image-6.1.0-9-amd64",
+        "linux-image-6.1.0-56-amd64",
+        "linux-image-6.1.0-56-rt-amd64",
+        "linux-image-6.12.90+deb13-amd64",
+        "linux-image-6.12.90+deb13.1-amd64",
+        "linux-image-6.12.117+deb13-amd64",
+        "linux-image-6.12.117+deb12-amd64",
+        "linux-image-6.12.117+deb13-amd64-unsigned",
+        "linux-image-6.12.117+deb13-amd64-dbg",
+        "linux-image-6.12.117+deb13-cloud-amd64",
+        "linux-image-6.12.117+deb13-rt-amd64",
+        "linux-image-7.2.9+deb13-amd64",
+        "linux-binary-7.2.9+deb13-amd64",
+        "linux-binary-7.2.12+deb13-amd64",
+        "linux-image-7.2.12+deb13-amd64",
+        "linux-binary-7.2.12+deb13-rt-amd64",
+        "linux-binary-7.3~rc2-amd64",
+        "linux-base-7.4.1+deb13-amd64",
+        "linux-headers-7.4.1+deb13-amd64",
+        "linux-image-7.4.1+deb13-arm64",
+    ];
+
+    fn found(version: &str, flavour: Flavour) -> Option<String> {
+        resolve(&builds(NAMES), version, flavour).map(Build::release)
+    }
+
+    #[test]
+    fn a_series_means_its_newest_build() {
+        for (version, flavour, release) in [
+            ("6.1", Generic, "6.1.0-56-amd64"),
+            ("6.12", Generic, "6.12.117+deb13-amd64"),
+            ("6.12", Rt, "6.12.117+deb13-rt-amd64"),
+            ("6.12", Cloud, "6.12.117+deb13-cloud-amd64"),
+            ("6.12.117", Generic, "6.12.117+deb13-amd64"),
+            ("7.2", Generic, "7.2.12+deb13-amd64"),
+            ("7.3", Generic, "7.3~rc2-amd64"),
+        ] {
+            assert_eq!(found(version, flavour).as_deref(), Some(release), "{version}");
+        }
+    }
+
+    #[test]
+    fn an_exact_version_means_itself() {
+        assert_eq!(found("6.12.90+deb13", Generic).unwrap(), "6.12.90+deb13-amd64");
+        assert_eq!(found("6.12.117+deb12", Generic).unwrap(), "6.12.117+deb12-amd64");
+        assert_eq!(found("6.1.0-9", Generic).unwrap(), "6.1.0-9-amd64");
+    }
+
+    #[test]
+    fn what_is_not_on_offer_is_not_found() {
+        for (version, flavour) in
+            [("6.1.0-5", Generic), ("6.13", Generic), ("7.4", Generic), ("6.1", Cloud)]
+        {
+            assert_eq!(found(version, flavour), None, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_layout_follows_from_the_packages() {
+        let builds = builds(NAMES);
+        let split = resolve(&builds, "7.2", Generic).unwrap();
+        assert_eq!(split.layout, Layout::Split);
+        assert_eq!(split.image_package(), "linux-binary-7.2.12+deb13-amd64");
+        assert_eq!(split.config_package(), "linux-base-7.2.12+deb13-amd64");
+        let whole = resolve(&builds, "6.12", Rt).unwrap();
+        assert_eq!(whole.layout, Layout::Whole);
+        assert_eq!(whole.modules_package(), "linux-image-6.12.117+deb13-rt-amd64");
+        assert_eq!(whole.config_package(), "linux-headers-6.12.117+deb13-rt-amd64");
+    }
+
+    #[test]
+    fn the_offer_has_one_row_per_series_and_flavour() {
+        let rows: Vec<_> =
+            newest(&builds(NAMES)).iter().map(|b| b.exact_name().to_string()).collect();
+        assert_eq!(
+            rows,
+            [
+                "debian:6.1.0-56",
+                "debian:6.1.0-56-rt",
+                "debian:6.12.117+deb13",
+                "debian:6.12.117+deb13-rt",
+                "debian:6.12.117+deb13-cloud",
+                "debian:7.2.12+deb13",
+                "debian:7.2.12+deb13-rt",
+                "debian:7.3~rc2",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unknown_name_has_neighbours() {
+        let builds = builds(NAMES);
+        assert_eq!(
+            nearest(&builds, "6.12.100+deb13", Generic),
+            [
+                "debian:6.12.90+deb13",
+                "debian:6.12.90+deb13.1",
+                "debian:6.12.117+deb12",
+                "debian:6.12.117+deb13"
+            ]
+        );
+        assert_eq!(
+            nearest(&builds, "6.13", Rt),
+            ["debian:6.1-rt", "debian:6.12-rt", "debian:7.2-rt"]
+        );
+    }
+
+    /// The results are those of `dpkg --compare-versions`.
+    #[test]
+    fn versions_are_ordered_as_debian_does() {
+        let ascending = [
+            "6.1.0-9",
+            "6.1.0-56",
+            "6.12~rc1",
+            "6.12",
+            "6.12.90+deb13",
+            "6.12.90+deb13.1",
+            "6.12.117",
+            "6.12.117a",
+            "6.12.117+deb12",
+            "6.12.117+deb13",
+            "7.2.9",
+            "7.2.12",
+        ];
+        for (i, a) in ascending.iter().enumerate() {
+            for (j, b) in ascending.iter().enumerate() {
+                assert_eq!(compare(a, b), i.cmp(&j), "{a} against {b}");
+            }
+        }
+        assert_eq!(compare("6.01", "6.1"), Ordering::Equal);
+    }
+}

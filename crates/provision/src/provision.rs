@@ -1,0 +1,163 @@
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
+
+use preemptlab_model::{KernelRef, Package};
+
+use crate::{
+    AptError, Build, Event, KernelError, Module, ModuleError, Offer, ProvisionedKernel, Qemu,
+    QemuError, Store, StoreLock,
+    apt::{Apt, Lists},
+    kernels,
+    modules::{self, ModuleSource},
+    qemu,
+};
+
+/// What a person may choose.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Debian's main archive; `None` for that of the machine's own apt.
+    pub mirror: Option<String>,
+    /// Use suites whose release file is older than it may be.
+    pub allow_expired: bool,
+    /// Refresh the package lists even if they are fresh.
+    pub refresh: bool,
+}
+
+/// Brings kernels, QEMU and packages into a store.
+///
+/// The package lists are prepared on first use, once. Every method holds the store's lock.
+pub struct Provision<'a> {
+    store: Store,
+    options: Options,
+    lists: OnceCell<Lists>,
+    on_event: &'a dyn Fn(Event),
+}
+
+impl<'a> Provision<'a> {
+    /// Does nothing yet.
+    pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
+        Self { store, options, lists: OnceCell::new(), on_event }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The kernel that a name means.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn kernel(&self, name: &KernelRef) -> Result<ProvisionedKernel, KernelError> {
+        let lock = self.store.lock(self.on_event)?;
+        match name {
+            KernelRef::Debian { version, flavour } => self.with_apt(&lock, |apt| {
+                kernels::debian(apt, &self.store, version, *flavour, self.on_event)
+            }),
+            KernelRef::File { image, modules } => {
+                kernels::file(&self.store, &lock, image, modules.as_deref())
+            }
+        }
+    }
+
+    /// Modules of a kernel with those they depend on, in the order in which they can be loaded.
+    /// What is built into the kernel is not among them. For no names nothing is downloaded.
+    ///
+    /// # Errors
+    ///
+    /// [`ModuleError`]
+    pub fn modules(
+        &self,
+        kernel: &ProvisionedKernel,
+        names: &[&str],
+    ) -> Result<Vec<Module>, ModuleError> {
+        let Some(first) = names.first() else { return Ok(Vec::new()) };
+        match &kernel.modules {
+            ModuleSource::None(reason) => {
+                Err(ModuleError::NoModules { name: (*first).to_owned(), reason: reason.clone() })
+            }
+            ModuleSource::Folder(folder) => {
+                modules::load(folder, &folder.join("modules.builtin"), names, None)
+            }
+            ModuleSource::Package { candidate, builtin } => {
+                let lock = self.store.lock(self.on_event)?;
+                let folder = self.with_apt(&lock, |apt| {
+                    modules::unpacked(apt, &self.store, &lock, candidate, self.on_event)
+                })?;
+                modules::load(&folder, builtin, names, Some(&candidate.package))
+            }
+        }
+    }
+
+    /// The newest kernel of each series and flavour, with its configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`] when there is nothing to show; a configuration that cannot be read is part
+    /// of its row.
+    pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
+        let lock = self.store.lock(self.on_event)?;
+        self.with_apt(&lock, |apt| kernels::offered(apt, &self.store, self.on_event))
+    }
+
+    /// Every kernel on offer, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
+        let lock = self.store.lock(self.on_event)?;
+        self.with_apt(&lock, |apt| Ok(kernels::builds(apt)?))
+    }
+
+    /// QEMU: the one at `path`, or release 13's.
+    ///
+    /// # Errors
+    ///
+    /// [`QemuError`]
+    pub fn qemu(&self, path: Option<&Path>) -> Result<Qemu, QemuError> {
+        if let Some(path) = path {
+            return qemu::file(path);
+        }
+        let lock = self.store.lock(self.on_event)?;
+        self.with_apt(&lock, |apt| qemu::debian(apt, &self.store, &lock, self.on_event))
+    }
+
+    /// Packages with everything they depend on, except the `assumed` packages and what only these
+    /// depend on; each with its file in the store, sorted by name.
+    ///
+    /// # Errors
+    ///
+    /// [`AptError`]
+    pub fn packages(
+        &self,
+        names: &[&str],
+        assumed: &[&str],
+    ) -> Result<Vec<(Package, PathBuf)>, AptError> {
+        let lock = self.store.lock(self.on_event)?;
+        self.with_apt(&lock, |apt| {
+            let candidates = apt.closure(names, assumed)?;
+            let paths = apt.fetch(&candidates)?;
+            Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())
+        })
+    }
+
+    fn with_apt<T, E: From<AptError>>(
+        &self,
+        lock: &StoreLock,
+        work: impl FnOnce(&Apt<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let root = self.store.apt();
+        let lists = match self.lists.get() {
+            Some(lists) => lists,
+            None => {
+                let lists = Lists::prepare(&root, lock, &self.options, self.on_event)?;
+                self.lists.get_or_init(|| lists)
+            }
+        };
+        work(&Apt::new(&self.store, &root, lock, lists, self.on_event))
+    }
+}

@@ -1,0 +1,76 @@
+use std::{io, path::PathBuf};
+
+use preemptlab_model::RECORDING_FORMAT;
+
+/// Why a recording cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// There is no recording in that folder.
+    #[error("{} is not a recording: it has no recording.json", .0.display())]
+    Absent(PathBuf),
+    /// The folder holds something else.
+    #[error("{} is not empty and is not a recording; choose another folder", .0.display())]
+    Occupied(PathBuf),
+    /// The folder holds a recording of another experiment, or of other kernels or QEMU.
+    #[error("{} holds a recording of another experiment ({what}); choose another folder with --out", path.display())]
+    Other {
+        /// The folder.
+        path: PathBuf,
+        /// In what it differs.
+        what: String,
+    },
+    /// Another process writes to the recording.
+    #[error("another process is writing to {}; wait for it or choose another folder", .0.display())]
+    Busy(PathBuf),
+    /// It was written by a newer preemptlab.
+    #[error(
+        "{} has format {found}, and this preemptlab reads up to {RECORDING_FORMAT}; use a newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// A file is not what it should be.
+    #[error("{} cannot be read: {reason}; remove it and run the same command again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The operating system says no.
+    #[error("cannot {action} {}: {error}{}", path.display(), advice(error))]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl RecordingError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::Io { action, path, error }
+    }
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            "; finished cells are kept: free some space and run the same command again"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose a folder that you may write to"
+        }
+        _ => "",
+    }
+}

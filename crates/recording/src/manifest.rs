@@ -1,0 +1,92 @@
+use preemptlab_model::{Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT};
+use preemptlab_spec::{Experiment, Resolved, plan};
+use serde::{Deserialize, Serialize};
+
+/// What a recording is of: written once, before the first cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// See [`RECORDING_FORMAT`].
+    pub format: u32,
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The kernels that it named, in its order.
+    pub kernels: Vec<Kernel>,
+    /// What ran them.
+    pub qemu: QemuUsed,
+    /// The guest images.
+    pub images: Vec<Image>,
+    /// Every cell.
+    pub plan: Plan,
+}
+
+/// The QEMU build and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QemuUsed {
+    /// The build.
+    pub build: QemuBuild,
+    /// Its packages; none for `--qemu`.
+    pub packages: Vec<Package>,
+}
+
+/// A guest image and what is in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// Of the image.
+    pub sha256: Digest,
+    /// The kernel whose modules it holds.
+    pub kernel: KernelRef,
+    /// The workload whose packages it holds.
+    pub workload: String,
+    /// The packages.
+    pub packages: Vec<Package>,
+}
+
+impl Manifest {
+    /// Plans an experiment.
+    ///
+    /// # Panics
+    ///
+    /// When a kernel or an image of the experiment is missing, which is the caller's bug.
+    pub fn new(
+        experiment: Experiment,
+        kernels: Vec<Kernel>,
+        qemu: QemuUsed,
+        images: Vec<Image>,
+    ) -> Self {
+        let resolved = Resolved {
+            kernels: kernels.iter().map(|kernel| (kernel.name.clone(), kernel.clone())).collect(),
+            images: images
+                .iter()
+                .map(|image| ((image.kernel.clone(), image.workload.clone()), image.sha256))
+                .collect(),
+            qemu: qemu.build.clone(),
+        };
+        let plan = plan(&experiment, &resolved);
+        Self { format: RECORDING_FORMAT, experiment, kernels, qemu, images, plan }
+    }
+
+    /// The resolved kernel of that name.
+    pub fn kernel(&self, name: &KernelRef) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| &kernel.name == name)
+    }
+
+    /// The first thing in which another manifest differs, in words; `None` when nothing does.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        if self.experiment.name != other.experiment.name {
+            return Some(format!("`{}`", self.experiment.name));
+        }
+        if self.experiment != other.experiment {
+            return Some("the experiment was changed".to_owned());
+        }
+        if self.qemu != other.qemu {
+            return Some(format!("made with {}", self.qemu.build.version));
+        }
+        if let Some((kernel, _)) = self.kernels.iter().zip(&other.kernels).find(|(a, b)| a != b) {
+            return Some(format!("{} was {}", kernel.name, kernel.release));
+        }
+        (self != other).then(|| "made with another guest image".to_owned())
+    }
+}

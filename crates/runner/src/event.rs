@@ -1,0 +1,32 @@
+use std::time::Duration;
+
+use preemptlab_model::{CellRecord, Factors, SnapshotInputs};
+
+/// What happens during a run. Events of several workers come interleaved.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The work is known.
+    Planned {
+        /// Boots to make sure of.
+        boots: usize,
+        /// Cells to execute.
+        cells: usize,
+        /// Cells that are finished already, in this recording or in the cache.
+        finished: usize,
+    },
+    /// A boot begins.
+    Booting(&'a SnapshotInputs),
+    /// A boot has ended, well or not; its cells tell which.
+    Booted(&'a SnapshotInputs),
+    /// A cell begins.
+    Started(&'a Factors),
+    /// A cell is finished.
+    Finished {
+        /// The first cell of the plan that has these inputs.
+        factors: &'a Factors,
+        /// What became of it.
+        record: &'a CellRecord,
+        /// Host time that it took.
+        wall: Duration,
+    },
+}

@@ -1,0 +1,86 @@
+use preemptlab_backend::{Execution, Stop};
+use preemptlab_model::{CellInputs, CellRecord, Digest, FailureCause, Outcome, RECORDING_FORMAT};
+use preemptlab_protocol::{CommandReport, Exit, Failure, FailureKind, Message, Stage};
+use preemptlab_workload::Workload;
+
+/// How much of a console is kept.
+const CONSOLE_LINES_MAX: usize = 40;
+
+/// Judges what a backend came back with.
+///
+/// # Errors
+///
+/// When the run was cancelled or the host cannot go on, and nothing may be recorded.
+pub fn record(
+    inputs: &CellInputs,
+    workload: &Workload,
+    result: Result<Execution, Stop>,
+) -> Result<CellRecord, Stop> {
+    let (console, outcome) = match result {
+        Ok(execution) => {
+            let console = last_lines(&execution.console);
+            (console, outcome(inputs, workload, execution))
+        }
+        Err(Stop::Failed { cause, reason, console }) => {
+            (last_lines(&console), Outcome::Failed { cause, reason })
+        }
+        Err(stop @ (Stop::Cancelled | Stop::Host { .. })) => return Err(stop),
+    };
+    Ok(CellRecord {
+        format: RECORDING_FORMAT,
+        id: inputs.id(),
+        inputs: inputs.clone(),
+        console,
+        outcome,
+    })
+}
+
+fn outcome(inputs: &CellInputs, workload: &Workload, execution: Execution) -> Outcome {
+    let digest = Digest::of(&[execution.said.as_slice(), &execution.console].concat());
+    match execution.message {
+        Message::Done(report) => match workload.measure(inputs, &report) {
+            Ok(_) => Outcome::Completed { digest, report: Box::new(report) },
+            Err(error) => {
+                Outcome::Failed { cause: FailureCause::Workload, reason: error.to_string() }
+            }
+        },
+        Message::Failed(failure) => failed(failure),
+        Message::Ready(_) => Outcome::Failed {
+            cause: FailureCause::Boot,
+            reason: "the guest booted again instead of running the cell".to_owned(),
+        },
+    }
+}
+
+fn failed(failure: Failure) -> Outcome {
+    let cause = match failure.kind {
+        FailureKind::Unavailable => {
+            let system = failure.system.map(Box::new);
+            return Outcome::Unavailable { reason: failure.reason, system };
+        }
+        FailureKind::TimeLimit => FailureCause::VirtualTimeLimit,
+        FailureKind::OutOfMemory => FailureCause::OutOfMemory,
+        FailureKind::Other if failure.stage == Stage::Boot => FailureCause::Boot,
+        FailureKind::Other => FailureCause::Workload,
+    };
+    let said: Vec<String> = failure.commands.iter().filter_map(complaint).collect();
+    let reason = std::iter::once(failure.reason).chain(said).collect::<Vec<_>>().join("; ");
+    Outcome::Failed { cause, reason }
+}
+
+/// The last line that a command wrote to its standard error, for the reason of a failure.
+fn complaint(command: &CommandReport) -> Option<String> {
+    let line = command.stderr.trim_end().lines().next_back()?;
+    let exit = match command.exit {
+        Exit::Code(code) => format!("status {code}"),
+        Exit::Signal(signal) => format!("signal {signal}"),
+        Exit::Stopped => "stopped".to_owned(),
+    };
+    Some(format!("{} ({exit}): {line}", command.name))
+}
+
+fn last_lines(console: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(console);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines[lines.len().saturating_sub(CONSOLE_LINES_MAX)..].iter().map(ToString::to_string).collect()
+}

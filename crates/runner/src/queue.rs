@@ -1,0 +1,73 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use preemptlab_backend::Cancel;
+
+/// Calls `work` for every item, on `jobs` threads, in the order of the items; stops early when the
+/// run is cancelled or when a call returns an error, which is then returned.
+///
+/// # Errors
+///
+/// The first error of a call.
+pub fn for_each<T: Sync, E: Send>(
+    items: &[T],
+    jobs: usize,
+    cancel: &Cancel,
+    work: impl Fn(&T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let next = AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs.clamp(1, items.len().max(1)))
+            .map(|_| {
+                scope.spawn(|| {
+                    while !cancel.is_cancelled() && failed.load(Ordering::Relaxed) == 0 {
+                        let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                            break;
+                        };
+                        if let Err(error) = work(item) {
+                            failed.fetch_add(1, Ordering::Relaxed);
+                            return Err(error);
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        let results: Vec<_> = workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect();
+        results.into_iter().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn every_item_is_worked_on_once() {
+        let items: Vec<u32> = (0..100).collect();
+        let seen = Mutex::new(Vec::new());
+        for_each(&items, 4, &Cancel::default(), |item| {
+            seen.lock().unwrap().push(*item);
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        assert_eq!(seen, items);
+    }
+
+    #[test]
+    fn an_error_ends_the_work() {
+        let items: Vec<u32> = (0..100).collect();
+        let result = for_each(&items, 1, &Cancel::default(), |item| {
+            assert!(*item <= 3);
+            if *item == 3 { Err("three") } else { Ok(()) }
+        });
+        assert_eq!(result, Err("three"));
+    }
+}

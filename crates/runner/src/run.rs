@@ -1,0 +1,231 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+    time::Instant,
+};
+
+use preemptlab_backend::{Backend, Cancel, Stop};
+use preemptlab_model::{
+    CellId, CellInputs, CellRecord, Factors, Outcome, SnapshotId, SnapshotInputs,
+};
+use preemptlab_recording::{CellFolder, Manifest, RecordingError, RecordingWriter};
+use preemptlab_workload::Workload;
+
+use crate::{Event, outcome, queue};
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Virtual machines at a time.
+    pub jobs: usize,
+    /// Where finished cells of every recording are kept; `None` neither reads nor writes any.
+    pub cache: Option<CellFolder>,
+    /// Execute the recording's failed cells again.
+    pub retry_failed: bool,
+}
+
+/// What came of a run. Cells of the plan with equal inputs count once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Cells with results.
+    pub completed: usize,
+    /// Cells without.
+    pub failed: usize,
+    /// Cells that cannot exist.
+    pub unavailable: usize,
+}
+
+/// Why a run ended early. Every cell that was finished is in the recording.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It was asked to.
+    #[error("interrupted; the same command goes on from here")]
+    Cancelled,
+    /// The host cannot go on.
+    #[error("{0}")]
+    Host(String),
+    /// The recording or the cache cannot be used.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+}
+
+impl From<Stop> for RunError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => Self::Cancelled,
+            Stop::Host { reason } | Stop::Failed { reason, .. } => Self::Host(reason),
+        }
+    }
+}
+
+/// Executes what the recording still lacks: first the boots, then the cells.
+///
+/// # Errors
+///
+/// [`RunError`]; a cell that fails is no error but a record.
+pub fn run(
+    writer: &RecordingWriter,
+    backend: &dyn Backend,
+    options: &Options,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<Summary, RunError> {
+    let manifest = writer.recording().manifest();
+    let cells = cells_of(manifest);
+    let (mut summary, missing) = take_stock(writer, &cells, options)?;
+    summary.unavailable +=
+        manifest.plan.cells.iter().filter(|cell| cell.inputs().is_none()).count();
+    let boots = boots_of(&missing);
+    on_event(Event::Planned {
+        boots: boots.len(),
+        cells: missing.len(),
+        finished: cells.len() - missing.len(),
+    });
+
+    let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;
+    let summary = Mutex::new(summary);
+    queue::for_each(&missing, options.jobs, cancel, |cell| {
+        on_event(Event::Started(cell.factors));
+        let started = Instant::now();
+        let result = match unbootable.get(&cell.inputs.snapshot.id()) {
+            Some(stop) => Err(stop.clone()),
+            None => backend.execute(cell.inputs, cancel),
+        };
+        let record = outcome::record(cell.inputs, cell.workload, result)?;
+        finish(writer, options, &record)?;
+        count(&mut summary.lock().expect("no worker panicked"), &record.outcome);
+        let wall = started.elapsed();
+        on_event(Event::Finished { factors: cell.factors, record: &record, wall });
+        Ok::<_, RunError>(())
+    })?;
+    if cancel.is_cancelled() {
+        return Err(RunError::Cancelled);
+    }
+    Ok(summary.into_inner().expect("no worker panicked"))
+}
+
+/// A cell with what it needs to be executed and judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell<'a> {
+    pub factors: &'a Factors,
+    pub inputs: &'a CellInputs,
+    pub workload: &'a Workload,
+}
+
+/// The executable cells of a plan, each once.
+pub(crate) fn cells_of(manifest: &Manifest) -> Vec<Cell<'_>> {
+    let mut seen = BTreeSet::new();
+    manifest
+        .plan
+        .cells
+        .iter()
+        .filter_map(|planned| {
+            let inputs = planned.inputs()?;
+            let workload = manifest.experiment.workload.get(&planned.factors.workload)?;
+            seen.insert(inputs.id()).then_some(Cell { factors: &planned.factors, inputs, workload })
+        })
+        .collect()
+}
+
+/// Counts what is finished, fetches what the cache has, and returns what is missing.
+fn take_stock<'a>(
+    writer: &RecordingWriter,
+    cells: &[Cell<'a>],
+    options: &Options,
+) -> Result<(Summary, Vec<Cell<'a>>), RunError> {
+    let mut summary = Summary::default();
+    let mut missing = Vec::new();
+    for cell in cells {
+        let id = cell.inputs.id();
+        let found = match writer.cells().get(id)? {
+            Some(record) if options.retry_failed && is_failed(&record) => {
+                writer.cells().remove(id)?;
+                None
+            }
+            None => from_cache(writer, options, id)?,
+            found => found,
+        };
+        match found {
+            Some(record) => count(&mut summary, &record.outcome),
+            None => missing.push(*cell),
+        }
+    }
+    Ok((summary, missing))
+}
+
+/// A damaged cell in the cache is no reason to stop: it is executed again.
+fn from_cache(
+    writer: &RecordingWriter,
+    options: &Options,
+    id: CellId,
+) -> Result<Option<CellRecord>, RunError> {
+    let Some(cache) = &options.cache else { return Ok(None) };
+    match cache.get(id) {
+        Ok(Some(record)) => {
+            writer.cells().put(&record)?;
+            Ok(Some(record))
+        }
+        Ok(None) => Ok(None),
+        Err(_) => {
+            cache.remove(id)?;
+            Ok(None)
+        }
+    }
+}
+
+fn finish(
+    writer: &RecordingWriter,
+    options: &Options,
+    record: &CellRecord,
+) -> Result<(), RunError> {
+    writer.cells().put(record)?;
+    match &options.cache {
+        Some(cache) if !is_failed(record) => Ok(cache.put(record)?),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
+    let mut seen = BTreeSet::new();
+    cells
+        .iter()
+        .map(|cell| &cell.inputs.snapshot)
+        .filter(|snapshot| seen.insert(snapshot.id()))
+        .collect()
+}
+
+/// Makes sure of every boot; returns those that failed, whose cells then fail for that reason.
+pub(crate) fn boot(
+    boots: &[&SnapshotInputs],
+    backend: &dyn Backend,
+    jobs: usize,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<BTreeMap<SnapshotId, Stop>, RunError> {
+    let unbootable = Mutex::new(BTreeMap::new());
+    queue::for_each(boots, jobs, cancel, |snapshot| {
+        on_event(Event::Booting(snapshot));
+        match backend.prepare(snapshot, cancel) {
+            Ok(()) => {}
+            Err(stop @ Stop::Failed { .. }) => {
+                unbootable.lock().expect("no worker panicked").insert(snapshot.id(), stop);
+            }
+            Err(stop) => return Err(RunError::from(stop)),
+        }
+        on_event(Event::Booted(snapshot));
+        Ok(())
+    })?;
+    Ok(unbootable.into_inner().expect("no worker panicked"))
+}
+
+fn is_failed(record: &CellRecord) -> bool {
+    matches!(record.outcome, Outcome::Failed { .. })
+}
+
+fn count(summary: &mut Summary, outcome: &Outcome) {
+    match outcome {
+        Outcome::Completed { .. } => summary.completed += 1,
+        Outcome::Failed { .. } => summary.failed += 1,
+        Outcome::Unavailable { .. } => summary.unavailable += 1,
+    }
+}

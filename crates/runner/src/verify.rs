@@ -1,0 +1,137 @@
+use std::{sync::Mutex, time::Instant};
+
+use preemptlab_backend::{Backend, Cancel};
+use preemptlab_model::{CellId, Digest, Factors, Outcome, Planned};
+use preemptlab_recording::Recording;
+
+use crate::{
+    Event, RunError, outcome, queue,
+    run::{Cell, boot, boots_of, cells_of},
+};
+
+/// Whether a cell says the same again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The cell's place in the experiment.
+    pub factors: Factors,
+    /// Its identity.
+    pub id: CellId,
+    /// Its digest in the recording, or why it has none.
+    pub recorded: Result<Digest, String>,
+    /// Its digest in the other recording or when it was executed again, or why it has none.
+    pub other: Result<Digest, String>,
+}
+
+impl Verdict {
+    /// Whether both say the same.
+    pub fn is_same(&self) -> bool {
+        self.recorded == self.other
+    }
+}
+
+/// Executes completed cells of a recording again, `cells` of them spread evenly over the plan or
+/// all. The verdicts come in the plan's order.
+///
+/// # Errors
+///
+/// When the recording cannot be read, or the host cannot go on.
+pub fn verify(
+    recording: &Recording,
+    backend: &dyn Backend,
+    cells: Option<usize>,
+    jobs: usize,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<Vec<Verdict>, RunError> {
+    let mut recorded = Vec::new();
+    for cell in cells_of(recording.manifest()) {
+        if let Some(digest) =
+            recording.cell(cell.inputs.id())?.and_then(|record| record.outcome.digest())
+        {
+            recorded.push((cell, digest));
+        }
+    }
+    let chosen = spread(&recorded, cells.unwrap_or(recorded.len()));
+    let only_cells: Vec<Cell<'_>> = chosen.iter().map(|(cell, _)| *cell).collect();
+    let boots = boots_of(&only_cells);
+    on_event(Event::Planned { boots: boots.len(), cells: chosen.len(), finished: 0 });
+    let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
+
+    let verdicts = Mutex::new(Vec::new());
+    let indexed: Vec<_> = chosen.into_iter().enumerate().collect();
+    queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest))| {
+        on_event(Event::Started(cell.factors));
+        let started = Instant::now();
+        let result = match unbootable.get(&cell.inputs.snapshot.id()) {
+            Some(stop) => Err(stop.clone()),
+            None => backend.execute(cell.inputs, cancel),
+        };
+        let record = outcome::record(cell.inputs, cell.workload, result)?;
+        let verdict = Verdict {
+            factors: cell.factors.clone(),
+            id: record.id,
+            recorded: Ok(*digest),
+            other: digest_of(&record.outcome),
+        };
+        verdicts.lock().expect("no worker panicked").push((*index, verdict));
+        let wall = started.elapsed();
+        on_event(Event::Finished { factors: cell.factors, record: &record, wall });
+        Ok::<_, RunError>(())
+    })?;
+    if cancel.is_cancelled() {
+        return Err(RunError::Cancelled);
+    }
+    let mut verdicts = verdicts.into_inner().expect("no worker panicked");
+    verdicts.sort_by_key(|(index, _)| *index);
+    Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
+}
+
+/// Compares two recordings cell by cell, in the order of the first one's plan.
+///
+/// # Errors
+///
+/// When a recording cannot be read.
+pub fn against(recording: &Recording, other: &Recording) -> Result<Vec<Verdict>, RunError> {
+    let mut verdicts = Vec::new();
+    for cell in recording.cells() {
+        let (planned, record) = cell?;
+        let Planned::Execute(inputs) = &planned.planned else { continue };
+        let id = inputs.id();
+        let digest = |record: Option<preemptlab_model::CellRecord>| match record {
+            Some(record) => digest_of(&record.outcome),
+            None => Err("not there".to_owned()),
+        };
+        verdicts.push(Verdict {
+            factors: planned.factors.clone(),
+            id,
+            recorded: digest(record),
+            other: digest(other.cell(id)?),
+        });
+    }
+    Ok(verdicts)
+}
+
+fn digest_of(outcome: &Outcome) -> Result<Digest, String> {
+    match outcome {
+        Outcome::Completed { digest, .. } => Ok(*digest),
+        Outcome::Failed { reason, .. } | Outcome::Unavailable { reason, .. } => Err(reason.clone()),
+    }
+}
+
+/// `count` items, evenly spread.
+fn spread<T: Clone>(items: &[T], count: usize) -> Vec<T> {
+    let count = count.min(items.len());
+    (0..count).map(|index| items[index * items.len() / count].clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+
+    #[test]
+    fn items_are_spread_evenly() {
+        assert_eq!(spread(&[0, 1, 2, 3, 4, 5], 3), [0, 2, 4]);
+        assert_eq!(spread(&[0, 1], 9), [0, 1]);
+        assert!(spread::<u8>(&[], 2).is_empty());
+    }
+}

@@ -1,0 +1,172 @@
+//! The runner on a fake backend: what is recorded, what is not, and what is not done twice.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use preemptlab_backend::{Cancel, Execution, Stop, fake::Fake};
+use preemptlab_model::{
+    CellInputs, Digest, FailureCause, Kernel, KernelRef, Outcome, PreemptMode, QemuBuild,
+};
+use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
+use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter};
+use preemptlab_runner::{Options, RunError, Summary, run};
+use preemptlab_spec::Experiment;
+
+fn manifest() -> Manifest {
+    let text = r#"
+        format = 1
+        name = "small"
+        [factors]
+        kernel = ["debian:7.2"]
+        preempt = ["none", "full", "lazy"]
+        [replicates]
+        count = 2
+        [workload.hackbench]
+        kind = "cyclictest-hackbench"
+    "#;
+    let kernel: KernelRef = "debian:7.2".parse().unwrap();
+    Manifest::new(
+        Experiment::parse(text).unwrap(),
+        vec![Kernel {
+            name: kernel.clone(),
+            release: "7.2.12".into(),
+            image_sha256: Digest::of(b"kernel"),
+            packages: vec![],
+            rt: Some(false),
+            modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
+            hz: Some(250),
+        }],
+        QemuUsed {
+            build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },
+            packages: vec![],
+        },
+        vec![Image {
+            sha256: Digest::of(b"image"),
+            kernel,
+            workload: "hackbench".into(),
+            packages: vec![],
+        }],
+    )
+}
+
+fn refusal(kind: FailureKind) -> Execution {
+    let failure =
+        Failure { stage: Stage::Setup, kind, reason: "no".into(), system: None, commands: vec![] };
+    Execution { message: Message::Failed(failure), said: vec![], console: b"last words\n".to_vec() }
+}
+
+struct Lab {
+    folder: tempfile::TempDir,
+    manifest: Manifest,
+    executed: AtomicUsize,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { folder, manifest: manifest(), executed: AtomicUsize::new(0) }
+    }
+
+    fn options(&self) -> Options {
+        let cache = Some(CellFolder::new(self.folder.path().join("cache")));
+        Options { jobs: 2, cache, retry_failed: false }
+    }
+
+    fn run(
+        &self,
+        out: &str,
+        options: &Options,
+        cancel: &Cancel,
+        answer: impl Fn(&CellInputs) -> Result<Execution, Stop> + Sync,
+    ) -> Result<Summary, RunError> {
+        let writer = RecordingWriter::open(&self.folder.path().join(out), &self.manifest).unwrap();
+        let fake = Fake::new(|cell: &CellInputs| {
+            self.executed.fetch_add(1, Ordering::Relaxed);
+            answer(cell)
+        });
+        run(&writer, &fake, options, &|_| (), cancel)
+    }
+
+    fn outcomes(&self, out: &str) -> Vec<Option<Outcome>> {
+        let recording =
+            preemptlab_recording::Recording::open(&self.folder.path().join(out)).unwrap();
+        recording.cells().map(|cell| cell.unwrap().1.map(|record| record.outcome)).collect()
+    }
+}
+
+#[test]
+fn a_cell_that_cannot_exist_is_recorded_and_cached() {
+    let lab = Lab::new();
+    let refuse = |_: &CellInputs| Ok(refusal(FailureKind::Unavailable));
+    let summary = lab.run("a", &lab.options(), &Cancel::default(), refuse).unwrap();
+    // Two cells of `none` were known before, four of `full` and `lazy` said so themselves.
+    assert_eq!(summary, Summary { completed: 0, failed: 0, unavailable: 6 });
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
+
+    let again = lab.run("b", &lab.options(), &Cancel::default(), refuse).unwrap();
+    assert_eq!((again, lab.executed.load(Ordering::Relaxed)), (summary, 4));
+    assert_eq!(lab.outcomes("a"), lab.outcomes("b"));
+}
+
+#[test]
+fn a_failed_cell_is_recorded_but_not_cached_and_the_others_go_on() {
+    let lab = Lab::new();
+    let fail = |_: &CellInputs| -> Result<Execution, Stop> {
+        Err(Stop::Failed {
+            cause: FailureCause::Panic,
+            reason: "kernel panic".into(),
+            console: b"one\ntwo\n".to_vec(),
+        })
+    };
+    let summary = lab.run("a", &lab.options(), &Cancel::default(), fail).unwrap();
+    assert_eq!(summary, Summary { completed: 0, failed: 4, unavailable: 2 });
+
+    // The same folder knows them, another one executes them, and so does `retry_failed`.
+    lab.run("a", &lab.options(), &Cancel::default(), fail).unwrap();
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
+    lab.run("b", &lab.options(), &Cancel::default(), fail).unwrap();
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 8);
+    let retry = Options { retry_failed: true, ..lab.options() };
+    lab.run("a", &retry, &Cancel::default(), fail).unwrap();
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 12);
+}
+
+#[test]
+fn what_the_host_spoils_is_not_recorded() {
+    let lab = Lab::new();
+    let count = Mutex::new(0);
+    let error = lab
+        .run("a", &Options { jobs: 1, ..lab.options() }, &Cancel::default(), |_| {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            if *count < 3 {
+                Ok(refusal(FailureKind::TimeLimit))
+            } else {
+                Err(Stop::Host { reason: "the disk is full".into() })
+            }
+        })
+        .unwrap_err();
+    assert!(matches!(error, RunError::Host(reason) if reason == "the disk is full"));
+    assert_eq!(lab.outcomes("a").iter().flatten().count(), 2);
+}
+
+#[test]
+fn a_cancelled_run_goes_on_later() {
+    let lab = Lab::new();
+    let cancel = Cancel::default();
+    let error = lab
+        .run("a", &Options { jobs: 1, ..lab.options() }, &cancel, |_| {
+            cancel.cancel();
+            Ok(refusal(FailureKind::Other))
+        })
+        .unwrap_err();
+    assert!(matches!(error, RunError::Cancelled));
+    assert_eq!(lab.outcomes("a").iter().flatten().count(), 1);
+
+    lab.run("a", &lab.options(), &Cancel::default(), |_| Ok(refusal(FailureKind::Other))).unwrap();
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
+    let Some(Outcome::Failed { cause, .. }) = &lab.outcomes("a")[2] else { panic!("it failed") };
+    assert_eq!(*cause, FailureCause::Workload);
+}

@@ -1,0 +1,240 @@
+use indexmap::IndexMap;
+use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_workload::Workload;
+use serde::{Deserialize, Serialize};
+
+use crate::SpecError;
+
+/// The version of the TOML format.
+const FORMAT: u32 = 1;
+
+/// An experiment: factors, replicates, machine and workloads. `docs/experiment.md` describes its
+/// TOML form key by key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// The version of the format; 1.
+    pub format: u32,
+    /// What it is called.
+    pub name: String,
+    /// What question it answers.
+    #[serde(default)]
+    pub description: String,
+    /// What is varied.
+    pub factors: Factors,
+    /// How often each combination is repeated.
+    #[serde(default)]
+    pub replicates: Replicates,
+    /// What is not varied.
+    #[serde(default)]
+    pub machine: MachineSpec,
+    /// The workloads, by name.
+    pub workload: IndexMap<String, Workload>,
+}
+
+/// The factors; every combination of their levels, with every workload, is a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Factors {
+    /// Kernels.
+    pub kernel: Vec<KernelRef>,
+    /// Preemption modes.
+    pub preempt: Vec<PreemptMode>,
+    /// Numbers of virtual CPUs.
+    #[serde(default = "one_cpu")]
+    pub cpus: Vec<u32>,
+}
+
+fn one_cpu() -> Vec<u32> {
+    vec![1]
+}
+
+/// Replicates differ by their seed, which is the same for every configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Replicates {
+    /// How many.
+    pub count: u32,
+    /// The seed of the first; the following count up from it.
+    pub seed: u64,
+}
+
+impl Default for Replicates {
+    fn default() -> Self {
+        Self { count: 5, seed: 1 }
+    }
+}
+
+/// The virtual machine and the boot that all configurations share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MachineSpec {
+    /// The guest's memory, in MiB.
+    pub memory_mib: u32,
+    /// An instruction takes `2^shift` ns.
+    pub shift: u8,
+    /// The bound on the skew between virtual CPUs, in microseconds; matters with several CPUs.
+    pub skew_us: u32,
+    /// Further kernel parameters.
+    pub cmdline: Vec<String>,
+    /// Kernel modules to load before the snapshot.
+    pub modules: Vec<String>,
+}
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self { memory_mib: 512, shift: 1, skew_us: 10, cmdline: Vec::new(), modules: Vec::new() }
+    }
+}
+
+impl Experiment {
+    /// Reads an experiment.
+    ///
+    /// # Errors
+    ///
+    /// [`SpecError`] with the line, and the nearest valid name of what is misspelt.
+    pub fn parse(text: &str) -> Result<Self, SpecError> {
+        let experiment: Self =
+            toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
+        experiment.check(text)?;
+        Ok(experiment)
+    }
+
+    /// Refuses what is well-formed but cannot be run.
+    fn check(&self, text: &str) -> Result<(), SpecError> {
+        let refuse = |needle: &str, message: &str, help: &str| {
+            Err(SpecError::at(text, needle, message.to_owned(), help))
+        };
+        if self.format != FORMAT {
+            let message = format!("format {} is not known", self.format);
+            return refuse("format", &message, "this version reads format 1");
+        }
+        if self.factors.kernel.is_empty() || self.factors.preempt.is_empty() {
+            return refuse(
+                "[factors]",
+                "a factor has no level",
+                "list at least one kernel and one mode",
+            );
+        }
+        if self.workload.is_empty() {
+            return refuse(
+                "workload",
+                "there is no workload",
+                "add a table such as [workload.hackbench]",
+            );
+        }
+        if !(1..=10_000).contains(&self.replicates.count) {
+            return refuse(
+                "count",
+                "the number of replicates must be 1 to 10000",
+                "5 is a good start",
+            );
+        }
+        if self.factors.cpus.iter().any(|cpus| !(1..=8).contains(cpus))
+            || self.factors.cpus.is_empty()
+        {
+            return refuse(
+                "cpus",
+                "the number of CPUs must be 1 to 8",
+                "for example cpus = [1, 2]",
+            );
+        }
+        if !(128..=16_384).contains(&self.machine.memory_mib) {
+            return refuse(
+                "memory_mib",
+                "the memory must be 128 to 16384 MiB",
+                "512 is enough for hackbench",
+            );
+        }
+        if self.machine.shift > 10 {
+            return refuse("shift", "the shift must be 0 to 10", "1 is a machine of 500 MIPS");
+        }
+        if !(1..=1000).contains(&self.machine.skew_us) {
+            return refuse("skew_us", "the skew must be 1 to 1000 us", "10 is a good compromise");
+        }
+        if let Some(parameter) = self.machine.cmdline.iter().find(|parameter| {
+            parameter.is_empty()
+                || parameter.contains(|c: char| c.is_whitespace() || c.is_control())
+        }) {
+            let message = format!("`{parameter}` is not one kernel parameter");
+            return refuse(parameter, &message, "give each parameter as a string of its own");
+        }
+        if let Some(parameter) =
+            self.machine.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
+        {
+            return refuse(
+                parameter,
+                "the mode is a factor",
+                "use `preempt = [...]` under [factors]",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+format = 1
+name = "small"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["none", "full"]
+
+[workload.hackbench]
+kind = "cyclictest-hackbench"
+"#;
+
+    fn error(from: &str, to: &str) -> SpecError {
+        assert!(SMALL.contains(from));
+        Experiment::parse(&SMALL.replace(from, to)).unwrap_err()
+    }
+
+    #[test]
+    fn defaults_fill_what_is_not_said() {
+        let experiment = Experiment::parse(SMALL).unwrap();
+        assert_eq!(experiment.factors.cpus, [1]);
+        assert_eq!(experiment.replicates, Replicates { count: 5, seed: 1 });
+        assert_eq!(experiment.machine, MachineSpec::default());
+    }
+
+    #[test]
+    fn a_misspelt_key_is_named_with_its_line_and_the_nearest_one() {
+        let error = error("[factors]", "[factor]");
+        assert_eq!((error.line, error.help.as_deref()), (5, Some("did you mean `factors`?")));
+    }
+
+    #[test]
+    fn a_misspelt_mode_is_named_with_its_line_and_the_nearest_one() {
+        let error = error("\"none\"", "\"nonne\"");
+        assert_eq!((error.line, error.help.as_deref()), (7, Some("did you mean `none`?")));
+    }
+
+    #[test]
+    fn a_misspelt_workload_key_is_named_with_its_line() {
+        let error =
+            error("kind = \"cyclictest-hackbench\"", "kind = \"cyclictest-hackbench\"\ngruops = 2");
+        assert!(error.line >= 9, "{error}");
+        assert_eq!(error.help.as_deref(), Some("did you mean `groups`?"));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (from, to) in [
+            ("format = 1", "format = 2"),
+            ("[\"debian:6.12\"]", "[]"),
+            ("[\"debian:6.12\"]", "[\"ubuntu:24.04\"]"),
+            ("[factors]", "[machine]\nshift = 11\n[factors]"),
+            ("[factors]", "[machine]\nmemory_mib = 1\n[factors]"),
+            ("[factors]", "[machine]\ncmdline = [\"a b\"]\n[factors]"),
+            ("[factors]", "[machine]\ncmdline = [\"preempt=full\"]\n[factors]"),
+            ("[factors]", "[factors]\ncpus = [0]"),
+            ("[factors]", "[replicates]\ncount = 0\n[factors]"),
+        ] {
+            error(from, to);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use std::collections::BTreeMap;
+
+use preemptlab_model::{
+    Arch, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
+    PreemptMode, QemuBuild, SnapshotInputs,
+};
+use preemptlab_workload::JobInputs;
+
+use crate::Experiment;
+
+/// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
+/// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
+const CMDLINE: [&str; 6] =
+    ["console=ttyS0", "quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
+
+/// What an experiment's names stand for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The kernels.
+    pub kernels: BTreeMap<KernelRef, Kernel>,
+    /// The digest of the guest image, by kernel and workload.
+    pub images: BTreeMap<(KernelRef, String), Digest>,
+    /// The QEMU build.
+    pub qemu: QemuBuild,
+}
+
+/// Lays out every cell of an experiment: workloads, kernels, modes, CPUs, replicates, in this
+/// order and each in the order that the experiment gives.
+///
+/// # Panics
+///
+/// When `resolved` lacks a kernel or an image of the experiment, which is the caller's bug.
+pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
+    let mut cells = Vec::new();
+    for (name, workload) in &experiment.workload {
+        for kernel_ref in &experiment.factors.kernel {
+            let kernel = &resolved.kernels[kernel_ref];
+            for &preempt in &experiment.factors.preempt {
+                for &cpus in &experiment.factors.cpus {
+                    let snapshot = SnapshotInputs {
+                        kernel_sha256: kernel.image_sha256,
+                        cmdline: cmdline(cpus, &experiment.machine.cmdline),
+                        image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
+                        machine: Machine {
+                            arch: Arch::Amd64,
+                            cpus,
+                            memory_mib: experiment.machine.memory_mib,
+                            shift: experiment.machine.shift,
+                        },
+                        qemu: resolved.qemu.clone(),
+                    };
+                    for replicate in 1..=experiment.replicates.count {
+                        let planned = match unavailable(kernel, preempt) {
+                            Some(reason) => Planned::Unavailable { reason },
+                            None => Planned::Execute(Box::new(CellInputs {
+                                snapshot: snapshot.clone(),
+                                job: workload.job(JobInputs {
+                                    seed: experiment.replicates.seed + u64::from(replicate) - 1,
+                                    preempt,
+                                    cpus,
+                                    skew_ns: (cpus > 1)
+                                        .then(|| u64::from(experiment.machine.skew_us) * 1_000),
+                                }),
+                            })),
+                        };
+                        let factors = Factors {
+                            workload: name.clone(),
+                            kernel: kernel_ref.clone(),
+                            preempt,
+                            cpus,
+                            replicate,
+                        };
+                        cells.push(PlannedCell { factors, planned });
+                    }
+                }
+            }
+        }
+    }
+    Plan { cells }
+}
+
+/// With several CPUs the HPET is there to end time slices, and the kernel must leave it alone.
+fn cmdline(cpus: u32, further: &[String]) -> String {
+    let hpet = (cpus > 1).then_some("hpet=disable");
+    let parameters: Vec<&str> =
+        CMDLINE.into_iter().chain(hpet).chain(further.iter().map(String::as_str)).collect();
+    parameters.join(" ")
+}
+
+fn unavailable(kernel: &Kernel, preempt: PreemptMode) -> Option<String> {
+    let offered = kernel.modes.as_ref()?;
+    if offered.contains(&preempt) {
+        return None;
+    }
+    let offered: Vec<&str> = offered.iter().map(|mode| mode.as_str()).collect();
+    Some(format!("{} offers {} only", kernel.release, offered.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment() -> Experiment {
+        Experiment::parse(
+            r#"
+            format = 1
+            name = "small"
+            [factors]
+            kernel = ["debian:7.2", "file:bzImage"]
+            preempt = ["none", "lazy"]
+            cpus = [1, 2]
+            [replicates]
+            count = 2
+            seed = 7
+            [workload.hackbench]
+            kind = "cyclictest-hackbench"
+            "#,
+        )
+        .unwrap()
+    }
+
+    fn resolved() -> Resolved {
+        let kernel = |name: &str, modes| Kernel {
+            name: name.parse().unwrap(),
+            release: "7.2.12".into(),
+            image_sha256: Digest::of(name.as_bytes()),
+            packages: vec![],
+            rt: None,
+            modes,
+            hz: None,
+        };
+        let kernels = [
+            kernel("debian:7.2", Some(vec![PreemptMode::Full, PreemptMode::Lazy])),
+            kernel("file:bzImage", None),
+        ];
+        Resolved {
+            images: kernels
+                .iter()
+                .map(|kernel| ((kernel.name.clone(), "hackbench".into()), Digest::of(b"image")))
+                .collect(),
+            kernels: kernels.into_iter().map(|kernel| (kernel.name.clone(), kernel)).collect(),
+            qemu: QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") },
+        }
+    }
+
+    #[test]
+    fn every_combination_has_a_cell_and_what_cannot_be_says_why() {
+        let plan = plan(&experiment(), &resolved());
+        assert_eq!(plan.cells.len(), 2 * 2 * 2 * 2);
+        let Planned::Unavailable { reason } = &plan.cells[0].planned else {
+            panic!("7.2 has no `none`");
+        };
+        assert_eq!(reason, "7.2.12 offers full, lazy only");
+        // A kernel without a config is asked at run time.
+        assert_eq!(plan.executable().len(), 4 + 8);
+        assert_eq!(plan.snapshots().len(), 2 * 2);
+    }
+
+    #[test]
+    fn replicates_differ_by_seed_and_configurations_share_it() {
+        let plan = plan(&experiment(), &resolved());
+        let seed = |index: usize| plan.cells[index].inputs().unwrap().job.seed;
+        assert_eq!((seed(4), seed(5)), (7, 8));
+        assert_eq!((seed(8), seed(9)), (7, 8));
+    }
+
+    #[test]
+    fn several_cpus_bound_their_skew() {
+        let plan = plan(&experiment(), &resolved());
+        let (one, two) = (plan.cells[4].inputs().unwrap(), plan.cells[6].inputs().unwrap());
+        assert_eq!((one.job.skew_ns, two.job.skew_ns), (None, Some(10_000)));
+        assert!(!one.snapshot.cmdline.contains("hpet"));
+        assert!(two.snapshot.cmdline.ends_with("rdinit=/init hpet=disable"));
+    }
+}

@@ -1,0 +1,77 @@
+use std::{fmt, str::FromStr};
+
+use preemptlab_model::{KernelRef, PreemptMode};
+
+/// The configuration that the others are compared with, in every group that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// Its kernel, as the experiment names it.
+    pub kernel: KernelRef,
+    /// Its requested mode.
+    pub preempt: PreemptMode,
+}
+
+impl fmt::Display for Baseline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.kernel, self.preempt)
+    }
+}
+
+/// The text names no baseline.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` names no baseline: {reason}")]
+pub struct ParseBaselineError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl FromStr for Baseline {
+    type Err = ParseBaselineError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |reason| ParseBaselineError { text: text.to_owned(), reason };
+        let (kernel, preempt) = text
+            .rsplit_once(',')
+            .ok_or_else(|| error("expected KERNEL,MODE, as in `debian:6.12,full`".to_owned()))?;
+        Ok(Self {
+            kernel: kernel.trim().parse().map_err(|cause| error(format!("{cause}")))?,
+            preempt: preempt.trim().parse().map_err(|cause| error(format!("{cause}")))?,
+        })
+    }
+}
+
+/// No configuration with measurements is the wanted baseline.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there are no measurements of the baseline `{baseline}`; choose one of {}", offered.join("; "))]
+pub struct UnknownBaseline {
+    /// What was wanted.
+    pub baseline: Baseline,
+    /// What has measurements, in the same notation.
+    pub offered: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_printed() {
+        for text in ["debian:6.12-rt,lazy", "file:b,modules=m,full"] {
+            assert_eq!(text.parse::<Baseline>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_names_no_baseline_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("debian:6.12", "KERNEL,MODE"),
+            ("debian:6.12,ful", "did you mean `full`?"),
+            ("6.12,full", "must start with `debian:`"),
+        ] {
+            let error = text.parse::<Baseline>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+use std::collections::BTreeMap;
+
+/// How often each value occurred. Values are whole numbers of the caller's unit.
+///
+/// Samples beyond the recorder's last bucket are kept as overflow: their number, and the largest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: BTreeMap<u64, u64>,
+    overflow: u64,
+    overflow_max: u64,
+}
+
+impl Histogram {
+    /// From the number of samples of each value. Values may repeat; zero counts are dropped.
+    pub fn new(counts: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut histogram = Self::default();
+        for (value, count) in counts {
+            histogram.add(value, count);
+        }
+        histogram
+    }
+
+    fn add(&mut self, value: u64, count: u64) {
+        if count > 0 {
+            let slot = self.counts.entry(value).or_default();
+            *slot = slot.saturating_add(count);
+        }
+    }
+
+    /// With `samples` more beyond the last bucket, the largest of which is `max`.
+    #[must_use]
+    pub fn with_overflow(mut self, samples: u64, max: u64) -> Self {
+        if samples > 0 {
+            self.overflow = self.overflow.saturating_add(samples);
+            self.overflow_max = self.overflow_max.max(max);
+        }
+        self
+    }
+
+    /// Adds the samples of another one.
+    pub fn merge(&mut self, other: &Self) {
+        for (value, count) in other.counts() {
+            self.add(value, count);
+        }
+        self.overflow = self.overflow.saturating_add(other.overflow);
+        self.overflow_max = self.overflow_max.max(other.overflow_max);
+    }
+
+    /// The values that occurred, ascending, and how often each did; without the overflow.
+    pub fn counts(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.counts.iter().map(|(value, count)| (*value, *count))
+    }
+
+    /// Samples beyond the last bucket.
+    pub fn overflow(&self) -> u64 {
+        self.overflow
+    }
+
+    /// Every sample.
+    pub fn count(&self) -> u64 {
+        self.counts.values().fold(self.overflow, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// The least value; `None` when every sample overflowed, or when there is none.
+    pub fn min(&self) -> Option<u64> {
+        self.counts.keys().next().copied()
+    }
+
+    /// The largest value.
+    pub fn max(&self) -> Option<u64> {
+        let overflow = (self.overflow > 0).then_some(self.overflow_max);
+        overflow.or_else(|| self.counts.keys().next_back().copied())
+    }
+
+    /// The sum of the samples that did not overflow.
+    pub fn sum(&self) -> u128 {
+        self.counts().map(|(value, count)| u128::from(value) * u128::from(count)).sum()
+    }
+
+    /// The quantile by nearest rank: of `n` samples in ascending order the one at rank
+    /// `ceil(n * permille / 1000)`, at least the first. It is a value that occurred; nothing is
+    /// interpolated. A rank among the overflow gives the maximum, which bounds it from above.
+    pub fn quantile(&self, permille: u32) -> Option<u64> {
+        let rank = (u128::from(self.count()) * u128::from(permille.min(1000))).div_ceil(1000);
+        let mut seen = 0;
+        for (value, count) in self.counts() {
+            seen += u128::from(count);
+            if seen >= rank.max(1) {
+                return Some(value);
+            }
+        }
+        self.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn quantiles_are_nearest_ranks() {
+        let histogram = Histogram::new((1..=1000).map(|value| (value, 1)));
+        assert_eq!(histogram.quantile(500), Some(500));
+        assert_eq!(histogram.quantile(990), Some(990));
+        assert_eq!(histogram.quantile(999), Some(999));
+        assert_eq!(histogram.quantile(1000), Some(1000));
+        assert_eq!(histogram.quantile(0), Some(1));
+        let histogram = Histogram::new([(7, 2), (9, 1)]);
+        assert_eq!((histogram.quantile(500), histogram.quantile(667)), (Some(7), Some(9)));
+    }
+
+    #[test]
+    fn overflow_keeps_its_number_and_the_maximum() {
+        let histogram = Histogram::new([(5, 8)]).with_overflow(2, 123_456);
+        assert_eq!((histogram.count(), histogram.overflow()), (10, 2));
+        assert_eq!((histogram.min(), histogram.max()), (Some(5), Some(123_456)));
+        assert_eq!((histogram.quantile(800), histogram.quantile(801)), (Some(5), Some(123_456)));
+    }
+
+    #[test]
+    fn nothing_has_no_quantile() {
+        let histogram = Histogram::new([(3, 0)]);
+        assert_eq!((histogram.count(), histogram.quantile(500), histogram.max()), (0, None, None));
+    }
+
+    fn nearest_rank(samples: &[u64], permille: u32) -> u64 {
+        let rank = (samples.len() * permille as usize).div_ceil(1000).max(1);
+        samples[rank - 1]
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_sorted_samples(
+            mut left in prop::collection::vec(0..50u64, 1..200),
+            right in prop::collection::vec(0..50u64, 0..200),
+            permille in 0..=1000u32,
+        ) {
+            let of = |samples: &[u64]| Histogram::new(samples.iter().map(|value| (*value, 1)));
+            let mut merged = of(&left);
+            merged.merge(&of(&right));
+            left.extend(right);
+            left.sort_unstable();
+            prop_assert_eq!(&merged, &of(&left));
+            prop_assert_eq!(merged.quantile(permille), Some(nearest_rank(&left, permille)));
+            prop_assert_eq!(merged.sum(), left.iter().map(|value| u128::from(*value)).sum());
+        }
+    }
+}

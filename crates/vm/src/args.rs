@@ -1,0 +1,189 @@
+//! QEMU's arguments. Pure.
+//!
+//! What a guest can see of the machine is fixed here or comes from the inputs: virtual time counts
+//! instructions (`-icount`), the clock starts at a fixed date, random numbers come from `-seed`, and
+//! no device answers asynchronously. Boot and cell must have the same devices, or the snapshot
+//! cannot be loaded.
+
+use std::{ffi::OsString, path::Path};
+
+use preemptlab_model::SnapshotInputs;
+use preemptlab_protocol::{EXIT_PORT, JOB_FILE, RESULTS_PORT};
+
+/// The boot draws its random numbers from this seed, so that all cells share one past.
+const BOOT_SEED: u64 = 1;
+
+/// The bound of QEMU's cache of translated code, in MiB. QEMU's own default of 1 GiB would let a
+/// process grow far beyond its guest's memory.
+const TRANSLATION_CACHE_MIB: u32 = 128;
+
+/// Where QEMU finds and puts things.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paths<'a> {
+    /// The bzImage.
+    pub(crate) kernel: &'a Path,
+    /// The initramfs.
+    pub(crate) image: &'a Path,
+    /// Receives the serial console.
+    pub(crate) console: &'a str,
+    /// Receives the results port.
+    pub(crate) results: &'a str,
+}
+
+/// What QEMU is started for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role<'a> {
+    /// To boot.
+    Boot,
+    /// To load a snapshot.
+    Cell {
+        /// Where the guest's random numbers come from.
+        seed: u64,
+        /// Holds the job, as JSON.
+        job: &'a str,
+    },
+}
+
+/// The arguments, without the program. The monitor is on standard input and output.
+pub(crate) fn arguments(
+    inputs: &SnapshotInputs,
+    paths: Paths<'_>,
+    role: Role<'_>,
+) -> Vec<OsString> {
+    let machine = &inputs.machine;
+    let seed = match role {
+        Role::Boot => BOOT_SEED,
+        Role::Cell { seed, .. } => seed,
+    };
+    // With several CPUs the guest's init uses the HPET to bound the skew between them; the kernel
+    // is told to leave it alone.
+    let hpet = if machine.cpus > 1 { "on" } else { "off" };
+    let mut arguments = Arguments::default();
+    arguments
+        .flag("-nodefaults")
+        .flag("-no-user-config")
+        .flag("-no-reboot")
+        .flag("-S")
+        .option("-display", "none")
+        .option("-sandbox", SANDBOX)
+        .option("-machine", format!("q35,hpet={hpet}"))
+        .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
+        .option("-icount", format!("shift={},sleep=off", machine.shift))
+        .option("-cpu", "max")
+        .option("-smp", machine.cpus.to_string())
+        .option("-m", machine.memory_mib.to_string())
+        .option("-rtc", "clock=vm,base=2026-01-01")
+        .option("-seed", seed.to_string())
+        .option("-kernel", paths.kernel)
+        .option("-initrd", paths.image)
+        .option("-append", &inputs.cmdline)
+        .option("-chardev", "stdio,id=monitor,signal=off")
+        .option("-mon", "chardev=monitor,mode=control")
+        .option("-chardev", format!("file,id=console,path={}", paths.console))
+        .option("-serial", "chardev:console")
+        .option("-chardev", format!("file,id=results,path={}", paths.results))
+        .option("-device", format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results"))
+        .option("-device", format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1"))
+        .option("-device", "ib700")
+        .option("-action", "watchdog=pause");
+    if let Role::Cell { job, .. } = role {
+        arguments
+            .option("-incoming", "defer")
+            .option("-fw_cfg", format!("name={JOB_FILE},file={job}"));
+    }
+    arguments.0
+}
+
+/// QEMU may not start programs, gain privileges or change its scheduling.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
+#[derive(Default)]
+struct Arguments(Vec<OsString>);
+
+impl Arguments {
+    fn flag(&mut self, flag: &str) -> &mut Self {
+        self.0.push(flag.into());
+        self
+    }
+
+    fn option(&mut self, option: &str, value: impl Into<OsString>) -> &mut Self {
+        self.0.push(option.into());
+        self.0.push(value.into());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::{Arch, Digest, Machine, QemuBuild};
+
+    use super::*;
+
+    fn inputs(cpus: u32, shift: u8) -> SnapshotInputs {
+        SnapshotInputs {
+            kernel_sha256: Digest::of(b"kernel"),
+            cmdline: "console=ttyS0 quiet, panic=-1".into(),
+            image_sha256: Digest::of(b"image"),
+            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift },
+            qemu: QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") },
+        }
+    }
+
+    fn lines(inputs: &SnapshotInputs, role: Role<'_>) -> String {
+        let paths = Paths {
+            kernel: Path::new("/store/vmlinuz"),
+            image: Path::new("/store/guest.cpio"),
+            console: "/proc/self/fd/7",
+            results: "/proc/self/fd/8",
+        };
+        let mut lines = String::new();
+        for word in arguments(inputs, paths, role) {
+            let word = word.into_string().unwrap();
+            if word.starts_with('-') && !lines.is_empty() {
+                lines.push('\n');
+            } else if !lines.is_empty() {
+                lines.push(' ');
+            }
+            lines.push_str(&word);
+        }
+        lines + "\n"
+    }
+
+    #[test]
+    fn a_boot() {
+        let expected = "-nodefaults\n-no-user-config\n-no-reboot\n-S\n-display none\n\
+            -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny\n\
+            -machine q35,hpet=off\n-accel tcg,tb-size=128\n-icount shift=1,sleep=off\n\
+            -cpu max\n-smp 1\n-m 512\n-rtc clock=vm,base=2026-01-01\n-seed 1\n\
+            -kernel /store/vmlinuz\n-initrd /store/guest.cpio\n\
+            -append console=ttyS0 quiet, panic=-1\n\
+            -chardev stdio,id=monitor,signal=off\n-mon chardev=monitor,mode=control\n\
+            -chardev file,id=console,path=/proc/self/fd/7\n-serial chardev:console\n\
+            -chardev file,id=results,path=/proc/self/fd/8\n\
+            -device isa-debugcon,iobase=0xe9,chardev=results\n\
+            -device isa-debug-exit,iobase=0x501,iosize=1\n\
+            -device ib700\n-action watchdog=pause\n";
+        assert_eq!(lines(&inputs(1, 1), Role::Boot), expected);
+    }
+
+    /// The devices of boot and cell must be the same.
+    #[test]
+    fn a_cell_differs_from_its_boot_in_seed_and_job_only() {
+        let boot = lines(&inputs(1, 1), Role::Boot);
+        let role = Role::Cell { seed: u64::MAX, job: "/proc/self/fd/9" };
+        assert_eq!(
+            lines(&inputs(1, 1), role),
+            boot.replace("-seed 1\n", "-seed 18446744073709551615\n")
+                + "-incoming defer\n\
+                   -fw_cfg name=opt/preemptlab/job,file=/proc/self/fd/9\n"
+        );
+    }
+
+    #[test]
+    fn the_machine_is_what_the_inputs_say() {
+        let one = lines(&inputs(1, 1), Role::Boot);
+        let two = lines(&inputs(2, 0), Role::Boot);
+        let differing: Vec<_> = two.lines().filter(|line| !one.contains(line)).collect();
+        assert_eq!(differing, ["-machine q35,hpet=on", "-icount shift=0,sleep=off", "-smp 2"]);
+    }
+}

@@ -1,0 +1,67 @@
+//! A guest's side of the host: what it is started with and what it leaves.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    path::Path,
+};
+
+use preemptlab_backend::{Cancel, Stop};
+use preemptlab_model::{Digest, SnapshotInputs};
+
+use crate::{
+    Artifacts, Config,
+    args::{Paths, Role, arguments},
+    end::{End, Remains},
+    output::{MemoryFile, inherited_path, no_memory_file},
+    qemu::Qemu,
+};
+
+/// Receives what a guest says.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    console: MemoryFile,
+    results: MemoryFile,
+}
+
+impl Guest {
+    pub(crate) fn new() -> Result<Self, Stop> {
+        let file = |name| MemoryFile::new(name).map_err(no_memory_file);
+        Ok(Self { console: file("console")?, results: file("results")? })
+    }
+
+    /// Starts QEMU, which inherits `files` too: the job, the snapshot.
+    pub(crate) fn start<'a>(
+        &self,
+        config: &Config,
+        inputs: &SnapshotInputs,
+        role: Role<'_>,
+        files: &[BorrowedFd<'_>],
+        cancel: &'a Cancel,
+    ) -> Result<Qemu<'a>, Stop> {
+        let paths = Paths {
+            kernel: artifact(&config.artifacts, inputs.kernel_sha256, "kernel")?,
+            image: artifact(&config.artifacts, inputs.image_sha256, "guest image")?,
+            console: &inherited_path(&self.console),
+            results: &inherited_path(&self.results),
+        };
+        let wall = match role {
+            Role::Boot => config.limits.boot_wall,
+            Role::Cell { .. } => config.limits.cell_wall,
+        };
+        let inherited = [&[self.console.as_fd(), self.results.as_fd()], files].concat();
+        Qemu::start(&config.command, arguments(inputs, paths, role), &inherited, wall, cancel)
+    }
+
+    /// What the guest has left so far.
+    pub(crate) fn remains(&mut self, end: End) -> Result<Remains, Stop> {
+        let said = self.results.content().map_err(no_memory_file)?;
+        let console = self.console.content().map_err(no_memory_file)?;
+        Ok(Remains { end, said, console })
+    }
+}
+
+fn artifact<'a>(artifacts: &'a Artifacts, digest: Digest, kind: &str) -> Result<&'a Path, Stop> {
+    artifacts.get(&digest).map(|path| path.as_path()).ok_or_else(|| Stop::Host {
+        reason: format!("no {kind} with the SHA-256 {} is at hand", digest.short()),
+    })
+}

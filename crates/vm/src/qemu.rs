@@ -1,0 +1,235 @@
+//! A running QEMU and the conversation with it.
+
+use std::{
+    convert::Infallible,
+    ffi::OsString,
+    os::{fd::BorrowedFd, unix::net::UnixStream},
+    time::{Duration, Instant},
+};
+
+use preemptlab_backend::{Cancel, Stop};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    end::{End, how_qemu_ended},
+    process::Process,
+    qmp::{Event, Message, Qmp, QmpError},
+};
+
+/// How often a wait looks whether the run was cancelled.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
+
+/// Why a wait ends without what it waited for.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// The run was cancelled.
+    Cancelled,
+    /// The time is up.
+    WallLimit,
+    /// QEMU has ended.
+    Ended,
+    /// The guest's watchdog has expired, and the machine stands still.
+    Watchdog,
+    /// QEMU does not behave as one.
+    Qmp(QmpError),
+}
+
+impl From<QmpError> for Halt {
+    fn from(error: QmpError) -> Self {
+        Self::Qmp(error)
+    }
+}
+
+/// A running QEMU, which is killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Qemu<'a> {
+    process: Process,
+    qmp: Qmp,
+    wall: Duration,
+    deadline: Instant,
+    /// Why QEMU is about to end, as far as it has said.
+    shutdown: Option<String>,
+    cancel: &'a Cancel,
+}
+
+impl<'a> Qemu<'a> {
+    /// Starts QEMU and waits for its greeting.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Cancelled`], and [`Stop::Host`] when the program cannot be started or ends before
+    /// it greets, because its options do not depend on the cell up to there.
+    pub(crate) fn start(
+        command: &[OsString],
+        arguments: Vec<OsString>,
+        inherited: &[BorrowedFd<'_>],
+        wall: Duration,
+        cancel: &'a Cancel,
+    ) -> Result<Self, Stop> {
+        let Some((program, fixed)) = command.split_first() else {
+            return Err(host("no QEMU program is given"));
+        };
+        let name = program.display();
+        let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
+        let (ours, theirs) = UnixStream::pair().map_err(unable)?;
+        let process =
+            Process::spawn(program, &[fixed, &arguments].concat(), theirs.into(), inherited)
+                .map_err(unable)?;
+        let qmp = Qmp::new(ours).map_err(unable)?;
+        let deadline = Instant::now() + wall;
+        let mut qemu = Self { process, qmp, wall, deadline, shutdown: None, cancel };
+        let trouble = match qemu.receive() {
+            Ok(Message::Greeting { .. }) => return Ok(qemu),
+            Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
+            Err(halt) => match qemu.conclude(halt)? {
+                End::Exited { status, stderr, .. } => how_qemu_ended(status, &stderr),
+                End::Monitor(error) => error,
+                End::WallLimit(_) | End::Watchdog => {
+                    format!("it says nothing within {} s", wall.as_secs())
+                }
+            },
+        };
+        Err(host(format!("`{name}` is no QEMU that can be used: {trouble}")))
+    }
+
+    /// Opens the conversation: after this, QEMU tells what happens.
+    pub(crate) fn negotiate(&mut self) -> Result<(), Halt> {
+        self.execute("qmp_capabilities", json!({}))?;
+        let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
+        self.execute("migrate-set-capabilities", events)?;
+        Ok(())
+    }
+
+    /// Saves the machine (`migrate`) or loads one (`migrate-incoming`), and waits for the end of it.
+    /// Returns QEMU's reason where it fails.
+    pub(crate) fn migrate(&mut self, command: &str, uri: &str) -> Result<Result<(), String>, Halt> {
+        self.execute(command, json!({ "uri": uri }))?;
+        loop {
+            let event = self.event()?;
+            match (event.event.as_str(), event.text("status")) {
+                ("MIGRATION", "completed") => return Ok(Ok(())),
+                ("MIGRATION", "failed") => {
+                    let state = self.execute("query-migrate", json!({}))?;
+                    let reason = state["error-desc"].as_str().unwrap_or("QEMU gives no reason");
+                    return Ok(Err(reason.to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Lets the guest run until there is nothing more to wait for.
+    pub(crate) fn run(&mut self) -> Halt {
+        match self.run_on() {
+            Ok(never) => match never {},
+            Err(halt) => halt,
+        }
+    }
+
+    fn run_on(&mut self) -> Result<Infallible, Halt> {
+        self.execute("cont", json!({}))?;
+        let mut expired = false;
+        loop {
+            let event = self.event()?;
+            match event.event.as_str() {
+                "WATCHDOG" => expired = true,
+                // The machine stands still only now.
+                "STOP" if expired => return Err(Halt::Watchdog),
+                "SHUTDOWN" => self.shutdown = Some(event.text("reason").to_owned()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Has QEMU execute a command and waits for the answer; events that come before it are kept.
+    fn execute(&mut self, command: &str, arguments: Value) -> Result<Value, Halt> {
+        self.qmp.send(command, &arguments)?;
+        loop {
+            match self.receive()? {
+                Message::Return { result } => return Ok(result),
+                Message::Event(event) => self.qmp.keep(event)?,
+                Message::Error { error } => {
+                    let command = command.to_owned();
+                    return Err(QmpError::Refused { command, reason: error.desc }.into());
+                }
+                greeting => return Err(QmpError::Unexpected(Box::new(greeting)).into()),
+            }
+        }
+    }
+
+    /// Waits for the next event.
+    fn event(&mut self) -> Result<Event, Halt> {
+        if let Some(event) = self.qmp.kept_event() {
+            return Ok(event);
+        }
+        match self.receive()? {
+            Message::Event(event) => Ok(event),
+            message => Err(QmpError::Unexpected(Box::new(message)).into()),
+        }
+    }
+
+    /// Waits for the next message.
+    fn receive(&mut self) -> Result<Message, Halt> {
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(Halt::Cancelled);
+            }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Halt::WallLimit);
+            }
+            if let Some(message) = self.qmp.message()? {
+                return Ok(message);
+            }
+            let ended = self.wait(left.min(CANCEL_POLL))?;
+            let taken = self.qmp.fill()?;
+            // What was said before the end comes first.
+            if ended && taken == 0 {
+                return Err(Halt::Ended);
+            }
+        }
+    }
+
+    /// Waits until QEMU says something or ends. Returns whether it has ended.
+    fn wait(&self, timeout: Duration) -> Result<bool, Halt> {
+        let mut fds = vec![PollFd::new(&self.process, PollFlags::IN)];
+        if !self.qmp.is_closed() {
+            fds.push(PollFd::new(&self.qmp, PollFlags::IN));
+        }
+        let timeout = Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(!fds[0].revents().is_empty()),
+            Err(error) => Err(QmpError::Io(error.into()).into()),
+        }
+    }
+
+    /// Lets QEMU write a file that is longer than a guest may make one.
+    pub(crate) fn allow_large_files(&self) -> Result<(), Stop> {
+        self.process.allow_large_files().map_err(|error| host(error.to_string()))
+    }
+
+    /// Kills QEMU if it still runs, and says how it came to its end.
+    pub(crate) fn conclude(self, halt: Halt) -> Result<End, Stop> {
+        let Self { process, shutdown, wall, .. } = self;
+        let (status, stderr) =
+            process.end().map_err(|error| host(format!("QEMU cannot be waited for: {error}")))?;
+        match halt {
+            Halt::Cancelled => Err(Stop::Cancelled),
+            Halt::WallLimit => Ok(End::WallLimit(wall)),
+            Halt::Watchdog => Ok(End::Watchdog),
+            Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),
+            Halt::Ended => Ok(End::Exited { status, shutdown, stderr }),
+        }
+    }
+}
+
+fn host(reason: impl Into<String>) -> Stop {
+    Stop::Host { reason: reason.into() }
+}

@@ -1,0 +1,251 @@
+//! cyclictest of rt-tests: a thread per CPU that sleeps until the next period and notes how late it
+//! woke up. Options and output are those of the versions 2.4 to 2.6, read in cyclictest.c and
+//! tried with both.
+
+use std::collections::BTreeMap;
+
+use preemptlab_protocol::{Command, CommandReport, Exit, Policy};
+use preemptlab_stats::Histogram;
+use serde::Deserialize;
+
+use crate::{
+    Latency, MeasureError, Seconds,
+    error::{end, excerpt},
+};
+
+/// Buckets of the histogram, one per microsecond. Their memory is touched while the probe starts,
+/// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
+const BUCKETS_US: u64 = 200_000;
+
+/// The priority of a probe's main thread. It prepares the measuring threads, polls for their end
+/// and writes the result; as a fair task it would take seconds for that beside the load.
+const MAIN_PRIORITY: u8 = 1;
+
+/// One cyclictest process.
+pub struct Cyclictest {
+    /// Names the probe.
+    pub name: &'static str,
+    /// The policy of the measuring threads.
+    pub policy: Policy,
+    /// When it starts, counted from the first that a probe may start at.
+    pub delay_ns: u64,
+    /// One measuring thread runs on each.
+    pub cpus: u32,
+    /// The period.
+    pub interval_us: u32,
+    /// When it ends.
+    pub end: End,
+}
+
+/// When the measuring threads end: all of them when the first does.
+pub enum End {
+    /// With this many samples.
+    Samples(u64),
+    /// At the first sample after this time.
+    Duration(Seconds),
+}
+
+impl Cyclictest {
+    pub fn command(&self) -> Command {
+        let (policy, priority) = match self.policy {
+            Policy::Other => ("other", None),
+            Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
+        };
+        let end = match self.end {
+            End::Samples(samples) => format!("--loops={samples}"),
+            End::Duration(seconds) => format!("--duration={}", seconds.get()),
+        };
+        let argv = ["/usr/bin/cyclictest".to_owned()]
+            .into_iter()
+            .chain([format!("--policy={policy}")])
+            .chain(priority)
+            .chain([
+                format!("--threads={}", self.cpus),
+                "--affinity".to_owned(),
+                format!("--interval={}", self.interval_us),
+                end,
+                "--mlockall".to_owned(),
+                "--quiet".to_owned(),
+                // Or it would open /dev/cpu_dma_latency and so change what it measures.
+                "--default-system".to_owned(),
+                format!("--histogram={BUCKETS_US}"),
+                // The JSON file holds the histogram too, without its empty buckets. Formatting
+                // all of them for a second file takes much time at the end of the window, and
+                // that is left out when the file cannot be opened.
+                "--histfile=/".to_owned(),
+                format!("--json={}", self.file()),
+            ]);
+        Command {
+            name: self.name.to_owned(),
+            argv: argv.collect(),
+            policy: Policy::Fifo(MAIN_PRIORITY),
+            delay_ns: self.delay_ns,
+            files: vec![self.file()],
+        }
+    }
+
+    fn file(&self) -> String {
+        format!("/tmp/{}.json", self.name)
+    }
+
+    /// What the probe measured.
+    pub fn latency(&self, report: &CommandReport) -> Result<Latency, MeasureError> {
+        let name = || self.name.to_owned();
+        if report.exit != Exit::Code(0) {
+            return Err(MeasureError::ProbeFailed { name: name(), end: end(report) });
+        }
+        let text = report
+            .files
+            .get(&self.file())
+            .filter(|text| !text.trim().is_empty())
+            .ok_or_else(|| MeasureError::NoResult { name: name(), end: end(report) })?;
+        let output: Output = serde_json::from_str(text).map_err(|error| {
+            let (cause, excerpt) = (error.to_string(), excerpt(text));
+            MeasureError::Unreadable { name: name(), cause, excerpt }
+        })?;
+        self.merge(&output)
+    }
+
+    fn merge(&self, output: &Output) -> Result<Latency, MeasureError> {
+        if output.resolution_in_ns != 0 {
+            return Err(self.inconsistent("its unit is not the microsecond".to_owned()));
+        }
+        if !output.thread.keys().copied().eq(0..self.cpus) {
+            let threads = output.thread.len();
+            let contradiction = format!("{threads} threads measured on {} CPUs", self.cpus);
+            return Err(self.inconsistent(contradiction));
+        }
+        let mut all = Histogram::default();
+        let (mut omitted, mut sum_us, mut longest) = (0u64, 0.0, 0u64);
+        for (cpu, thread) in &output.thread {
+            let histogram = self.histogram(*cpu, thread)?;
+            let omitted_here = self.omitted(&histogram);
+            longest = longest.max(self.check_length(*cpu, &histogram, omitted_here)?);
+            omitted = omitted.saturating_add(omitted_here);
+            sum_us += match histogram.overflow() {
+                0 => histogram.sum() as f64,
+                _ => thread.avg * thread.cycles as f64,
+            };
+            all.merge(&histogram);
+        }
+        // At most one sample beyond the buckets is exact; see `omitted`.
+        if all.overflow() < 2 && longest < self.least_length() {
+            let least = self.least_length();
+            return Err(self.inconsistent(format!("no CPU has {least} periods, but {longest}")));
+        }
+        let avg_us = sum_us / all.count() as f64;
+        Ok(Latency { probe: self.name.to_owned(), histogram: all, avg_us, omitted })
+    }
+
+    /// The histogram of one thread, checked against the thread's totals.
+    fn histogram(&self, cpu: u32, thread: &Thread) -> Result<Histogram, MeasureError> {
+        if thread.cycles == 0 {
+            return Err(MeasureError::NoSamples { name: self.name.to_owned(), cpu });
+        }
+        let buckets = Histogram::new(thread.histogram.iter().map(|(us, count)| (*us, *count)));
+        let contradiction = |what: String| Err(self.inconsistent(format!("CPU {cpu}: {what}")));
+        let Some(overflow) = thread.cycles.checked_sub(buckets.count()) else {
+            let (buckets, cycles) = (buckets.count(), thread.cycles);
+            return contradiction(format!("{buckets} samples in the buckets, {cycles} in all"));
+        };
+        let beyond = buckets.max().unwrap_or(0).max(BUCKETS_US - 1);
+        if overflow > 0 && thread.max <= beyond {
+            let max = thread.max;
+            return contradiction(format!("{overflow} samples in no bucket, yet none above {max}"));
+        }
+        let histogram = buckets.with_overflow(overflow, thread.max);
+        let mean = histogram.sum() as f64 / thread.cycles as f64;
+        let ends = (Some(thread.min), Some(thread.max));
+        // The average is written with two decimals.
+        let agrees = overflow > 0
+            || (histogram.min(), histogram.max()) == ends && (mean - thread.avg).abs() < 0.01;
+        if !agrees {
+            let Thread { min, max, avg, .. } = thread;
+            return contradiction(format!(
+                "its buckets do not have the minimum {min}, average {avg} and maximum {max}"
+            ));
+        }
+        Ok(histogram)
+    }
+
+    /// Periods that went by while a sample was late: cyclictest goes on with the first period that
+    /// is not over yet, so a sample of `n` whole periods stands for `n` more that are missing.
+    /// Exact, except that of several samples beyond the last bucket only the largest is known;
+    /// the others count as if they stood in the first place beyond it.
+    fn omitted(&self, histogram: &Histogram) -> u64 {
+        let periods = |us: u64| us / u64::from(self.interval_us);
+        let in_buckets = histogram
+            .counts()
+            .fold(0u64, |sum, (us, count)| sum.saturating_add(periods(us).saturating_mul(count)));
+        let beyond = match histogram.overflow() {
+            0 => 0,
+            samples => periods(histogram.max().unwrap_or(0))
+                .saturating_add(periods(BUCKETS_US).saturating_mul(samples - 1)),
+        };
+        in_buckets.saturating_add(beyond)
+    }
+
+    /// The length of a thread's run in what its end is counted in: samples, or periods with and
+    /// without a sample. A run that is too long contradicts the job.
+    fn check_length(
+        &self,
+        cpu: u32,
+        histogram: &Histogram,
+        omitted: u64,
+    ) -> Result<u64, MeasureError> {
+        let interval_us = u64::from(self.interval_us);
+        let (length, most) = match self.end {
+            End::Samples(samples) => (histogram.count(), samples),
+            End::Duration(seconds) => {
+                // The last sample may be late. One that is late by whole periods, to the
+                // microsecond, omits one less if it is rounded up to that.
+                let late = histogram.max().unwrap_or(0) / interval_us;
+                let even = histogram.counts().filter(|(us, _)| us % interval_us == 0);
+                let rounded: u64 = even.map(|(_, count)| count).sum();
+                let most = periods_in(seconds, interval_us).saturating_add(late) + 1;
+                (histogram.count().saturating_add(omitted), most.saturating_add(rounded))
+            }
+        };
+        if length > most {
+            let contradiction = format!("CPU {cpu}: {length} periods where {most} are possible");
+            return Err(self.inconsistent(contradiction));
+        }
+        Ok(length)
+    }
+
+    /// The length of the thread that ends first, at least. It can see the end coming within the
+    /// microsecond before it.
+    fn least_length(&self) -> u64 {
+        match self.end {
+            End::Samples(samples) => samples,
+            End::Duration(seconds) => periods_in(seconds, self.interval_us.into()) - 1,
+        }
+    }
+
+    fn inconsistent(&self, contradiction: String) -> MeasureError {
+        MeasureError::Inconsistent { name: self.name.to_owned(), contradiction }
+    }
+}
+
+fn periods_in(seconds: Seconds, interval_us: u64) -> u64 {
+    u64::from(seconds.get()) * 1_000_000 / interval_us
+}
+
+/// The part of cyclictest's JSON that is used (`write_stats` in cyclictest.c).
+#[derive(Deserialize)]
+struct Output {
+    /// A flag, in spite of its name.
+    resolution_in_ns: u32,
+    thread: BTreeMap<u32, Thread>,
+}
+
+#[derive(Deserialize)]
+struct Thread {
+    /// Samples by microsecond; empty buckets and what lies beyond the last one are left out.
+    histogram: BTreeMap<u64, u64>,
+    /// Samples.
+    cycles: u64,
+    min: u64,
+    max: u64,
+    avg: f64,
+}

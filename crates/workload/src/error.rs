@@ -1,0 +1,139 @@
+use preemptlab_model::{ModeFile, PreemptMode};
+use preemptlab_protocol::{CommandReport, Exit, Job, Report};
+
+/// Why a cell's report holds no measurements.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MeasureError {
+    /// The kernel ran in another mode.
+    #[error("the cell was to run in mode {requested}, but the kernel says {observed}")]
+    Mode {
+        /// As in the job.
+        requested: String,
+        /// As in `sched/preempt`.
+        observed: PreemptMode,
+    },
+    /// The guest said nothing about a command of the job.
+    #[error("the report lacks {name}")]
+    Missing {
+        /// The command.
+        name: String,
+    },
+    /// The load did not run through the whole window.
+    #[error("the load {name} did not last through the window, it ended {end}")]
+    LoadEnded {
+        /// The load.
+        name: String,
+        /// How, and what it said.
+        end: String,
+    },
+    /// The load ran but did nothing that counts.
+    #[error("the load {name} wrote nothing during the window")]
+    LoadIdle {
+        /// The load.
+        name: String,
+    },
+    /// The probe did not end well.
+    #[error("the probe {name} failed, it ended {end}")]
+    ProbeFailed {
+        /// The probe.
+        name: String,
+        /// How, and what it said.
+        end: String,
+    },
+    /// The probe left no result.
+    #[error("the probe {name} wrote no result, it ended {end}")]
+    NoResult {
+        /// The probe.
+        name: String,
+        /// How, and what it said.
+        end: String,
+    },
+    /// The probe's result is not what cyclictest writes.
+    #[error("the result of the probe {name} cannot be read: {cause}; it begins with `{excerpt}`")]
+    Unreadable {
+        /// The probe.
+        name: String,
+        /// What is wrong.
+        cause: String,
+        /// How it begins.
+        excerpt: String,
+    },
+    /// The probe was never woken.
+    #[error("the probe {name} took no sample on CPU {cpu}")]
+    NoSamples {
+        /// The probe.
+        name: String,
+        /// Counts from 0.
+        cpu: u32,
+    },
+    /// The probe's result contradicts itself or the job.
+    #[error("the result of the probe {name} is not consistent: {contradiction}")]
+    Inconsistent {
+        /// The probe.
+        name: String,
+        /// What does not fit.
+        contradiction: String,
+    },
+}
+
+/// How much of what a command said goes into an error, in characters.
+const SAID_CHARS_MAX: usize = 400;
+
+/// How a command ended and what it said last, for an error.
+pub fn end(command: &CommandReport) -> String {
+    let exit = match command.exit {
+        Exit::Code(code) => format!("with status {code}"),
+        Exit::Signal(signal) => format!("by signal {signal}"),
+        Exit::Stopped => "when the guest stopped it".to_owned(),
+    };
+    let said = if command.stderr.trim().is_empty() { &command.stdout } else { &command.stderr };
+    match tail(said.trim()) {
+        "" => format!("{exit} and said nothing"),
+        said => format!("{exit} and said `{said}`"),
+    }
+}
+
+fn tail(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(SAID_CHARS_MAX - 1).map_or(0, |(start, _)| start);
+    &text[start..]
+}
+
+/// How a text begins, for an error.
+pub fn excerpt(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// A kernel that tells its mode must tell the one that the job wants. One that does not tell has
+/// but one, and the guest has judged by its own means.
+pub fn check_mode(job: &Job, report: &Report) -> Result<(), MeasureError> {
+    let observed = report.system.preempt.as_deref().and_then(|file| ModeFile::parse(file).active);
+    match observed {
+        Some(observed) if observed.as_str() != job.preempt => {
+            Err(MeasureError::Mode { requested: job.preempt.clone(), observed })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The report of a command, by the command's name in the job.
+pub fn find<'a>(
+    reports: &'a [CommandReport],
+    name: &str,
+) -> Result<&'a CommandReport, MeasureError> {
+    reports
+        .iter()
+        .find(|report| report.name == name)
+        .ok_or_else(|| MeasureError::Missing { name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tail;
+
+    #[test]
+    fn the_tail_of_a_long_text_is_bounded_and_whole() {
+        let long = "ä".repeat(1000);
+        assert_eq!(tail(&long).chars().count(), 400);
+        assert_eq!(tail("short"), "short");
+    }
+}

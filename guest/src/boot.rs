@@ -1,0 +1,85 @@
+//! What is done once per boot, before the snapshot.
+
+use alloc::format;
+
+use preemptlab_protocol::{BOOT_FILE, BootConfig, FORMAT, System};
+use rustix::{
+    fs::{CWD, Mode, OFlags, mkdirat, open, unlink},
+    io::Errno,
+    mount::{MountFlags, mount},
+    stdio::{dup2_stderr, dup2_stdin, dup2_stdout},
+    system::finit_module,
+};
+
+use crate::{
+    clock, file, system,
+    trouble::{Attempt, Result, Trouble},
+};
+
+const BOOT_FILE_BYTES_MAX: usize = 1 << 20;
+
+/// Filesystem type and mount point, in order.
+const MOUNTS: [(&str, &str); 6] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("debugfs", "/sys/kernel/debug"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/dev/shm"),
+];
+
+/// How long the kernel gets to finish what the boot left behind: deferred work, RCU callbacks, the
+/// first statistics timers. Idle virtual time costs the host nothing.
+const SETTLE_NS: u64 = 200 * clock::NS_PER_MS;
+
+/// Mounts, loads the modules, and describes the system that came up.
+pub fn boot() -> Result<System> {
+    for (kind, folder) in MOUNTS {
+        match mkdirat(CWD, folder, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno).attempt(|| format!("make {folder}")),
+        }
+        mount(kind, folder, kind, MountFlags::NOSUID, None)
+            .attempt(|| format!("mount {kind} on {folder}"))?;
+    }
+    leave_console().attempt(|| "open /dev/null".into())?;
+    for module in config()?.modules {
+        load(&module)?;
+    }
+    system::observe()
+}
+
+/// Waits until the system is quiet.
+pub fn settle() {
+    clock::sleep_ns(SETTLE_NS);
+}
+
+/// Replaces the console, which the kernel opened as standard input and output, by /dev/null.
+fn leave_console() -> core::result::Result<(), Errno> {
+    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)
+}
+
+fn config() -> Result<BootConfig> {
+    let bytes = file::read(BOOT_FILE, BOOT_FILE_BYTES_MAX)
+        .attempt(|| format!("read {BOOT_FILE}"))?;
+    let config: BootConfig = serde_json::from_slice(&bytes)
+        .map_err(|error| Trouble::other(format!("{BOOT_FILE} cannot be read: {error}")))?;
+    if config.format != FORMAT {
+        return Err(Trouble::other(format!(
+            "{BOOT_FILE} has format {}, this guest reads {FORMAT}",
+            config.format
+        )));
+    }
+    Ok(config)
+}
+
+/// Loads a module and removes its file, which is memory of the guest.
+fn load(path: &str) -> Result<()> {
+    file::open(path)
+        .and_then(|module| finit_module(module, c"", 0))
+        .and_then(|()| unlink(path))
+        .attempt(|| format!("load the module {path}"))
+}

@@ -1,0 +1,263 @@
+//! One cell: what happens after the fork from the snapshot.
+
+use alloc::{format, vec::Vec};
+
+use preemptlab_protocol::{
+    Activity, Command, CommandReport, FORMAT, Failure, FailureKind, JOB_FILE, Job, Message, Report,
+    Stage, System, Window,
+};
+use rustix::process::Pid;
+
+use crate::{
+    children, clock,
+    command::Running,
+    counters, entropy, fw_cfg, kernel, preempt, processes, skew, stage, system,
+    trouble::{Attempt, Result, Trouble},
+    watchdog::Watchdog,
+};
+
+const JOB_BYTES_MAX: usize = 1 << 20;
+
+/// Each standard output, standard error and file of a command may be this long.
+const OUTPUT_BYTES_MAX: usize = 16 << 20;
+
+/// A failure carries only the beginnings.
+const FAILURE_OUTPUT_BYTES_MAX: usize = 256 << 10;
+
+/// How often a starting load is looked at.
+const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
+
+/// Of `SCHED_FIFO`.
+const PRIORITY_MAX: u8 = 99;
+
+/// Runs the cell that the host asks for.
+pub fn run() -> Message {
+    stage::enter(Stage::Setup);
+    let start_ns = clock::now_ns();
+    let watchdog = Watchdog::arm(start_ns);
+    let job = match read_job() {
+        Ok(job) => job,
+        Err(trouble) => return Message::Failed(trouble.into_failure()),
+    };
+    let mut cell = Cell {
+        job: &job,
+        limit_ns: start_ns.saturating_add(job.limit_ns),
+        watchdog,
+        start: Activity::default(),
+        system: None,
+        load: Vec::new(),
+        probes: Vec::new(),
+    };
+    match cell.execute() {
+        Ok(report) => Message::Done(report),
+        Err(trouble) => Message::Failed(cell.give_up(trouble)),
+    }
+}
+
+fn read_job() -> Result<Job> {
+    let bytes = fw_cfg::read(JOB_FILE, JOB_BYTES_MAX)?;
+    let job: Job = serde_json::from_slice(&bytes)
+        .map_err(|error| Trouble::other(format!("the job cannot be read: {error}")))?;
+    if job.format != FORMAT {
+        return Err(Trouble::other(format!(
+            "the job has format {}, this guest reads {FORMAT}",
+            job.format
+        )));
+    }
+    Ok(job)
+}
+
+struct Cell<'job> {
+    job: &'job Job,
+    /// When the job's virtual time is used up.
+    limit_ns: u64,
+    watchdog: Watchdog,
+    /// The counters at the start of the cell.
+    start: Activity,
+    system: Option<System>,
+    /// In the order of their start, as the probes are.
+    load: Vec<Running<'job>>,
+    probes: Vec<Running<'job>>,
+}
+
+impl<'job> Cell<'job> {
+    fn execute(&mut self) -> Result<Report> {
+        let system = self.set_up()?;
+        self.start_load()?;
+        let (window, activity) = self.measure()?;
+        self.collect(system, window, activity)
+    }
+
+    fn set_up(&mut self) -> Result<System> {
+        // Above every command, so that what init does is one step for all of them; it sleeps
+        // otherwise.
+        kernel::set_own_fifo(PRIORITY_MAX).attempt(|| "set init's priority".into())?;
+        kernel::block_child_signal().attempt(|| "block SIGCHLD".into())?;
+        self.start = counters::read()?;
+        entropy::seed(self.job.seed)?;
+        if let Some(period_ns) = self.job.skew_ns {
+            skew::bound(period_ns)?;
+        }
+        let set = preempt::set(&self.job.preempt);
+        // A kernel that does not offer the mode says so in its description.
+        self.system = Some(system::observe()?);
+        set?;
+        Ok(self.system.clone().unwrap_or_default())
+    }
+
+    fn start_load(&mut self) -> Result<()> {
+        stage::enter(Stage::Load);
+        let origin_ns = clock::now_ns();
+        for command in by_delay(&self.job.load) {
+            self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
+            self.load.push(Running::start(command)?);
+        }
+        let want = self.job.load_start.written_bytes_min;
+        while self.written_bytes()?.iter().any(|written| *written < want) {
+            self.sleep_until(clock::now_ns() + LOAD_POLL_NS)?;
+            self.check_load()?;
+        }
+        self.sleep_until(clock::now_ns().saturating_add(self.job.load_start.settle_ns))?;
+        self.check_load()
+    }
+
+    /// A load that ends before the window opens is no load.
+    fn check_load(&self) -> Result<()> {
+        match self.load.iter().find(|load| !load.is_alive()) {
+            Some(load) => Err(Trouble::other(format!(
+                "the load did not last until the window: {}",
+                load.describe_end()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn measure(&mut self) -> Result<(Window, Activity)> {
+        stage::enter(Stage::Window);
+        let origin_ns = clock::now_ns();
+        let probes = by_delay(&self.job.probes);
+        let delay_ns = probes.first().map_or(0, |probe| probe.delay_ns);
+        self.sleep_until(origin_ns.saturating_add(delay_ns))?;
+        self.note_written()?;
+        let before = counters::read()?;
+        let start_ns = clock::now_ns();
+        for command in probes {
+            self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
+            self.probes.push(Running::start(command)?);
+        }
+        while self.probes.iter().any(Running::is_alive) {
+            self.sleep(u64::MAX)?;
+        }
+        let end_ns = clock::now_ns();
+        let after = counters::read()?;
+        self.note_written()?;
+        Ok((Window { start_ns, end_ns }, counters::difference(&before, &after)))
+    }
+
+    fn collect(&mut self, system: System, window: Window, activity: Activity) -> Result<Report> {
+        stage::enter(Stage::Collect);
+        self.take_ended()?;
+        self.kill();
+        if self.is_out_of_memory() {
+            return Err(Trouble {
+                kind: FailureKind::OutOfMemory,
+                reason: "the guest ran out of memory; give it more, or a smaller load".into(),
+            });
+        }
+        let load = reports(&self.job.load, &self.load)?;
+        let probes = reports(&self.job.probes, &self.probes)?;
+        Ok(Report { format: FORMAT, system, window, activity, load, probes })
+    }
+
+    /// Ends what runs and says what is known.
+    fn give_up(&mut self, trouble: Trouble) -> Failure {
+        self.kill();
+        let mut failure = trouble.into_failure();
+        if self.is_out_of_memory() {
+            failure.kind = FailureKind::OutOfMemory;
+        }
+        failure.system = self.system.take();
+        let commands = self.load.iter().chain(&self.probes);
+        failure.commands =
+            commands.map(|command| command.report(FAILURE_OUTPUT_BYTES_MAX).0).collect();
+        failure
+    }
+
+    fn kill(&mut self) {
+        let commands = || self.load.iter().chain(&self.probes);
+        commands().for_each(Running::kill);
+        self.load.iter_mut().chain(&mut self.probes).for_each(Running::wait_killed);
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        counters::read().is_ok_and(|now| now.oom_kills > self.start.oom_kills)
+    }
+
+    fn written_bytes(&self) -> Result<Vec<u64>> {
+        let groups: Vec<Pid> = self.load.iter().map(Running::group).collect();
+        processes::written_bytes(&groups)
+    }
+
+    fn note_written(&mut self) -> Result<()> {
+        let written = self.written_bytes()?;
+        self.load.iter_mut().zip(written).for_each(|(load, bytes)| load.note_written(bytes));
+        Ok(())
+    }
+
+    fn sleep_until(&mut self, until_ns: u64) -> Result<()> {
+        while clock::now_ns() < until_ns {
+            self.sleep(until_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until then, or until a child ends, whichever comes first, and wakes between only for
+    /// the watchdog.
+    fn sleep(&mut self, until_ns: u64) -> Result<()> {
+        let now_ns = clock::now_ns();
+        if now_ns >= self.limit_ns {
+            return Err(Trouble {
+                kind: FailureKind::TimeLimit,
+                reason: format!(
+                    "the cell used up its {} ns of virtual time; give it more, or less to do",
+                    self.job.limit_ns
+                ),
+            });
+        }
+        self.watchdog.pet(now_ns);
+        let wake_ns = until_ns.min(self.limit_ns).min(self.watchdog.due_ns());
+        kernel::wait_child_signal(wake_ns.saturating_sub(now_ns));
+        self.take_ended()
+    }
+
+    fn take_ended(&mut self) -> Result<()> {
+        while let Some(ended) = children::take_ended() {
+            for command in self.load.iter_mut().chain(&mut self.probes) {
+                command.note_end(&ended)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Commands in the order of their start; those with equal delays in the job's order.
+fn by_delay(commands: &[Command]) -> Vec<&Command> {
+    let mut commands: Vec<_> = commands.iter().collect();
+    commands.sort_by_key(|command| command.delay_ns);
+    commands
+}
+
+/// The reports of commands that were started, in the job's order.
+fn reports(job: &[Command], started: &[Running<'_>]) -> Result<Vec<CommandReport>> {
+    let find = |command: &Command| started.iter().find(|running| running.runs(command));
+    job.iter()
+        .filter_map(find)
+        .map(|running| match running.report(OUTPUT_BYTES_MAX) {
+            (report, None) => Ok(report),
+            (_, Some(output)) => Err(Trouble::other(format!(
+                "the {output} is longer than {} MiB",
+                OUTPUT_BYTES_MAX >> 20
+            ))),
+        })
+        .collect()
+}

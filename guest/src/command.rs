@@ -1,0 +1,254 @@
+//! Runs one command of a job.
+
+use alloc::{ffi::CString, format, string::String, vec::Vec};
+use core::ptr;
+
+use preemptlab_protocol::{Command, CommandReport, Exit, Policy};
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    fs::{MemfdFlags, memfd_create},
+    io::{Errno, pwrite},
+    process::{Pid, Signal, kill_process_group, setpgid, test_kill_process_group},
+    stdio::{dup2_stderr, dup2_stdout},
+};
+
+use crate::{
+    arch::forbid_ports,
+    children::{self, Ended},
+    clock, file, kernel,
+    trouble::{Attempt, Result, Trouble, name},
+};
+
+/// What every command finds in its environment.
+const ENVIRONMENT: [&core::ffi::CStr; 2] = [c"PATH=/usr/sbin:/usr/bin:/sbin:/bin", c"HOME=/"];
+
+/// What a shell would say of a program that cannot be executed.
+const NOT_EXECUTED: i32 = 127;
+
+/// A command that was started, and may have ended.
+///
+/// It leads a process group of its own, by which its processes are counted and killed. It stays in
+/// init's session: a session of its own would be an autogroup of its own (`SCHED_AUTOGROUP`), and
+/// then one probe would weigh as much as the whole load, but not on `-rt` kernels, which Debian
+/// builds without.
+pub struct Running<'job> {
+    command: &'job Command,
+    group: Pid,
+    start_ns: u64,
+    end: Option<(u64, Exit)>,
+    user_ns: u64,
+    system_ns: u64,
+    written_bytes: Option<(u64, u64)>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// Empty, or the error number with which the program could not be executed.
+    exec_error: OwnedFd,
+}
+
+impl<'job> Running<'job> {
+    /// Starts a command.
+    pub fn start(command: &'job Command) -> Result<Self> {
+        let cannot = || format!("start {}", describe(command));
+        let program = Program::new(command)?;
+        let stdout = memory_file().attempt(cannot)?;
+        let stderr = memory_file().attempt(cannot)?;
+        let exec_error = memory_file().attempt(cannot)?;
+        let start_ns = clock::now_ns();
+        // SAFETY: init has one thread, and the child calls nothing but the kernel.
+        let Some(group) = unsafe { kernel::fork() }.attempt(cannot)? else {
+            program.execute(&stdout, &stderr, &exec_error)
+        };
+        // The child does this, too: whoever comes first, neither may work with the old group.
+        let _ = setpgid(Some(group), Some(group));
+        // The child was forked to SCHED_OTHER (SCHED_RESET_ON_FORK). Its policy is set from here,
+        // because among a heavy load it might wait long for the chance to do it itself.
+        if let Policy::Fifo(priority) = command.policy {
+            kernel::set_fifo(group, priority).attempt(|| {
+                format!("give {} the priority SCHED_FIFO {priority}", describe(command))
+            })?;
+        }
+        Ok(Self {
+            command,
+            group,
+            start_ns,
+            end: None,
+            user_ns: 0,
+            system_ns: 0,
+            written_bytes: None,
+            stdout,
+            stderr,
+            exec_error,
+        })
+    }
+
+    /// Whether this is the command that was started, not one that is equal to it.
+    pub fn runs(&self, command: &Command) -> bool {
+        ptr::eq(self.command, command)
+    }
+
+    /// The process group that the command leads.
+    pub fn group(&self) -> Pid {
+        self.group
+    }
+
+    /// Whether the command itself still runs.
+    pub fn is_alive(&self) -> bool {
+        self.end.is_none()
+    }
+
+    /// How the command ended, for people.
+    pub fn describe_end(&self) -> String {
+        let mut text = describe(self.command);
+        text += &match self.end {
+            Some((_, Exit::Code(code))) => format!(" ended with status {code}"),
+            Some((_, Exit::Signal(signal))) => format!(" was killed by signal {signal}"),
+            Some((_, Exit::Stopped)) => " was stopped".into(),
+            None => " still runs".into(),
+        };
+        let stderr = read_text(&self.stderr, 1 << 10).0;
+        if !stderr.trim().is_empty() {
+            text += &format!(" and said: {}", stderr.trim());
+        }
+        text
+    }
+
+    /// Notes what a load has written when the window opens, and then when it closes.
+    pub fn note_written(&mut self, bytes: u64) {
+        let first = self.written_bytes.map_or(bytes, |(first, _)| first);
+        self.written_bytes = Some((first, bytes));
+    }
+
+    /// Notes the end of a process if it is this command's.
+    pub fn note_end(&mut self, ended: &Ended) -> Result<()> {
+        if ended.pid != self.group.as_raw_pid() {
+            return Ok(());
+        }
+        self.note_exit(ended, ended.exit);
+        match file::read_fd(&self.exec_error, size_of::<i32>()).as_deref() {
+            Ok(&[a, b, c, d]) => {
+                let errno = Errno::from_raw_os_error(i32::from_le_bytes([a, b, c, d]));
+                let what = describe(self.command);
+                Err(Trouble::other(format!("cannot execute {what}: {}", name(errno))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note_exit(&mut self, ended: &Ended, exit: Exit) {
+        self.end = Some((clock::now_ns(), exit));
+        self.user_ns += ended.user_ns;
+        self.system_ns += ended.system_ns;
+    }
+
+    /// Kills every process of the command's group that is left; returns at once.
+    pub fn kill(&self) {
+        let _ = kill_process_group(self.group, Signal::KILL);
+    }
+
+    /// Waits until nothing is left of the command's group, after [`Self::kill`]. A process that
+    /// cannot be killed keeps init here, until the watchdog ends the cell.
+    pub fn wait_killed(&mut self) {
+        loop {
+            while let Some(ended) = children::wait_for_group(self.group) {
+                if ended.pid == self.group.as_raw_pid() {
+                    self.note_exit(&ended, Exit::Stopped);
+                } else {
+                    self.user_ns += ended.user_ns;
+                    self.system_ns += ended.system_ns;
+                }
+            }
+            if test_kill_process_group(self.group).is_err() {
+                return;
+            }
+            self.kill();
+            clock::sleep_ns(clock::NS_PER_MS);
+        }
+    }
+
+    /// What became of the command, with at most so many bytes of each of its outputs, and the name
+    /// of an output that was longer.
+    pub fn report(&self, output_bytes_max: usize) -> (CommandReport, Option<String>) {
+        let mut too_long = None;
+        let mut bounded = |name: &str, (text, whole): (String, bool)| {
+            if !whole {
+                too_long = Some(format!("{name} of {}", describe(self.command)));
+            }
+            text
+        };
+        let (end_ns, exit) = self.end.unwrap_or((clock::now_ns(), Exit::Stopped));
+        let report = CommandReport {
+            name: self.command.name.clone(),
+            start_ns: self.start_ns,
+            end_ns,
+            exit,
+            written_bytes: self.written_bytes,
+            user_ns: self.user_ns,
+            system_ns: self.system_ns,
+            stdout: bounded("standard output", read_text(&self.stdout, output_bytes_max)),
+            stderr: bounded("standard error", read_text(&self.stderr, output_bytes_max)),
+            files: self
+                .command
+                .files
+                .iter()
+                .filter_map(|path| {
+                    let file = file::open(path).ok()?;
+                    let text = bounded(path, read_text(&file, output_bytes_max));
+                    Some((path.clone(), text))
+                })
+                .collect(),
+        };
+        (report, too_long)
+    }
+}
+
+fn describe(command: &Command) -> String {
+    let program = command.argv.first().map_or("", String::as_str);
+    format!("`{}` ({program})", command.name)
+}
+
+/// A file in memory that has no name and does not outlive an execve(2).
+fn memory_file() -> core::result::Result<OwnedFd, Errno> {
+    memfd_create("output", MemfdFlags::CLOEXEC)
+}
+
+/// The text so far, cut off after so many bytes, and whether that is all of it.
+fn read_text(file: &OwnedFd, bytes_max: usize) -> (String, bool) {
+    let mut bytes = file::read_fd(file, bytes_max).unwrap_or_default();
+    let whole = bytes.len() <= bytes_max;
+    bytes.truncate(bytes_max);
+    (String::from_utf8_lossy(&bytes).into_owned(), whole)
+}
+
+/// A program and its arguments in the kernel's form, made before the fork.
+struct Program {
+    argv: Vec<CString>,
+}
+
+impl Program {
+    fn new(command: &Command) -> Result<Self> {
+        let argv = command.argv.iter().map(|argument| CString::new(argument.as_str()));
+        match argv.collect::<core::result::Result<Vec<_>, _>>() {
+            Ok(argv) if !argv.is_empty() => Ok(Self { argv }),
+            _ => Err(Trouble::other(format!("{} has no usable argv", describe(command)))),
+        }
+    }
+
+    /// Becomes the program, in the child.
+    fn execute(&self, stdout: &OwnedFd, stderr: &OwnedFd, exec_error: &OwnedFd) -> ! {
+        let _ = setpgid(None, None);
+        forbid_ports();
+        let _ = kernel::unblock_signals();
+        let pointers = |strings: &mut dyn Iterator<Item = *const u8>| -> Vec<*const u8> {
+            strings.chain([ptr::null()]).collect()
+        };
+        let argv = pointers(&mut self.argv.iter().map(|text| text.as_ptr().cast()));
+        let environment = pointers(&mut ENVIRONMENT.iter().map(|text| text.as_ptr().cast()));
+        let error = dup2_stdout(stdout.as_fd())
+            .and_then(|()| dup2_stderr(stderr.as_fd()))
+            .err()
+            // SAFETY: both arrays end with a null pointer, and their strings live on.
+            .unwrap_or_else(|| unsafe { kernel::execve(&self.argv[0], &argv, &environment) });
+        let _ = pwrite(exec_error, &error.raw_os_error().to_le_bytes(), 0);
+        kernel::exit(NOT_EXECUTED)
+    }
+}

@@ -1,0 +1,137 @@
+//! The system calls that rustix does not offer.
+
+use core::{ffi::CStr, ptr};
+
+use linux_raw_sys::general::{
+    __kernel_timespec, __NR_clone, __NR_execve, __NR_exit_group, __NR_rt_sigprocmask,
+    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_wait4, SCHED_FIFO, SCHED_RESET_ON_FORK,
+    SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
+};
+use rustix::{io::Errno, process::Pid};
+
+use crate::{arch::syscall, clock};
+
+/// Signals as the kernel takes them: bit n stands for signal n + 1.
+type SignalSet = u64;
+const SIGCHLD_ONLY: SignalSet = 1 << (SIGCHLD - 1);
+
+/// Forks: clone(2) without any sharing. `None` in the child.
+///
+/// # Safety
+///
+/// As fork(2) without a C library: the process must have one thread.
+pub unsafe fn fork() -> Result<Option<Pid>, Errno> {
+    // SAFETY: no flag that needs a pointer is set.
+    let pid = unsafe { syscall(__NR_clone, [SIGCHLD as usize, 0, 0, 0]) }?;
+    Ok(Pid::from_raw(pid as i32))
+}
+
+/// Becomes another program: execve(2). Returns only if that fails.
+///
+/// # Safety
+///
+/// Both arrays must end with a null pointer and hold C strings before it.
+pub unsafe fn execve(path: &CStr, argv: &[*const u8], environment: &[*const u8]) -> Errno {
+    let arguments =
+        [path.as_ptr().addr(), argv.as_ptr().addr(), environment.as_ptr().addr(), 0];
+    // SAFETY: the caller answers for the arrays.
+    unsafe { syscall(__NR_execve, arguments) }.err().unwrap_or(Errno::INVAL)
+}
+
+/// Ends the process: _exit(2).
+pub fn exit(status: i32) -> ! {
+    loop {
+        // SAFETY: no pointers.
+        let _ = unsafe { syscall(__NR_exit_group, [status as usize, 0, 0, 0]) };
+    }
+}
+
+/// A process that was waited for.
+pub struct Waited {
+    pub pid: i32,
+    /// As wait(2) encodes it.
+    pub status: i32,
+    /// User time of the process and of the children that it waited for.
+    pub user_ns: u64,
+    /// System time, likewise.
+    pub system_ns: u64,
+}
+
+/// Takes any child that has ended, without waiting: wait4(2).
+pub fn wait_any() -> Result<Option<Waited>, Errno> {
+    wait4(-1, WNOHANG)
+}
+
+/// Waits for a child in a process group. `ECHILD` when there is none.
+pub fn wait_group(group: Pid) -> Result<Option<Waited>, Errno> {
+    wait4(-group.as_raw_pid(), 0)
+}
+
+fn wait4(pid: i32, options: u32) -> Result<Option<Waited>, Errno> {
+    let mut status = 0_i32;
+    // SAFETY: the type holds integers only.
+    let mut usage: rusage = unsafe { core::mem::zeroed() };
+    let arguments =
+        [pid as usize, (&raw mut status).addr(), options as usize, (&raw mut usage).addr()];
+    // SAFETY: both pointers are to what the kernel writes.
+    let pid = unsafe { syscall(__NR_wait4, arguments) }? as i32;
+    let ns = |seconds, micros| seconds as u64 * clock::NS_PER_SEC + micros as u64 * 1_000;
+    Ok((pid > 0).then(|| Waited {
+        pid,
+        status,
+        user_ns: ns(usage.ru_utime.tv_sec, usage.ru_utime.tv_usec),
+        system_ns: ns(usage.ru_stime.tv_sec, usage.ru_stime.tv_usec),
+    }))
+}
+
+/// Sets a process to `SCHED_FIFO`: sched_setscheduler(2).
+pub fn set_fifo(process: Pid, priority: u8) -> Result<(), Errno> {
+    set_scheduler(process.as_raw_pid(), SCHED_FIFO, priority)
+}
+
+/// Sets the calling process to `SCHED_FIFO`, and what it forks to `SCHED_OTHER`.
+pub fn set_own_fifo(priority: u8) -> Result<(), Errno> {
+    set_scheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, priority)
+}
+
+fn set_scheduler(pid: i32, policy: u32, priority: u8) -> Result<(), Errno> {
+    // `struct sched_param` is one int.
+    let priority = i32::from(priority);
+    let arguments = [pid as usize, policy as usize, (&raw const priority).addr(), 0];
+    // SAFETY: the pointer is to what the kernel reads.
+    unsafe { syscall(__NR_sched_setscheduler, arguments) }.map(drop)
+}
+
+/// Keeps the signal that a child ended pending, for [`wait_child_signal`].
+pub fn block_child_signal() -> Result<(), Errno> {
+    set_signal_mask(SIGCHLD_ONLY)
+}
+
+/// Takes back [`block_child_signal`].
+pub fn unblock_signals() -> Result<(), Errno> {
+    set_signal_mask(0)
+}
+
+fn set_signal_mask(set: SignalSet) -> Result<(), Errno> {
+    let arguments = [SIG_SETMASK as usize, (&raw const set).addr(), 0, size_of_val(&set)];
+    // SAFETY: the pointer is to what the kernel reads.
+    unsafe { syscall(__NR_rt_sigprocmask, arguments) }.map(drop)
+}
+
+/// Sleeps until a child has ended that was not seen yet, or the time is over: sigtimedwait(2).
+/// Which it was, the caller finds out by looking.
+pub fn wait_child_signal(timeout_ns: u64) {
+    let set = SIGCHLD_ONLY;
+    let timeout = __kernel_timespec {
+        tv_sec: (timeout_ns / clock::NS_PER_SEC) as i64,
+        tv_nsec: (timeout_ns % clock::NS_PER_SEC) as i64,
+    };
+    let arguments = [
+        (&raw const set).addr(),
+        ptr::null::<u8>().addr(),
+        (&raw const timeout).addr(),
+        size_of_val(&set),
+    ];
+    // SAFETY: the pointers are to what the kernel reads, or null.
+    let _ = unsafe { syscall(__NR_rt_sigtimedwait, arguments) };
+}

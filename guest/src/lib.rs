@@ -1,0 +1,52 @@
+//! What the guest's `/init` does, from the kernel's hand-over to the last byte on the results port.
+//!
+//! [`run`] boots (mounts, modules), stops the machine for the snapshot, and then runs the one cell
+//! that it was forked for. It never writes to the console, because console output is itself a
+//! latency. Everything that depends on the processor is in `arch`.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod arch;
+mod boot;
+mod cell;
+mod children;
+mod clock;
+mod command;
+mod counters;
+mod entropy;
+mod file;
+mod fw_cfg;
+mod kernel;
+mod memory;
+mod preempt;
+mod processes;
+mod results;
+mod skew;
+mod stage;
+mod system;
+mod trouble;
+mod watchdog;
+
+pub use memory::reserve_heap;
+use preemptlab_protocol::{DONE_CODE, Message, PANIC_PORT};
+pub use results::panicked;
+
+/// Runs the guest from its boot to the end of its cell.
+pub fn run() -> ! {
+    arch::allow_ports();
+    match boot::boot() {
+        Ok(system) => results::send(&Message::Ready(system)),
+        Err(trouble) => {
+            results::send(&Message::Failed(trouble.into_failure()));
+            results::exit(DONE_CODE);
+        }
+    }
+    boot::settle();
+    arch::write_port(PANIC_PORT, 1);
+    // The snapshot is taken here; what follows happens once per cell.
+    results::send(&cell::run());
+    results::exit(DONE_CODE)
+}
