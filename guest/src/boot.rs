@@ -63,8 +63,8 @@ fn leave_console() -> core::result::Result<(), Errno> {
 }
 
 fn config() -> Result<BootConfig> {
-    let bytes = file::read(BOOT_FILE, BOOT_FILE_BYTES_MAX)
-        .attempt(|| format!("read {BOOT_FILE}"))?;
+    let bytes =
+        file::read(BOOT_FILE, BOOT_FILE_BYTES_MAX).attempt(|| format!("read {BOOT_FILE}"))?;
     let config: BootConfig = serde_json::from_slice(&bytes)
         .map_err(|error| Trouble::other(format!("{BOOT_FILE} cannot be read: {error}")))?;
     if config.format != FORMAT {

@@ -124,7 +124,7 @@ impl<'job> Running<'job> {
             return Ok(());
         }
         self.note_exit(ended, ended.exit);
-        match file::read_fd(&self.exec_error, size_of::<i32>()).as_deref() {
+        match file::read_from_start(&self.exec_error, size_of::<i32>()).as_deref() {
             Ok(&[a, b, c, d]) => {
                 let errno = Errno::from_raw_os_error(i32::from_le_bytes([a, b, c, d]));
                 let what = describe(self.command);
@@ -213,7 +213,7 @@ fn memory_file() -> core::result::Result<OwnedFd, Errno> {
 
 /// The text so far, cut off after so many bytes, and whether that is all of it.
 fn read_text(file: &OwnedFd, bytes_max: usize) -> (String, bool) {
-    let mut bytes = file::read_fd(file, bytes_max).unwrap_or_default();
+    let mut bytes = file::read_from_start(file, bytes_max).unwrap_or_default();
     let whole = bytes.len() <= bytes_max;
     bytes.truncate(bytes_max);
     (String::from_utf8_lossy(&bytes).into_owned(), whole)

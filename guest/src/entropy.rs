@@ -32,11 +32,8 @@ pub fn seed(seed: u64) -> Result<()> {
 
 fn feed(buffer: [u8; POOL_BYTES]) -> core::result::Result<(), Errno> {
     let random = open("/dev/urandom", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    let info = PoolInfo {
-        entropy_bits: 8 * POOL_BYTES as i32,
-        buffer_bytes: POOL_BYTES as i32,
-        buffer,
-    };
+    let info =
+        PoolInfo { entropy_bits: 8 * POOL_BYTES as i32, buffer_bytes: POOL_BYTES as i32, buffer };
     // SAFETY: the argument has the layout that the call reads.
     unsafe { ioctl(&random, Setter::<RNDADDENTROPY, PoolInfo>::new(info)) }?;
     // SAFETY: the call has no argument.

@@ -3,9 +3,9 @@
 use core::{ffi::CStr, ptr};
 
 use linux_raw_sys::general::{
-    __kernel_timespec, __NR_clone, __NR_execve, __NR_exit_group, __NR_rt_sigprocmask,
-    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_wait4, SCHED_FIFO, SCHED_RESET_ON_FORK,
-    SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
+    __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_getsid, __NR_rt_sigprocmask,
+    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_wait4, __kernel_timespec, SCHED_FIFO,
+    SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
 };
 use rustix::{io::Errno, process::Pid};
 
@@ -32,8 +32,7 @@ pub unsafe fn fork() -> Result<Option<Pid>, Errno> {
 ///
 /// Both arrays must end with a null pointer and hold C strings before it.
 pub unsafe fn execve(path: &CStr, argv: &[*const u8], environment: &[*const u8]) -> Errno {
-    let arguments =
-        [path.as_ptr().addr(), argv.as_ptr().addr(), environment.as_ptr().addr(), 0];
+    let arguments = [path.as_ptr().addr(), argv.as_ptr().addr(), environment.as_ptr().addr(), 0];
     // SAFETY: the caller answers for the arrays.
     unsafe { syscall(__NR_execve, arguments) }.err().unwrap_or(Errno::INVAL)
 }
@@ -44,6 +43,19 @@ pub fn exit(status: i32) -> ! {
         // SAFETY: no pointers.
         let _ = unsafe { syscall(__NR_exit_group, [status as usize, 0, 0, 0]) };
     }
+}
+
+/// The process group of a process, which is 0 for the kernel's own: getpgid(2). `ESRCH` when the
+/// process is gone.
+pub fn process_group(pid: i32) -> Result<i32, Errno> {
+    // SAFETY: no pointers.
+    unsafe { syscall(__NR_getpgid, [pid as usize, 0, 0, 0]) }.map(|group| group as i32)
+}
+
+/// The session of a process, likewise: getsid(2).
+pub fn session(pid: i32) -> Result<i32, Errno> {
+    // SAFETY: no pointers.
+    unsafe { syscall(__NR_getsid, [pid as usize, 0, 0, 0]) }.map(|session| session as i32)
 }
 
 /// A process that was waited for.

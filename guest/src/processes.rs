@@ -1,6 +1,6 @@
 //! What procfs says of processes.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::mem::MaybeUninit;
 
 use rustix::{
@@ -11,7 +11,8 @@ use rustix::{
 
 use crate::{
     file::read_kernel,
-    trouble::{Attempt, Result},
+    kernel,
+    trouble::{Attempt, Result, Trouble},
 };
 
 /// Room for some hundred entries of /proc at a time.
@@ -27,53 +28,27 @@ pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry.attempt(|| "read /proc".into())?;
-        let Some(pid) = entry.file_name().to_str().ok().filter(|name| is_number(name)) else {
+        let Some(pid) = entry.file_name().to_str().ok().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let Some(membership) = read_of(pid, "stat")?.as_deref().and_then(Membership::parse) else {
+        let (Ok(group), Ok(session)) = (kernel::process_group(pid), kernel::session(pid)) else {
             continue;
         };
-        for (group, written) in groups.iter().zip(&mut written) {
-            if membership.is_in(*group) {
-                let io = read_of(pid, "io")?;
-                *written += io.as_deref().and_then(wchar).unwrap_or(0);
-            }
+        let leader = |leader: &Pid| [group, session].contains(&leader.as_raw_pid());
+        for (_, written) in groups.iter().zip(&mut written).filter(|(group, _)| leader(group)) {
+            *written += written_by(pid)?;
         }
     }
     Ok(written)
 }
 
-fn is_number(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// A file of a process; `None` when the process is gone.
-fn read_of(pid: &str, name: &str) -> Result<Option<String>> {
-    let path = format!("/proc/{pid}/{name}");
+/// What a process has written; nothing when it is gone.
+fn written_by(pid: i32) -> Result<u64> {
+    let path = format!("/proc/{pid}/io");
     match read_kernel(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+        Ok(io) => wchar(&io).ok_or_else(|| Trouble::other(format!("{path} has no wchar"))),
+        Err(Errno::NOENT | Errno::SRCH) => Ok(0),
         Err(errno) => Err(errno).attempt(|| format!("read {path}")),
-    }
-}
-
-/// Where a process belongs.
-#[derive(Debug, PartialEq, Eq)]
-struct Membership {
-    group: i32,
-    session: i32,
-}
-
-impl Membership {
-    /// From /proc/PID/stat: fields 5 and 6, counted from behind the name, which may hold anything.
-    fn parse(stat: &str) -> Option<Self> {
-        let (_, fields) = stat.rsplit_once(')')?;
-        let mut fields = fields.split_whitespace().skip(2).map(str::parse);
-        Some(Self { group: fields.next()?.ok()?, session: fields.next()?.ok()? })
-    }
-
-    fn is_in(&self, group: Pid) -> bool {
-        [self.group, self.session].contains(&group.as_raw_pid())
     }
 }
 
@@ -84,20 +59,37 @@ fn wchar(io: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::{
+        io::Read,
+        os::unix::process::CommandExt,
+        process::{Command, Stdio},
+    };
 
-    #[test]
-    fn reads_where_a_process_belongs() {
-        let stat = "71 (a) b (c)) S 70 65 1 0 -1 4194560 90 0 0 0";
-        assert_eq!(Membership::parse(stat), Some(Membership { group: 65, session: 1 }));
-        assert_eq!(Membership::parse("71 (a) S 70"), None);
-        let member = |pid| Membership::parse(stat).unwrap().is_in(Pid::from_raw(pid).unwrap());
-        assert!(member(65) && member(1) && !member(71));
-    }
+    use super::*;
 
     #[test]
     fn reads_the_written_bytes() {
         assert_eq!(wchar("rchar: 5\nwchar: 4200\nsyscr: 3\nwrite_bytes: 9\n"), Some(4200));
         assert_eq!(wchar("rchar: 5\n"), None);
+    }
+
+    #[test]
+    fn counts_the_processes_of_a_group() {
+        let script = "echo 12345; read line";
+        let mut shell = Command::new("sh")
+            .args(["-c", script])
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0; 6];
+        shell.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let group = [Pid::from_raw(shell.id() as i32).unwrap()];
+        let written = written_bytes(&group).unwrap();
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!(written, [6]);
+        assert_eq!(written_bytes(&group).unwrap(), [0], "a process that is gone");
     }
 }

@@ -4,8 +4,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use preemptlab_protocol::Stage;
 
-const STAGES: [Stage; 5] =
-    [Stage::Boot, Stage::Setup, Stage::Load, Stage::Window, Stage::Collect];
+const STAGES: [Stage; 5] = [Stage::Boot, Stage::Setup, Stage::Load, Stage::Window, Stage::Collect];
 
 static CURRENT: AtomicU8 = AtomicU8::new(Stage::Boot as u8);
 

@@ -121,10 +121,8 @@ pub struct Run {
     #[arg(long)]
     pub retry_failed: bool,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub machines: Machines,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub packages: Packages,
 }
 
@@ -137,10 +135,8 @@ pub struct Plan {
     #[arg(long, default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub machines: Machines,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub packages: Packages,
 }
 
@@ -154,7 +150,6 @@ pub struct Kernels {
     #[arg(long, default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub packages: Packages,
 }
 
@@ -191,10 +186,8 @@ pub struct Verify {
     #[arg(long, default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub machines: Machines,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub packages: Packages,
 }
 
@@ -205,7 +198,6 @@ pub struct Doctor {
     #[arg(long, default_value = "table")]
     pub format: Format,
     #[command(flatten)]
-    #[expect(missing_docs, reason = "a doc comment would become the help's heading")]
     pub packages: Packages,
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod lab;
+mod measured;
 mod output;
 mod progress;
 

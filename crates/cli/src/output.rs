@@ -5,10 +5,16 @@ use std::{
     process::ExitCode,
 };
 
+use preemptlab_report::{Table, Terminal};
+use serde::Serialize;
+
 use crate::{
-    args::Color,
-    exit::{self, Failure},
+    args::{Color, Format},
+    exit::{self, Failure, OrExit},
 };
+
+/// Columns where no terminal tells.
+const WIDTH: usize = 100;
 
 /// Where and how to print.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +46,26 @@ impl Output {
         output
     }
 
-    /// Whether data is printed in colour.
-    pub fn is_colored(&self) -> bool {
-        self.color_stdout
+    /// The terminal that data is made for: this one's width, or 100 columns where there is none.
+    pub fn terminal(&self) -> Terminal {
+        let width = rustix::termios::tcgetwinsize(io::stdout())
+            .map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 160));
+        Terminal { width, color: self.color_stdout }
+    }
+
+    /// Prints a table, or what it shows as a document.
+    pub fn print(
+        &self,
+        table: &Table,
+        format: Format,
+        document: &impl Serialize,
+    ) -> Result<ExitCode, Failure> {
+        self.data(&match format {
+            Format::Table => table.terminal(self.terminal()),
+            Format::Csv => table.csv(),
+            Format::Markdown => table.markdown(),
+            Format::Json => serde_json::to_string_pretty(document).or_exit(exit::HOST)?,
+        })
     }
 
     /// Prints data. A reader that has gone, as in `| head`, is no error.

@@ -12,8 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use preemptlab_model::Outcome;
 use preemptlab_runner::Event;
 
-/// Host time of a boot before any was measured.
-const BOOT_WALL: Duration = Duration::from_secs(10);
+use crate::commands::plan::BOOT_WALL;
 
 /// Renders the events of a run.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ impl Lab<'_> {
         let recorded = &manifest.qemu;
         let qemu = match &self.qemu {
             Some(path) => self.provision.qemu(Some(path))?,
-            None => self.provision.qemu_exact(&recorded.build, &recorded.packages)?,
+            None => self.provision.qemu_exact(&recorded.packages)?,
         };
         if qemu.build != recorded.build {
             return Err(LabError::OtherQemu {

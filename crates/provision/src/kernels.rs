@@ -14,6 +14,7 @@ use crate::{
     StoreLock,
     apt::{Apt, LeftOutNote},
     bzimage, deb,
+    hash::sha256,
     modules::ModuleSource,
     names::{self, Build, Layout},
 };
@@ -218,9 +219,13 @@ fn is_file(path: &str, name: &str, release: &str) -> bool {
         .any(|place| place == path)
 }
 
-/// The hash of the image in a package that was unpacked before.
+/// The hash of the image in a package that was unpacked before, if the image is still sound.
 fn image_in(store: &Store, package: &Candidate) -> Option<Digest> {
-    fs::read_to_string(store.kernel_of_package(package.package.sha256)).ok()?.parse().ok()
+    let link = store.kernel_of_package(package.package.sha256);
+    let digest = fs::read_to_string(link).ok()?.parse().ok()?;
+    sha256(&store.kernel(digest).join("vmlinuz"))
+        .is_ok_and(|found| found == digest)
+        .then_some(digest)
 }
 
 /// A kernel of one's own. The store keeps a copy, so that what is booted is what was hashed.
@@ -332,7 +337,12 @@ fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {
     let digest = Digest::of(image);
     let folder = store.kernel(digest);
     fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-    write(&folder.join("vmlinuz"), image)?;
+    let path = folder.join("vmlinuz");
+    // A copy that the disk has spoilt makes room for a new one.
+    if sha256(&path).is_ok_and(|found| found != digest) {
+        fs::remove_file(&path).map_err(StoreError::at(&path))?;
+    }
+    write(&path, image)?;
     Ok(digest)
 }
 
@@ -384,7 +394,9 @@ mod tests {
         let known = file(&store, &lock, &path, None).unwrap();
         assert_eq!((known.kernel.rt, known.kernel.hz), (Some(true), Some(1000)));
 
-        // What was hashed is what is booted, whatever becomes of the file.
+        // What was hashed is what is booted, whatever becomes of the copy or of the file.
+        fs::write(&known.image, b"spoilt").unwrap();
+        file(&store, &lock, &path, None).unwrap();
         fs::write(&path, image("6.12.2-mine")).unwrap();
         assert_eq!(Digest::of(&fs::read(&known.image).unwrap()), known.kernel.image_sha256);
         let other = file(&store, &lock, &path, None).unwrap();

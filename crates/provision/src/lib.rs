@@ -21,9 +21,11 @@ mod qemu;
 mod store;
 mod tree;
 
-pub use apt::{AptError, Candidate, LeftOut, Trouble};
+use apt::Candidate;
+pub use apt::{AptError, LeftOut, Trouble};
 pub use bzimage::BzImageError;
-pub use deb::{Content, DebError, Entry};
+pub use deb::DebError;
+use deb::{Content, Entry};
 pub use event::Event;
 pub use image::{GuestImage, ImageError, build_image};
 pub use kernels::{KernelError, Offer, ProvisionedKernel};

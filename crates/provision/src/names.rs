@@ -94,8 +94,9 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
         };
         let Some(text) = release.strip_suffix(ARCH_SUFFIX) else { continue };
         let (version, flavour) = split_flavour(text);
-        let plain = version.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let metapackage = plain && version.split('.').count() < 3;
+        // `linux-image-6.12-amd64` depends on the newest of its series; `linux-binary-7.3-amd64` is
+        // a kernel.
+        let metapackage = layout == Layout::Whole && series(version) == version;
         if !metapackage && version.starts_with(|c: char| c.is_ascii_digit()) {
             let known = layouts.entry((version.to_owned(), flavour)).or_insert(layout);
             if layout == Layout::Split {
@@ -117,13 +118,13 @@ pub(crate) fn resolve<'a>(
     version: &str,
     flavour: Flavour,
 ) -> Option<&'a Build> {
-    let mut matching = builds.iter().filter(|build| build.flavour == flavour);
-    matching.clone().find(|build| build.version == version).or_else(|| {
-        matching.rfind(|build| {
-            let rest = build.version.strip_prefix(version);
-            rest.is_some_and(|rest| rest.starts_with(['.', '+', '~', '-']))
-        })
-    })
+    let mut matching = builds.iter().filter(|build| {
+        let rest = build.version.strip_prefix(version);
+        build.flavour == flavour
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '+', '~', '-']))
+    });
+    let exact = matching.clone().find(|build| build.version == version);
+    exact.filter(|_| series(version) != version).or_else(|| matching.next_back())
 }
 
 /// The newest build of each series and flavour.
@@ -214,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 27] = [
         "linux-image-amd64",
         "linux-image-rt-amd64",
         "linux-image-6.12-amd64",
@@ -235,7 +236,10 @@ mod tests {
         "linux-binary-7.2.12+deb13-amd64",
         "linux-image-7.2.12+deb13-amd64",
         "linux-binary-7.2.12+deb13-rt-amd64",
-        "linux-binary-7.3~rc2-amd64",
+        "linux-binary-7.3-amd64",
+        "linux-binary-unsigned-7.3-amd64",
+        "linux-binary-7.5-amd64",
+        "linux-binary-7.5.1+deb14-amd64",
         "linux-base-7.4.1+deb13-amd64",
         "linux-headers-7.4.1+deb13-amd64",
         "linux-image-7.4.1+deb13-arm64",
@@ -254,7 +258,8 @@ mod tests {
             ("6.12", Cloud, "6.12.117+deb13-cloud-amd64"),
             ("6.12.117", Generic, "6.12.117+deb13-amd64"),
             ("7.2", Generic, "7.2.12+deb13-amd64"),
-            ("7.3", Generic, "7.3~rc2-amd64"),
+            ("7.3", Generic, "7.3-amd64"),
+            ("7.5", Generic, "7.5.1+deb14-amd64"),
         ] {
             assert_eq!(found(version, flavour).as_deref(), Some(release), "{version}");
         }
@@ -303,7 +308,8 @@ mod tests {
                 "debian:6.12.117+deb13-cloud",
                 "debian:7.2.12+deb13",
                 "debian:7.2.12+deb13-rt",
-                "debian:7.3~rc2",
+                "debian:7.3",
+                "debian:7.5.1+deb14",
             ]
         );
     }

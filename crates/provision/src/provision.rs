@@ -126,6 +126,39 @@ impl<'a> Provision<'a> {
         self.with_apt(&lock, |apt| qemu::debian(apt, &self.store, &lock, self.on_event))
     }
 
+    /// The QEMU that consists of exactly these packages, as a recording names them.
+    ///
+    /// # Errors
+    ///
+    /// [`QemuError`]
+    pub fn qemu_exact(&self, packages: &[Package]) -> Result<Qemu, QemuError> {
+        if let Some(qemu) = qemu::in_store(&self.store, packages)? {
+            return Ok(qemu);
+        }
+        let lock = self.store.lock(self.on_event)?;
+        self.with_apt(&lock, |apt| {
+            let candidates = apt.exact(packages)?;
+            qemu::unpacked(apt, &self.store, &lock, &candidates, self.on_event)
+        })
+    }
+
+    /// Exactly these packages, as a recording names them, each with its file in the store.
+    ///
+    /// # Errors
+    ///
+    /// [`AptError`] when one is no longer on offer and not in the store.
+    pub fn packages_exact(
+        &self,
+        packages: &[Package],
+    ) -> Result<Vec<(Package, PathBuf)>, AptError> {
+        let file = |package: &Package| self.store.package(package.sha256);
+        if !packages.iter().all(|package| file(package).exists()) {
+            let lock = self.store.lock(self.on_event)?;
+            self.with_apt(&lock, |apt| apt.fetch(&apt.exact(packages)?))?;
+        }
+        Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
+    }
+
     /// Packages with everything they depend on, except the `assumed` packages and what only these
     /// depend on; each with its file in the store, sorted by name.
     ///

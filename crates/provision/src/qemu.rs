@@ -11,8 +11,8 @@ use std::{
 use preemptlab_model::{Digest, Package, QemuBuild};
 
 use crate::{
-    AptError, DebError, Event, Store, StoreError, StoreLock, apt::Apt, deb, hash::sha256,
-    process::tied,
+    AptError, Candidate, DebError, Event, Store, StoreError, StoreLock, apt::Apt, deb,
+    hash::sha256, process::tied,
 };
 
 /// The oldest QEMU whose plugins can do what is needed, major and minor.
@@ -102,22 +102,46 @@ pub(crate) fn debian(
     lock: &StoreLock,
     on_event: &dyn Fn(Event),
 ) -> Result<Qemu, QemuError> {
-    let candidates = apt.closure(&["qemu-system-x86"], &[])?;
-    let mut digests: Vec<_> = candidates.iter().map(|c| c.package.sha256).collect();
-    digests.sort();
-    let digest = Digest::of_json(&digests);
-    let folder = store.qemu(digest);
+    unpacked(apt, store, lock, &apt.closure(&["qemu-system-x86"], &[])?, on_event)
+}
+
+/// The QEMU that consists of these packages, unpacked into the store.
+pub(crate) fn unpacked(
+    apt: &Apt<'_>,
+    store: &Store,
+    lock: &StoreLock,
+    candidates: &[Candidate],
+    on_event: &dyn Fn(Event),
+) -> Result<Qemu, QemuError> {
+    let packages: Vec<_> = candidates.iter().map(|candidate| candidate.package.clone()).collect();
+    let folder = store.qemu(digest_of(&packages));
     if !folder.is_dir() {
-        let debs = apt.fetch(&candidates)?;
+        let debs = apt.fetch(candidates)?;
         lock.fill(&folder, |draft| {
             on_event(Event::Unpacking { what: "qemu-system-x86".to_owned() });
             debs.iter().try_for_each(|deb| deb::unpack(deb, draft)).map_err(QemuError::from)
         })?;
     }
-    let command = command_in(&folder);
+    in_folder(&folder, packages)
+}
+
+/// The QEMU that consists of these packages, if the store has it.
+pub(crate) fn in_store(store: &Store, packages: &[Package]) -> Result<Option<Qemu>, QemuError> {
+    let folder = store.qemu(digest_of(packages));
+    if folder.is_dir() { in_folder(&folder, packages.to_vec()).map(Some) } else { Ok(None) }
+}
+
+fn in_folder(folder: &Path, packages: Vec<Package>) -> Result<Qemu, QemuError> {
+    let command = command_in(folder);
     let version = check(&command)?;
-    let packages = candidates.into_iter().map(|candidate| candidate.package).collect();
+    let digest = digest_of(&packages);
     Ok(Qemu { build: QemuBuild { version, digest }, command, packages })
+}
+
+fn digest_of(packages: &[Package]) -> Digest {
+    let mut digests: Vec<_> = packages.iter().map(|package| package.sha256).collect();
+    digests.sort();
+    Digest::of_json(&digests)
 }
 
 /// One's own QEMU.

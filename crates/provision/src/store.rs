@@ -112,6 +112,11 @@ impl Store {
         self.root.join("kernels").join(image_sha256.to_string())
     }
 
+    /// A kernel's bzImage.
+    pub fn kernel_image(&self, image_sha256: Digest) -> PathBuf {
+        self.kernel(image_sha256).join("vmlinuz")
+    }
+
     /// Where it is written which bzImage a package holds.
     pub(crate) fn kernel_of_package(&self, sha256: Digest) -> PathBuf {
         self.root.join("kernels").join(format!("{sha256}.json"))
@@ -132,9 +137,14 @@ impl Store {
         self.root.join("qemu").join(digest.to_string())
     }
 
+    /// The folder of the guest images.
+    pub fn images(&self) -> PathBuf {
+        self.root.join("images")
+    }
+
     /// A guest image.
     pub fn image(&self, sha256: Digest) -> PathBuf {
-        self.root.join("images").join(sha256.to_string())
+        self.images().join(sha256.to_string())
     }
 
     /// The folder of the boot snapshots.

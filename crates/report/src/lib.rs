@@ -1,1 +1,83 @@
-//! To come.
+//! Comparisons and other tables, for terminals, mailing lists and programs.
+//!
+//! Every function returns text; nothing here prints. What is rendered depends on its input alone:
+//! no clock, no host name, no terminal is asked.
+
+mod comparison_csv;
+mod details;
+mod document;
+mod label;
+mod number;
+mod overview;
+mod table;
+mod table_csv;
+mod table_markdown;
+mod table_terminal;
+
+pub use comparison_csv::csv;
+pub use document::{
+    ComparisonDocument, ConfigurationDocument, FORMAT, FailureDocument, GroupDocument,
+    MetricDocument,
+};
+use preemptlab_stats::Comparison;
+pub use table::{Align, Cell, Column, Row, Table, Tone};
+pub use table_terminal::Terminal;
+
+/// How much of a comparison is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum View {
+    /// One table per workload and number of CPUs: what tells configurations apart.
+    #[default]
+    Overview,
+    /// One table per metric: every statistic.
+    Details,
+}
+
+/// A comparison for a terminal.
+pub fn terminal(comparison: &Comparison, view: View, terminal: Terminal) -> String {
+    document(comparison, view, |table| table.terminal(terminal), |text| terminal.note(text))
+}
+
+/// A comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
+pub fn markdown(comparison: &Comparison, view: View) -> String {
+    document(comparison, view, Table::markdown, |text| format!("{text}\n"))
+}
+
+/// A comparison as JSON: a [`ComparisonDocument`].
+///
+/// # Panics
+///
+/// Never: the document's maps have strings as keys and its numbers are finite.
+pub fn json(comparison: &Comparison) -> String {
+    let document = ComparisonDocument::from(comparison);
+    let mut text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    text.push('\n');
+    text
+}
+
+fn document(
+    comparison: &Comparison,
+    view: View,
+    table: impl Fn(&Table) -> String,
+    note: impl Fn(&str) -> String,
+) -> String {
+    let tables = comparison.groups.iter().flat_map(|group| match view {
+        View::Overview => vec![overview::table(group)],
+        View::Details => details::tables(group),
+    });
+    let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
+    parts.push(note(&caption(comparison)));
+    parts.join("\n")
+}
+
+/// What must be known to read the numbers; said once.
+fn caption(comparison: &Comparison) -> String {
+    let mut caption = "Times are virtual: they count the guest's instructions and know neither \
+        caches nor clock rates. Compare ratios, orders and causes; microseconds are not a promise \
+        about hardware."
+        .to_owned();
+    if comparison.groups.iter().any(|group| group.cpus > 1) {
+        caption += " With several CPUs, time advances with the instructions of all of them.";
+    }
+    caption
+}

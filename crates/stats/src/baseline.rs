@@ -2,7 +2,8 @@ use std::{fmt, str::FromStr};
 
 use preemptlab_model::{KernelRef, PreemptMode};
 
-/// The configuration that the others are compared with, in every group that has it.
+/// The configuration that the others are compared with, in every group that has it; as text
+/// `KERNEL/MODE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
     /// Its kernel, as the experiment names it.
@@ -13,7 +14,7 @@ pub struct Baseline {
 
 impl fmt::Display for Baseline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}", self.kernel, self.preempt)
+        write!(f, "{}/{}", self.kernel, self.preempt)
     }
 }
 
@@ -33,8 +34,8 @@ impl FromStr for Baseline {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |reason| ParseBaselineError { text: text.to_owned(), reason };
         let (kernel, preempt) = text
-            .rsplit_once(',')
-            .ok_or_else(|| error("expected KERNEL,MODE, as in `debian:6.12,full`".to_owned()))?;
+            .rsplit_once('/')
+            .ok_or_else(|| error("expected KERNEL/MODE, as in `debian:6.12/full`".to_owned()))?;
         Ok(Self {
             kernel: kernel.trim().parse().map_err(|cause| error(format!("{cause}")))?,
             preempt: preempt.trim().parse().map_err(|cause| error(format!("{cause}")))?,
@@ -58,7 +59,7 @@ mod tests {
 
     #[test]
     fn names_are_read_and_printed() {
-        for text in ["debian:6.12-rt,lazy", "file:b,modules=m,full"] {
+        for text in ["debian:6.12-rt/lazy", "file:/b,modules=/m/full"] {
             assert_eq!(text.parse::<Baseline>().unwrap().to_string(), text);
         }
     }
@@ -66,9 +67,9 @@ mod tests {
     #[test]
     fn what_names_no_baseline_is_refused_with_its_reason() {
         for (text, reason) in [
-            ("debian:6.12", "KERNEL,MODE"),
-            ("debian:6.12,ful", "did you mean `full`?"),
-            ("6.12,full", "must start with `debian:`"),
+            ("debian:6.12", "KERNEL/MODE"),
+            ("debian:6.12/ful", "did you mean `full`?"),
+            ("6.12/full", "must start with `debian:`"),
         ] {
             let error = text.parse::<Baseline>().unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

@@ -312,9 +312,9 @@ mod tests {
             let comparison = compare(&cells(), Some(&baseline.parse().unwrap()))?;
             Ok(comparison.groups[0].configurations[1].summary("p99").unwrap().ratio)
         };
-        assert_eq!(ratio("debian:7.2,lazy"), Ok(Some(4.0)));
-        let error: UnknownBaseline = ratio("debian:7.2,none").unwrap_err();
-        assert_eq!(error.offered, ["debian:6.12,none", "debian:7.2,lazy"]);
+        assert_eq!(ratio("debian:7.2/lazy"), Ok(Some(4.0)));
+        let error: UnknownBaseline = ratio("debian:7.2/none").unwrap_err();
+        assert_eq!(error.offered, ["debian:6.12/none", "debian:7.2/lazy"]);
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub(crate) fn of_boot(remains: Remains) -> Result<(), Stop> {
     let (cause, reason) = match (&remains.end, messages.as_deref()) {
         (End::Watchdog, Ok([Message::Ready(_)])) => return Ok(()),
         (_, Ok([.., Message::Failed(failure)])) => (FailureCause::Boot, failure.reason.clone()),
+        (end, Ok(_)) if guest_code(end).is_some() => {
+            (FailureCause::Boot, "the guest ended before its snapshot".to_owned())
+        }
         (End::Exited { .. } | End::Watchdog, Err(error)) => (FailureCause::Boot, error.to_string()),
         _ => trouble(&remains),
     };

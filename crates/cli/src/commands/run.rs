@@ -1,11 +1,11 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
 use preemptlab_lab::{Lab, Prepared};
 use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
+use preemptlab_report::View;
 use preemptlab_runner::{Options, RunError, Summary};
 use preemptlab_spec::Experiment;
 
@@ -45,7 +45,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let summary = result.map_err(run_failure)?;
 
     let comparison = compare::comparison(&[writer.recording()], None)?;
-    output.data(&compare::table(&comparison, false, output))?;
+    output.data(&preemptlab_report::terminal(&comparison, View::Overview, output.terminal()))?;
     conclude(summary, &out, output)
 }
 
@@ -98,12 +98,4 @@ pub fn run_failure(error: RunError) -> exit::Failure {
         RunError::Cancelled => exit::failure(exit::INTERRUPTED, error),
         RunError::Host(_) => exit::failure(exit::HOST, error),
     }
-}
-
-/// The expected host time of a cell that takes so much virtual time.
-pub fn cell_wall(virtual_s: f64, instructions_per_virtual_s: f64) -> Duration {
-    /// Guest instructions per second of one host core: what two shared x86-64 cores of 2026 did.
-    /// It only serves the first estimate; then cells are measured.
-    const INSTRUCTIONS_PER_HOST_S: f64 = 210e6;
-    Duration::from_secs_f64(virtual_s * instructions_per_virtual_s / INSTRUCTIONS_PER_HOST_S)
 }

@@ -6,18 +6,15 @@ use std::{
     process::Command,
 };
 
-use super::AptError;
+use super::{AptError, Trouble};
 use crate::{Mirror, StoreError};
 
+/// Release 13: without it nothing works, because QEMU and the guest's programs come from it.
+pub(super) const STABLE: &str = "trixie";
+
 /// The suites of the main archive.
-const MAIN_SUITES: [&str; 6] = [
-    "trixie",
-    "trixie-updates",
-    "trixie-backports",
-    "bookworm",
-    "bookworm-updates",
-    "experimental",
-];
+const MAIN_SUITES: [&str; 6] =
+    [STABLE, "trixie-updates", "trixie-backports", "bookworm", "bookworm-updates", "experimental"];
 
 /// The suites of the security archive.
 const SECURITY_SUITES: [&str; 2] = ["trixie-security", "bookworm-security"];
@@ -25,7 +22,7 @@ const SECURITY_SUITES: [&str; 2] = ["trixie-security", "bookworm-security"];
 /// Which suite a package is taken from when several offer it: release 13 first, so that everybody
 /// gets the same build whatever the machine runs. Codenames, because suites move with releases.
 const PRIORITIES: [(&str, u16); 8] = [
-    ("trixie", 900),
+    (STABLE, 900),
     ("trixie-updates", 900),
     ("trixie-security", 900),
     ("trixie-backports", 800),
@@ -159,8 +156,8 @@ fn query(arguments: &[&str]) -> Result<String, AptError> {
         .output()
         .map_err(|source| AptError::Tool { program, source })?;
     if !output.status.success() {
-        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(AptError::Failed { program, reason });
+        let trouble = Trouble::classify(&String::from_utf8_lossy(&output.stderr));
+        return Err(AptError::Failed { program, trouble });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -54,7 +54,14 @@ impl Trouble {
             "NOSPLIT",
         ]) {
             Self::Signature(text())
-        } else if has(&["404 ", "does not have a Release file", "File not found", "No such file"]) {
+        } else if has(&[
+            "400 ",
+            "404 ",
+            "410 ",
+            "does not have a Release file",
+            "File not found",
+            "No such file",
+        ]) {
             Self::Missing
         } else if has(&[
             "onnect",
@@ -63,6 +70,9 @@ impl Trouble {
             "unreachable",
             "Unreachable",
             "Undetermined Error",
+            "401 ",
+            "403 ",
+            "407 ",
             "500 ",
             "502 ",
             "503 ",
@@ -164,12 +174,12 @@ pub enum AptError {
         "Debian's signing keys are not on this machine; install the package debian-archive-keyring"
     )]
     Keyring,
-    /// No suite at all can be used.
-    #[error("no package list can be had from `{mirror}`{}", LeftOutNote(left_out))]
-    NoSuite {
+    /// Release 13 cannot be used.
+    #[error("Debian 13 cannot be had from `{mirror}`{}", LeftOutNote(left_out))]
+    NoStable {
         /// The main archive.
         mirror: String,
-        /// Every suite, and why.
+        /// The suites that cannot be used, and why.
         left_out: Vec<LeftOut>,
     },
     /// No suite has the package.
@@ -202,18 +212,19 @@ pub enum AptError {
         trouble: Trouble,
     },
     /// apt failed otherwise.
-    #[error("`{program}` failed: {reason}")]
+    #[error("`{program}` failed: {trouble}")]
     Failed {
         /// The program.
         program: &'static str,
-        /// What it said.
-        reason: String,
+        /// Why.
+        trouble: Trouble,
     },
 }
 
 /// The first line that says something, without apt's letter before it.
 fn first_sentence(complaint: &str) -> String {
-    let line = complaint.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = complaint.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.unwrap_or("apt did not say why");
     let line = ["E: ", "W: ", "Error: ", "Warning: "]
         .into_iter()
         .find_map(|prefix| line.strip_prefix(prefix))

@@ -155,7 +155,7 @@ fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
     let Some(line) = lines.find(|line| line.to_lowercase().contains(&named)) else {
         let is_error = |line: &&str| line.starts_with('E') && !line.contains("/pool/");
         let error = stderr.lines().find(is_error);
-        return Trouble::classify(error.unwrap_or("apt did not fetch it and did not say why"));
+        return Trouble::classify(error.unwrap_or_default());
     };
     // `E: Failed to fetch URL  REASON`
     let mut complaint = line.split_whitespace().skip(5).collect::<Vec<_>>().join(" ");

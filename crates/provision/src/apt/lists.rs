@@ -10,7 +10,7 @@ use std::{
 use preemptlab_model::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{AptError, LeftOut, Trouble, config, config::Trust, run::Root};
+use super::{AptError, LeftOut, LeftOutNote, Trouble, config, config::Trust, run::Root};
 use crate::{Event, Mirror, Options, StoreError, StoreLock};
 
 /// Lists older than this are refreshed.
@@ -119,6 +119,11 @@ fn refresh(
     let listed = apt.run("apt-get", &targets)?;
     let present: BTreeSet<_> = listed.stdout.lines().collect();
 
+    // A full disk hits every suite, and only some of them with words.
+    let unnamed = match troubles.iter().any(|out| out.trouble == Trouble::DiskFull) {
+        true => Trouble::DiskFull,
+        false => Trouble::classify(&output.stderr),
+    };
     let mut left_out = Vec::new();
     let mut is_final = true;
     for suite in config::suites() {
@@ -139,17 +144,17 @@ fn refresh(
                 )));
             }
             trouble => {
-                let unnamed = || Trouble::classify(&output.stderr);
-                let trouble = trouble.cloned().unwrap_or_else(unnamed);
+                let trouble = trouble.cloned().unwrap_or_else(|| unnamed.clone());
                 left_out.push(LeftOut { suite: suite.to_owned(), trouble });
             }
         }
     }
-    if left_out.len() == config::suites().count() {
-        return Err(AptError::NoSuite { mirror: mirror.main.clone(), left_out });
+    if left_out.iter().any(|out| out.suite == config::STABLE) {
+        return Err(AptError::NoStable { mirror: mirror.main.clone(), left_out });
     }
-    for LeftOut { suite, trouble } in &left_out {
-        on_event(Event::Warning(format!("the suite {suite} is left out: {trouble}")));
+    if !left_out.is_empty() {
+        let note = LeftOutNote(&left_out).to_string();
+        on_event(Event::Warning(note.trim_start().to_owned()));
     }
     Ok((left_out, is_final))
 }
@@ -159,8 +164,10 @@ fn refresh(
 fn troubles(stdout: &str, stderr: &str) -> Vec<LeftOut> {
     let mut troubles = Vec::new();
     let mut add = |suite: &str, complaint: &str| {
-        let trouble = Trouble::classify(complaint);
-        troubles.push(LeftOut { suite: suite.to_owned(), trouble });
+        if !complaint.trim().is_empty() {
+            let trouble = Trouble::classify(complaint);
+            troubles.push(LeftOut { suite: suite.to_owned(), trouble });
+        }
     };
     let mut lines = stdout.lines().peekable();
     while let Some(line) = lines.next() {

@@ -73,6 +73,12 @@ impl<'a> Apt<'a> {
         }
         arguments.insert(0, "show");
         let output = self.root.run("apt-cache", &arguments)?;
+        let is_unknown = ["No packages found", "was not found", "Unable to locate"]
+            .iter()
+            .any(|complaint| output.stderr.contains(complaint));
+        if !output.status.success() && !is_unknown {
+            return Err(failed("apt-cache", &output.stderr));
+        }
         let shown: Vec<_> =
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
         let found = names.iter().map(|name| {
@@ -86,6 +92,19 @@ impl<'a> Apt<'a> {
             shown.iter().find(|candidate| is_it(&candidate.package)).cloned()
         });
         Ok(found.collect())
+    }
+
+    /// Exactly these packages; one that has other content than named counts as unknown.
+    pub(crate) fn exact(&self, packages: &[Package]) -> Result<Vec<Candidate>, AptError> {
+        let names: Vec<String> = packages
+            .iter()
+            .map(|package| format!("{}={}", package.name, package.version))
+            .collect();
+        let candidates = self.show(&names)?;
+        match candidates.iter().zip(packages).find(|(found, wanted)| found.package != **wanted) {
+            Some((_, wanted)) => Err(self.unknown(&format!("{}={}", wanted.name, wanted.version))),
+            None => Ok(candidates),
+        }
     }
 
     /// The packages with everything they depend on, sorted by name, as apt resolves them where
@@ -146,6 +165,7 @@ impl<'a> Apt<'a> {
         };
         match names.iter().find(is_unknown) {
             Some(name) => self.unknown(name),
+            None if Trouble::classify(stderr) == Trouble::DiskFull => failed("apt-get", stderr),
             None => AptError::Unsatisfiable {
                 names: names.join(", "),
                 reason: stderr.trim().to_owned(),
@@ -156,7 +176,7 @@ impl<'a> Apt<'a> {
 }
 
 fn failed(program: &'static str, stderr: &str) -> AptError {
-    AptError::Failed { program, reason: stderr.trim().to_owned() }
+    AptError::Failed { program, trouble: Trouble::classify(stderr) }
 }
 
 /// `NAME=VERSION` from a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.

@@ -1,0 +1,231 @@
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use preemptlab_host::{Evidence, HostKernel, Kvm, kvm};
+use preemptlab_provision::{Mirror, Store};
+use preemptlab_report::{Cell, Column, Table, Tone};
+use serde::Serialize;
+
+use crate::{args::Doctor, commands::plan::yes_or_no, exit, lab, output::Output};
+
+/// Programs that bring packages here, and the packages that they are in.
+const PROGRAMS: [(&str, &str); 4] =
+    [("apt-get", "apt"), ("apt-cache", "apt"), ("dpkg-deb", "dpkg"), ("gpgv", "gpgv")];
+
+/// Debian's archive keys, as release 12 and 13 name the file.
+const KEYRINGS: [&str; 2] = [
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+    "/usr/share/keyrings/debian-archive-keyring.pgp",
+];
+
+/// A GiB of packages, kernels and snapshots is what the quick study needs at the least.
+const FREE_BYTES_MIN: u64 = 2 << 30;
+
+/// Something that the machine should have.
+#[derive(Serialize)]
+struct Check {
+    what: &'static str,
+    ok: bool,
+    finding: String,
+    /// The command that mends it.
+    mend: Option<String>,
+}
+
+impl Check {
+    fn new(what: &'static str, finding: Result<String, (String, Option<String>)>) -> Self {
+        match finding {
+            Ok(finding) => Self { what, ok: true, finding, mend: None },
+            Err((finding, mend)) => Self { what, ok: false, finding, mend },
+        }
+    }
+}
+
+/// A way to execute cells.
+#[derive(Serialize)]
+struct BackendDocument {
+    name: &'static str,
+    usable: bool,
+    finding: String,
+}
+
+/// The document that `--format json` prints.
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    backends: Vec<BackendDocument>,
+    checks: Vec<Check>,
+    kernel: HostKernel,
+}
+
+/// Tells what this machine can run, and what its own kernel really runs with.
+pub fn execute(
+    args: &Doctor,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let checks = checks(args, store);
+    let document = Document {
+        format: 1,
+        backends: backends(checks.iter().all(|check| check.ok)),
+        checks,
+        kernel: HostKernel::observe(Path::new("/")),
+    };
+    output.print(&table(&document), args.format, &document)?;
+    let missing = document.checks.iter().any(|check| !check.ok);
+    Ok(ExitCode::from(if missing { exit::NO } else { exit::OK }))
+}
+
+fn checks(args: &Doctor, store: Option<PathBuf>) -> Vec<Check> {
+    vec![
+        Check::new("package tools", programs()),
+        Check::new("archive keys", keyring()),
+        Check::new("package mirror", mirror(args)),
+        Check::new("store", store_and_space(store)),
+    ]
+}
+
+fn programs() -> Result<String, (String, Option<String>)> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    let missing: Vec<_> =
+        PROGRAMS.into_iter().filter(|(program, _)| !is_there(program)).collect();
+    if missing.is_empty() {
+        return Ok("apt, dpkg and gpgv are there".to_owned());
+    }
+    let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
+    let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    packages.dedup();
+    let mend = if programs.contains(&"apt-get") {
+        "use a Debian 12 or 13 system, in a container if need be".to_owned()
+    } else {
+        format!("sudo apt-get install {}", packages.join(" "))
+    };
+    Err((format!("{} missing", programs.join(", ")), Some(mend)))
+}
+
+fn keyring() -> Result<String, (String, Option<String>)> {
+    KEYRINGS.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned).ok_or_else(|| {
+        let mend = "sudo apt-get install debian-archive-keyring".to_owned();
+        ("Debian's archive keys are missing".to_owned(), Some(mend))
+    })
+}
+
+fn mirror(args: &Doctor) -> Result<String, (String, Option<String>)> {
+    Mirror::find(args.packages.mirror.as_deref()).map(|mirror| mirror.main).map_err(|error| {
+        (error.to_string(), Some("preemptlab doctor --mirror URL".to_owned()))
+    })
+}
+
+fn store_and_space(store: Option<PathBuf>) -> Result<String, (String, Option<String>)> {
+    let mend = || Some("preemptlab doctor --store FOLDER".to_owned());
+    let open = |store| lab::store(store).map_err(|failure| (failure.report.to_string(), mend()));
+    let store: Store = open(store)?;
+    let free = rustix::fs::statvfs(store.root())
+        .map_err(|error| (error.to_string(), mend()))
+        .map(|space| space.f_bavail * space.f_frsize)?;
+    let root = store.root().display();
+    if free < FREE_BYTES_MIN {
+        return Err((format!("{root} has {:.1} GB free, 2 are needed", free as f64 / 1e9), mend()));
+    }
+    Ok(format!("{root}, {:.0} GB free", free as f64 / 1e9))
+}
+
+fn backends(vm_usable: bool) -> Vec<BackendDocument> {
+    let vm = match vm_usable {
+        true => "deterministic virtual time; needs no privilege".to_owned(),
+        false => "mend what is missing below".to_owned(),
+    };
+    let (kvm_usable, kvm_finding) = match kvm(Path::new("/")) {
+        Kvm::Usable => (true, "/dev/kvm opens; no verb uses it yet".to_owned()),
+        Kvm::Absent => (false, "there is no /dev/kvm".to_owned()),
+        Kvm::Refused(reason) => (false, format!("/dev/kvm does not open: {reason}")),
+    };
+    vec![
+        BackendDocument { name: "vm", usable: vm_usable, finding: vm },
+        BackendDocument { name: "kvm", usable: kvm_usable, finding: kvm_finding },
+    ]
+}
+
+fn table(document: &Document) -> Table {
+    let columns = [Column::left("this machine"), Column::left(""), Column::left("finding")];
+    let mut table = Table::new("", columns);
+    let verdict = |ok: bool| match ok {
+        true => Cell::new("ok", Tone::Better),
+        false => Cell::new("missing", Tone::Worse),
+    };
+    for backend in &document.backends {
+        let word = match backend.usable {
+            true => Cell::new("usable", Tone::Better),
+            false => Cell::new("not usable", Tone::Faint),
+        };
+        let name = format!("backend {}", backend.name);
+        table.row([Cell::from(name), word, Cell::from(backend.finding.clone())]);
+    }
+    for check in &document.checks {
+        table.row([Cell::from(check.what), verdict(check.ok), Cell::from(check.finding.clone())]);
+        if let Some(mend) = &check.mend {
+            table.row([Cell::default(), Cell::from("try"), Cell::new(mend.clone(), Tone::Strong)]);
+        }
+    }
+    let kernel = &document.kernel;
+    table.span(Cell::new("Its own kernel, by its own files", Tone::Strong));
+    for (what, value, finding) in kernel_rows(kernel) {
+        table.row([what.to_owned(), value, finding]);
+    }
+    table
+}
+
+fn kernel_rows(kernel: &HostKernel) -> Vec<(&'static str, String, String)> {
+    let unknown = || "unknown".to_owned();
+    let mode = kernel.mode.active.map_or_else(unknown, |mode| mode.to_string());
+    let how = match kernel.mode.evidence {
+        Evidence::Kernel => "the kernel says so (debugfs sched/preempt)".to_owned(),
+        Evidence::Config => "its config leaves no other".to_owned(),
+        Evidence::Inferred => {
+            "inferred from config and command line; `sudo preemptlab doctor` asks the kernel".to_owned()
+        }
+        Evidence::None => {
+            "its config is not on this machine; `sudo preemptlab doctor` asks the kernel".to_owned()
+        }
+    };
+    let offered: Vec<&str> = kernel.mode.offered.iter().map(|mode| mode.as_str()).collect();
+    let parameter = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let yes = |value: bool| yes_or_no(Some(value)).to_owned();
+    let mut rows = vec![
+        ("release", kernel.release.clone(), kernel.version.clone()),
+        ("preemption mode", mode, how),
+    ];
+    if !offered.is_empty() {
+        rows.push(("modes on offer", String::new(), offered.join(", ")));
+    }
+    rows.extend([
+        ("rt", yes(kernel.rt), "PREEMPT_RT, whatever uname says".to_owned()),
+        (
+            "HZ",
+            kernel.hz.map_or_else(unknown, |hz| hz.to_string()),
+            "the resolution of CLOCK_MONOTONIC_COARSE is one tick".to_owned(),
+        ),
+        (
+            "clock source",
+            kernel.clocksource.clone().unwrap_or_else(unknown),
+            "current_clocksource".to_owned(),
+        ),
+        ("nohz_full", parameter(&kernel.nohz_full), "as the kernel took it".to_owned()),
+        ("isolated CPUs", parameter(&kernel.isolated), "as the kernel took it".to_owned()),
+        ("rcu_nocbs", parameter(&kernel.rcu_nocbs), "from the command line".to_owned()),
+        (
+            "threaded interrupts",
+            yes(kernel.threaded_interrupts),
+            "rt, or threadirqs on the command line".to_owned(),
+        ),
+        (
+            "RT throttling",
+            kernel.sched_rt_runtime_us.map_or_else(unknown, |us| format!("{us} us")),
+            "sched_rt_runtime_us; -1 is none".to_owned(),
+        ),
+    ]);
+    rows
+}

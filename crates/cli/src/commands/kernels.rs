@@ -1,0 +1,144 @@
+use std::{path::PathBuf, process::ExitCode};
+
+use preemptlab_model::KernelConfig;
+use preemptlab_provision::{Build, Offer};
+use preemptlab_report::{Cell, Column, Table, Tone};
+use serde::Serialize;
+
+use crate::{
+    args::Kernels,
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+};
+
+/// The options that a column or a key tells of.
+const SYMBOLS: [(&str, &str); 5] = [
+    ("NO_HZ_FULL", "nohz_full"),
+    ("RCU_NOCB_CPU", "rcu_nocbs"),
+    ("RCU_LAZY", "rcu_lazy"),
+    ("RCU_BOOST", "rcu_boost"),
+    ("SCHED_AUTOGROUP", "autogroup"),
+];
+
+/// The tracers that tell where latency comes from.
+const TRACERS: [(&str, &str); 5] = [
+    ("FUNCTION_TRACER", "function"),
+    ("OSNOISE_TRACER", "osnoise"),
+    ("TIMERLAT_TRACER", "timerlat"),
+    ("IRQSOFF_TRACER", "irqsoff"),
+    ("PREEMPT_TRACER", "preemptoff"),
+];
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    exact_name: String,
+    release: String,
+    config: Option<Config>,
+    reason: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Config {
+    modes: Vec<&'static str>,
+    default_mode: Option<&'static str>,
+    dynamic: bool,
+    rt: bool,
+    hz: Option<u32>,
+    options: Vec<&'static str>,
+    tracers: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    kernels: Vec<Row>,
+}
+
+/// Lists kernels.
+pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let store = lab::store(store)?;
+    let kernels = lab::with_provision(store, &args.packages, output, |provision| {
+        Ok(if args.all {
+            provision.builds().or_exit(exit::HOST)?.iter().map(|build| row(build, None)).collect()
+        } else {
+            let offers = provision.offered().or_exit(exit::HOST)?;
+            offers.iter().map(|Offer { build, config }| row(build, Some(config))).collect()
+        })
+    })?;
+    let document = Document { format: 1, kernels };
+    let table = if args.all { versions(&document) } else { configurations(&document) };
+    output.print(&table, args.format, &document)
+}
+
+fn row(build: &Build, config: Option<&Result<KernelConfig, String>>) -> Row {
+    Row {
+        name: build.series_name().to_string(),
+        exact_name: build.exact_name().to_string(),
+        release: build.release(),
+        config: config.and_then(|config| config.as_ref().ok()).map(describe),
+        reason: config.and_then(|config| config.as_ref().err()).cloned(),
+    }
+}
+
+fn describe(config: &KernelConfig) -> Config {
+    let set = |symbols: &[(&str, &'static str)]| {
+        symbols
+            .iter()
+            .filter(|(symbol, _)| config.is_builtin(symbol))
+            .map(|(_, name)| *name)
+            .collect()
+    };
+    Config {
+        modes: config.offered_modes().into_iter().map(|mode| mode.as_str()).collect(),
+        default_mode: config.default_mode().map(|mode| mode.as_str()),
+        dynamic: config.is_dynamic(),
+        rt: config.is_rt(),
+        hz: config.hz(),
+        options: set(&SYMBOLS),
+        tracers: set(&TRACERS),
+    }
+}
+
+fn configurations(document: &Document) -> Table {
+    let columns = [
+        Column::left("kernel"),
+        Column::left("release"),
+        Column::left("rt"),
+        Column::left("modes (default first)"),
+        Column::right("HZ"),
+        Column::left("options"),
+        Column::left("tracers"),
+    ];
+    let mut table = Table::new("Kernels on offer, the newest of each series", columns);
+    for row in &document.kernels {
+        let Some(config) = &row.config else {
+            let reason = row.reason.as_deref().unwrap_or_default();
+            table.span(Cell::new(format!("{}: {reason}", row.name), Tone::Faint));
+            continue;
+        };
+        let mut modes = config.modes.clone();
+        modes.sort_by_key(|mode| Some(*mode) != config.default_mode);
+        table.row([
+            row.name.clone(),
+            row.release.clone(),
+            if config.rt { "yes" } else { "no" }.to_owned(),
+            modes.join(" "),
+            config.hz.map_or_else(|| "?".to_owned(), |hz| hz.to_string()),
+            config.options.join(" "),
+            config.tracers.join(" "),
+        ]);
+    }
+    table.notes.push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());
+    table
+}
+
+fn versions(document: &Document) -> Table {
+    let columns = [Column::left("kernel"), Column::left("release"), Column::left("series")];
+    let mut table = Table::new("Every kernel on offer", columns);
+    for row in &document.kernels {
+        table.row([&row.exact_name, &row.release, &row.name].map(String::as_str));
+    }
+    table
+}

@@ -1,0 +1,128 @@
+use std::{path::PathBuf, process::ExitCode};
+
+use preemptlab_lab::Lab;
+use preemptlab_model::Digest;
+use preemptlab_recording::Recording;
+use preemptlab_report::{Cell, Column, Table, Tone};
+use preemptlab_runner::Verdict;
+use serde::Serialize;
+
+use crate::{
+    args::Verify,
+    commands::{
+        plan,
+        run::{recording_failure, run_failure},
+    },
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+    progress::Progress,
+};
+
+/// One cell in the document that `--format json` prints.
+#[derive(Serialize)]
+struct CellDocument {
+    cell: String,
+    id: String,
+    same: bool,
+    recorded: String,
+    other: String,
+}
+
+/// The document that `--format json` prints.
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    same: usize,
+    different: usize,
+    cells: Vec<CellDocument>,
+}
+
+/// Checks that a recording says the same again.
+pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let recording = Recording::open(&args.recording).map_err(recording_failure)?;
+    let verdicts = match &args.against {
+        Some(other) => {
+            let other = Recording::open(other).map_err(recording_failure)?;
+            preemptlab_runner::against(&recording, &other).map_err(run_failure)?
+        }
+        None => again(args, &recording, store, output)?,
+    };
+    let document = document(&verdicts);
+    output.print(&table(&verdicts, &document), args.format, &document)?;
+    if verdicts.is_empty() {
+        return Err(exit::failure(exit::UNUSABLE, "the recording has no finished cell to verify"));
+    }
+    Ok(ExitCode::from(if document.different > 0 { exit::NO } else { exit::OK }))
+}
+
+fn again(
+    args: &Verify,
+    recording: &Recording,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Vec<Verdict>> {
+    let store = lab::store(store)?;
+    let cancel = lab::cancel()?;
+    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
+        let lab = Lab::new(provision, args.machines.qemu.clone());
+        lab.pin(recording.manifest().clone()).or_exit(exit::HOST)
+    })?;
+    let jobs = lab::jobs(args.machines.jobs);
+    let progress = Progress::new(jobs, plan::mean_cell_wall(recording.manifest()));
+    let verdicts = preemptlab_runner::verify(
+        recording,
+        &prepared.vm(),
+        args.cells,
+        jobs,
+        &|event| progress.on_event(&event),
+        &cancel,
+    );
+    progress.finish();
+    verdicts.map_err(run_failure)
+}
+
+fn document(verdicts: &[Verdict]) -> Document {
+    let text = |digest: &Result<Digest, String>| match digest {
+        Ok(digest) => digest.to_string(),
+        Err(reason) => reason.clone(),
+    };
+    let same = verdicts.iter().filter(|verdict| verdict.is_same()).count();
+    Document {
+        format: 1,
+        same,
+        different: verdicts.len() - same,
+        cells: verdicts
+            .iter()
+            .map(|verdict| CellDocument {
+                cell: verdict.factors.to_string(),
+                id: verdict.id.to_string(),
+                same: verdict.is_same(),
+                recorded: text(&verdict.recorded),
+                other: text(&verdict.other),
+            })
+            .collect(),
+    }
+}
+
+fn table(verdicts: &[Verdict], document: &Document) -> Table {
+    let columns =
+        ["cell", "recorded", "other", "verdict"].map(Column::left);
+    let mut table = Table::new("Digests", columns);
+    let short = |digest: &Result<Digest, String>| match digest {
+        Ok(digest) => digest.short(),
+        Err(reason) => reason.clone(),
+    };
+    for verdict in verdicts {
+        let (word, tone) =
+            if verdict.is_same() { ("same", Tone::Better) } else { ("DIFFERENT", Tone::Worse) };
+        table.row([
+            Cell::from(verdict.factors.to_string()),
+            Cell::from(short(&verdict.recorded)),
+            Cell::from(short(&verdict.other)),
+            Cell::new(word, tone),
+        ]);
+    }
+    table.notes.push(format!("{} same, {} different.", document.same, document.different));
+    table
+}

@@ -1,0 +1,76 @@
+use preemptlab_model::PreemptMode;
+use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+
+use crate::{label, table_csv};
+
+const HEADER: [&str; 18] = [
+    "run",
+    "workload",
+    "cpus",
+    "kernel",
+    "rt",
+    "preempt",
+    "observed",
+    "status",
+    "metric",
+    "unit",
+    "better",
+    "replicates",
+    "n",
+    "median",
+    "min",
+    "max",
+    "ratio",
+    "reason",
+];
+
+/// A comparison as CSV: a row per configuration and metric. A configuration without measurements
+/// has one row, with its reason.
+///
+/// `status` is `measured`, `failed` or `unavailable`; `ratio` is to the baseline of the same
+/// workload and number of CPUs, and empty without one; `observed` lists modes separated by blanks.
+pub fn csv(comparison: &Comparison) -> String {
+    let header = HEADER.map(str::to_owned).to_vec();
+    let rows = comparison.groups.iter().flat_map(|group| {
+        group.configurations.iter().flat_map(|configuration| rows(group, configuration))
+    });
+    table_csv::write([header].into_iter().chain(rows))
+}
+
+fn rows(group: &Group, configuration: &Configuration) -> Vec<Vec<String>> {
+    if configuration.summaries.is_empty() {
+        return vec![row(group, configuration, None)];
+    }
+    let summaries = configuration.summaries.iter();
+    summaries.map(|summary| row(group, configuration, Some(summary))).collect()
+}
+
+fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) -> Vec<String> {
+    let status = match summary {
+        Some(_) => "measured",
+        None if configuration.unavailable.is_some() => "unavailable",
+        None => "failed",
+    };
+    let of_summary = |text: fn(&Summary) -> String| summary.map(text).unwrap_or_default();
+    let observed: Vec<&str> = configuration.observed.iter().map(|mode| mode.as_str()).collect();
+    vec![
+        configuration.run.clone().unwrap_or_default(),
+        group.workload.clone(),
+        group.cpus.to_string(),
+        configuration.kernel.to_string(),
+        configuration.rt.map(|rt| rt.to_string()).unwrap_or_default(),
+        PreemptMode::as_str(configuration.preempt).to_owned(),
+        observed.join(" "),
+        status.to_owned(),
+        of_summary(|summary| summary.name.clone()),
+        of_summary(|summary| summary.unit.to_owned()),
+        of_summary(|summary| summary.direction.as_str().to_owned()),
+        configuration.replicates.to_string(),
+        summary.map_or(0, Summary::n).to_string(),
+        of_summary(|summary| summary.median.to_string()),
+        of_summary(|summary| summary.min.to_string()),
+        of_summary(|summary| summary.max.to_string()),
+        of_summary(|summary| summary.ratio.map(|ratio| ratio.to_string()).unwrap_or_default()),
+        label::trouble(configuration).unwrap_or_default(),
+    ]
+}

@@ -1,0 +1,136 @@
+use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+use serde::{Deserialize, Serialize};
+
+/// The version of [`ComparisonDocument`]. Fields may be added within a version.
+pub const FORMAT: u32 = 1;
+
+/// A comparison as `compare --format json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonDocument {
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// One per workload and number of CPUs, in the order of the plan.
+    pub groups: Vec<GroupDocument>,
+}
+
+/// What can be compared with each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupDocument {
+    /// The workload's name in the experiment.
+    pub workload: String,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// The index in `configurations` of the one that ratios refer to.
+    pub baseline: Option<usize>,
+    /// In the order of the plan.
+    pub configurations: Vec<ConfigurationDocument>,
+}
+
+/// Cells that differ in nothing but the replicate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfigurationDocument {
+    /// The recording, when several are compared.
+    pub run: Option<String>,
+    /// The kernel's name in the experiment.
+    pub kernel: KernelRef,
+    /// Whether the kernel is built with `PREEMPT_RT`, where that is known.
+    pub rt: Option<bool>,
+    /// The requested mode.
+    pub preempt: PreemptMode,
+    /// The modes that the guest observed.
+    pub observed: Vec<PreemptMode>,
+    /// Planned replicates.
+    pub replicates: usize,
+    /// Why there can be no measurements.
+    pub unavailable: Option<String>,
+    /// The replicates without measurements.
+    pub failures: Vec<FailureDocument>,
+    /// The metrics; none if no replicate was measured.
+    pub metrics: Vec<MetricDocument>,
+}
+
+/// A replicate that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureDocument {
+    /// Counts from 1.
+    pub replicate: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// One metric over the replicates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricDocument {
+    /// Such as `wakeup.fifo.p99`.
+    pub name: String,
+    /// Such as `us`.
+    pub unit: String,
+    /// Which way is better: `lower` or `higher`.
+    pub better: String,
+    /// Replicates with a value.
+    pub n: usize,
+    /// The median of `values`.
+    pub median: f64,
+    /// The least of `values`.
+    pub min: f64,
+    /// The largest of `values`.
+    pub max: f64,
+    /// The median divided by the baseline's; absent where the baseline's is zero or missing.
+    pub ratio: Option<f64>,
+    /// One per replicate with a value, in the order of the replicates.
+    pub values: Vec<f64>,
+}
+
+impl From<&Comparison> for ComparisonDocument {
+    fn from(comparison: &Comparison) -> Self {
+        Self { format: FORMAT, groups: comparison.groups.iter().map(Into::into).collect() }
+    }
+}
+
+impl From<&Group> for GroupDocument {
+    fn from(group: &Group) -> Self {
+        Self {
+            workload: group.workload.clone(),
+            cpus: group.cpus,
+            baseline: group.baseline,
+            configurations: group.configurations.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&Configuration> for ConfigurationDocument {
+    fn from(configuration: &Configuration) -> Self {
+        let failures = configuration.failures.iter().map(|failure| FailureDocument {
+            replicate: failure.replicate,
+            reason: failure.reason.clone(),
+        });
+        Self {
+            run: configuration.run.clone(),
+            kernel: configuration.kernel.clone(),
+            rt: configuration.rt,
+            preempt: configuration.preempt,
+            observed: configuration.observed.iter().copied().collect(),
+            replicates: configuration.replicates,
+            unavailable: configuration.unavailable.clone(),
+            failures: failures.collect(),
+            metrics: configuration.summaries.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&Summary> for MetricDocument {
+    fn from(summary: &Summary) -> Self {
+        Self {
+            name: summary.name.clone(),
+            unit: summary.unit.to_owned(),
+            better: summary.direction.as_str().to_owned(),
+            n: summary.n(),
+            median: summary.median,
+            min: summary.min,
+            max: summary.max,
+            ratio: summary.ratio,
+            values: summary.values.clone(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! How groups and configurations are named in tables.
+
+use preemptlab_model::{Flavour, KernelRef};
+use preemptlab_stats::{Configuration, Group};
+
+/// `processes on 2 CPUs`.
+pub fn group(group: &Group) -> String {
+    match group.cpus {
+        1 => format!("{} on 1 CPU", group.workload),
+        cpus => format!("{} on {cpus} CPUs", group.workload),
+    }
+}
+
+/// The kernel, with the recording where there are several, and with what its name does not say.
+pub fn kernel(configuration: &Configuration) -> String {
+    let Configuration { run, kernel, rt, .. } = configuration;
+    let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    let named = matches!(kernel, KernelRef::Debian { flavour: Flavour::Rt, .. });
+    let rt = if *rt == Some(true) && !named { ", PREEMPT_RT" } else { "" };
+    format!("{run}{kernel}{rt}")
+}
+
+/// The configurations of each kernel of each recording.
+pub fn by_kernel(group: &Group) -> impl Iterator<Item = &[Configuration]> {
+    group
+        .configurations
+        .chunk_by(|left, right| (&left.run, &left.kernel) == (&right.run, &right.kernel))
+}
+
+/// The mode, and what the kernel made of it if that is not the same.
+pub fn mode(configuration: &Configuration) -> String {
+    let Configuration { preempt, observed, .. } = configuration;
+    let mut label = preempt.to_string();
+    for other in observed.iter().filter(|observed| *observed != preempt) {
+        label += &format!(" (ran {other})");
+    }
+    label
+}
+
+/// What is missing of one kernel and why, modes with the same reason together:
+/// `none, voluntary: unavailable: ...`.
+pub fn troubles(of_kernel: &[Configuration]) -> Vec<String> {
+    let mut troubles: Vec<(String, Vec<&str>)> = Vec::new();
+    for configuration in of_kernel {
+        let Some(trouble) = trouble(configuration) else { continue };
+        let mode = configuration.preempt.as_str();
+        match troubles.iter_mut().find(|(known, _)| *known == trouble) {
+            Some((_, modes)) => modes.push(mode),
+            None => troubles.push((trouble, vec![mode])),
+        }
+    }
+    troubles.iter().map(|(trouble, modes)| format!("{}: {trouble}", modes.join(", "))).collect()
+}
+
+/// Why a configuration has no measurements, or fewer than replicates; `None` when it has all.
+pub fn trouble(configuration: &Configuration) -> Option<String> {
+    if let Some(reason) = &configuration.unavailable {
+        return Some(format!("unavailable: {reason}"));
+    }
+    let first = configuration.failures.first()?;
+    let alike = configuration.failures.iter().all(|failure| failure.reason == first.reason);
+    let reasons = if alike {
+        first.reason.clone()
+    } else {
+        let each = configuration.failures.iter();
+        let each = each.map(|failure| format!("#{} {}", failure.replicate, failure.reason));
+        each.collect::<Vec<_>>().join("; ")
+    };
+    let (failed, replicates) = (configuration.failures.len(), configuration.replicates);
+    Some(format!("{failed} of {replicates} failed: {reasons}"))
+}
+
+/// What the medians of a group are over: `medians of 3 replicates`.
+pub fn replicates(group: &Group) -> String {
+    let measured = group.configurations.iter().map(Configuration::measured);
+    match measured.max().unwrap_or(0) {
+        0 => "no measurements".to_owned(),
+        1 => "1 replicate (n=1: no spread)".to_owned(),
+        replicates => format!("medians of {replicates} replicates"),
+    }
+}
+
+/// `× is the ratio to KERNEL/MODE`; `None` without a baseline.
+pub fn baseline(group: &Group) -> Option<String> {
+    let Configuration { run, kernel, preempt, .. } = group.baseline()?;
+    let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    Some(format!("× is the ratio to {run}{kernel}/{preempt}"))
+}

@@ -1,0 +1,22 @@
+use crate::{Column, Row, Table};
+
+impl Table {
+    /// As CSV: a line of headers, then the rows; without title and notes.
+    pub fn csv(&self) -> String {
+        let rows = self.rows.iter().map(|row| match row {
+            Row::Cells(cells) => cells.iter().map(|cell| cell.text().to_owned()).collect(),
+            Row::Span(cell) => vec![cell.text().to_owned()],
+        });
+        write(std::iter::once(self.columns.iter().map(Column::header).collect()).chain(rows))
+    }
+}
+
+/// Writes records as CSV (RFC 4180, with line feeds).
+pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    for record in records {
+        writer.write_record(record).expect("memory can be written to");
+    }
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("the records are text")
+}
