@@ -28,10 +28,6 @@ const MOUNTS: [(&str, &str); 6] = [
     ("tmpfs", "/dev/shm"),
 ];
 
-/// How long the kernel gets to finish what the boot left behind: deferred work, RCU callbacks, the
-/// first statistics timers. Idle virtual time costs the host nothing.
-const SETTLE_NS: u64 = 200 * clock::NS_PER_MS;
-
 /// Mounts, loads the modules, and describes the system that came up.
 pub fn boot() -> Result<System> {
     for (kind, folder) in MOUNTS {
@@ -47,11 +43,6 @@ pub fn boot() -> Result<System> {
         load(&module)?;
     }
     system::observe()
-}
-
-/// Waits until the system is quiet.
-pub fn settle() {
-    clock::sleep_ns(SETTLE_NS);
 }
 
 /// Replaces the console, which the kernel opened as standard input and output, by /dev/null.

@@ -1,5 +1,6 @@
 use rustix::{
-    thread::{NanosleepRelativeResult, nanosleep},
+    io::Errno,
+    thread::{NanosleepRelativeResult, clock_nanosleep_absolute, nanosleep},
     time::{ClockId, Timespec, clock_gettime},
 };
 
@@ -23,4 +24,10 @@ pub fn sleep_ns(ns: u64) {
     while let NanosleepRelativeResult::Interrupted(rest) = nanosleep(&left) {
         left = rest;
     }
+}
+
+/// Sleeps until then.
+pub fn sleep_until_ns(until_ns: u64) {
+    let until = timespec(until_ns);
+    while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }

@@ -3,7 +3,7 @@
 use core::{ffi::CStr, ptr};
 
 use linux_raw_sys::general::{
-    __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_getsid, __NR_rt_sigprocmask,
+    __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_rt_sigprocmask,
     __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_wait4, __kernel_timespec, SCHED_FIFO,
     SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
 };
@@ -50,12 +50,6 @@ pub fn exit(status: i32) -> ! {
 pub fn process_group(pid: i32) -> Result<i32, Errno> {
     // SAFETY: no pointers.
     unsafe { syscall(__NR_getpgid, [pid as usize, 0, 0, 0]) }.map(|group| group as i32)
-}
-
-/// The session of a process, likewise: getsid(2).
-pub fn session(pid: i32) -> Result<i32, Errno> {
-    // SAFETY: no pointers.
-    unsafe { syscall(__NR_getsid, [pid as usize, 0, 0, 0]) }.map(|session| session as i32)
 }
 
 /// A process that was waited for.

@@ -25,13 +25,14 @@ mod preempt;
 mod processes;
 mod results;
 mod skew;
+mod snapshot;
 mod stage;
 mod system;
 mod trouble;
 mod watchdog;
 
 pub use memory::reserve_heap;
-use preemptlab_protocol::{DONE_CODE, Message, PANIC_PORT};
+use preemptlab_protocol::{DONE_CODE, Message};
 pub use results::panicked;
 
 /// Runs the guest from its boot to the end of its cell.
@@ -44,9 +45,8 @@ pub fn run() -> ! {
             results::exit(DONE_CODE);
         }
     }
-    boot::settle();
-    arch::write_port(PANIC_PORT, 1);
-    // The snapshot is taken here; what follows happens once per cell.
+    snapshot::wait();
+    // What follows happens once per cell.
     results::send(&cell::run());
     results::exit(DONE_CODE)
 }

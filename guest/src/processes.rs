@@ -19,7 +19,7 @@ use crate::{
 const FOLDER_BYTES: usize = 16 << 10;
 
 /// The bytes that the processes of each group have handed to write(2) and its kin so far, with all
-/// their threads. A process counts that is in the group, or in a session of the same number.
+/// their threads.
 pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
     let mut written = vec![0; groups.len()];
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BYTES];
@@ -31,11 +31,12 @@ pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
         let Some(pid) = entry.file_name().to_str().ok().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let (Ok(group), Ok(session)) = (kernel::process_group(pid), kernel::session(pid)) else {
+        let Ok(group) = kernel::process_group(pid) else {
             continue;
         };
-        let leader = |leader: &Pid| [group, session].contains(&leader.as_raw_pid());
-        for (_, written) in groups.iter().zip(&mut written).filter(|(group, _)| leader(group)) {
+        for (_, written) in
+            groups.iter().zip(&mut written).filter(|(of, _)| of.as_raw_pid() == group)
+        {
             *written += written_by(pid)?;
         }
     }

@@ -15,7 +15,7 @@ use std::{
 
 use common::{Desk, Finished, tree};
 
-/// Two kernels, one of which lacks a mode; cells of 0.3 virtual seconds.
+/// Two kernels, one of which lacks a mode; cells of one virtual second.
 const SMALL: &str = r#"format = 1
 name = "small"
 
@@ -28,7 +28,7 @@ count = 2
 
 [workload.processes]
 kind = "cyclictest-hackbench"
-window = "200ms"
+window = "1s"
 "#;
 
 /// The binary with the store that lasts.
@@ -138,7 +138,7 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let desk = Desk::new();
     let text = SMALL
         .replace("debian:6.12\", \"", "")
-        .replace("window = \"200ms\"", "window = \"200ms\"\ngroups = 60")
+        .replace("window = \"1s\"", "window = \"1s\"\ngroups = 60")
         .replace("[replicates]\ncount = 2", "[machine]\nmemory_mib = 160\n[replicates]\ncount = 1");
     desk.write("tight.toml", &text);
     let finished = run(&desk, &["run", "tight.toml", "--out", "tight"]);

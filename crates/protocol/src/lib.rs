@@ -19,7 +19,8 @@ pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
 pub use job::{Command, JOB_FILE, Job, LoadStart, Policy};
 pub use port::{
-    DONE_CODE, EXIT_PORT, PANIC_PORT, RESULTS_PORT, WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,
+    DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
+    WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,
 };
 pub use report::{
     Activity, CommandReport, Exit, Failure, FailureKind, Report, Stage, System, Window,

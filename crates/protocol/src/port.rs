@@ -4,10 +4,6 @@
 /// 0x402 is left to SeaBIOS, which writes its own log there.
 pub const RESULTS_PORT: u16 = 0xe9;
 
-/// The pvpanic device (QEMU `docs/specs/pvpanic.rst`). Writing 1 stops the machine at that very
-/// instruction when QEMU runs with `-action panic=pause`: the boot snapshot is taken there.
-pub const PANIC_PORT: u16 = 0x505;
-
 /// QEMU's `isa-debug-exit`: a byte `v` written here ends the process with exit status `v << 1 | 1`.
 pub const EXIT_PORT: u16 = 0x501;
 
@@ -20,3 +16,13 @@ pub const WATCHDOG_PORT: u16 = 0x443;
 
 /// Any write here disarms the `ib700` watchdog.
 pub const WATCHDOG_DISABLE_PORT: u16 = 0x441;
+
+/// What the guest writes to [`WATCHDOG_PORT`] to be stopped for the snapshot: expiry after
+/// [`SNAPSHOT_DELAY_NS`].
+///
+/// The guest sleeps across the expiry. A machine that is busy when it is told to stop executes a
+/// few more instructions, and how many depends on the host; one that sleeps has none to execute.
+pub const SNAPSHOT_WATCHDOG: u8 = 14;
+
+/// How long the watchdog takes that stops the guest for the snapshot, in nanoseconds.
+pub const SNAPSHOT_DELAY_NS: u64 = 2_000_000_000;

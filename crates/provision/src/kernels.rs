@@ -10,10 +10,10 @@ use std::{
 use preemptlab_model::{Digest, Flavour, Kernel, KernelConfig, KernelRef};
 
 use crate::{
-    AptError, BzImageError, Candidate, Content, DebError, Event, LeftOut, Store, StoreError,
-    StoreLock,
-    apt::{Apt, LeftOutNote},
-    bzimage, deb,
+    AptError, BzImageError, DebError, Event, LeftOut, Store, StoreError, StoreLock,
+    apt::{Apt, Candidate, LeftOutNote},
+    bzimage,
+    deb::{self, Content},
     hash::sha256,
     modules::ModuleSource,
     names::{self, Build, Layout},

@@ -21,11 +21,9 @@ mod qemu;
 mod store;
 mod tree;
 
-use apt::Candidate;
 pub use apt::{AptError, LeftOut, Trouble};
 pub use bzimage::BzImageError;
 pub use deb::DebError;
-use deb::{Content, Entry};
 pub use event::Event;
 pub use image::{GuestImage, ImageError, build_image};
 pub use kernels::{KernelError, Offer, ProvisionedKernel};

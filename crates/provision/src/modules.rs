@@ -10,7 +10,11 @@ use std::{
 use object::{Object, ObjectSection};
 use preemptlab_model::Package;
 
-use crate::{AptError, Candidate, DebError, Event, Store, StoreError, StoreLock, apt::Apt, deb};
+use crate::{
+    AptError, DebError, Event, Store, StoreError, StoreLock,
+    apt::{Apt, Candidate},
+    deb,
+};
 
 /// The largest module that is read, unpacked, in bytes.
 const MODULE_BYTES_MAX: u64 = 256 << 20;

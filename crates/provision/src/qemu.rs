@@ -11,8 +11,11 @@ use std::{
 use preemptlab_model::{Digest, Package, QemuBuild};
 
 use crate::{
-    AptError, Candidate, DebError, Event, Store, StoreError, StoreLock, apt::Apt, deb,
-    hash::sha256, process::tied,
+    AptError, DebError, Event, Store, StoreError, StoreLock,
+    apt::{Apt, Candidate},
+    deb,
+    hash::sha256,
+    process::tied,
 };
 
 /// The oldest QEMU whose plugins can do what is needed, major and minor.

@@ -101,6 +101,10 @@ impl<'a> Qemu<'a> {
         self.execute("qmp_capabilities", json!({}))?;
         let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
         self.execute("migrate-set-capabilities", events)?;
+        // A loaded machine announces itself to a network that it does not have, by timers of host
+        // time, and their deadlines end the time slices of virtual CPUs (`icount_get_limit` in
+        // QEMU's accel/tcg/tcg-accel-ops-icount.c). With several CPUs a guest could tell.
+        self.execute("migrate-set-parameters", json!({ "announce-rounds": 0 }))?;
         Ok(())
     }
 
