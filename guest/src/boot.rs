@@ -12,7 +12,7 @@ use rustix::{
 };
 
 use crate::{
-    clock, file, system,
+    file, system,
     trouble::{Attempt, Result, Trouble},
 };
 

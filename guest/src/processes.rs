@@ -19,7 +19,8 @@ use crate::{
 const FOLDER_BYTES: usize = 16 << 10;
 
 /// The bytes that the processes of each group have handed to write(2) and its kin so far, with all
-/// their threads.
+/// their threads. What a child has written stays with its parent when that has waited for it
+/// (kernel/exit.c, `wait_task_zombie`), so the sum never shrinks while a group's leader lives.
 pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
     let mut written = vec![0; groups.len()];
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BYTES];

@@ -22,55 +22,44 @@ const HPET_BYTES: usize = 1 << 10;
 const TICK_NS: u64 = 10;
 
 const CONFIGURATION: usize = 0x010;
-const ENABLED: u32 = 1;
+const ENABLED: u64 = 1;
 
 const TIMER_CONFIGURATION: usize = 0x140;
-const TIMER_INTERRUPT: u32 = 1 << 2;
-const TIMER_PERIODIC: u32 = 1 << 3;
-const TIMER_VALUE_SET: u32 = 1 << 6;
-const TIMER_MESSAGE: u32 = 1 << 14;
+const TIMER_INTERRUPT: u64 = 1 << 2;
+const TIMER_PERIODIC: u64 = 1 << 3;
+const TIMER_VALUE_SET: u64 = 1 << 6;
+const TIMER_MESSAGE: u64 = 1 << 14;
 
 const COMPARATOR: usize = 0x148;
-const MESSAGE_VALUE: usize = 0x150;
-const MESSAGE_ADDRESS: usize = 0x154;
+const MESSAGE: usize = 0x150;
 
-/// In the range of devices, and no device's.
-const NOWHERE: u32 = 0xfed8_0000;
+/// The address of the message, in the upper half: in the range of devices, and no device's.
+const NOWHERE: u64 = 0xfed8_0000 << 32;
 
 /// Makes the timer fire every `period_ns`.
 pub fn bound(period_ns: u64) -> Result<()> {
-    let ticks = u32::try_from(period_ns / TICK_NS).ok().filter(|ticks| *ticks > 0);
-    let ticks = ticks.ok_or_else(|| {
-        Trouble::other(format!("a slice of {period_ns} ns is beyond the HPET's range"))
-    })?;
+    let ticks = period_ns / TICK_NS;
+    if ticks == 0 {
+        return Err(Trouble::other(format!(
+            "a period of {period_ns} ns is below what the HPET counts in"
+        )));
+    }
     let hpet = Registers::map()?;
     let timer = TIMER_INTERRUPT | TIMER_PERIODIC | TIMER_MESSAGE;
-    hpet.write(MESSAGE_VALUE, 0);
-    hpet.write(MESSAGE_ADDRESS, NOWHERE);
+    hpet.write(MESSAGE, NOWHERE);
     hpet.write(TIMER_CONFIGURATION, timer | TIMER_VALUE_SET);
     // The first write sets when the timer fires first, the second its period.
     hpet.write(COMPARATOR, ticks);
     hpet.write(COMPARATOR, ticks);
+    hpet.expect(MESSAGE, u64::MAX, NOWHERE)?;
+    hpet.expect(TIMER_CONFIGURATION, timer, timer)?;
+    hpet.expect(COMPARATOR, u64::MAX, ticks)?;
     hpet.write(CONFIGURATION, ENABLED);
-    for (register, mask, value) in [
-        (MESSAGE_ADDRESS, u32::MAX, NOWHERE),
-        (TIMER_CONFIGURATION, timer, timer),
-        (COMPARATOR, u32::MAX, ticks),
-        (CONFIGURATION, ENABLED, ENABLED),
-    ] {
-        let read = hpet.read(register);
-        if read & mask != value {
-            return Err(Trouble::other(format!(
-                "the HPET's register {register:#x} holds {read:#x} instead of {value:#x}; does the \
-                 machine have one (hpet=on), and does the kernel leave it alone (hpet=disable)?"
-            )));
-        }
-    }
-    Ok(())
+    hpet.expect(CONFIGURATION, ENABLED, ENABLED)
 }
 
 /// The device's registers. They stay mapped, because init lives as long as the machine.
-struct Registers(*mut u32);
+struct Registers(*mut u64);
 
 impl Registers {
     fn map() -> Result<Self> {
@@ -93,12 +82,19 @@ impl Registers {
             .attempt(|| format!("map the HPET at {HPET_ADDRESS:#x}"))
     }
 
-    fn read(&self, register: usize) -> u32 {
+    fn expect(&self, register: usize, mask: u64, value: u64) -> Result<()> {
         // SAFETY: every register named above lies in the mapping.
-        unsafe { self.0.byte_add(register).read_volatile() }
+        let read = unsafe { self.0.byte_add(register).read_volatile() };
+        if read & mask == value {
+            return Ok(());
+        }
+        Err(Trouble::other(format!(
+            "the HPET's register {register:#x} holds {read:#x} instead of {value:#x}; does the \
+             machine have one (hpet=on), and does the kernel leave it alone (hpet=disable)?"
+        )))
     }
 
-    fn write(&self, register: usize, value: u32) {
+    fn write(&self, register: usize, value: u64) {
         // SAFETY: as above.
         unsafe { self.0.byte_add(register).write_volatile(value) };
     }

@@ -25,9 +25,8 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
 
 /// The folder of the XDG Base Directory Specification.
 fn default_store() -> exit::Result<PathBuf> {
-    let folder = |name: &str| {
-        std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
-    };
+    let folder =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     folder("XDG_CACHE_HOME")
         .or_else(|| Some(folder("HOME")?.join(".cache")))
         .map(|cache| cache.join("preemptlab"))
@@ -80,9 +79,13 @@ pub fn experiment(path: &std::path::Path) -> exit::Result<Experiment> {
 pub fn cancel() -> exit::Result<Cancel> {
     let cancel = Cancel::default();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), cancel.flag())
-            .and_then(|_| signal_hook::flag::register(signal, cancel.flag()))
-            .or_exit(exit::HOST)?;
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            exit::INTERRUPTED.into(),
+            cancel.flag(),
+        )
+        .and_then(|_| signal_hook::flag::register(signal, cancel.flag()))
+        .or_exit(exit::HOST)?;
     }
     Ok(cancel)
 }

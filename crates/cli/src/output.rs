@@ -32,8 +32,10 @@ impl Output {
             Color::Always => true,
             Color::Never => false,
         };
-        let output =
-            Self { color_stdout: on(io::stdout().is_terminal()), color_stderr: on(io::stderr().is_terminal()) };
+        let output = Self {
+            color_stdout: on(io::stdout().is_terminal()),
+            color_stderr: on(io::stderr().is_terminal()),
+        };
         let theme = if output.color_stderr {
             miette::GraphicalTheme::unicode()
         } else {

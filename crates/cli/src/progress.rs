@@ -93,7 +93,8 @@ impl Progress {
             }
         }
         let left = self.left(&state);
-        let failed = if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
+        let failed =
+            if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
         let doing = if state.boots_left > 0 { "booting" } else { "running" };
         self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
     }
@@ -110,10 +111,10 @@ impl Progress {
         self.bar.set_style(style);
         self.bar.enable_steady_tick(Duration::from_millis(500));
         if finished > 0 {
-            self.bar.suspend(|| eprintln!("{finished} cells are finished already"));
+            self.bar.suspend(|| eprintln!("finished already: {finished} cells"));
         }
         if self.bar.is_hidden() && cells > 0 {
-            eprintln!("{boots} boots and {cells} cells to run, {} at a time", self.jobs);
+            eprintln!("{cells} cells of {boots} kernels to run, {} at a time", self.jobs);
         }
     }
 

@@ -9,6 +9,7 @@
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -29,8 +30,19 @@ fn main() {
     let (vm, cancel) = (prepared.vm(), Cancel::default());
 
     let started = Instant::now();
-    let summary = run(&writer, &vm, &options, &|_| (), &cancel).expect("a run");
+    let memory = Memory::default();
+    let summary = std::thread::scope(|scope| {
+        scope.spawn(|| memory.watch());
+        let summary = run(&writer, &vm, &options, &|_| (), &cancel).expect("a run");
+        memory.done.store(true, Ordering::Relaxed);
+        summary
+    });
     println!("quick, 2 jobs: {:.0} s, {summary:?}", started.elapsed().as_secs_f64());
+    println!(
+        "largest QEMU: {} MiB, of which the guest has {}",
+        memory.peak_kib.load(Ordering::Relaxed) >> 10,
+        prepared.manifest.experiment.machine.memory_mib
+    );
 
     fork(&vm, prepared.manifest.plan.executable()[0]);
     for (jobs, busy) in [(1, false), (2, false), (1, true), (2, true)] {
@@ -117,6 +129,35 @@ fn children_cpu() -> Duration {
     let ticks: u64 =
         [13, 14].iter().map(|field| fields[*field].parse::<u64>().expect("ticks")).sum();
     Duration::from_millis(ticks * 10)
+}
+
+/// The largest resident set that any child of this process had.
+#[derive(Default)]
+struct Memory {
+    peak_kib: AtomicU64,
+    done: AtomicBool,
+}
+
+impl Memory {
+    /// Looks at every process now and then; `VmHWM` is a process's own maximum (proc(5)).
+    fn watch(&self) {
+        let parent = format!("PPid:\t{}", std::process::id());
+        while !self.done.load(Ordering::Relaxed) {
+            for entry in std::fs::read_dir("/proc").expect("procfs").flatten() {
+                let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+                    continue;
+                };
+                if !status.lines().any(|line| line == parent) {
+                    continue;
+                }
+                let peak = status.lines().find_map(|line| {
+                    line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok()
+                });
+                self.peak_kib.fetch_max(peak.unwrap_or(0), Ordering::Relaxed);
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
 }
 
 /// A process that keeps one CPU busy.

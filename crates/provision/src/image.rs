@@ -164,7 +164,12 @@ fn tree(
         reason: error.to_string(),
     })?;
     place(&mut tree, "preemptlab", BOOT_FILE, file(&config))?;
+    check_size(&tree)?;
     Ok(tree)
+}
+
+fn check_size(tree: &Tree) -> Result<(), ImageError> {
+    if tree.bytes() > IMAGE_BYTES_MAX { Err(ImageError::TooLarge) } else { Ok(()) }
 }
 
 fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError> {
@@ -180,7 +185,7 @@ fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError
         };
         place(tree, from, &entry.path, node)?;
     }
-    if tree.bytes() > IMAGE_BYTES_MAX { Err(ImageError::TooLarge) } else { Ok(()) }
+    check_size(tree)
 }
 
 fn is_wanted(path: &str) -> bool {
@@ -203,4 +208,103 @@ fn file(bytes: &[u8]) -> Node {
 
 fn executable(bytes: &[u8]) -> Node {
     Node::File { executable: true, bytes: bytes.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(folder: &Path, name: &str) -> (Package, PathBuf) {
+        let path = deb::tests::build(folder, name, "1.0", "");
+        let sha256 = hash::sha256(&path).unwrap();
+        (Package { name: name.into(), version: "1.0".into(), sha256 }, path)
+    }
+
+    /// The modules of a test, the second of which depends on the first.
+    fn modules() -> Vec<(String, Vec<u8>)> {
+        ["first", "second"].map(|name| (format!("/lib/modules/{name}.ko"), name.into())).into()
+    }
+
+    fn holds(image: &GuestImage, text: &str) -> bool {
+        let bytes = std::fs::read(&image.path).unwrap();
+        bytes.windows(text.len()).any(|window| window == text.as_bytes())
+    }
+
+    #[test]
+    fn an_image_holds_packages_and_modules() {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = [package(folder.path(), "tool")];
+        let image = build_image(folder.path(), &packages, &modules()).unwrap();
+        assert_eq!(image.sha256, hash::sha256(&image.path).unwrap());
+        assert!(holds(&image, "usr/share/tool"));
+        assert!(holds(
+            &image,
+            r#"{"format":1,"modules":["/usr/lib/modules/first.ko","/usr/lib/modules/second.ko"]}"#
+        ));
+    }
+
+    #[test]
+    fn the_same_inputs_make_the_same_image() {
+        let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let deb = package(folders[0].path(), "tool");
+        let moved = folders[1].path().join("elsewhere.deb");
+        std::fs::copy(&deb.1, &moved).unwrap();
+        let one = build_image(folders[0].path(), std::slice::from_ref(&deb), &modules()).unwrap();
+        let two = build_image(folders[1].path(), &[(deb.0, moved)], &modules()).unwrap();
+        assert_eq!(one.sha256, two.sha256);
+        assert_eq!(std::fs::read(one.path).unwrap(), std::fs::read(two.path).unwrap());
+    }
+
+    #[test]
+    fn an_image_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let packages = [package(folder.path(), "tool")];
+        let made = build_image(folder.path(), &packages, &[]).unwrap();
+        std::fs::remove_file(&packages[0].1).unwrap();
+        assert_eq!(build_image(folder.path(), &packages, &[]).unwrap(), made);
+        std::fs::remove_file(&made.path).unwrap();
+        assert!(matches!(
+            build_image(folder.path(), &packages, &[]),
+            Err(ImageError::Store(StoreError::Io { .. }))
+        ));
+    }
+
+    #[test]
+    fn the_order_of_modules_matters() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut modules = modules();
+        let one = build_image(folder.path(), &[], &modules).unwrap();
+        modules.reverse();
+        let two = build_image(folder.path(), &[], &modules).unwrap();
+        assert_ne!(one.sha256, two.sha256);
+    }
+
+    #[test]
+    fn packages_that_differ_about_a_file_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        // Both bring `usr/share/link`, each with a target of its own.
+        let packages = ["tool", "rival"].map(|name| package(folder.path(), name));
+        let error = build_image(folder.path(), &packages, &[]).unwrap_err();
+        assert!(matches!(error, ImageError::Unfit { .. }), "{error}");
+        assert!(error.to_string().contains("usr/share/link"), "{error}");
+    }
+
+    #[test]
+    fn a_package_that_was_changed_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (package, path) = package(folder.path(), "tool");
+        std::fs::write(&path, b"something else").unwrap();
+        let refused = build_image(folder.path(), &[(package, path)], &[]);
+        assert!(matches!(refused, Err(ImageError::Changed { .. })));
+    }
+
+    #[test]
+    fn documentation_is_left_out() {
+        for path in ["usr/share/doc/libc6/copyright", "usr/share/man", "lib/systemd/system/a", ""] {
+            assert!(!is_wanted(path), "{path}");
+        }
+        for path in ["usr/bin/cyclictest", "usr/share/docs", "lib64/ld-linux-x86-64.so.2", "etc"] {
+            assert!(is_wanted(path), "{path}");
+        }
+    }
 }

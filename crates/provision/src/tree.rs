@@ -140,8 +140,8 @@ mod tests {
         Node::File { executable: false, bytes: text.into() }
     }
 
-    /// Every entry of an archive: path, mode, inode, owner and date, content.
-    fn entries(archive: &[u8]) -> Vec<(String, u32, u32, [u32; 3], Vec<u8>)> {
+    /// Every entry of an archive and its content.
+    fn entries(archive: &[u8]) -> Vec<(newc::Entry, Vec<u8>)> {
         let mut entries = Vec::new();
         let mut rest = archive;
         loop {
@@ -152,8 +152,7 @@ mod tests {
             }
             let mut content = Vec::new();
             reader.read_to_end(&mut content).unwrap();
-            let dull = [entry.uid(), entry.gid(), entry.mtime()];
-            entries.push((entry.name().into(), entry.mode(), entry.ino(), dull, content));
+            entries.push((entry, content));
             rest = reader.finish().unwrap();
         }
     }
@@ -165,14 +164,18 @@ mod tests {
         tree.place("etc/a", Node::Symlink("a.conf".into())).unwrap();
         tree.place("init", Node::File { executable: true, bytes: b"\x7fELF".into() }).unwrap();
         let entries = entries(&tree.archive().unwrap());
-        let find = |path: &str| entries.iter().find(|entry| entry.0 == path).unwrap();
-        assert_eq!((find("etc").1, find("lib64").1), (0o040_755, 0o120_777));
-        assert_eq!((find("etc/a.conf").1, &*find("etc/a.conf").4), (0o100_644, &b"12345"[..]));
-        assert_eq!((find("init").1, &*find("init").4), (0o100_755, &b"\x7fELF"[..]));
-        assert_eq!((find("etc/a").1, &*find("etc/a").4), (0o120_777, &b"a.conf"[..]));
-        assert!(entries.iter().all(|entry| entry.3 == [0, 0, 0]));
-        assert!(entries.iter().zip(1..).all(|(entry, inode)| entry.2 == inode));
-        assert!(entries.is_sorted_by_key(|entry| &entry.0));
+        let find = |path: &str| {
+            let (entry, content) = entries.iter().find(|(entry, _)| entry.name() == path).unwrap();
+            (entry.mode(), content.as_slice())
+        };
+        assert_eq!(find("etc"), (0o040_755, &b""[..]));
+        assert_eq!(find("lib64"), (0o120_777, &b"usr/lib64"[..]));
+        assert_eq!(find("etc/a.conf"), (0o100_644, &b"12345"[..]));
+        assert_eq!(find("init"), (0o100_755, &b"\x7fELF"[..]));
+        assert_eq!(find("etc/a"), (0o120_777, &b"a.conf"[..]));
+        assert!(entries.iter().zip(1..).all(|((entry, _), inode)| entry.ino() == inode));
+        assert!(entries.iter().all(|(e, _)| [e.uid(), e.gid(), e.mtime()] == [0, 0, 0]));
+        assert!(entries.is_sorted_by_key(|(entry, _)| entry.name()));
     }
 
     #[test]

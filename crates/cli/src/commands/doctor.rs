@@ -60,11 +60,7 @@ struct Document {
 }
 
 /// Tells what this machine can run, and what its own kernel really runs with.
-pub fn execute(
-    args: &Doctor,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
+pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let checks = checks(args, store);
     let document = Document {
         format: 1,
@@ -90,8 +86,7 @@ fn programs() -> Result<String, (String, Option<String>)> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there =
         |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    let missing: Vec<_> =
-        PROGRAMS.into_iter().filter(|(program, _)| !is_there(program)).collect();
+    let missing: Vec<_> = PROGRAMS.into_iter().filter(|(program, _)| !is_there(program)).collect();
     if missing.is_empty() {
         return Ok("apt, dpkg and gpgv are there".to_owned());
     }
@@ -114,9 +109,9 @@ fn keyring() -> Result<String, (String, Option<String>)> {
 }
 
 fn mirror(args: &Doctor) -> Result<String, (String, Option<String>)> {
-    Mirror::find(args.packages.mirror.as_deref()).map(|mirror| mirror.main).map_err(|error| {
-        (error.to_string(), Some("preemptlab doctor --mirror URL".to_owned()))
-    })
+    Mirror::find(args.packages.mirror.as_deref())
+        .map(|mirror| mirror.main)
+        .map_err(|error| (error.to_string(), Some("preemptlab doctor --mirror URL".to_owned())))
 }
 
 fn store_and_space(store: Option<PathBuf>) -> Result<String, (String, Option<String>)> {
@@ -185,7 +180,8 @@ fn kernel_rows(kernel: &HostKernel) -> Vec<(&'static str, String, String)> {
         Evidence::Kernel => "the kernel says so (debugfs sched/preempt)".to_owned(),
         Evidence::Config => "its config leaves no other".to_owned(),
         Evidence::Inferred => {
-            "inferred from config and command line; `sudo preemptlab doctor` asks the kernel".to_owned()
+            "inferred from config and command line; `sudo preemptlab doctor` asks the kernel"
+                .to_owned()
         }
         Evidence::None => {
             "its config is not on this machine; `sudo preemptlab doctor` asks the kernel".to_owned()

@@ -34,13 +34,8 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let progress = Progress::new(jobs, plan::mean_cell_wall(&prepared.manifest));
     let options = Options { jobs, cache, retry_failed: args.retry_failed };
     let vm = prepared.vm();
-    let result = preemptlab_runner::run(
-        &writer,
-        &vm,
-        &options,
-        &|event| progress.on_event(&event),
-        &cancel,
-    );
+    let result =
+        preemptlab_runner::run(&writer, &vm, &options, &|event| progress.on_event(&event), &cancel);
     progress.finish();
     let summary = result.map_err(run_failure)?;
 

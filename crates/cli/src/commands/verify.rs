@@ -106,8 +106,7 @@ fn document(verdicts: &[Verdict]) -> Document {
 }
 
 fn table(verdicts: &[Verdict], document: &Document) -> Table {
-    let columns =
-        ["cell", "recorded", "other", "verdict"].map(Column::left);
+    let columns = ["cell", "recorded", "other", "verdict"].map(Column::left);
     let mut table = Table::new("Digests", columns);
     let short = |digest: &Result<Digest, String>| match digest {
         Ok(digest) => digest.short(),
