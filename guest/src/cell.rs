@@ -24,6 +24,8 @@ const OUTPUT_BYTES_MAX: usize = 16 << 20;
 /// A failure carries only the beginnings.
 const FAILURE_OUTPUT_BYTES_MAX: usize = 256 << 10;
 
+const OUT_OF_MEMORY: &str = "the guest ran out of memory; give it more, or a smaller load";
+
 /// How often a starting load is looked at.
 const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
 
@@ -159,10 +161,7 @@ impl<'job> Cell<'job> {
         self.take_ended()?;
         self.kill();
         if self.is_out_of_memory() {
-            return Err(Trouble {
-                kind: FailureKind::OutOfMemory,
-                reason: "the guest ran out of memory; give it more, or a smaller load".into(),
-            });
+            return Err(Trouble { kind: FailureKind::OutOfMemory, reason: OUT_OF_MEMORY.into() });
         }
         let load = reports(&self.job.load, &self.load)?;
         let probes = reports(&self.job.probes, &self.probes)?;
@@ -175,6 +174,7 @@ impl<'job> Cell<'job> {
         let mut failure = trouble.into_failure();
         if self.is_out_of_memory() {
             failure.kind = FailureKind::OutOfMemory;
+            failure.reason = format!("{OUT_OF_MEMORY} ({})", failure.reason);
         }
         failure.system = self.system.take();
         let commands = self.load.iter().chain(&self.probes);

@@ -124,7 +124,7 @@ impl Terminal {
     fn paint_wrapped(self, cell: &Cell) -> String {
         let indent = cell.text().len() - cell.text().trim_start().len();
         let further = " ".repeat(indent + 2);
-        let options = textwrap::Options::new(self.width).subsequent_indent(&further);
+        let options = options(self.width).subsequent_indent(&further);
         let style = self.style(cell.tone());
         let lines = textwrap::wrap(cell.text(), options);
         lines.iter().map(|line| format!("{style}{line}{style:#}")).collect::<Vec<_>>().join("\n")
@@ -144,5 +144,11 @@ impl Terminal {
 }
 
 fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {
-    textwrap::wrap(text, width.max(20)).into_iter().map(String::from)
+    textwrap::wrap(text, options(width.max(20))).into_iter().map(String::from)
+}
+
+/// Lines break at blanks only, whatever features other crates switch on in textwrap: the names of
+/// configurations hold slashes.
+fn options(width: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(width).word_separator(textwrap::WordSeparator::AsciiSpace)
 }

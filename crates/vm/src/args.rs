@@ -5,7 +5,7 @@
 //! no device answers asynchronously. Boot and cell must have the same devices, or the snapshot
 //! cannot be loaded.
 
-use std::{ffi::OsString, path::Path};
+use std::ffi::OsString;
 
 use preemptlab_model::SnapshotInputs;
 use preemptlab_protocol::{EXIT_PORT, JOB_FILE, RESULTS_PORT};
@@ -17,13 +17,14 @@ const BOOT_SEED: u64 = 1;
 /// process grow far beyond its guest's memory.
 const TRANSLATION_CACHE_MIB: u32 = 128;
 
-/// Where QEMU finds and puts things.
+/// Where QEMU finds and puts things: descriptors that it inherits, so that its messages name no file of
+/// this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paths<'a> {
     /// The bzImage.
-    pub(crate) kernel: &'a Path,
+    pub(crate) kernel: &'a str,
     /// The initramfs.
-    pub(crate) image: &'a Path,
+    pub(crate) image: &'a str,
     /// Receives the serial console.
     pub(crate) console: &'a str,
     /// Receives the results port.
@@ -131,8 +132,8 @@ mod tests {
 
     fn lines(inputs: &SnapshotInputs, role: Role<'_>) -> String {
         let paths = Paths {
-            kernel: Path::new("/store/vmlinuz"),
-            image: Path::new("/store/guest.cpio"),
+            kernel: "/proc/self/fd/5",
+            image: "/proc/self/fd/6",
             console: "/proc/self/fd/7",
             results: "/proc/self/fd/8",
         };
@@ -155,7 +156,7 @@ mod tests {
             -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny\n\
             -machine q35,hpet=off\n-accel tcg,tb-size=128\n-icount shift=1,sleep=off\n\
             -cpu max\n-smp 1\n-m 512\n-rtc clock=vm,base=2026-01-01\n-seed 1\n\
-            -kernel /store/vmlinuz\n-initrd /store/guest.cpio\n\
+            -kernel /proc/self/fd/5\n-initrd /proc/self/fd/6\n\
             -append console=ttyS0 quiet, panic=-1\n\
             -chardev stdio,id=monitor,signal=off\n-mon chardev=monitor,mode=control\n\
             -chardev file,id=console,path=/proc/self/fd/7\n-serial chardev:console\n\

@@ -56,10 +56,10 @@ pub(crate) fn boot_and_save(
 
 /// QEMU reads kernel and image after its greeting; what else may end it there is no cell's fault.
 fn not_started(status: ExitStatus, stderr: &str) -> Stop {
-    let reason = how_qemu_ended(status, stderr);
     if ["kernel", "initrd"].iter().any(|word| stderr.contains(word)) {
+        let reason = format!("QEMU refuses the kernel or the guest image: {stderr}");
         Stop::Failed { cause: FailureCause::Boot, reason, console: Vec::new() }
     } else {
-        Stop::Host { reason }
+        Stop::Host { reason: how_qemu_ended(status, stderr) }
     }
 }

@@ -1,8 +1,8 @@
 //! A guest's side of the host: what it is started with and what it leaves.
 
 use std::{
+    fs::File,
     os::fd::{AsFd, BorrowedFd},
-    path::Path,
 };
 
 use preemptlab_backend::{Cancel, Stop};
@@ -38,9 +38,11 @@ impl Guest {
         files: &[BorrowedFd<'_>],
         cancel: &'a Cancel,
     ) -> Result<Qemu<'a>, Stop> {
+        let kernel = open_artifact(&config.artifacts, inputs.kernel_sha256, "kernel")?;
+        let image = open_artifact(&config.artifacts, inputs.image_sha256, "guest image")?;
         let paths = Paths {
-            kernel: artifact(&config.artifacts, inputs.kernel_sha256, "kernel")?,
-            image: artifact(&config.artifacts, inputs.image_sha256, "guest image")?,
+            kernel: &inherited_path(&kernel),
+            image: &inherited_path(&image),
             console: &inherited_path(&self.console),
             results: &inherited_path(&self.results),
         };
@@ -48,7 +50,8 @@ impl Guest {
             Role::Boot => config.limits.boot_wall,
             Role::Cell { .. } => config.limits.cell_wall,
         };
-        let inherited = [&[self.console.as_fd(), self.results.as_fd()], files].concat();
+        let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
+        let inherited = [own.as_slice(), files].concat();
         Qemu::start(&config.command, arguments(inputs, paths, role), &inherited, wall, cancel)
     }
 
@@ -60,8 +63,12 @@ impl Guest {
     }
 }
 
-fn artifact<'a>(artifacts: &'a Artifacts, digest: Digest, kind: &str) -> Result<&'a Path, Stop> {
-    artifacts.get(&digest).map(|path| path.as_path()).ok_or_else(|| Stop::Host {
-        reason: format!("no {kind} with the SHA-256 {} is at hand", digest.short()),
-    })
+fn open_artifact(artifacts: &Artifacts, digest: Digest, kind: &str) -> Result<File, Stop> {
+    let host = |reason| Stop::Host { reason };
+    let name = digest.short();
+    let path = artifacts
+        .get(&digest)
+        .ok_or_else(|| host(format!("no {kind} with the SHA-256 {name} is at hand")))?;
+    File::open(path)
+        .map_err(|error| host(format!("cannot open the {kind} `{}`: {error}", path.display())))
 }

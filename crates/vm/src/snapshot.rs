@@ -102,16 +102,16 @@ impl Snapshots {
 
 /// Says that a snapshot cannot be saved or read, and what room there is for it.
 pub(crate) fn unusable(folder: &Path, reason: impl fmt::Display) -> Stop {
-    let name = folder.display();
     let room = statvfs(folder).map_or_else(
-        |error| error.to_string(),
-        |stat| format!("{} MiB free", stat.f_bavail.saturating_mul(stat.f_frsize) >> 20),
+        |_| String::new(),
+        |stat| format!(" ({} MiB free)", stat.f_bavail.saturating_mul(stat.f_frsize) >> 20),
     );
     Stop::Host {
         reason: format!(
-            "cannot keep a snapshot in `{name}` ({room}): {reason}; it takes as much as the guest \
-             has touched of its memory, often 100 to 200 MiB: make room there, or choose a folder \
-             on another disk"
+            "cannot keep a snapshot in `{}`{room}: {reason}; it takes as much as the guest has \
+             touched of its memory, often 100 to 200 MiB: make room there, or choose a folder \
+             elsewhere",
+            folder.display()
         ),
     }
 }

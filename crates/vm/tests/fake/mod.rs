@@ -1,4 +1,5 @@
 //! A fake QEMU, so that the lifecycle can be tested without one.
+#![allow(dead_code, reason = "every test file uses a part of it")]
 
 use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
@@ -36,7 +37,7 @@ impl Fake {
         Vm::new(Config {
             command,
             artifacts: [b"kernel".as_slice(), b"image"]
-                .map(|name| (Digest::of(name), PathBuf::from("unused")))
+                .map(|name| (Digest::of(name), self.folder.join("ready")))
                 .into(),
             snapshots: self.snapshots(),
             limits: Limits { boot_wall: wall, cell_wall: wall },
