@@ -77,7 +77,8 @@ fn caption(comparison: &Comparison) -> String {
         about hardware."
         .to_owned();
     if comparison.groups.iter().any(|group| group.cpus > 1) {
-        caption += " With several CPUs, time advances with the instructions of all of them.";
+        caption += " With several CPUs, time advances with the instructions of all of them, and a \
+            cell is not the same to the byte each time: see docs/virtual-time.md.";
     }
     caption
 }

@@ -94,26 +94,25 @@ impl Snapshots {
         Ok(None)
     }
 
-    /// Says that a snapshot cannot be saved or read, and what room there is for it.
     fn unusable(&self, error: &io::Error) -> Stop {
         unusable(&self.folder, error)
     }
 }
 
-/// Says that a snapshot cannot be saved or read, and what room there is for it.
+/// Says that a snapshot cannot be saved or read, and what to do where room is short.
 pub(crate) fn unusable(folder: &Path, reason: impl fmt::Display) -> Stop {
-    let room = statvfs(folder).map_or_else(
-        |_| String::new(),
-        |stat| format!(" ({} MiB free)", stat.f_bavail.saturating_mul(stat.f_frsize) >> 20),
-    );
-    Stop::Host {
-        reason: format!(
-            "cannot keep a snapshot in `{}`{room}: {reason}; it takes as much as the guest has \
-             touched of its memory, often 100 to 200 MiB: make room there, or choose a folder \
-             elsewhere",
-            folder.display()
-        ),
+    let mut reason = format!("cannot keep a snapshot in `{}`: {reason}", folder.display());
+    let lacks_room = ["No space left", "quota exceeded", "File too large"]
+        .iter()
+        .any(|words| reason.contains(words));
+    if lacks_room && let Ok(stat) = statvfs(folder) {
+        let free_mib = stat.f_bavail.saturating_mul(stat.f_frsize) >> 20;
+        reason += &format!(
+            "; it takes as much as the guest has touched of its memory, often 100 to 200 MiB, and \
+             {free_mib} MiB are free: make room there, or choose a folder elsewhere"
+        );
     }
+    Stop::Host { reason }
 }
 
 /// Writes the header of a stream that is complete.

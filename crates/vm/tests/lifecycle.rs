@@ -126,7 +126,7 @@ fn a_boot_that_does_not_come_to_its_end_is_a_failed_one() {
 fn a_full_disk_ends_the_run() {
     let stop = failed_boot("full", LONG);
     let Stop::Host { reason } = stop else { panic!("{stop:?}") };
-    assert!(reason.contains("No space left") && reason.contains("MiB free"), "{reason}");
+    assert!(reason.contains("No space left") && reason.contains("MiB are free"), "{reason}");
 }
 
 #[test]

@@ -7,12 +7,13 @@ use serde::Serialize;
 
 use crate::{
     args::Kernels,
+    commands::plan::yes_or_no,
     exit::{self, OrExit},
     lab,
     output::Output,
 };
 
-/// The options that a column or a key tells of.
+/// The options that are told of, and the letters that stand for them in the table.
 const SYMBOLS: [(&str, &str); 5] = [
     ("NO_HZ_FULL", "nohz_full"),
     ("RCU_NOCB_CPU", "rcu_nocbs"),
@@ -21,9 +22,17 @@ const SYMBOLS: [(&str, &str); 5] = [
     ("SCHED_AUTOGROUP", "autogroup"),
 ];
 
+/// What a letter in the column of options stands for.
+const LETTERS: [(&str, &str); 5] = [
+    ("nohz_full", "F"),
+    ("rcu_nocbs", "N"),
+    ("rcu_lazy", "L"),
+    ("rcu_boost", "B"),
+    ("autogroup", "A"),
+];
+
 /// The tracers that tell where latency comes from.
-const TRACERS: [(&str, &str); 5] = [
-    ("FUNCTION_TRACER", "function"),
+const TRACERS: [(&str, &str); 4] = [
     ("OSNOISE_TRACER", "osnoise"),
     ("TIMERLAT_TRACER", "timerlat"),
     ("IRQSOFF_TRACER", "irqsoff"),
@@ -34,6 +43,7 @@ const TRACERS: [(&str, &str); 5] = [
 struct Row {
     name: String,
     exact_name: String,
+    version: String,
     release: String,
     config: Option<Config>,
     reason: Option<String>,
@@ -76,6 +86,7 @@ fn row(build: &Build, config: Option<&Result<KernelConfig, String>>) -> Row {
     Row {
         name: build.series_name().to_string(),
         exact_name: build.exact_name().to_string(),
+        version: build.version.clone(),
         release: build.release(),
         config: config.and_then(|config| config.as_ref().ok()).map(describe),
         reason: config.and_then(|config| config.as_ref().err()).cloned(),
@@ -104,12 +115,12 @@ fn describe(config: &KernelConfig) -> Config {
 fn configurations(document: &Document) -> Table {
     let columns = [
         Column::left("kernel"),
-        Column::left("release"),
+        Column::left("version"),
         Column::left("rt"),
-        Column::left("modes (default first)"),
+        Column::left("modes, default first"),
         Column::right("HZ"),
         Column::left("options"),
-        Column::left("tracers"),
+        Column::left("latency tracers"),
     ];
     let mut table = Table::new("Kernels on offer, the newest of each series", columns);
     for row in &document.kernels {
@@ -120,16 +131,20 @@ fn configurations(document: &Document) -> Table {
         };
         let mut modes = config.modes.clone();
         modes.sort_by_key(|mode| Some(*mode) != config.default_mode);
+        let letters = LETTERS
+            .map(|(option, letter)| if config.options.contains(&option) { letter } else { "-" });
         table.row([
             row.name.clone(),
-            row.release.clone(),
-            if config.rt { "yes" } else { "no" }.to_owned(),
+            row.version.clone(),
+            yes_or_no(Some(config.rt)).to_owned(),
             modes.join(" "),
             config.hz.map_or_else(|| "?".to_owned(), |hz| hz.to_string()),
-            config.options.join(" "),
+            letters.join(" "),
             config.tracers.join(" "),
         ]);
     }
+    let legend = LETTERS.map(|(option, letter)| format!("{letter} {option}")).join(", ");
+    table.notes.push(format!("Options: {legend}."));
     table.notes.push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());
     table
 }
