@@ -1,9 +1,9 @@
 //! From the start of the kernel to the snapshot.
 
-use std::{fs::File, os::fd::AsFd, process::ExitStatus};
+use std::{fs::File, os::fd::AsFd};
 
 use preemptlab_backend::{Cancel, Stop};
-use preemptlab_model::{FailureCause, SnapshotInputs};
+use preemptlab_model::SnapshotInputs;
 
 use crate::{
     Config,
@@ -31,7 +31,7 @@ pub(crate) fn boot_and_save(
     let mut qemu = guest.start(config, inputs, Role::Boot, &files, cancel)?;
     if let Err(halt) = qemu.negotiate() {
         return match qemu.conclude(halt)? {
-            End::Exited { status, stderr, .. } => Err(not_started(status, &stderr)),
+            End::Exited { status, stderr, .. } => Err(end::of_start(status, &stderr)),
             end => end::of_boot(guest.remains(end)?),
         };
     }
@@ -51,15 +51,5 @@ pub(crate) fn boot_and_save(
             }
             end => end::of_boot(guest.remains(end)?),
         },
-    }
-}
-
-/// QEMU reads kernel and image after its greeting; what else may end it there is no cell's fault.
-fn not_started(status: ExitStatus, stderr: &str) -> Stop {
-    if ["kernel", "initrd"].iter().any(|word| stderr.contains(word)) {
-        let reason = format!("QEMU refuses the kernel or the guest image: {stderr}");
-        Stop::Failed { cause: FailureCause::Boot, reason, console: Vec::new() }
-    } else {
-        Stop::Host { reason: how_qemu_ended(status, stderr) }
     }
 }

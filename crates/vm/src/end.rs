@@ -38,6 +38,17 @@ pub(crate) struct Remains {
     pub(crate) console: Vec<u8>,
 }
 
+/// Why QEMU ended before any guest ran. It reads kernel and image then; what else it may stumble
+/// over is no cell's fault.
+pub(crate) fn of_start(status: ExitStatus, stderr: &str) -> Stop {
+    if ["kernel", "initrd"].iter().any(|word| stderr.contains(word)) {
+        let reason = format!("QEMU refuses the kernel or the guest image: {stderr}");
+        Stop::Failed { cause: FailureCause::Boot, reason, console: Vec::new() }
+    } else {
+        Stop::Host { reason: format!("QEMU cannot be started: {}", how_qemu_ended(status, stderr)) }
+    }
+}
+
 /// Whether a boot has come to where its snapshot is to be taken.
 pub(crate) fn of_boot(remains: Remains) -> Result<(), Stop> {
     let messages = frame::decode(&remains.said);

@@ -1,7 +1,7 @@
 //! Boots kernels in QEMU and forks cells from the snapshot.
 //!
 //! QEMU runs without host time, entropy, network, disk or any other asynchronous device (see
-//! [`args`]), so that a cell's bytes depend on its inputs alone. Nothing outlives a QEMU process:
+//! `args.rs`), so that a cell's bytes depend on its inputs alone. Nothing outlives a QEMU process:
 //! its console, results and job are memory files, its monitor is a socket pair, its snapshot has no
 //! name until it is whole, and it is killed when the thread that started it ends.
 

@@ -15,7 +15,7 @@ use rustix::{
 use serde_json::{Value, json};
 
 use crate::{
-    end::{End, how_qemu_ended},
+    end::{self, End},
     process::Process,
     qmp::{Event, Message, Qmp, QmpError},
 };
@@ -61,8 +61,8 @@ impl<'a> Qemu<'a> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Cancelled`], and [`Stop::Host`] when the program cannot be started or ends before
-    /// it greets, because its options do not depend on the cell up to there.
+    /// [`Stop::Cancelled`], what [`end::of_start`] says, and [`Stop::Host`] when the program cannot
+    /// be started or is no QEMU.
     pub(crate) fn start(
         command: &[OsString],
         arguments: Vec<OsString>,
@@ -86,7 +86,8 @@ impl<'a> Qemu<'a> {
             Ok(Message::Greeting { .. }) => return Ok(qemu),
             Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
             Err(halt) => match qemu.conclude(halt)? {
-                End::Exited { status, stderr, .. } => how_qemu_ended(status, &stderr),
+                // It greets from a thread of its own, perhaps after it has found a fault.
+                End::Exited { status, stderr, .. } => return Err(end::of_start(status, &stderr)),
                 End::Monitor(error) => error,
                 End::WallLimit(_) | End::Watchdog => {
                     format!("it says nothing within {} s", wall.as_secs())

@@ -113,6 +113,7 @@ fn a_missing_program_ends_the_run() {
 #[test]
 fn a_boot_that_does_not_come_to_its_end_is_a_failed_one() {
     for (behaviour, wall, expected) in [
+        ("early", LONG, FailureCause::Boot),
         ("no-kernel", LONG, FailureCause::Boot),
         ("deaf", SHORT, FailureCause::WallTimeLimit),
         ("asleep", SHORT, FailureCause::WallTimeLimit),

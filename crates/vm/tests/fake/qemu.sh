@@ -16,6 +16,7 @@ hang() {
 case $behaviour in
 dies) echo 'qemu: no such machine' >&2; exit 1 ;;
 mute) hang ;;
+early) echo 'qemu: error reading initrd' >&2; exit 1 ;;
 garbage) echo 'hello'; hang ;;
 long-line) while :; do printf '%4096s' ''; done ;;
 esac
