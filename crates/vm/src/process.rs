@@ -21,8 +21,8 @@ use rustix::{
 
 use crate::output::MemoryFile;
 
-/// The most that a guest may write to its console or its results port; beyond it, QEMU dies of
-/// SIGXFSZ. There is room for the longest message that is accepted.
+/// The most that a guest may write to its console or its results port; beyond it, writing fails.
+/// There is room for the longest message that is accepted.
 pub(crate) const OUTPUT_BYTES_MAX: u64 = PAYLOAD_BYTES_MAX as u64 + (16 << 20);
 
 /// A child process, which is killed when it is dropped or when the thread that started it ends.
