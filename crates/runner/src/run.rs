@@ -1,7 +1,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Mutex,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use preemptlab_backend::{Backend, Cancel, Stop};
@@ -85,16 +85,9 @@ pub fn run(
     let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;
     let summary = Mutex::new(summary);
     queue::for_each(&missing, options.jobs, cancel, |cell| {
-        on_event(Event::Started(cell.factors));
-        let started = Instant::now();
-        let result = match unbootable.get(&cell.inputs.snapshot.id()) {
-            Some(stop) => Err(stop.clone()),
-            None => backend.execute(cell.inputs, cancel),
-        };
-        let record = outcome::record(cell.inputs, cell.workload, result)?;
+        let (record, wall) = execute(cell, backend, &unbootable, on_event, cancel)?;
         finish(writer, options, &record)?;
         count(&mut summary.lock().expect("no worker panicked"), &record.outcome);
-        let wall = started.elapsed();
         on_event(Event::Finished { factors: cell.factors, record: &record, wall });
         Ok::<_, RunError>(())
     })?;
@@ -216,6 +209,24 @@ pub(crate) fn boot(
         Ok(())
     })?;
     Ok(unbootable.into_inner().expect("no worker panicked"))
+}
+
+/// Executes a cell and judges what came of it; with the host time that it took.
+pub(crate) fn execute(
+    cell: &Cell<'_>,
+    backend: &dyn Backend,
+    unbootable: &BTreeMap<SnapshotId, Stop>,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<(CellRecord, Duration), RunError> {
+    on_event(Event::Started(cell.factors));
+    let started = Instant::now();
+    let result = match unbootable.get(&cell.inputs.snapshot.id()) {
+        Some(stop) => Err(stop.clone()),
+        None => backend.execute(cell.inputs, cancel),
+    };
+    let record = outcome::record(cell.inputs, cell.workload, result)?;
+    Ok((record, started.elapsed()))
 }
 
 fn is_failed(record: &CellRecord) -> bool {

@@ -1,12 +1,12 @@
-use std::{sync::Mutex, time::Instant};
+use std::sync::Mutex;
 
 use preemptlab_backend::{Backend, Cancel};
 use preemptlab_model::{CellId, Digest, Factors, Outcome, Planned};
 use preemptlab_recording::Recording;
 
 use crate::{
-    Event, RunError, outcome, queue,
-    run::{Cell, boot, boots_of, cells_of},
+    Event, RunError, queue,
+    run::{Cell, boot, boots_of, cells_of, execute},
 };
 
 /// Whether a cell says the same again.
@@ -60,13 +60,7 @@ pub fn verify(
     let verdicts = Mutex::new(Vec::new());
     let indexed: Vec<_> = chosen.into_iter().enumerate().collect();
     queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest))| {
-        on_event(Event::Started(cell.factors));
-        let started = Instant::now();
-        let result = match unbootable.get(&cell.inputs.snapshot.id()) {
-            Some(stop) => Err(stop.clone()),
-            None => backend.execute(cell.inputs, cancel),
-        };
-        let record = outcome::record(cell.inputs, cell.workload, result)?;
+        let (record, wall) = execute(cell, backend, &unbootable, on_event, cancel)?;
         let verdict = Verdict {
             factors: cell.factors.clone(),
             id: record.id,
@@ -74,7 +68,6 @@ pub fn verify(
             other: digest_of(&record.outcome),
         };
         verdicts.lock().expect("no worker panicked").push((*index, verdict));
-        let wall = started.elapsed();
         on_event(Event::Finished { factors: cell.factors, record: &record, wall });
         Ok::<_, RunError>(())
     })?;
