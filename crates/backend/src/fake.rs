@@ -2,7 +2,7 @@
 
 use preemptlab_model::{CellInputs, SnapshotInputs};
 
-use crate::{Backend, Cancel, Execution, Stop};
+use crate::{Backend, Cancel, Execution, Stop, Tracing};
 
 /// Answers every cell with what a function says.
 pub struct Fake<F> {
@@ -21,7 +21,12 @@ impl<F: Fn(&CellInputs) -> Result<Execution, Stop> + Sync> Backend for Fake<F> {
         Ok(())
     }
 
-    fn execute(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Execution, Stop> {
+    fn execute(
+        &self,
+        cell: &CellInputs,
+        _: Option<Tracing<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop> {
         if cancel.is_cancelled() {
             return Err(Stop::Cancelled);
         }

@@ -3,9 +3,11 @@
 mod cancel;
 pub mod fake;
 
+use std::fs::File;
+
 pub use cancel::Cancel;
 use preemptlab_model::{CellInputs, FailureCause, SnapshotInputs};
-use preemptlab_protocol::Message;
+use preemptlab_protocol::{Message, trace::TraceProgram};
 
 /// Executes boots and cells. One backend serves every worker thread.
 pub trait Backend: Sync {
@@ -17,12 +19,26 @@ pub trait Backend: Sync {
     /// [`Stop`].
     fn prepare(&self, snapshot: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop>;
 
-    /// Executes one cell whose snapshot was prepared.
+    /// Executes one cell whose snapshot was prepared. Tracing changes nothing about it.
     ///
     /// # Errors
     ///
     /// [`Stop`].
-    fn execute(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Execution, Stop>;
+    fn execute(
+        &self,
+        cell: &CellInputs,
+        tracing: Option<Tracing<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop>;
+}
+
+/// What to record of an execution besides what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Tracing<'a> {
+    /// What to record.
+    pub program: &'a TraceProgram,
+    /// Receives the stream, see [`preemptlab_protocol::trace::stream`].
+    pub out: &'a File,
 }
 
 /// What an executed cell said.

@@ -14,6 +14,7 @@ pub mod frame;
 mod job;
 mod port;
 mod report;
+pub mod trace;
 
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;

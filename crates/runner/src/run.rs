@@ -223,7 +223,7 @@ pub(crate) fn execute(
     let started = Instant::now();
     let result = match unbootable.get(&cell.inputs.snapshot.id()) {
         Some(stop) => Err(stop.clone()),
-        None => backend.execute(cell.inputs, cancel),
+        None => backend.execute(cell.inputs, None, cancel),
     };
     let record = outcome::record(cell.inputs, cell.workload, result)?;
     Ok((record, started.elapsed()))

@@ -32,7 +32,7 @@ pub(crate) struct Paths<'a> {
 }
 
 /// What QEMU is started for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Role<'a> {
     /// To boot.
     Boot,
@@ -42,6 +42,8 @@ pub(crate) enum Role<'a> {
         seed: u64,
         /// Holds the job, as JSON.
         job: &'a str,
+        /// The value of `-plugin`.
+        plugin: Option<String>,
     },
 }
 
@@ -52,9 +54,9 @@ pub(crate) fn arguments(
     role: Role<'_>,
 ) -> Vec<OsString> {
     let machine = &inputs.machine;
-    let seed = match role {
+    let seed = match &role {
         Role::Boot => BOOT_SEED,
-        Role::Cell { seed, .. } => seed,
+        Role::Cell { seed, .. } => *seed,
     };
     // With several CPUs the guest's init uses the HPET to bound the skew between them; the kernel
     // is told to leave it alone.
@@ -87,10 +89,13 @@ pub(crate) fn arguments(
         .option("-device", format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1"))
         .option("-device", "ib700")
         .option("-action", "watchdog=pause");
-    if let Role::Cell { job, .. } = role {
+    if let Role::Cell { job, plugin, .. } = role {
         arguments
             .option("-incoming", "defer")
             .option("-fw_cfg", format!("name={JOB_FILE},file={job}"));
+        if let Some(plugin) = plugin {
+            arguments.option("-plugin", plugin);
+        }
     }
     arguments.0
 }
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn a_cell_differs_from_its_boot_in_seed_and_job_only() {
         let boot = lines(&inputs(1, 1), Role::Boot);
-        let role = Role::Cell { seed: u64::MAX, job: "/proc/self/fd/9" };
+        let role = Role::Cell { seed: u64::MAX, job: "/proc/self/fd/9", plugin: None };
         assert_eq!(
             lines(&inputs(1, 1), role),
             boot.replace("-seed 1\n", "-seed 18446744073709551615\n")

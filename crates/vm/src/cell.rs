@@ -5,7 +5,7 @@ use std::{
     os::{fd::AsFd, unix::process::ExitStatusExt},
 };
 
-use preemptlab_backend::{Cancel, Execution, Stop};
+use preemptlab_backend::{Cancel, Execution, Stop, Tracing};
 use preemptlab_model::CellInputs;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     guest::Guest,
     output::{MemoryFile, inherited_path, no_memory_file},
     snapshot::HEADER_BYTES,
+    tracing::Plugin,
 };
 
 /// Why a cell was not executed.
@@ -37,14 +38,24 @@ pub(crate) fn execute(
     config: &Config,
     cell: &CellInputs,
     snapshot: &File,
+    tracing: Option<Tracing<'_>>,
     cancel: &Cancel,
 ) -> Result<Execution, Trouble> {
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = MemoryFile::with_content("job", &job).map_err(no_memory_file)?;
     let mut guest = Guest::new()?;
-    let role = Role::Cell { seed: cell.job.seed, job: &inherited_path(&job) };
-    let files = [job.as_fd(), snapshot.as_fd()];
+    let plugin = tracing.map(Plugin::new).transpose().map_err(no_memory_file)?;
+    let role = Role::Cell {
+        seed: cell.job.seed,
+        job: &inherited_path(&job),
+        plugin: plugin.as_ref().map(Plugin::option),
+    };
+    let mut files = vec![job.as_fd(), snapshot.as_fd()];
+    files.extend(plugin.iter().flat_map(Plugin::files));
     let mut qemu = guest.start(config, &cell.snapshot, role, &files, cancel)?;
+    if plugin.is_some() {
+        qemu.allow_large_files()?;
+    }
     let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(snapshot));
     let loaded = qemu.negotiate().and_then(|()| qemu.migrate("migrate-incoming", &uri));
     let halt = match loaded {

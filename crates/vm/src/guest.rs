@@ -46,7 +46,7 @@ impl Guest {
             console: &inherited_path(&self.console),
             results: &inherited_path(&self.results),
         };
-        let wall = match role {
+        let wall = match &role {
             Role::Boot => config.limits.boot_wall,
             Role::Cell { .. } => config.limits.cell_wall,
         };

@@ -15,10 +15,11 @@ mod process;
 mod qemu;
 mod qmp;
 mod snapshot;
+mod tracing;
 
 use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
 
-use preemptlab_backend::{Backend, Cancel, Execution, Stop};
+use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
 use preemptlab_model::{CellInputs, Digest, SnapshotInputs};
 
 use crate::{cell::Trouble, snapshot::Snapshots};
@@ -74,9 +75,14 @@ impl Backend for Vm {
         self.snapshot(inputs, cancel).map(drop)
     }
 
-    fn execute(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Execution, Stop> {
+    fn execute(
+        &self,
+        cell: &CellInputs,
+        tracing: Option<Tracing<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop> {
         let snapshot = self.snapshot(&cell.snapshot, cancel)?;
-        match cell::execute(&self.config, cell, &snapshot, cancel) {
+        match cell::execute(&self.config, cell, &snapshot, tracing, cancel) {
             Ok(execution) => return Ok(execution),
             Err(Trouble::Stop(stop)) => return Err(stop),
             Err(Trouble::Unloadable(_)) => {
@@ -84,7 +90,8 @@ impl Backend for Vm {
             }
         }
         let snapshot = self.snapshot(&cell.snapshot, cancel)?;
-        cell::execute(&self.config, cell, &snapshot, cancel).map_err(|trouble| match trouble {
+        let again = cell::execute(&self.config, cell, &snapshot, tracing, cancel);
+        again.map_err(|trouble| match trouble {
             Trouble::Stop(stop) => stop,
             Trouble::Unloadable(reason) => Stop::Host {
                 reason: format!("QEMU cannot load a snapshot that it has just saved: {reason}"),

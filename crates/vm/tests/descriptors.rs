@@ -15,9 +15,10 @@ fn every_descriptor_is_closed() {
     let before = open();
     for behaviour in ["", "dies", "garbage", "no-kernel", "choosy", "full", "crash"] {
         let _ = std::fs::remove_dir_all(fake.snapshots());
-        let _ = fake.vm(behaviour, LONG).execute(&cell(), &Cancel::default());
+        let _ = fake.vm(behaviour, LONG).execute(&cell(), None, &Cancel::default());
         assert_eq!(open(), before, "{behaviour}");
     }
-    let _ = fake.vm("asleep", Duration::from_millis(100)).execute(&cell(), &Cancel::default());
+    let _ =
+        fake.vm("asleep", Duration::from_millis(100)).execute(&cell(), None, &Cancel::default());
     assert_eq!(open(), before);
 }

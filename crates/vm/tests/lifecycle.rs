@@ -37,7 +37,7 @@ fn failed_boot(behaviour: &str, wall: Duration) -> Stop {
 fn failed_cell(behaviour: &str, wall: Duration) -> (FailureCause, String) {
     let (_folder, fake) = fake();
     fake.vm("", LONG).prepare(&cell().snapshot, &Cancel::default()).unwrap();
-    let stop = fake.vm(behaviour, wall).execute(&cell(), &Cancel::default()).unwrap_err();
+    let stop = fake.vm(behaviour, wall).execute(&cell(), None, &Cancel::default()).unwrap_err();
     assert_eq!(fake.left(), [""; 0], "{behaviour}");
     match stop {
         Stop::Failed { cause, reason, .. } => (cause, reason),
@@ -55,7 +55,7 @@ fn a_snapshot_is_made_once_and_serves_every_cell() {
         }
     });
     for vm in [vm, fake.vm("", LONG)] {
-        assert_eq!(vm.execute(&cell(), &Cancel::default()).unwrap().message, done());
+        assert_eq!(vm.execute(&cell(), None, &Cancel::default()).unwrap().message, done());
     }
     assert_eq!(fake.lines("starts"), ["boot", "cell", "cell"]);
     assert_eq!(fake.snapshot_names(), [cell().snapshot.id().to_string()]);
@@ -72,7 +72,7 @@ fn a_damaged_snapshot_is_booted_again() {
     *flipped.last_mut().unwrap() ^= 1;
     for damaged in [&flipped, &whole[..whole.len() - 1], &whole[..7], b""] {
         fs::write(&path, damaged).unwrap();
-        fake.vm("", LONG).execute(&cell(), &Cancel::default()).unwrap();
+        fake.vm("", LONG).execute(&cell(), None, &Cancel::default()).unwrap();
         assert_eq!(fs::read(&path).unwrap(), whole);
     }
 }
@@ -80,10 +80,10 @@ fn a_damaged_snapshot_is_booted_again() {
 #[test]
 fn a_snapshot_that_qemu_refuses_is_booted_again_once() {
     let (_folder, fake) = fake();
-    fake.vm("choosy", LONG).execute(&cell(), &Cancel::default()).unwrap();
+    fake.vm("choosy", LONG).execute(&cell(), None, &Cancel::default()).unwrap();
     assert_eq!(fake.lines("starts"), ["boot", "cell", "boot", "cell"]);
 
-    let stop = fake.vm("unloadable", LONG).execute(&cell(), &Cancel::default()).unwrap_err();
+    let stop = fake.vm("unloadable", LONG).execute(&cell(), None, &Cancel::default()).unwrap_err();
     assert!(matches!(&stop, Stop::Host { reason } if reason.contains("savevm")), "{stop:?}");
     assert_eq!(fake.lines("starts")[4..], ["cell", "boot", "cell"]);
 }
@@ -182,7 +182,7 @@ fn parent() {
     if stage == "cell" {
         fake.vm("", LONG).prepare(&cell().snapshot, &Cancel::default()).unwrap();
     }
-    let _ = fake.vm("asleep", LONG).execute(&cell(), &Cancel::default());
+    let _ = fake.vm("asleep", LONG).execute(&cell(), None, &Cancel::default());
 }
 
 #[test]

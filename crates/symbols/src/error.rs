@@ -1,0 +1,53 @@
+/// Why a text is not usable as a kernel's symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SymbolError {
+    /// It has no symbol.
+    #[error("it has no symbol: the kernel was built without KALLSYMS, or the text is cut short")]
+    Empty,
+    /// The kernel hides its addresses from who read the text.
+    #[error(
+        "every address in it is zero: its reader lacked CAP_SYSLOG, or kernel.kptr_restrict \
+         forbids to read addresses"
+    )]
+    Hidden,
+    /// It is longer than any kernel's.
+    #[error("it is longer than any kernel's: {0}")]
+    TooLong(&'static str),
+    /// A line is not `ADDRESS TYPE NAME [MODULE]`.
+    #[error("line {number} is malformed: {reason}")]
+    Line {
+        /// The line, counted from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// Why a kernel's types cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypesError {
+    /// The header's magic is missing.
+    #[error("the image is no bzImage (`HdrS` is missing at 0x202)")]
+    Magic,
+    /// The boot protocol is older than 2.08, which does not say where the kernel proper is.
+    #[error("the image's boot protocol is too old")]
+    Protocol,
+    /// The image is shorter than its header says.
+    #[error("the image is cut short")]
+    Truncated,
+    /// The kernel proper is compressed with something else than Debian uses.
+    #[error("the kernel in the image is compressed with {0}; only gzip, xz and zstd can be read")]
+    Compression(&'static str),
+    /// The kernel proper cannot be uncompressed.
+    #[error("the kernel in the image cannot be uncompressed: {0}")]
+    Unpack(String),
+    /// The kernel proper is not an ELF file.
+    #[error("the kernel in the image is no ELF file: {0}")]
+    Elf(String),
+    /// The kernel was built without its types.
+    #[error("the kernel was built without DEBUG_INFO_BTF")]
+    NoBtf,
+    /// The types cannot be read.
+    #[error("the kernel's BTF is malformed: {0}")]
+    Btf(&'static str),
+}

@@ -1,0 +1,268 @@
+//! What a CPU is doing, followed from event to event.
+
+use std::collections::{BTreeMap, HashMap};
+
+use preemptlab_protocol::trace::stream::SiteKind;
+
+use crate::{
+    decode::{Event, Task},
+    kernel::{Kernel, Point},
+};
+
+/// `PREEMPT_NEED_RESCHED` in `preempt_count`, which is no part of the count.
+const NEED_RESCHED: u32 = 1 << 31;
+
+/// One level of `softirq` in `preempt_count` (`SOFTIRQ_OFFSET`, include/linux/preempt.h): softirqs
+/// are being served. Disabling them adds twice as much.
+const SOFTIRQ_OFFSET: i32 = 0x100;
+
+/// What the kernel is in, from the outermost to the innermost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A kernel thread, or a new task on its way to user space.
+    Thread,
+    /// A system call, by its number.
+    Syscall(u32),
+    /// An interrupt or exception, by its probe.
+    Entry {
+        /// The probe's number.
+        probe: u32,
+        /// The instruction that it came before.
+        address: u64,
+        /// Whether it came out of user space.
+        from_user: bool,
+        /// Whether it is an exception, and so the work of the task itself.
+        is_exception: bool,
+        /// Whether the scheduler was at work.
+        was_scheduling: bool,
+        /// Since when interrupts had been off; nothing when they were on.
+        irqs_off: Option<Since>,
+    },
+    /// Softirqs on the way out of an interrupt or of `local_bh_enable`; the probe of the one at
+    /// work, once one is.
+    Softirq(Option<u32>),
+}
+
+/// When and where a state began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// Virtual time, in nanoseconds.
+    pub ns: u64,
+    /// The instruction.
+    pub address: u64,
+}
+
+/// What a CPU is doing.
+#[derive(Clone, Debug, Default)]
+pub struct Cpu {
+    /// The address of the current task; 0 until the first switch.
+    pub task: u64,
+    /// What the kernel is in; empty in user space.
+    pub frames: Vec<Frame>,
+    /// `preempt_count`, without the flag.
+    pub preempt_count: u32,
+    /// Since when `preempt_count` is not zero.
+    pub preempt_off: Option<Since>,
+    /// Since when interrupts are off.
+    pub irqs_off: Option<Since>,
+    /// Between the call of the scheduler and its end.
+    pub is_scheduling: bool,
+    /// Whether the current task has been told to give way.
+    pub need_resched: bool,
+    /// Whether it halts until the next interrupt.
+    pub is_halted: bool,
+    /// Whether `preempt_count` is known.
+    is_synchronized: bool,
+    softirq_since: Option<Since>,
+}
+
+/// A section that has just ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What was off or served.
+    pub kind: SectionKind,
+    /// When and where it began.
+    pub since: Since,
+    /// When it ended.
+    pub end_ns: u64,
+    /// The probe of the softirq.
+    pub softirq: Option<u32>,
+}
+
+/// What a section keeps from happening.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SectionKind {
+    /// Preemption.
+    PreemptOff,
+    /// Interrupts.
+    IrqsOff,
+    /// Nothing by itself: softirqs are served.
+    Softirq,
+}
+
+/// Every CPU, and the tasks that they run.
+#[derive(Debug, Default)]
+pub struct Machine {
+    cpus: BTreeMap<u32, Cpu>,
+    /// What tasks that do not run are in.
+    parked: HashMap<u64, Vec<Frame>>,
+    tasks: HashMap<u64, Task>,
+    /// How often `preempt_count` was not zero at a return to user space, which cannot be.
+    pub miscounts: u64,
+}
+
+impl Machine {
+    /// A CPU; one that has not been met yet has an unknown task.
+    pub fn cpu(&mut self, cpu: u32) -> &mut Cpu {
+        self.cpus.entry(cpu).or_default()
+    }
+
+    /// What is known of a task.
+    pub fn task(&self, address: u64) -> Option<&Task> {
+        self.tasks.get(&address)
+    }
+
+    /// Takes note of a task.
+    pub fn describe(&mut self, task: Task) {
+        self.tasks.insert(task.address, task);
+    }
+
+    /// Follows an event. Returns the section that it ends, if it ends one.
+    pub fn follow(&mut self, kernel: &Kernel, event: &Event) -> Option<Ended> {
+        let address = event.site.address;
+        let here = Since { ns: event.ns, address };
+        let value = |index: usize| event.values().get(index).copied().unwrap_or(0);
+        let cpu = self.cpus.entry(event.cpu).or_default();
+        cpu.is_halted = false;
+        match event.site.kind {
+            SiteKind::PreemptAdd(number) => return cpu.count(here, number),
+            SiteKind::PreemptAddValue => return cpu.count(here, value(0) as u32 as i32),
+            SiteKind::PreemptSubValue => {
+                return cpu.count(here, (value(0) as u32 as i32).wrapping_neg());
+            }
+            SiteKind::PreemptSet(number) => {
+                let count = number as u32 & !NEED_RESCHED;
+                return cpu.count(here, count.wrapping_sub(cpu.preempt_count) as i32);
+            }
+            SiteKind::NeedReschedSet => cpu.need_resched = true,
+            SiteKind::NeedReschedClear => cpu.need_resched = false,
+            SiteKind::IrqsOff => cpu.irqs_off = cpu.irqs_off.or(Some(here)),
+            SiteKind::IrqsOn => return cpu.irqs_on(here),
+            SiteKind::Popf if value(0) != 0 => return cpu.irqs_on(here),
+            SiteKind::Popf => cpu.irqs_off = cpu.irqs_off.or(Some(here)),
+            SiteKind::Iret if value(0) == 0 => return cpu.back_to_kernel(here),
+            SiteKind::Iret | SiteKind::Sysret => {
+                self.miscounts += u64::from(cpu.is_synchronized && cpu.preempt_count != 0);
+                return cpu.to_user(here);
+            }
+            SiteKind::Halt => cpu.is_halted = true,
+            SiteKind::Enter | SiteKind::Return => {}
+            SiteKind::Probe(probe) => {
+                let point = kernel.tracepoint(probe).point;
+                match point {
+                    Point::Switch => self.switch(event.cpu, value(0), value(1)),
+                    Point::Schedule => cpu.is_scheduling = true,
+                    Point::Syscall => {
+                        cpu.frames.clear();
+                        cpu.frames.push(Frame::Syscall(value(0) as u32));
+                        cpu.irqs_off = Some(here);
+                    }
+                    Point::Interrupt | Point::Exception => {
+                        let from_user = value(1) & 3 == 3;
+                        if from_user {
+                            cpu.frames.clear();
+                        }
+                        cpu.frames.push(Frame::Entry {
+                            probe,
+                            address: value(0),
+                            from_user,
+                            is_exception: point == Point::Exception,
+                            was_scheduling: cpu.is_scheduling,
+                            irqs_off: cpu.irqs_off,
+                        });
+                        cpu.is_scheduling = false;
+                        cpu.irqs_off = Some(here);
+                    }
+                    Point::Softirq => {
+                        if let Some(Frame::Softirq(softirq)) = cpu.frames.last_mut() {
+                            *softirq = Some(probe);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    }
+
+    fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
+        let cpu = self.cpus.entry(cpu).or_default();
+        let frames = std::mem::take(&mut cpu.frames);
+        self.parked.insert(previous, frames);
+        cpu.frames = self.parked.remove(&next).unwrap_or_else(|| vec![Frame::Thread]);
+        cpu.task = next;
+    }
+}
+
+impl Cpu {
+    /// Whether it runs a program.
+    pub fn is_user(&self) -> bool {
+        self.frames.is_empty() && self.task != 0
+    }
+
+    fn count(&mut self, here: Since, by: i32) -> Option<Ended> {
+        self.preempt_count = self.preempt_count.wrapping_add_signed(by) & !NEED_RESCHED;
+        let mut softirq = None;
+        if by == SOFTIRQ_OFFSET {
+            self.frames.push(Frame::Softirq(None));
+            self.softirq_since = Some(here);
+        } else if by == -SOFTIRQ_OFFSET
+            && let Some(place) =
+                self.frames.iter().rposition(|frame| matches!(frame, Frame::Softirq(_)))
+        {
+            if let Frame::Softirq(probe) = self.frames[place] {
+                softirq = Some(probe);
+            }
+            self.frames.truncate(place);
+        }
+        if let (Some(probe), Some(since)) = (softirq, self.softirq_since.take()) {
+            let kind = SectionKind::Softirq;
+            return Some(Ended { kind, since, end_ns: here.ns, softirq: probe });
+        }
+        if self.preempt_count != 0 {
+            self.preempt_off = self.preempt_off.or(Some(here));
+            return None;
+        }
+        let since = self.preempt_off.take().filter(|_| self.is_synchronized)?;
+        Some(Ended { kind: SectionKind::PreemptOff, since, end_ns: here.ns, softirq: None })
+    }
+
+    fn irqs_on(&mut self, here: Since) -> Option<Ended> {
+        self.is_scheduling = false;
+        let since = self.irqs_off.take()?;
+        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+    }
+
+    fn back_to_kernel(&mut self, here: Since) -> Option<Ended> {
+        let place = self.frames.iter().rposition(|frame| matches!(frame, Frame::Entry { .. }))?;
+        let off = self.irqs_off.take();
+        if let Frame::Entry { was_scheduling, irqs_off, .. } = self.frames[place] {
+            self.is_scheduling = was_scheduling;
+            self.irqs_off = irqs_off;
+        }
+        self.frames.truncate(place);
+        let since = off.filter(|_| self.irqs_off.is_none())?;
+        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+    }
+
+    fn to_user(&mut self, here: Since) -> Option<Ended> {
+        self.frames.clear();
+        self.is_scheduling = false;
+        // Nothing is off in user space: whatever was counted before the first return is unknown.
+        self.preempt_count = 0;
+        self.preempt_off = None;
+        self.is_synchronized = true;
+        let since = self.irqs_off.take()?;
+        Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+    }
+}

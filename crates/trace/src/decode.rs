@@ -1,0 +1,294 @@
+//! The plugin's stream as a sequence of items, in bounded memory.
+
+use std::io::{self, Read};
+
+use preemptlab_protocol::{
+    FORMAT,
+    trace::{
+        TraceProgram,
+        stream::{COMM_BYTES, CPU, END, FIRST_EVENT, MAGIC, SITE, STACK, SiteKind, TASK},
+    },
+};
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// No record is longer: a stack of [`STACK_WORDS_MAX`] words of 10 bytes.
+const RECORD_BYTES_MAX: usize = 2 << 10;
+
+/// The most words that a stack in a stream may have.
+pub const STACK_WORDS_MAX: u64 = 128;
+
+/// The most values that an event may carry.
+pub const VALUES_MAX: usize = 16;
+
+/// A kernel has some 20,000 sites; a stream with more is no trace of one.
+const SITES_MAX: usize = 1 << 20;
+
+/// Why bytes are not a trace.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The bytes cannot be read.
+    #[error("the trace cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// The bytes are something else.
+    #[error("this is not a trace")]
+    Magic,
+    /// A trace of another format.
+    #[error("the trace has format {0}, and this preemptlab reads {FORMAT}")]
+    Format(u32),
+    /// The bytes end before the trace does.
+    #[error("the trace is cut off after {0} events; make it again")]
+    Truncated(u64),
+    /// A record that cannot be.
+    #[error("the trace is corrupted after {events} events: {reason}; make it again")]
+    Corrupted {
+        /// Events before it.
+        events: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The trace was made with a program that lacks a probe that it names.
+    #[error("the trace belongs to another program of probes")]
+    Program,
+}
+
+/// An instruction at which events happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// What happens there.
+    pub kind: SiteKind,
+    /// Its address.
+    pub address: u64,
+    values: u8,
+}
+
+/// What happened before an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// Virtual time, in nanoseconds.
+    pub ns: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// Where and what.
+    pub site: Site,
+    values: [u64; VALUES_MAX],
+}
+
+impl Event {
+    /// What the event carries, as many as its kind says.
+    pub fn values(&self) -> &[u64] {
+        &self.values[..self.site.values.into()]
+    }
+}
+
+/// A task as it was when it was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The address of its `task_struct`.
+    pub address: u64,
+    /// The thread's number.
+    pub pid: u32,
+    /// The process's number.
+    pub tgid: u32,
+    /// The kernel's priority: below 100 real-time, the lower the more urgent.
+    pub prio: i32,
+    /// The name.
+    pub comm: String,
+}
+
+/// One item of a trace.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// Something happened.
+    Event(Event),
+    /// A task that the following events name, or that has changed.
+    Task(Task),
+    /// The top of the stack at the last event.
+    Stack(&'a [u64]),
+}
+
+/// Reads a trace.
+pub struct Decoder<R> {
+    source: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    is_at_end: bool,
+    sites: Vec<Site>,
+    probes: Vec<u8>,
+    stack: Vec<u64>,
+    cpu: u32,
+    ns: u64,
+    events: u64,
+}
+
+impl<R: Read> Decoder<R> {
+    /// Opens a trace that was made with this program.
+    ///
+    /// # Errors
+    ///
+    /// When it is no trace, or of another format.
+    pub fn new(source: R, program: &TraceProgram) -> Result<Self, TraceError> {
+        let count = |operands: usize| u8::try_from(operands).map_err(|_| TraceError::Program);
+        let probes = program.probes.iter().map(|probe| count(probe.operands.len()));
+        let probes: Vec<u8> = probes.collect::<Result<_, _>>()?;
+        if probes.iter().any(|count| usize::from(*count) > VALUES_MAX) {
+            return Err(TraceError::Program);
+        }
+        let mut decoder = Self {
+            source,
+            buffer: vec![0; BUFFER_BYTES],
+            start: 0,
+            end: 0,
+            is_at_end: false,
+            sites: Vec::new(),
+            probes,
+            stack: Vec::new(),
+            cpu: 0,
+            ns: 0,
+            events: 0,
+        };
+        decoder.fill()?;
+        let header = decoder.take(MAGIC.len() + 4).map_err(|_| TraceError::Magic)?;
+        let (magic, format) = header.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(TraceError::Magic);
+        }
+        match u32::from_le_bytes([format[0], format[1], format[2], format[3]]) {
+            FORMAT => Ok(decoder),
+            other => Err(TraceError::Format(other)),
+        }
+    }
+
+    /// The next item; `None` at the end of a whole trace.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`]
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, TraceError> {
+        loop {
+            if self.end - self.start < RECORD_BYTES_MAX && !self.is_at_end {
+                self.fill()?;
+            }
+            match self.number()? {
+                END => {
+                    self.number()?;
+                    let events = self.number()?;
+                    return if events == self.events {
+                        Ok(None)
+                    } else {
+                        Err(self.corrupted("events are missing"))
+                    };
+                }
+                SITE => self.site()?,
+                TASK => return self.task().map(|task| Some(Item::Task(task))),
+                CPU => {
+                    self.cpu = u32::try_from(self.number()?)
+                        .map_err(|_| self.corrupted("a CPU that cannot be"))?;
+                }
+                STACK => {
+                    let count = self.number()?;
+                    if count > STACK_WORDS_MAX {
+                        return Err(self.corrupted("a stack that is too long"));
+                    }
+                    self.stack.clear();
+                    for _ in 0..count {
+                        let word = self.number()?;
+                        self.stack.push(word);
+                    }
+                    return Ok(Some(Item::Stack(&self.stack)));
+                }
+                tag => return self.event(tag - FIRST_EVENT).map(|event| Some(Item::Event(event))),
+            }
+        }
+    }
+
+    fn event(&mut self, site: u64) -> Result<Event, TraceError> {
+        let site = usize::try_from(site).ok().and_then(|site| self.sites.get(site).copied());
+        let site = site.ok_or_else(|| self.corrupted("a site that was not announced"))?;
+        let delta_ns = self.number()?;
+        // Time does not go back, but a delta is written modulo 2^64.
+        self.ns = self.ns.wrapping_add(delta_ns);
+        let mut values = [0; VALUES_MAX];
+        for value in &mut values[..site.values.into()] {
+            *value = self.number()?;
+        }
+        self.events += 1;
+        Ok(Event { ns: self.ns, cpu: self.cpu, site, values })
+    }
+
+    fn site(&mut self) -> Result<(), TraceError> {
+        let (kind, address, field) = (self.number()?, self.number()?, self.number()?);
+        let kind = SiteKind::decode(kind, field)
+            .ok_or_else(|| self.corrupted("a site of an unknown kind"))?;
+        if let SiteKind::Probe(number) = kind
+            && number as usize >= self.probes.len()
+        {
+            return Err(TraceError::Program);
+        }
+        if self.sites.len() >= SITES_MAX {
+            return Err(self.corrupted("too many sites"));
+        }
+        let values = kind.values(|number| self.probes[number as usize].into()) as u8;
+        self.sites.push(Site { kind, address, values });
+        Ok(())
+    }
+
+    fn task(&mut self) -> Result<Task, TraceError> {
+        let [address, pid, tgid, prio] =
+            [self.number()?, self.number()?, self.number()?, self.number()?];
+        let comm = self.take(COMM_BYTES)?;
+        let length = comm.iter().position(|byte| *byte == 0).unwrap_or(COMM_BYTES);
+        let comm = String::from_utf8_lossy(&comm[..length]);
+        let comm = comm.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        Ok(Task { address, pid: pid as u32, tgid: tgid as u32, prio: prio as u32 as i32, comm })
+    }
+
+    #[inline]
+    fn number(&mut self) -> Result<u64, TraceError> {
+        let mut number = 0;
+        for (index, byte) in self.buffer[self.start..self.end].iter().enumerate().take(10) {
+            number |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                self.start += index + 1;
+                return Ok(number);
+            }
+        }
+        if self.end - self.start < 10 {
+            Err(TraceError::Truncated(self.events))
+        } else {
+            Err(self.corrupted("a number that is too long"))
+        }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&[u8], TraceError> {
+        if self.end - self.start < count {
+            return Err(TraceError::Truncated(self.events));
+        }
+        self.start += count;
+        Ok(&self.buffer[self.start - count..self.start])
+    }
+
+    /// Reads on until the buffer is full or the source is at its end.
+    fn fill(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while self.end < self.buffer.len() {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => {
+                    self.is_at_end = true;
+                    break;
+                }
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn corrupted(&self, reason: &'static str) -> TraceError {
+        TraceError::Corrupted { events: self.events, reason }
+    }
+}

@@ -1,0 +1,102 @@
+//! The worst wakeups of a trace, each with its timeline.
+
+use std::io::Read;
+
+use crate::{
+    cpu::Machine,
+    decode::{Decoder, Item, TraceError},
+    kernel::Kernel,
+    timeline::{Painter, Timeline},
+    wakeup::{Target, Wakeup, Wakeups},
+};
+
+/// A stretch of virtual time, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Its first instant.
+    pub start_ns: u64,
+    /// Its last.
+    pub end_ns: u64,
+}
+
+impl Window {
+    /// Whether an instant is in it.
+    pub fn contains(&self, ns: u64) -> bool {
+        (self.start_ns..=self.end_ns).contains(&ns)
+    }
+}
+
+/// Every wakeup of a target that was due in a window.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn wakeups(
+    trace: impl Read,
+    kernel: &Kernel,
+    target: Target<'_>,
+    window: Window,
+) -> Result<Vec<Wakeup>, TraceError> {
+    let mut decoder = Decoder::new(trace, kernel.program())?;
+    let mut machine = Machine::default();
+    let mut wakeups = Wakeups::new(target);
+    let mut found = Vec::new();
+    while let Some(item) = decoder.next_item()? {
+        match item {
+            Item::Task(task) => machine.describe(task),
+            Item::Event(event) => {
+                machine.follow(kernel, &event);
+                let wakeup = wakeups.look(kernel, &mut machine, &event);
+                found.extend(wakeup.filter(|wakeup| window.contains(wakeup.due_ns)));
+            }
+            Item::Stack(_) => {}
+        }
+    }
+    Ok(found)
+}
+
+/// The `count` wakeups with the largest latency, the worst first.
+pub fn worst(mut wakeups: Vec<Wakeup>, count: usize) -> Vec<Wakeup> {
+    wakeups.sort_by_key(|wakeup| (std::cmp::Reverse(wakeup.latency_ns()), wakeup.due_ns));
+    wakeups.truncate(count);
+    wakeups
+}
+
+/// The timelines of wakeups of this trace, in the order of the wakeups.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn timelines(
+    trace: impl Read,
+    kernel: &Kernel,
+    wakeups: Vec<Wakeup>,
+) -> Result<Vec<Timeline>, TraceError> {
+    let mut decoder = Decoder::new(trace, kernel.program())?;
+    let mut machine = Machine::default();
+    let mut painters: Vec<Painter> = wakeups.into_iter().map(Painter::new).collect();
+    while let Some(item) = decoder.next_item()? {
+        match item {
+            Item::Task(task) => machine.describe(task),
+            Item::Event(event) => {
+                let is_in = |painter: &&mut Painter| {
+                    let wakeup = painter.wakeup();
+                    event.ns > wakeup.due_ns && event.ns <= wakeup.user_ns
+                };
+                for painter in painters.iter_mut().filter(is_in) {
+                    painter.before(kernel, &mut machine, &event);
+                }
+                let ended = machine.follow(kernel, &event);
+                for painter in painters.iter_mut().filter(is_in) {
+                    painter.after(kernel, &mut machine, &event, ended);
+                }
+            }
+            Item::Stack(words) => {
+                for painter in &mut painters {
+                    painter.stack(kernel, words);
+                }
+            }
+        }
+    }
+    Ok(painters.into_iter().map(Painter::finish).collect())
+}

@@ -1,0 +1,331 @@
+//! What to record of a kernel, and what it means: from its own symbols and types.
+
+use preemptlab_protocol::{
+    FORMAT,
+    trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
+};
+use preemptlab_symbols::{Symbols, Types, function};
+
+/// Why a kernel cannot be traced.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this kernel cannot be traced: it has no {0}")]
+pub struct KernelError(String);
+
+/// From here on a section's end is recorded with its stack, in nanoseconds: shorter ones are not
+/// what anyone looks for, and there are hundreds of thousands of them a second.
+const STACK_NS_MIN: u64 = 10_000;
+
+/// Exceptions for which the processor pushes an error code (Intel SDM volume 3, 7.13), as the
+/// kernel names their entries.
+const WITH_ERROR_CODE: [&str; 9] = [
+    "alignment_check",
+    "control_protection",
+    "double_fault",
+    "general_protection",
+    "invalid_tss",
+    "page_fault",
+    "segment_not_present",
+    "stack_segment",
+    "vmm_communication",
+];
+
+/// The functions that softirqs run (kernel/softirq.c and the users of `open_softirq`).
+const SOFTIRQS: [&str; 12] = [
+    "blk_done_softirq",
+    "hrtimer_run_softirq",
+    "irq_poll_softirq",
+    "net_rx_action",
+    "net_tx_action",
+    "rcu_core_si",
+    "run_rebalance_domains",
+    "run_timer_softirq",
+    "sched_balance_softirq",
+    "tasklet_action",
+    "tasklet_hi_action",
+    "workqueue_softirq_action",
+];
+
+/// Where a task waits for a lock.
+const LOCK_WAITS: [&str; 9] = [
+    "__mutex_lock",
+    "__rt_mutex_slowlock_locked",
+    "native_queued_spin_lock_slowpath",
+    "rt_mutex_slowlock",
+    "rt_mutex_slowlock_block",
+    "rt_spin_lock_slowlock",
+    "rtlock_slowlock_locked",
+    "rwsem_down_read_slowpath",
+    "rwsem_down_write_slowpath",
+];
+
+/// What an event of a probe means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// `__switch_to`: values are the `task_struct`s of the previous and the next task.
+    Switch,
+    /// `try_to_wake_up`: the task.
+    Waking,
+    /// `__schedule`: the scheduler has been called.
+    Schedule,
+    /// `resched_curr` and its kin: the current task is to give way; lazily, when the flag says so.
+    NeedResched {
+        /// Whether the flag is the lazy one.
+        is_lazy: bool,
+    },
+    /// `__cond_resched`: a voluntary preemption point.
+    CondResched,
+    /// `entry_SYSCALL_64`: the system call's number.
+    Syscall,
+    /// The entry of an interrupt: the interrupted instruction's address and code segment.
+    Interrupt,
+    /// The entry of an exception, likewise.
+    Exception,
+    /// The function of a softirq.
+    Softirq,
+    /// `hrtimer_start_range_ns`: the timer, its time, its slack, its mode.
+    TimerStart,
+    /// `hrtimer_wakeup`: the timer, its `_softexpires`, the task that it wakes, and the clock:
+    /// `base`, `cycle_last`, `mult`, `shift` and `xtime_nsec` of the timekeeper.
+    TimerExpire,
+    /// A task is new or has changed.
+    TaskChange,
+    /// A task is about to wait for a lock: the lock's address.
+    LockWait,
+}
+
+/// A probe's meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracepoint {
+    /// What its events mean.
+    pub point: Point,
+    /// The function's name, without what the kernel puts around the names of entries.
+    pub name: String,
+}
+
+/// A kernel that can be traced.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    symbols: Symbols,
+    /// By the probe's number.
+    tracepoints: Vec<Tracepoint>,
+    program: TraceProgram,
+}
+
+impl Kernel {
+    /// Finds in a kernel what is to be recorded.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel lacks something without which nothing can be explained.
+    pub fn new(symbols: Symbols, types: &Types) -> Result<Self, KernelError> {
+        let mut found = Finder { symbols: &symbols, tracepoints: Vec::new(), probes: Vec::new() };
+        found.all(types)?;
+        let Finder { tracepoints, probes, .. } = found;
+        let task = |member| offset(types, "task_struct", member);
+        let program = TraceProgram {
+            format: FORMAT,
+            preempt_count: preempt_count(&symbols, types)?,
+            probes,
+            task: TaskLayout {
+                pid: task("pid")?,
+                tgid: task("tgid")?,
+                prio: task("prio")?,
+                comm: task("comm")?,
+            },
+            stack_ns_min: STACK_NS_MIN,
+            zoom: None,
+        };
+        Ok(Self { symbols, tracepoints, program })
+    }
+
+    /// What the plugin is to record.
+    pub fn program(&self) -> &TraceProgram {
+        &self.program
+    }
+
+    /// What the plugin is to record to show every call between two points of virtual time.
+    pub fn zoom(&self, start_ns: u64, end_ns: u64) -> TraceProgram {
+        let functions = self.symbols.functions().map(|(address, _)| address).collect();
+        let zoom = Zoom { start_ns, end_ns, functions };
+        TraceProgram { zoom: Some(zoom), ..self.program.clone() }
+    }
+
+    /// The meaning of a probe of the program.
+    pub fn tracepoint(&self, probe: u32) -> &Tracepoint {
+        &self.tracepoints[probe as usize]
+    }
+
+    /// The function that an address belongs to, as it is called in the source.
+    pub fn function(&self, address: u64) -> Option<&str> {
+        self.symbols.find(address).map(|located| located.function())
+    }
+
+    /// Likewise for an address on the stack, to which a call returns: the instruction before it.
+    pub fn caller(&self, address: u64) -> Option<&str> {
+        let located = self.symbols.find(address.checked_sub(1)?)?;
+        // A function does not begin with the end of a call.
+        (located.start + 4 < address).then(|| located.function())
+    }
+}
+
+struct Finder<'a> {
+    symbols: &'a Symbols,
+    tracepoints: Vec<Tracepoint>,
+    probes: Vec<Probe>,
+}
+
+impl Finder<'_> {
+    fn all(&mut self, types: &Types) -> Result<(), KernelError> {
+        use Register::{Rax, Rcx, Rdi, Rdx, Rsi};
+        let tasks = |registers: &[Register]| registers.to_vec();
+        self.required("__switch_to", Point::Switch, &[Rdi, Rsi], tasks(&[Rdi, Rsi]))?;
+        self.required("try_to_wake_up", Point::Waking, &[Rdi], tasks(&[Rdi]))?;
+        self.required("__schedule", Point::Schedule, &[], vec![])?;
+        self.required("entry_SYSCALL_64", Point::Syscall, &[Rax], vec![])?;
+        self.required("resched_curr", Point::NeedResched { is_lazy: false }, &[], vec![])?;
+        let timer = [Rdi, Rsi, Rdx, Rcx];
+        self.required("hrtimer_start_range_ns", Point::TimerStart, &timer, vec![])?;
+        self.timer_expiry(types)?;
+        self.optional("resched_curr_lazy", Point::NeedResched { is_lazy: true }, &[]);
+        self.optional("__cond_resched", Point::CondResched, &[]);
+        for name in SOFTIRQS {
+            self.optional(name, Point::Softirq, &[]);
+        }
+        for name in LOCK_WAITS {
+            self.optional(name, Point::LockWait, &[Rdi]);
+        }
+        for name in
+            ["wake_up_new_task", "__set_task_comm", "__sched_setscheduler", "rt_mutex_setprio"]
+        {
+            if self.optional(name, Point::TaskChange, &[Rdi])
+                && let Some(probe) = self.probes.last_mut()
+            {
+                probe.changes = Some(Rdi);
+            }
+        }
+        self.interrupts()
+    }
+
+    /// The entry of every interrupt and exception: arch/x86/entry/entry_64.S.
+    fn interrupts(&mut self) -> Result<(), KernelError> {
+        let mut entries: Vec<(u64, String, Point, bool)> = Vec::new();
+        for (address, name) in self.symbols.starting_with("asm_") {
+            // The stub of a device's interrupt pushes the vector where an error code would be.
+            if name == "asm_common_interrupt" {
+                entries.push((address, "common_interrupt".to_owned(), Point::Interrupt, true));
+            } else if let Some(name) = name.strip_prefix("asm_sysvec_") {
+                entries.push((address, name.to_owned(), Point::Interrupt, false));
+            } else if let Some(name) = name.strip_prefix("asm_exc_") {
+                let has_code = WITH_ERROR_CODE.contains(&name);
+                entries.push((address, name.to_owned(), Point::Exception, has_code));
+            }
+        }
+        if !entries.iter().any(|(_, name, ..)| name == "apic_timer_interrupt") {
+            return Err(KernelError("entry of the timer interrupt".to_owned()));
+        }
+        for (address, name, point, has_code) in entries {
+            let word = |index: u64| Operand::Memory {
+                base: Some(Register::Rsp),
+                offset: (index + u64::from(has_code)) * 8,
+                bytes: 8,
+            };
+            self.probes.push(Probe {
+                address,
+                operands: vec![word(0), word(1)],
+                tasks: vec![],
+                changes: None,
+                stack: point == Point::Interrupt,
+            });
+            self.tracepoints.push(Tracepoint { point, name });
+        }
+        Ok(())
+    }
+
+    fn timer_expiry(&mut self, types: &Types) -> Result<(), KernelError> {
+        let missing = |what: &str| KernelError(what.to_owned());
+        let address =
+            self.address("hrtimer_wakeup").ok_or_else(|| missing("function hrtimer_wakeup"))?;
+        // Static variables have no types in BTF; since 6.13 the structure around has a name.
+        let core = ["tk_core", "timekeeper_data"];
+        let core = core.into_iter().find_map(|name| self.symbols.address(name));
+        let core = core.ok_or_else(|| missing("variable tk_core"))?;
+        // Before, it is a sequence counter, which has no name for its place, and the timekeeper.
+        let behind = types.size_of("seqcount_raw_spinlock_t").unwrap_or(8).next_multiple_of(8);
+        let keeper = core + offset(types, "tk_data", "timekeeper").unwrap_or(behind.into());
+        let memory = |base, offset, bytes| Operand::Memory { base, offset, bytes };
+        let timer = |structure, member| {
+            Ok(memory(Some(Register::Rdi), offset(types, structure, member)?, 8))
+        };
+        let clock = |member: &str, bytes| {
+            Ok(memory(None, keeper + offset(types, "timekeeper", member)?, bytes))
+        };
+        let operands = vec![
+            Operand::Register(Register::Rdi),
+            timer("hrtimer", "_softexpires")?,
+            timer("hrtimer_sleeper", "task")?,
+            clock("tkr_mono.base", 8)?,
+            clock("tkr_mono.cycle_last", 8)?,
+            clock("tkr_mono.mult", 4)?,
+            clock("tkr_mono.shift", 4)?,
+            clock("tkr_mono.xtime_nsec", 8)?,
+        ];
+        self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands, vec![]);
+        Ok(())
+    }
+
+    fn required(
+        &mut self,
+        name: &str,
+        point: Point,
+        registers: &[Register],
+        tasks: Vec<Register>,
+    ) -> Result<(), KernelError> {
+        let address = self.address(name);
+        let address = address.ok_or_else(|| KernelError(format!("function {name}")))?;
+        let operands = registers.iter().copied().map(Operand::Register).collect();
+        self.push(address, name, point, operands, tasks);
+        Ok(())
+    }
+
+    fn optional(&mut self, name: &str, point: Point, registers: &[Register]) -> bool {
+        self.required(name, point, registers, vec![]).is_ok()
+    }
+
+    fn push(
+        &mut self,
+        address: u64,
+        name: &str,
+        point: Point,
+        operands: Vec<Operand>,
+        tasks: Vec<Register>,
+    ) {
+        self.probes.push(Probe { address, operands, tasks, changes: None, stack: false });
+        self.tracepoints.push(Tracepoint { point, name: name.to_owned() });
+    }
+
+    /// Of the function itself, or of what the compiler has made of it.
+    fn address(&self, name: &str) -> Option<u64> {
+        let variant = || {
+            self.symbols
+                .starting_with(name)
+                .find(|(_, found)| function(found) == name && !found.contains(".cold"))
+        };
+        self.symbols.address(name).or_else(|| variant().map(|(address, _)| address))
+    }
+}
+
+/// Where `preempt_count` is, from the base of the per-CPU area.
+fn preempt_count(symbols: &Symbols, types: &Types) -> Result<u64, KernelError> {
+    if let Some(address) = symbols.address("__preempt_count") {
+        return Ok(address);
+    }
+    let hot = symbols.address("pcpu_hot");
+    let hot = hot.ok_or_else(|| KernelError("variable __preempt_count".to_owned()))?;
+    Ok(hot + offset(types, "pcpu_hot", "preempt_count")?)
+}
+
+fn offset(types: &Types, structure: &str, member: &str) -> Result<u64, KernelError> {
+    let found = types.member_offset(structure, member);
+    let found = found.ok_or_else(|| KernelError(format!("member {structure}.{member}")))?;
+    Ok(found.offset_bytes.into())
+}

@@ -1,0 +1,399 @@
+//! Where every nanosecond of a wakeup went.
+
+use serde::{Deserialize, Serialize};
+use syscalls::Sysno;
+
+use preemptlab_protocol::trace::stream::SiteKind;
+
+use crate::{
+    cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
+    decode::{Event, Task},
+    kernel::{Kernel, Point},
+    wakeup::Wakeup,
+};
+
+/// How many callers of a function are named.
+const CALLERS_MAX: usize = 4;
+
+/// Functions that take or release a lock, or switch something off or on, for whoever calls them.
+const WRAPPERS: [&str; 12] = [
+    "_raw_",
+    "__raw_",
+    "__local_bh_",
+    "local_bh_",
+    "rt_spin_",
+    "rt_read_",
+    "rt_write_",
+    "queued_",
+    "preempt_",
+    "__preempt_",
+    "migrate_",
+    "raw_spin_rq_",
+];
+
+/// Why a task that was due did not run yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The timer had not fired: it may be late by its slack, and by the instruction at work.
+    TimerPending,
+    /// Interrupts were off.
+    IrqsOff,
+    /// An interrupt was handled.
+    HardIrq,
+    /// Softirqs were served.
+    Softirq,
+    /// Preemption was off.
+    PreemptOff,
+    /// The kernel was at work for a task and does not give way there under this model.
+    NotPreemptible,
+    /// The scheduler was at work.
+    Scheduling,
+    /// Another task was running, and the scheduler had not told it to give way.
+    OtherTask,
+    /// The task itself was on its way back to user space.
+    Return,
+}
+
+impl Cause {
+    /// The cause in words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TimerPending => "timer pending",
+            Self::IrqsOff => "interrupts off",
+            Self::HardIrq => "hard interrupt",
+            Self::Softirq => "softirq",
+            Self::PreemptOff => "preemption off",
+            Self::NotPreemptible => "not preemptible",
+            Self::Scheduling => "scheduling",
+            Self::OtherTask => "other task",
+            Self::Return => "return to user",
+        }
+    }
+}
+
+/// A stretch of a wakeup with one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Where it begins, in virtual nanoseconds.
+    pub start_ns: u64,
+    /// Where it ends.
+    pub end_ns: u64,
+    /// Why the task did not run.
+    pub cause: Cause,
+    /// The function to blame, where one is known.
+    pub function: Option<String>,
+    /// Who called it, the nearest first.
+    pub callers: Vec<String>,
+    /// The task that the CPU had.
+    pub comm: String,
+    /// Its thread's number.
+    pub pid: u32,
+    /// What the kernel was in for it: a system call, an interrupt, user space.
+    pub context: String,
+    /// Since when that which is off had been off, if that was before the segment.
+    pub since_ns: Option<u64>,
+}
+
+impl Segment {
+    /// How long it is.
+    pub fn len_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// The timeline of a wakeup: segments without a gap from the due time to the first instruction in
+/// user space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The wakeup.
+    pub wakeup: Wakeup,
+    /// In order.
+    pub segments: Vec<Segment>,
+}
+
+impl Timeline {
+    /// The longest segment.
+    pub fn worst(&self) -> Option<&Segment> {
+        self.segments.iter().max_by_key(|segment| segment.len_ns())
+    }
+
+    /// How long each cause lasted, the longest first.
+    pub fn causes(&self) -> Vec<(Cause, u64)> {
+        let mut causes: Vec<(Cause, u64)> = Vec::new();
+        for segment in &self.segments {
+            match causes.iter_mut().find(|(cause, _)| *cause == segment.cause) {
+                Some((_, ns)) => *ns += segment.len_ns(),
+                None => causes.push((segment.cause, segment.len_ns())),
+            }
+        }
+        causes.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        causes
+    }
+}
+
+/// Draws the timeline of one wakeup, whose window is known, from the events in it.
+pub(crate) struct Painter {
+    wakeup: Wakeup,
+    segments: Vec<Drawn>,
+    last_ns: u64,
+    /// The timer's function has run.
+    is_expired: bool,
+    /// The task has the CPU.
+    is_running: bool,
+    /// Where an interrupt has met kernel code last.
+    interrupted: Option<u64>,
+    interrupted_callers: Vec<String>,
+    /// What the words of a stack belong to.
+    stack_of: Option<StackOf>,
+}
+
+struct Drawn {
+    segment: Segment,
+    section: Option<(SectionKind, Since)>,
+}
+
+enum StackOf {
+    Section(SectionKind, Since),
+    Interrupt,
+}
+
+impl Painter {
+    pub fn new(wakeup: Wakeup) -> Self {
+        let last_ns = wakeup.due_ns;
+        Self {
+            wakeup,
+            segments: Vec::new(),
+            last_ns,
+            is_expired: false,
+            is_running: false,
+            interrupted: None,
+            interrupted_callers: Vec::new(),
+            stack_of: None,
+        }
+    }
+
+    pub fn wakeup(&self) -> &Wakeup {
+        &self.wakeup
+    }
+
+    /// Looks at an event before the machine follows it: what the CPU did until now.
+    pub fn before(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
+        self.stack_of = None;
+        if event.cpu != self.wakeup.cpu {
+            return;
+        }
+        let end_ns = event.ns.min(self.wakeup.user_ns);
+        if end_ns > self.last_ns {
+            let cpu = machine.cpu(event.cpu).clone();
+            self.paint(kernel, machine, &cpu, end_ns);
+            self.last_ns = end_ns;
+        }
+    }
+
+    /// Looks at an event after the machine has followed it.
+    pub fn after(
+        &mut self,
+        kernel: &Kernel,
+        machine: &mut Machine,
+        event: &Event,
+        ended: Option<Ended>,
+    ) {
+        if event.cpu != self.wakeup.cpu {
+            return;
+        }
+        if let Some(Ended { kind, since, .. }) = ended {
+            self.stack_of = Some(StackOf::Section(kind, since));
+        }
+        let SiteKind::Probe(probe) = event.site.kind else { return };
+        match kernel.tracepoint(probe).point {
+            Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
+            Point::Switch => {
+                self.is_running = machine.cpu(event.cpu).task == self.wakeup.task.address;
+            }
+            Point::Interrupt => {
+                if let Some(&Frame::Entry { address, from_user: false, .. }) =
+                    machine.cpu(event.cpu).frames.last()
+                {
+                    self.interrupted = Some(address);
+                    self.interrupted_callers.clear();
+                    self.stack_of = Some(StackOf::Interrupt);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Names the callers of what the last event was about.
+    pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
+        match self.stack_of.take() {
+            // The frame of an interrupt comes first: ip, cs, flags, sp, ss.
+            Some(StackOf::Interrupt) => {
+                self.interrupted_callers = callers(kernel, words.get(5..).unwrap_or(&[]));
+            }
+            Some(StackOf::Section(kind, since)) => {
+                let callers = callers(kernel, words);
+                for drawn in &mut self.segments {
+                    if drawn.section == Some((kind, since)) {
+                        let (function, callers) =
+                            blame(kernel.function(since.address), callers.clone());
+                        drawn.segment.function = function;
+                        drawn.segment.callers = callers;
+                    }
+                }
+            }
+            None => {}
+        }
+    }
+
+    pub fn finish(self) -> Timeline {
+        let segments = self.segments.into_iter().map(|drawn| drawn.segment).collect();
+        Timeline { wakeup: self.wakeup, segments }
+    }
+
+    fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
+        let (cause, section) = self.cause(machine, cpu);
+        let task = machine.task(cpu.task);
+        let (function, callers) = match cause {
+            Cause::HardIrq | Cause::Softirq => (innermost(kernel, cpu), Vec::new()),
+            Cause::NotPreemptible => {
+                let function = self.interrupted.and_then(|address| kernel.function(address));
+                blame(function, self.interrupted_callers.clone())
+            }
+            _ => (
+                section.and_then(|(_, since)| kernel.function(since.address)).map(str::to_owned),
+                Vec::new(),
+            ),
+        };
+        let segment = Segment {
+            start_ns: self.last_ns,
+            end_ns,
+            cause,
+            function,
+            callers,
+            comm: task.map_or_else(|| "?".to_owned(), |task| task.comm.clone()),
+            pid: task.map_or(0, |task| task.pid),
+            context: context(kernel, cpu),
+            since_ns: section.map(|(_, since)| since.ns).filter(|ns| *ns < self.last_ns),
+        };
+        if let Some(last) = self.segments.last_mut()
+            && last.section == section
+            && last.segment.cause == segment.cause
+            && last.segment.pid == segment.pid
+            && (section.is_some()
+                || (last.segment.function == segment.function
+                    && last.segment.context == segment.context))
+        {
+            last.segment.end_ns = end_ns;
+            return;
+        }
+        self.segments.push(Drawn { segment, section });
+    }
+
+    fn cause(&self, machine: &Machine, cpu: &Cpu) -> (Cause, Option<(SectionKind, Since)>) {
+        let irqs = cpu.irqs_off.map(|since| (SectionKind::IrqsOff, since));
+        let preempt = cpu.preempt_off.map(|since| (SectionKind::PreemptOff, since));
+        match cpu.frames.last() {
+            Some(Frame::Entry { is_exception: false, .. }) if !cpu.is_scheduling => {
+                return (Cause::HardIrq, None);
+            }
+            Some(Frame::Softirq(_)) => return (Cause::Softirq, None),
+            _ => {}
+        }
+        if cpu.is_scheduling {
+            return (Cause::Scheduling, None);
+        }
+        if self.is_running {
+            return (Cause::Return, None);
+        }
+        if irqs.is_some() {
+            return (Cause::IrqsOff, irqs);
+        }
+        if !self.is_expired {
+            return (Cause::TimerPending, None);
+        }
+        if self.is_left_alone(machine.task(cpu.task), cpu) {
+            return (Cause::OtherTask, None);
+        }
+        match preempt {
+            Some(_) => (Cause::PreemptOff, preempt),
+            None if cpu.is_user() => (Cause::OtherTask, None),
+            None => (Cause::NotPreemptible, None),
+        }
+    }
+
+    /// Whether the current task need not give way to the woken one: it is more urgent, or both are
+    /// fair and the scheduler has decided so.
+    fn is_left_alone(&self, current: Option<&Task>, cpu: &Cpu) -> bool {
+        let Some(current) = current else { return false };
+        let woken = &self.wakeup.task;
+        if current.pid == 0 {
+            return false;
+        }
+        if woken.prio < 100 {
+            return current.prio <= woken.prio;
+        }
+        current.prio < 100 || !cpu.need_resched
+    }
+}
+
+/// The interrupt or softirq at work.
+fn innermost(kernel: &Kernel, cpu: &Cpu) -> Option<String> {
+    match cpu.frames.last()? {
+        Frame::Entry { probe, .. } | Frame::Softirq(Some(probe)) => {
+            Some(kernel.tracepoint(*probe).name.clone())
+        }
+        _ => None,
+    }
+}
+
+/// What the kernel is in, from the outermost to the innermost.
+fn context(kernel: &Kernel, cpu: &Cpu) -> String {
+    let name = |frame: &Frame| match frame {
+        Frame::Thread => "kernel thread".to_owned(),
+        Frame::Syscall(number) => Sysno::new(*number as usize)
+            .map_or_else(|| format!("system call {number}"), |call| format!("{call}()")),
+        Frame::Entry { probe, .. } => kernel.tracepoint(*probe).name.clone(),
+        Frame::Softirq(Some(probe)) => kernel.tracepoint(*probe).name.clone(),
+        Frame::Softirq(None) => "softirq".to_owned(),
+    };
+    if cpu.frames.is_empty() {
+        return "user space".to_owned();
+    }
+    cpu.frames.iter().map(name).collect::<Vec<_>>().join(" > ")
+}
+
+/// The functions that the words of a stack return to.
+pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
+    let mut callers: Vec<String> = Vec::new();
+    for function in words.iter().filter_map(|word| kernel.caller(*word)) {
+        if callers.last().is_none_or(|last| last != function) {
+            callers.push(function.to_owned());
+        }
+        if callers.len() == 2 * CALLERS_MAX {
+            break;
+        }
+    }
+    callers
+}
+
+/// The function to blame: the first that does not work for its caller.
+pub(crate) fn blame(
+    function: Option<&str>,
+    mut callers: Vec<String>,
+) -> (Option<String>, Vec<String>) {
+    let is_wrapper = |name: &str| WRAPPERS.iter().any(|prefix| name.starts_with(prefix));
+    let blamed = match function {
+        Some(function) if !is_wrapper(function) => Some(function.to_owned()),
+        function => {
+            let first = callers.iter().position(|caller| !is_wrapper(caller));
+            match first {
+                Some(first) => Some(callers.drain(..=first).next_back().unwrap_or_default()),
+                None => function.map(str::to_owned),
+            }
+        }
+    };
+    callers.retain(|caller| Some(caller) != blamed.as_ref());
+    callers.truncate(CALLERS_MAX);
+    (blamed, callers)
+}

@@ -1,0 +1,182 @@
+//! Wakeups by timers: from the time that a task asked for to its first instruction in user space.
+
+use std::collections::HashMap;
+
+use preemptlab_protocol::trace::stream::SiteKind;
+
+use crate::{
+    cpu::Machine,
+    decode::{Event, Task},
+    kernel::{Kernel, Point},
+};
+
+/// Which task's wakeups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target<'a> {
+    /// The task's name.
+    pub comm: &'a str,
+    /// Whether it is a real-time task.
+    pub is_realtime: bool,
+}
+
+impl Target<'_> {
+    /// Whether a task is meant: a thread of the program besides its first, which only waits for the
+    /// others.
+    pub fn is(&self, task: &Task) -> bool {
+        task.comm == self.comm && task.pid != task.tgid && (task.prio < 100) == self.is_realtime
+    }
+}
+
+/// One wakeup. Times are virtual, in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The task.
+    pub task: Task,
+    /// Which of the task's wakeups in the trace it is, from 0.
+    pub ordinal: u64,
+    /// The CPU on which it went on.
+    pub cpu: u32,
+    /// When it had asked to be woken.
+    pub due_ns: u64,
+    /// When the timer's function ran.
+    pub expire_ns: u64,
+    /// When the CPU was given to it.
+    pub switch_ns: u64,
+    /// Its first instruction in user space.
+    pub user_ns: u64,
+}
+
+impl Wakeup {
+    /// From the due time to the first instruction in user space.
+    pub fn latency_ns(&self) -> u64 {
+        self.user_ns.saturating_sub(self.due_ns)
+    }
+}
+
+/// Finds wakeups in a sequence of events.
+#[derive(Debug)]
+pub struct Wakeups<'a> {
+    target: Target<'a>,
+    pending: HashMap<u64, Pending>,
+    counts: HashMap<u64, u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    due_ns: u64,
+    expire_ns: u64,
+    switch_ns: Option<u64>,
+}
+
+impl<'a> Wakeups<'a> {
+    /// Of one target.
+    pub fn new(target: Target<'a>) -> Self {
+        Self { target, pending: HashMap::new(), counts: HashMap::new() }
+    }
+
+    /// Looks at an event, after the machine has followed it. Returns the wakeup that it completes.
+    pub fn look(
+        &mut self,
+        kernel: &Kernel,
+        machine: &mut Machine,
+        event: &Event,
+    ) -> Option<Wakeup> {
+        match event.site.kind {
+            SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
+                Point::TimerExpire => {
+                    let expiry = Expiry::of(event.values())?;
+                    let pending =
+                        Pending { due_ns: expiry.due_ns()?, expire_ns: event.ns, switch_ns: None };
+                    self.pending.insert(expiry.task, pending);
+                }
+                Point::Switch => {
+                    let next = event.values().get(1)?;
+                    self.pending.get_mut(next)?.switch_ns.get_or_insert(event.ns);
+                }
+                _ => {}
+            },
+            SiteKind::Sysret | SiteKind::Iret => {
+                let cpu = machine.cpu(event.cpu);
+                if !cpu.is_user() {
+                    return None;
+                }
+                let address = cpu.task;
+                let Pending { due_ns, expire_ns, switch_ns } = *self.pending.get(&address)?;
+                // Where the task was running when its timer expired there was no switch.
+                let switch_ns = switch_ns.unwrap_or(expire_ns);
+                self.pending.remove(&address);
+                let task = machine.task(address).filter(|task| self.target.is(task))?.clone();
+                let count = self.counts.entry(address).or_default();
+                *count += 1;
+                return Some(Wakeup {
+                    task,
+                    ordinal: *count - 1,
+                    cpu: event.cpu,
+                    due_ns,
+                    expire_ns,
+                    switch_ns,
+                    user_ns: event.ns,
+                });
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+/// What is known when a timer's function runs: the values of [`Point::TimerExpire`].
+struct Expiry {
+    soft_expires_ns: u64,
+    task: u64,
+    base_ns: u64,
+    cycle_last: u64,
+    mult: u64,
+    shift: u64,
+    xtime_nsec: u64,
+}
+
+impl Expiry {
+    fn of(values: &[u64]) -> Option<Self> {
+        let &[_, soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec] = values
+        else {
+            return None;
+        };
+        Some(Self { soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec })
+    }
+
+    /// When the timer was due, in virtual time: the kernel's conversion of cycles to monotonic time
+    /// (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The cycles are those of
+    /// the TSC, which QEMU makes the virtual clock itself under `-icount`.
+    fn due_ns(&self) -> Option<u64> {
+        if self.mult == 0 || self.shift > 63 {
+            return None;
+        }
+        let elapsed_ns = i128::from(self.soft_expires_ns) - i128::from(self.base_ns);
+        let cycles = ((elapsed_ns << self.shift) - i128::from(self.xtime_nsec))
+            .div_euclid(i128::from(self.mult));
+        u64::try_from(i128::from(self.cycle_last) + cycles).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_due_time_is_converted_back() {
+        // 1 GHz: one cycle a nanosecond.
+        let expiry = |soft_expires_ns| Expiry {
+            soft_expires_ns,
+            task: 1,
+            base_ns: 1_000_000,
+            cycle_last: 7_000_000,
+            mult: 1 << 23,
+            shift: 23,
+            xtime_nsec: 500 << 23,
+        };
+        assert_eq!(expiry(1_000_500).due_ns(), Some(7_000_000));
+        assert_eq!(expiry(1_002_500).due_ns(), Some(7_002_000));
+        // A timer that was due before the clock's last update.
+        assert_eq!(expiry(999_500).due_ns(), Some(6_999_000));
+    }
+}

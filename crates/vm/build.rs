@@ -1,0 +1,26 @@
+//! Builds the tracing plugin for `src/tracing.rs` to include: a library of its own that QEMU loads.
+
+use std::{env, error::Error, fs, path::PathBuf, process::Command};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
+    let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
+    for input in ["plugin", "crates/protocol", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
+        println!("cargo::rerun-if-changed={}", root.join(input).display());
+    }
+    let built = out.join("plugin");
+    let mut build = Command::new(env::var_os("CARGO").ok_or("CARGO is not set")?);
+    build
+        .current_dir(root)
+        .args(["build", "--locked", "--release", "--package", "preemptlab-plugin", "--target-dir"])
+        .arg(&built)
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER");
+    let output = build.output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    fs::copy(built.join("release/libpreemptlab_plugin.so"), out.join("libpreemptlab_plugin.so"))?;
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Exact virtual time in a callback.
+//!
+//! Under `-icount` QEMU's virtual clock is the number of instructions executed times a power of two,
+//! plus a bias that grows when the guest idles (QEMU `accel/tcg/icount-common.c`). What it has
+//! *published* lags behind: a CPU gets a budget of instructions, and subtracts every block's length
+//! when it enters the block. So, before an instruction with `left` instructions to go in its block,
+//!
+//! ```text
+//! time = published + ((budget - low - extra) - left) << shift
+//! ```
+//!
+//! where `budget`, `extra` and `low` are fields of QEMU's `CPUState`. A plugin may not ask for the
+//! clock, and asking would publish, which another thread could notice; reading the fields changes
+//! nothing. Where they are is found by having QEMU reset them in a dummy, so that this depends on no
+//! QEMU build.
+
+use std::{
+    ffi::{CStr, c_void},
+    ptr,
+};
+
+/// Larger than any `CPUState` without its architecture's part.
+const DUMMY_BYTES: usize = 64 << 10;
+
+type Process = unsafe extern "C" fn(*mut c_void);
+type Read = unsafe extern "C" fn() -> i64;
+type ToNs = unsafe extern "C" fn(i64) -> i64;
+
+/// QEMU's virtual clock.
+pub struct Clock {
+    /// `current_cpu` of the thread that executes the guest.
+    current_cpu: *mut *mut u8,
+    icount_get: Read,
+    shift: u32,
+    fields: Fields,
+}
+
+/// Offsets in `CPUState`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fields {
+    budget: usize,
+    extra: usize,
+    low: usize,
+}
+
+impl Clock {
+    /// Finds the clock. To be called on the thread that executes the guest, before it runs.
+    ///
+    /// # Errors
+    ///
+    /// Says what this QEMU lacks.
+    pub fn find() -> Result<Self, String> {
+        // SAFETY: the symbols have these types in every QEMU that exports them (5.2 and later).
+        unsafe {
+            let current_cpu = symbol(c"current_cpu")?.cast();
+            let icount_get = std::mem::transmute::<*mut c_void, Read>(symbol(c"icount_get")?);
+            let to_ns = std::mem::transmute::<*mut c_void, ToNs>(symbol(c"icount_to_ns")?);
+            let raw = std::mem::transmute::<*mut c_void, Read>(symbol(c"icount_get_raw")?);
+            let process =
+                std::mem::transmute::<*mut c_void, Process>(symbol(c"icount_process_data")?);
+            let update = std::mem::transmute::<*mut c_void, Process>(symbol(c"icount_update")?);
+            let ns = to_ns(1);
+            if ns <= 0 || !ns.cast_unsigned().is_power_of_two() {
+                return Err("QEMU does not count instructions (-icount)".into());
+            }
+            let fields = find_fields(raw, process, update)?;
+            Ok(Self { current_cpu, icount_get, shift: ns.trailing_zeros(), fields })
+        }
+    }
+
+    /// Virtual time before an instruction, in nanoseconds.
+    ///
+    /// # Safety
+    ///
+    /// To be called from the callback of an instruction that has `left` instructions, itself
+    /// included, to go in its block.
+    pub unsafe fn now_ns(&self, left: u32) -> u64 {
+        // SAFETY: in a callback `current_cpu` is the CPU that executes; with none, `icount_get`
+        // reads what is published and does nothing else.
+        unsafe {
+            let cpu = self.current_cpu.replace(ptr::null_mut());
+            let published = (self.icount_get)();
+            self.current_cpu.write(cpu);
+            let budget = cpu.add(self.fields.budget).cast::<i64>().read();
+            let extra = cpu.add(self.fields.extra).cast::<i64>().read();
+            let low = cpu.add(self.fields.low).cast::<u16>().read();
+            let executed = budget - extra - i64::from(low) - i64::from(left);
+            (published + (executed << self.shift)).cast_unsigned()
+        }
+    }
+}
+
+fn symbol(name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: the name is a C string.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return Err(format!(
+            "this QEMU does not export `{}`; use release 13's, which preemptlab brings itself",
+            name.to_string_lossy()
+        ));
+    }
+    Ok(address)
+}
+
+/// Has QEMU reset the fields in a dummy full of ones, and looks where it has written.
+///
+/// # Safety
+///
+/// The functions are QEMU's.
+unsafe fn find_fields(raw: Read, process: Process, update: Process) -> Result<Fields, String> {
+    let mut dummy = vec![u64::MAX; DUMMY_BYTES / 8];
+    let base = dummy.as_mut_ptr().cast::<u8>();
+    // SAFETY: the dummy is larger than what QEMU takes it for, and aligned.
+    unsafe {
+        let before = raw();
+        process(base.cast());
+        let bytes = std::slice::from_raw_parts(base, DUMMY_BYTES);
+        let (wide, low) =
+            written(bytes).ok_or("this QEMU keeps its instruction count elsewhere")?;
+        // QEMU has added to its count what the dummy seemed to have executed. Taking that back
+        // tells which of the two wide fields is the budget.
+        let debt = before - raw();
+        base.add(wide[0]).cast::<i64>().write(debt);
+        update(base.cast());
+        let [budget, extra] = if raw() == before {
+            wide
+        } else {
+            base.write_bytes(0, DUMMY_BYTES);
+            base.add(wide[1]).cast::<i64>().write(before - raw());
+            update(base.cast());
+            [wide[1], wide[0]]
+        };
+        if raw() != before {
+            return Err("this QEMU counts instructions in another way".into());
+        }
+        Ok(Fields { budget, extra, low })
+    }
+}
+
+/// The offsets of two words of 8 bytes and one of 2 bytes that are zero in a field of ones.
+fn written(bytes: &[u8]) -> Option<([usize; 2], usize)> {
+    let mut wide = Vec::new();
+    let mut low = None;
+    for (index, word) in bytes.chunks_exact(8).enumerate() {
+        if word == [0; 8] {
+            wide.push(index * 8);
+        } else if word != [0xff; 8] {
+            let pairs = word.chunks_exact(2).enumerate();
+            let mut zeros = pairs.filter(|(_, pair)| *pair == [0; 2]);
+            let (pair, _) = zeros.next()?;
+            if zeros.next().is_some() || low.replace(index * 8 + pair * 2).is_some() {
+                return None;
+            }
+        }
+    }
+    Some((wide.try_into().ok()?, low?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_reset() {
+        let mut bytes = [0xff; 64];
+        bytes[8..16].fill(0);
+        bytes[40..48].fill(0);
+        assert_eq!(written(&bytes), None);
+        bytes[26..28].fill(0);
+        assert_eq!(written(&bytes), Some(([8, 40], 26)));
+        bytes[48..50].fill(0);
+        assert_eq!(written(&bytes), None);
+    }
+}

@@ -1,0 +1,314 @@
+//! What happens at a block's translation, and at each instruction of interest.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
+    ffi::{c_uint, c_void},
+};
+
+use preemptlab_protocol::trace::{
+    Operand, Probe, Register, TraceProgram,
+    stream::{COMM_BYTES, CPU, END, FIRST_EVENT, SITE, STACK, SiteKind, TASK},
+};
+
+use crate::{
+    clock::Clock,
+    output::Output,
+    qemu::{Access, Guest, Translation},
+    x86_64::{self, Effect, KERNEL_START},
+};
+
+/// `HARDIRQ_MASK`, `SOFTIRQ_MASK`, `PREEMPT_MASK` and `NMI_MASK` of `preempt_count`: everything but
+/// `PREEMPT_NEED_RESCHED` (include/linux/preempt.h).
+const COUNT_MASK: u32 = 0x7fff_ffff;
+
+/// Words of a stack that are recorded; callers of a lock's function are among the first few.
+const STACK_WORDS: usize = 24;
+
+/// The tracer of one machine. Under `-icount` every CPU runs on one thread.
+pub struct Tracer {
+    program: TraceProgram,
+    probes: HashMap<u64, u32>,
+    functions: HashSet<u64>,
+    sites: Vec<Site>,
+    known: HashMap<(u64, u64), u32>,
+    announced: u64,
+    clock: Clock,
+    guest: Guest,
+    output: Output,
+    tasks: BTreeSet<u64>,
+    cpu: c_uint,
+    cpus: BTreeMap<c_uint, Sections>,
+    last_ns: u64,
+    events: u64,
+}
+
+struct Site {
+    kind: SiteKind,
+    register: Option<Register>,
+    address: u64,
+    /// Its number in the stream, once it is announced there.
+    announced: Option<u64>,
+}
+
+/// What the plugin follows to know when a section ends.
+#[derive(Default)]
+struct Sections {
+    preempt_count: u32,
+    preempt_off_since_ns: Option<u64>,
+    irqs_off_since_ns: Option<u64>,
+}
+
+impl Tracer {
+    pub fn new(program: TraceProgram, clock: Clock, guest: Guest, output: Output) -> Self {
+        let addresses = program.probes.iter().map(|probe| probe.address);
+        let probes = addresses.zip(0..).collect();
+        let functions = program.zoom.as_ref().map(|zoom| zoom.functions.iter().copied().collect());
+        Self {
+            probes,
+            functions: functions.unwrap_or_default(),
+            program,
+            sites: Vec::new(),
+            known: HashMap::new(),
+            announced: 0,
+            clock,
+            guest,
+            output,
+            tasks: BTreeSet::new(),
+            cpu: 0,
+            cpus: BTreeMap::new(),
+            last_ns: 0,
+            events: 0,
+        }
+    }
+
+    /// Asks for a callback before each instruction of a block at which there is something to record.
+    pub fn translate(&mut self, block: &Translation, callback: extern "C" fn(c_uint, *mut c_void)) {
+        if block.address() < KERNEL_START {
+            return;
+        }
+        let len = block.len();
+        for index in 0..len {
+            let mut bytes = [0; 15];
+            let (address, count) = block.instruction(index, &mut bytes);
+            let bytes = &bytes[..count];
+            let probe = self.probes.get(&address).map(|probe| (SiteKind::Probe(*probe), None));
+            let effect = x86_64::effect(address, bytes, self.program.preempt_count);
+            let call = self.functions.contains(&address).then_some((SiteKind::Enter, None));
+            let is_return = !self.functions.is_empty() && x86_64::is_return(bytes);
+            let is_return = is_return.then_some((SiteKind::Return, None));
+            for effect in [call, probe, effect, is_return].into_iter().flatten() {
+                let site = self.site(address, effect);
+                let left = (len - index) as u64;
+                let access = if self.reads_registers(effect) { Access::Read } else { Access::None };
+                block.on_execution(index, callback, access, u64::from(site) << 32 | left);
+            }
+        }
+    }
+
+    fn site(&mut self, address: u64, (kind, register): Effect) -> u32 {
+        let number = self.sites.len() as u32;
+        match self.known.entry((address, kind.encode().0)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                unknown.insert(number);
+                self.sites.push(Site { kind, register, address, announced: None });
+                number
+            }
+        }
+    }
+
+    fn reads_registers(&self, (kind, _): Effect) -> bool {
+        match kind {
+            SiteKind::Probe(number) => {
+                let Probe { operands, tasks, changes, stack, .. } =
+                    &self.program.probes[number as usize];
+                !operands.is_empty() || !tasks.is_empty() || changes.is_some() || *stack
+            }
+            SiteKind::Enter | SiteKind::Return | SiteKind::Halt | SiteKind::Sysret => false,
+            SiteKind::NeedReschedSet | SiteKind::NeedReschedClear => false,
+            // A section may end here, and then its stack is recorded.
+            _ => true,
+        }
+    }
+
+    /// Records an event.
+    ///
+    /// # Safety
+    ///
+    /// To be called from the callback that [`Tracer::translate`] asked for, with its data.
+    pub unsafe fn record(&mut self, cpu: c_uint, data: u64) {
+        let (number, left) = ((data >> 32) as usize, data as u32);
+        // SAFETY: as the caller promises.
+        let now_ns = unsafe { self.clock.now_ns(left) };
+        if let Some(zoom) = &self.program.zoom
+            && !(zoom.start_ns..=zoom.end_ns).contains(&now_ns)
+        {
+            return;
+        }
+        let Some(&Site { kind, register, address, announced }) = self.sites.get(number) else {
+            return;
+        };
+        let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
+        if cpu != self.cpu {
+            self.cpu = cpu;
+            self.output.number(CPU);
+            self.output.number(cpu.into());
+        }
+        let tag = FIRST_EVENT + announced;
+        match kind {
+            SiteKind::Probe(probe) => self.probe(tag, now_ns, probe as usize),
+            SiteKind::PreemptAddValue | SiteKind::PreemptSubValue => {
+                let value = register.map_or(0, |register| self.guest.register(register as usize));
+                self.event(tag, now_ns);
+                self.output.number(value & u64::from(u32::MAX));
+                let value = value as u32;
+                let by =
+                    if kind == SiteKind::PreemptAddValue { value } else { value.wrapping_neg() };
+                self.count_preemption(now_ns, by);
+            }
+            SiteKind::PreemptAdd(number) => {
+                self.event(tag, now_ns);
+                self.count_preemption(now_ns, number.cast_unsigned());
+            }
+            SiteKind::IrqsOff => {
+                self.event(tag, now_ns);
+                self.sections().irqs_off_since_ns.get_or_insert(now_ns);
+            }
+            SiteKind::IrqsOn => {
+                self.event(tag, now_ns);
+                self.irqs_on(now_ns);
+            }
+            SiteKind::Popf => {
+                let flags = self.stack_word(0);
+                let is_on = flags & 1 << 9 != 0;
+                self.event(tag, now_ns);
+                self.output.number(is_on.into());
+                if is_on {
+                    self.irqs_on(now_ns);
+                } else {
+                    self.sections().irqs_off_since_ns.get_or_insert(now_ns);
+                }
+            }
+            SiteKind::Iret => {
+                // The frame: ip, cs, flags, sp, ss.
+                let is_user = self.stack_word(1) & 3 == 3;
+                self.event(tag, now_ns);
+                self.output.number(is_user.into());
+                self.sections().irqs_off_since_ns = None;
+            }
+            _ => self.event(tag, now_ns),
+        }
+        self.output.flush_if_full();
+    }
+
+    fn announce(&mut self, number: usize, kind: SiteKind, address: u64) -> u64 {
+        let announced = self.announced;
+        self.announced += 1;
+        self.sites[number].announced = Some(announced);
+        self.output.site(kind, address, SITE);
+        announced
+    }
+
+    fn event(&mut self, tag: u64, now_ns: u64) {
+        self.output.number(tag);
+        self.output.number(now_ns.wrapping_sub(self.last_ns));
+        self.last_ns = now_ns;
+        self.events += 1;
+    }
+
+    fn probe(&mut self, tag: u64, now_ns: u64, number: usize) {
+        let Probe { operands, tasks, changes, stack, .. } = self.program.probes[number].clone();
+        for register in tasks {
+            self.describe(self.guest.register(register as usize));
+        }
+        if let Some(register) = changes {
+            self.tasks.remove(&self.guest.register(register as usize));
+        }
+        self.event(tag, now_ns);
+        for operand in operands {
+            let value = match operand {
+                Operand::Register(register) => self.guest.register(register as usize),
+                Operand::Memory { base, offset, bytes } => {
+                    let base = base.map_or(0, |register| self.guest.register(register as usize));
+                    self.guest.memory(base.wrapping_add(offset), bytes.into()).unwrap_or(0)
+                }
+            };
+            self.output.number(value);
+        }
+        if stack {
+            self.stack();
+        }
+    }
+
+    /// Describes a task if that has not been done since it changed.
+    fn describe(&mut self, task: u64) {
+        if !self.tasks.insert(task) {
+            return;
+        }
+        let layout = self.program.task;
+        let field = |offset| self.guest.memory(task.wrapping_add(offset), 4).unwrap_or(0);
+        let fields = [task, field(layout.pid), field(layout.tgid), field(layout.prio)];
+        self.output.number(TASK);
+        fields.into_iter().for_each(|field| self.output.number(field));
+        let mut comm = [0; COMM_BYTES];
+        if let Some(bytes) = self.guest.bytes(task.wrapping_add(layout.comm), COMM_BYTES) {
+            comm.copy_from_slice(bytes);
+        }
+        self.output.bytes(&comm);
+    }
+
+    fn sections(&mut self) -> &mut Sections {
+        self.cpus.entry(self.cpu).or_default()
+    }
+
+    fn count_preemption(&mut self, now_ns: u64, by: u32) {
+        let sections = self.sections();
+        sections.preempt_count = sections.preempt_count.wrapping_add(by);
+        if sections.preempt_count & COUNT_MASK != 0 {
+            sections.preempt_off_since_ns.get_or_insert(now_ns);
+        } else if let Some(since_ns) = sections.preempt_off_since_ns.take() {
+            self.section_ended(since_ns, now_ns);
+        }
+    }
+
+    fn irqs_on(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.sections().irqs_off_since_ns.take() {
+            self.section_ended(since_ns, now_ns);
+        }
+    }
+
+    /// Records who has ended a long section: the function that holds a lock is the caller of the
+    /// one that releases it.
+    fn section_ended(&mut self, since_ns: u64, now_ns: u64) {
+        if self.program.zoom.is_some() || now_ns - since_ns < self.program.stack_ns_min {
+            return;
+        }
+        self.stack();
+    }
+
+    /// Records the top of the stack; nothing where less of it is mapped.
+    fn stack(&mut self) {
+        let stack = self.guest.register(Register::Rsp as usize);
+        let Some(bytes) = self.guest.bytes(stack, STACK_WORDS * 8).map(<[u8]>::to_vec) else {
+            return;
+        };
+        self.output.number(STACK);
+        self.output.number(STACK_WORDS as u64);
+        for word in bytes.chunks_exact(8) {
+            self.output.number(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        }
+    }
+
+    fn stack_word(&self, index: u64) -> u64 {
+        let stack = self.guest.register(Register::Rsp as usize);
+        self.guest.memory(stack.wrapping_add(index * 8), 8).unwrap_or(0)
+    }
+
+    /// Ends the stream.
+    pub fn finish(&mut self) {
+        self.output.number(END);
+        self.output.number(0);
+        self.output.number(self.events);
+        self.output.flush();
+    }
+}
