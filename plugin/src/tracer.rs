@@ -24,6 +24,10 @@ const COUNT_MASK: u32 = 0x7fff_ffff;
 /// Words of a stack that are recorded; callers of a lock's function are among the first few.
 const STACK_WORDS: usize = 24;
 
+/// Where the kernel's and its modules' code may begin (`__START_KERNEL_map`,
+/// Documentation/arch/x86/x86_64/mm.rst).
+const CODE_START: u64 = 0xffff_ffff_8000_0000;
+
 /// The tracer of one machine. Under `-icount` every CPU runs on one thread.
 pub struct Tracer {
     program: TraceProgram,
@@ -194,7 +198,15 @@ impl Tracer {
                 let is_user = self.stack_word(1) & 3 == 3;
                 self.event(tag, now_ns);
                 self.output.number(is_user.into());
-                self.sections().irqs_off_since_ns = None;
+                if is_user {
+                    self.to_user();
+                } else {
+                    self.sections().irqs_off_since_ns = None;
+                }
+            }
+            SiteKind::Sysret => {
+                self.event(tag, now_ns);
+                self.to_user();
             }
             _ => self.event(tag, now_ns),
         }
@@ -271,6 +283,11 @@ impl Tracer {
         }
     }
 
+    /// Nothing is off in user space, whatever was counted before the first return to it.
+    fn to_user(&mut self) {
+        *self.sections() = Sections::default();
+    }
+
     fn irqs_on(&mut self, now_ns: u64) {
         if let Some(since_ns) = self.sections().irqs_off_since_ns.take() {
             self.section_ended(since_ns, now_ns);
@@ -295,7 +312,9 @@ impl Tracer {
         self.output.number(STACK);
         self.output.number(STACK_WORDS as u64);
         for word in bytes.chunks_exact(8) {
-            self.output.number(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+            // Only what may be a return address is of use.
+            self.output.number(if word >= CODE_START { word } else { 0 });
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use preemptlab_protocol::trace::stream::SiteKind;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     decode::{Event, Task},
@@ -90,7 +91,8 @@ pub struct Ended {
 }
 
 /// What a section keeps from happening.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SectionKind {
     /// Preemption.
     PreemptOff,

@@ -10,7 +10,7 @@ use crate::{
     wakeup::{Target, Wakeup, Wakeups},
 };
 
-/// A stretch of virtual time, in nanoseconds.
+/// A stretch of the guest's `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Its first instant.
@@ -47,7 +47,7 @@ pub fn wakeups(
             Item::Event(event) => {
                 machine.follow(kernel, &event);
                 let wakeup = wakeups.look(kernel, &mut machine, &event);
-                found.extend(wakeup.filter(|wakeup| window.contains(wakeup.due_ns)));
+                found.extend(wakeup.filter(|wakeup| window.contains(wakeup.due_monotonic_ns)));
             }
             Item::Stack(_) => {}
         }

@@ -13,7 +13,7 @@ pub struct KernelError(String);
 
 /// From here on a section's end is recorded with its stack, in nanoseconds: shorter ones are not
 /// what anyone looks for, and there are hundreds of thousands of them a second.
-const STACK_NS_MIN: u64 = 10_000;
+const STACK_NS_MIN: u64 = 5_000;
 
 /// Exceptions for which the processor pushes an error code (Intel SDM volume 3, 7.13), as the
 /// kernel names their entries.

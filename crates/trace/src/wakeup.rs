@@ -38,6 +38,8 @@ pub struct Wakeup {
     pub cpu: u32,
     /// When it had asked to be woken.
     pub due_ns: u64,
+    /// The same on the guest's `CLOCK_MONOTONIC`, by which programs and reports tell the time.
+    pub due_monotonic_ns: u64,
     /// When the timer's function ran.
     pub expire_ns: u64,
     /// When the CPU was given to it.
@@ -64,6 +66,7 @@ pub struct Wakeups<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     due_ns: u64,
+    due_monotonic_ns: u64,
     expire_ns: u64,
     switch_ns: Option<u64>,
 }
@@ -86,7 +89,12 @@ impl<'a> Wakeups<'a> {
                 Point::TimerExpire => {
                     let expiry = Expiry::of(event.values())?;
                     let pending =
-                        Pending { due_ns: expiry.due_ns()?, expire_ns: event.ns, switch_ns: None };
+                        Pending {
+                            due_ns: expiry.due_ns()?,
+                            due_monotonic_ns: expiry.soft_expires_ns,
+                            expire_ns: event.ns,
+                            switch_ns: None,
+                        };
                     self.pending.insert(expiry.task, pending);
                 }
                 Point::Switch => {
@@ -101,7 +109,7 @@ impl<'a> Wakeups<'a> {
                     return None;
                 }
                 let address = cpu.task;
-                let Pending { due_ns, expire_ns, switch_ns } = *self.pending.get(&address)?;
+                let Pending { due_ns, due_monotonic_ns, expire_ns, switch_ns } = *self.pending.get(&address)?;
                 // Where the task was running when its timer expired there was no switch.
                 let switch_ns = switch_ns.unwrap_or(expire_ns);
                 self.pending.remove(&address);
@@ -113,6 +121,7 @@ impl<'a> Wakeups<'a> {
                     ordinal: *count - 1,
                     cpu: event.cpu,
                     due_ns,
+                    due_monotonic_ns,
                     expire_ns,
                     switch_ns,
                     user_ns: event.ns,
@@ -125,8 +134,9 @@ impl<'a> Wakeups<'a> {
 }
 
 /// What is known when a timer's function runs: the values of [`Point::TimerExpire`].
-struct Expiry {
-    soft_expires_ns: u64,
+pub(crate) struct Expiry {
+    /// When the timer was due, on `CLOCK_MONOTONIC`.
+    pub soft_expires_ns: u64,
     task: u64,
     base_ns: u64,
     cycle_last: u64,
@@ -136,7 +146,7 @@ struct Expiry {
 }
 
 impl Expiry {
-    fn of(values: &[u64]) -> Option<Self> {
+    pub fn of(values: &[u64]) -> Option<Self> {
         let &[_, soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec] = values
         else {
             return None;
@@ -147,7 +157,7 @@ impl Expiry {
     /// When the timer was due, in virtual time: the kernel's conversion of cycles to monotonic time
     /// (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The cycles are those of
     /// the TSC, which QEMU makes the virtual clock itself under `-icount`.
-    fn due_ns(&self) -> Option<u64> {
+    pub fn due_ns(&self) -> Option<u64> {
         if self.mult == 0 || self.shift > 63 {
             return None;
         }

@@ -1,0 +1,223 @@
+//! The wakeups that did not happen.
+//!
+//! A probe samples a thousand instants a second and waits for luck; the trace knows every instant.
+//! Were the most urgent task woken by an interrupt at an instant `t`, it would have to wait for the
+//! next **opportunity**: interrupts on, and a place where this preemption model lets the scheduler
+//! switch. Between two opportunities the kernel is **closed**; a task woken at `t` in a closed
+//! stretch that ends at `e` is late by `e - t`, and by what a wakeup costs where nothing is in the
+//! way. The largest such latency over all `t` is the bound of the probe's maximum over all phases.
+
+use std::collections::BTreeMap;
+
+use preemptlab_protocol::trace::stream::SiteKind;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cpu::{Cpu, Frame, Machine},
+    decode::Event,
+    explain::Window,
+    kernel::{Kernel, Point},
+};
+
+/// The lengths of closed stretches are kept in steps of so many nanoseconds.
+const STEP_NS: u64 = 100;
+
+/// So many of the longest stretches are kept.
+const LONGEST_MAX: usize = 32;
+
+/// Where a model lets the scheduler switch to a real-time task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Opportunities {
+    /// On the way to user space, and where kernel code asks for it (none, voluntary).
+    Voluntary,
+    /// Wherever neither preemption nor interrupts are off (full, lazy, and PREEMPT_RT).
+    Everywhere,
+}
+
+/// A stretch of virtual time on one CPU without an opportunity, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// The CPU.
+    pub cpu: u32,
+    /// Its first instant.
+    pub start_ns: u64,
+    /// The next opportunity.
+    pub end_ns: u64,
+}
+
+impl Closed {
+    /// How long it is.
+    pub fn len_ns(self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// The latencies that the most urgent task would have had at every instant of a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bound {
+    /// What a wakeup costs where nothing is in the way, in nanoseconds: the smallest that was seen.
+    pub floor_ns: u64,
+    /// The largest latency: the floor and the longest closed stretch.
+    pub max_ns: u64,
+    /// The latency that half of all instants do not exceed.
+    pub p50_ns: u64,
+    /// Likewise for 99 % of all instants.
+    pub p99_ns: u64,
+    /// Likewise for 99.9 %.
+    pub p99_9_ns: u64,
+    /// The longest closed stretches, the longest first.
+    pub longest: Vec<Closed>,
+}
+
+/// Collects closed stretches.
+#[derive(Debug)]
+pub(crate) struct Closures {
+    opportunities: Opportunities,
+    window: Window,
+    open: BTreeMap<u32, u64>,
+    /// How many closed stretches there are, by length in steps.
+    lengths: BTreeMap<u64, u64>,
+    longest: Vec<Closed>,
+}
+
+impl Closures {
+    /// `window` is in virtual time.
+    pub fn new(opportunities: Opportunities, window: Window) -> Self {
+        Self {
+            opportunities,
+            window,
+            open: BTreeMap::new(),
+            lengths: BTreeMap::new(),
+            longest: Vec::new(),
+        }
+    }
+
+    /// Looks at an event after the machine has followed it.
+    pub fn look(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
+        let idles = {
+            let task = machine.cpu(event.cpu).task;
+            machine.task(task).is_none_or(|task| task.pid == 0)
+        };
+        let cpu = machine.cpu(event.cpu);
+        let is_closed = self.is_closed(cpu, idles);
+        let is_instant = match event.site.kind {
+            SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
+                Point::Schedule => cpu.irqs_off.is_none(),
+                Point::CondResched => cpu.preempt_count == 0 && cpu.irqs_off.is_none(),
+                _ => false,
+            },
+            _ => false,
+        };
+        if let Some(start_ns) = self.open.get(&event.cpu).copied()
+            && (!is_closed || is_instant)
+        {
+            self.open.remove(&event.cpu);
+            self.add(Closed { cpu: event.cpu, start_ns, end_ns: event.ns });
+        }
+        if is_closed {
+            self.open.entry(event.cpu).or_insert(event.ns);
+        }
+    }
+
+    fn is_closed(&self, cpu: &Cpu, idles: bool) -> bool {
+        let is_interrupted = cpu.frames.iter().any(|frame| {
+            matches!(frame, Frame::Softirq(_) | Frame::Entry { is_exception: false, .. })
+        });
+        if idles {
+            return is_interrupted;
+        }
+        match self.opportunities {
+            Opportunities::Voluntary => !cpu.is_user(),
+            Opportunities::Everywhere => {
+                cpu.preempt_count != 0 || cpu.irqs_off.is_some() || is_interrupted
+            }
+        }
+    }
+
+    fn add(&mut self, closed: Closed) {
+        let Window { start_ns, end_ns } = self.window;
+        if closed.end_ns <= start_ns || closed.start_ns >= end_ns {
+            return;
+        }
+        *self.lengths.entry(closed.len_ns() / STEP_NS).or_default() += 1;
+        let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
+        if place < LONGEST_MAX {
+            self.longest.insert(place, closed);
+            self.longest.truncate(LONGEST_MAX);
+        }
+    }
+
+    /// The bound, when a wakeup with nothing in the way costs this much.
+    pub fn finish(self, floor_ns: u64) -> Bound {
+        let window_ns = self.window.end_ns.saturating_sub(self.window.start_ns);
+        let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
+        let at = |share: f64| floor_ns + self.exceeded_ns(window_ns as f64 * (1.0 - share));
+        Bound {
+            floor_ns,
+            max_ns: floor_ns + longest_ns,
+            p50_ns: at(0.5),
+            p99_ns: at(0.99),
+            p99_9_ns: at(0.999),
+            longest: self.longest,
+        }
+    }
+
+    /// The smallest wait that is exceeded at no more than `allowed_ns` of instants. A stretch of
+    /// length `l` has `l - w` instants at which one waits longer than `w`.
+    fn exceeded_ns(&self, allowed_ns: f64) -> u64 {
+        let (mut count, mut sum_ns) = (0.0, 0.0);
+        let mut above_ns = None;
+        for (steps, stretches) in self.lengths.iter().rev() {
+            let length_ns = (*steps * STEP_NS + STEP_NS / 2) as f64;
+            // How much waits longer than this length: the area of all longer stretches beyond it.
+            let area_ns = sum_ns - count * length_ns;
+            if area_ns > allowed_ns {
+                break;
+            }
+            count += *stretches as f64;
+            sum_ns += *stretches as f64 * length_ns;
+            above_ns = Some(());
+        }
+        if above_ns.is_none() || count == 0.0 {
+            return 0;
+        }
+        ((sum_ns - allowed_ns) / count).max(0.0) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn closures(lengths_ns: &[u64]) -> Closures {
+        let window = Window { start_ns: 0, end_ns: 1_000_000 };
+        let mut closures = Closures::new(Opportunities::Everywhere, window);
+        let mut start_ns = 0;
+        for length_ns in lengths_ns {
+            closures.add(Closed { cpu: 0, start_ns, end_ns: start_ns + length_ns });
+            start_ns += length_ns;
+        }
+        closures
+    }
+
+    #[test]
+    fn the_bound_is_the_longest_stretch_and_the_floor() {
+        let bound = closures(&[1_000, 50_000, 2_000]).finish(7_000);
+        assert_eq!(bound.max_ns, 57_000);
+        assert_eq!(bound.longest.iter().map(|closed| closed.len_ns()).collect::<Vec<_>>(), [
+            50_000, 2_000, 1_000
+        ]);
+    }
+
+    #[test]
+    fn quantiles_weigh_instants() {
+        // 1 ms, of which 100 us are closed in one stretch: at 99 % of all instants one waits no
+        // longer than 90 us, because 10 us of instants have more before them.
+        let bound = closures(&[100_000]).finish(0);
+        assert!(bound.p99_ns.abs_diff(90_000) <= STEP_NS, "{bound:?}");
+        assert!(bound.p99_9_ns.abs_diff(99_000) <= STEP_NS, "{bound:?}");
+        assert_eq!(bound.p50_ns, 0);
+        assert_eq!(closures(&[]).finish(5).p99_ns, 5);
+    }
+}

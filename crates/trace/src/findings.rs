@@ -1,0 +1,115 @@
+//! What a whole trace says, in one pass.
+
+use std::io::Read;
+
+use preemptlab_protocol::trace::stream::SiteKind;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bound::{Bound, Closures, Opportunities},
+    cpu::Machine,
+    decode::{Decoder, Event, Item, TraceError},
+    explain::Window,
+    kernel::{Kernel, Point},
+    ranking::{Ranked, Ranking},
+    wakeup::{Expiry, Target, Wakeups},
+};
+
+/// So many functions of each trace are kept.
+const RANKED_MAX: usize = 200;
+
+/// What a trace says of the window in which the probes ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Findings {
+    /// The version of this form.
+    pub format: u32,
+    /// Events in the whole trace.
+    pub events: u64,
+    /// What is added to `CLOCK_MONOTONIC` to get virtual time, in nanoseconds.
+    pub clock_offset_ns: i64,
+    /// The latencies of the real-time wakeups that did not happen; `None` where the trace has no
+    /// real-time probe whose wakeups did.
+    pub bound: Option<Bound>,
+    /// The sections with the longest maxima, the longest first.
+    pub sections: Vec<Ranked>,
+}
+
+/// The version of [`Findings`].
+pub const FINDINGS_FORMAT: u32 = 1;
+
+/// Reads a trace once. `window` is on `CLOCK_MONOTONIC`.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn findings(
+    trace: impl Read,
+    kernel: &Kernel,
+    target: Target<'_>,
+    opportunities: Opportunities,
+    window: Window,
+) -> Result<Findings, TraceError> {
+    let mut decoder = Decoder::new(trace, kernel.program())?;
+    let mut machine = Machine::default();
+    let mut wakeups = Wakeups::new(target);
+    let mut ranking = Ranking::default();
+    let mut closures: Option<Closures> = None;
+    let mut window_virtual = Window { start_ns: u64::MAX, end_ns: u64::MAX };
+    let (mut events, mut offset_ns, mut floor_ns) = (0, None, u64::MAX);
+    let mut is_in_window = false;
+    while let Some(item) = decoder.next_item()? {
+        match item {
+            Item::Task(task) => machine.describe(task),
+            Item::Stack(words) if is_in_window => ranking.stack(kernel, words),
+            Item::Stack(_) => {}
+            Item::Event(event) => {
+                events += 1;
+                if offset_ns.is_none()
+                    && let Some(offset) = clock_offset_ns(kernel, &event)
+                {
+                    offset_ns = Some(offset);
+                    window_virtual = Window {
+                        start_ns: window.start_ns.saturating_add_signed(offset),
+                        end_ns: window.end_ns.saturating_add_signed(offset),
+                    };
+                    closures = Some(Closures::new(opportunities, window_virtual));
+                }
+                let ended = machine.follow(kernel, &event);
+                if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
+                    && window.contains(wakeup.due_monotonic_ns)
+                {
+                    floor_ns = floor_ns.min(wakeup.latency_ns());
+                }
+                is_in_window = window_virtual.contains(event.ns);
+                if is_in_window {
+                    ranking.ended(kernel, ended);
+                    if let Some(closures) = &mut closures {
+                        closures.look(kernel, &mut machine, &event);
+                    }
+                }
+            }
+        }
+    }
+    let mut sections = ranking.finish(kernel);
+    sections.truncate(RANKED_MAX);
+    Ok(Findings {
+        format: FINDINGS_FORMAT,
+        events,
+        clock_offset_ns: offset_ns.unwrap_or(0),
+        bound: closures
+            .filter(|_| floor_ns != u64::MAX)
+            .map(|closures| closures.finish(floor_ns)),
+        sections,
+    })
+}
+
+/// How far virtual time is ahead of `CLOCK_MONOTONIC`, where an event tells.
+fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
+    let SiteKind::Probe(probe) = event.site.kind else { return None };
+    if kernel.tracepoint(probe).point != Point::TimerExpire {
+        return None;
+    }
+    let expiry = Expiry::of(event.values())?;
+    Some(expiry.due_ns()?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
+}

@@ -1,0 +1,84 @@
+//! Which functions keep preemption or interrupts off, or serve softirqs, for how long.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cpu::{Ended, SectionKind},
+    kernel::Kernel,
+    timeline::{blame, callers},
+};
+
+/// The sections of one kind that a function is to blame for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ranked {
+    /// What they keep off.
+    pub kind: SectionKind,
+    /// The function. Short sections of functions that take locks for others stay with these.
+    pub function: String,
+    /// Who called it when it was worst, the nearest first.
+    pub callers: Vec<String>,
+    /// How many there were.
+    pub count: u64,
+    /// All of them together, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+    /// When the longest began, in virtual nanoseconds.
+    pub max_start_ns: u64,
+}
+
+/// Collects sections.
+#[derive(Debug, Default)]
+pub(crate) struct Ranking {
+    ranked: HashMap<(SectionKind, String), Ranked>,
+    /// The section that the last event has ended, until it is known whether its stack follows.
+    ended: Option<Ended>,
+}
+
+impl Ranking {
+    pub fn ended(&mut self, kernel: &Kernel, ended: Option<Ended>) {
+        if let Some(before) = std::mem::replace(&mut self.ended, ended) {
+            self.add(kernel, before, Vec::new());
+        }
+    }
+
+    pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
+        if let Some(ended) = self.ended.take() {
+            self.add(kernel, ended, callers(kernel, words));
+        }
+    }
+
+    /// The longest maxima first.
+    pub fn finish(mut self, kernel: &Kernel) -> Vec<Ranked> {
+        self.ended(kernel, None);
+        let mut ranked: Vec<Ranked> = self.ranked.into_values().collect();
+        ranked.sort_by(|a, b| {
+            (b.max_ns, a.kind, &a.function).cmp(&(a.max_ns, b.kind, &b.function))
+        });
+        ranked
+    }
+
+    fn add(&mut self, kernel: &Kernel, ended: Ended, callers: Vec<String>) {
+        let Ended { kind, since, end_ns, softirq } = ended;
+        let (function, callers) = match softirq {
+            Some(probe) => (Some(kernel.tracepoint(probe).name.clone()), Vec::new()),
+            None => blame(kernel.function(since.address), callers),
+        };
+        let function = function.unwrap_or_else(|| format!("{:#x}", since.address));
+        let ns = end_ns.saturating_sub(since.ns);
+        let ranked = self.ranked.entry((kind, function)).or_insert_with_key(|(_, function)| {
+            let function = function.clone();
+            let (count, total_ns, max_ns, max_start_ns) = (0, 0, 0, since.ns);
+            Ranked { kind, function, callers: Vec::new(), count, total_ns, max_ns, max_start_ns }
+        });
+        ranked.count += 1;
+        ranked.total_ns += ns;
+        if ns > ranked.max_ns {
+            ranked.max_ns = ns;
+            ranked.max_start_ns = since.ns;
+            ranked.callers = callers;
+        }
+    }
+}
