@@ -90,7 +90,12 @@ impl Clock {
     }
 }
 
-fn symbol(name: &CStr) -> Result<*mut c_void, String> {
+/// Something that this QEMU exports.
+///
+/// # Errors
+///
+/// When it does not.
+pub fn symbol(name: &CStr) -> Result<*mut c_void, String> {
     // SAFETY: the name is a C string.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {

@@ -7,6 +7,7 @@
 mod clock;
 mod output;
 mod qemu;
+mod redirect;
 mod tracer;
 mod x86_64;
 
@@ -108,7 +109,11 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     match (Clock::find(), Guest::new(&registers)) {
         (Ok(clock), Some(guest)) => {
             let output = Output::new(file, FORMAT);
-            *state = State::Tracing(Box::new(Tracer::new(program, clock, guest, output)));
+            let mut tracer = Tracer::new(program, clock, guest, output);
+            if let Err(reason) = tracer.prepare_redirect() {
+                fail(&reason);
+            }
+            *state = State::Tracing(Box::new(tracer));
         }
         (Err(reason), _) => fail(&reason),
         (_, None) => fail("this QEMU does not name the guest's registers"),

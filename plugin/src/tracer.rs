@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_protocol::trace::{
-    Operand, Probe, Register, TraceProgram,
+    Operand, Probe, Redirect, Register, TraceProgram,
     stream::{COMM_BYTES, CPU, END, FIRST_EVENT, SITE, STACK, SiteKind, TASK},
 };
 
@@ -14,6 +14,7 @@ use crate::{
     clock::Clock,
     output::Output,
     qemu::{Access, Guest, Translation},
+    redirect::Writer,
     x86_64::{self, Effect, KERNEL_START},
 };
 
@@ -39,6 +40,7 @@ pub struct Tracer {
     clock: Clock,
     guest: Guest,
     output: Output,
+    writer: Option<Writer>,
     tasks: BTreeSet<u64>,
     cpu: c_uint,
     cpus: BTreeMap<c_uint, Sections>,
@@ -77,12 +79,23 @@ impl Tracer {
             clock,
             guest,
             output,
+            writer: None,
             tasks: BTreeSet::new(),
             cpu: 0,
             cpus: BTreeMap::new(),
             last_ns: 0,
             events: 0,
         }
+    }
+
+    /// Finds what it takes to replace a value, if one is to be replaced.
+    ///
+    /// # Errors
+    ///
+    /// When this QEMU does not offer it.
+    pub fn prepare_redirect(&mut self) -> Result<(), String> {
+        self.writer = self.program.redirect.map(|_| Writer::find()).transpose()?;
+        Ok(())
     }
 
     /// Asks for a callback before each instruction of a block at which there is something to record.
@@ -103,7 +116,7 @@ impl Tracer {
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let site = self.site(address, effect);
                 let left = (len - index) as u64;
-                let access = if self.reads_registers(effect) { Access::Read } else { Access::None };
+                let access = self.access(effect);
                 block.on_execution(index, callback, access, u64::from(site) << 32 | left);
             }
         }
@@ -121,6 +134,14 @@ impl Tracer {
         }
     }
 
+    fn access(&self, (kind, register): Effect) -> Access {
+        let is_redirected = |redirect: Redirect| kind == SiteKind::Probe(redirect.probe);
+        if self.program.redirect.is_some_and(is_redirected) {
+            return Access::Write;
+        }
+        if self.reads_registers((kind, register)) { Access::Read } else { Access::None }
+    }
+
     fn reads_registers(&self, (kind, _): Effect) -> bool {
         match kind {
             SiteKind::Probe(number) => {
@@ -128,8 +149,10 @@ impl Tracer {
                     &self.program.probes[number as usize];
                 !operands.is_empty() || !tasks.is_empty() || changes.is_some() || *stack
             }
-            SiteKind::Enter | SiteKind::Return | SiteKind::Halt | SiteKind::Sysret => false,
-            SiteKind::NeedReschedSet | SiteKind::NeedReschedClear => false,
+            SiteKind::Halt
+            | SiteKind::Sysret
+            | SiteKind::NeedReschedSet
+            | SiteKind::NeedReschedClear => false,
             // A section may end here, and then its stack is recorded.
             _ => true,
         }
@@ -208,6 +231,11 @@ impl Tracer {
                 self.event(tag, now_ns);
                 self.to_user();
             }
+            SiteKind::Enter | SiteKind::Return => {
+                let stack = self.guest.register(Register::Rsp as usize);
+                self.event(tag, now_ns);
+                self.output.number(stack);
+            }
             _ => self.event(tag, now_ns),
         }
         self.output.flush_if_full();
@@ -235,6 +263,14 @@ impl Tracer {
         }
         if let Some(register) = changes {
             self.tasks.remove(&self.guest.register(register as usize));
+        }
+        if let Some(Redirect { probe, register, from, to }) = self.program.redirect
+            && probe as usize == number
+            && self.guest.register(register as usize) == from
+            && let Some(writer) = &self.writer
+        {
+            // SAFETY: the callback of a redirected probe was registered to write registers.
+            unsafe { writer.write(self.cpu, register, to) };
         }
         self.event(tag, now_ns);
         for operand in operands {

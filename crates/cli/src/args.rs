@@ -61,6 +61,17 @@ Examples:
   preemptlab compare runs/quick --baseline debian:6.12/full
   preemptlab compare runs/quick --format markdown")]
     Compare(Compare),
+    /// Show what made the worst wakeups late, down to the function
+    #[command(after_help = "\
+Examples:
+  preemptlab explain runs/quick
+  preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
+  preemptlab explain runs/quick --ranking
+  preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
+  preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
+
+A cell that was not traced is executed again with a trace, which changes nothing about it.")]
+    Explain(Explain),
     /// Check that a recording says the same again, here and now or in another recording
     #[command(after_help = "\
 Examples:
@@ -120,6 +131,9 @@ pub struct Run {
     /// Execute the recording's failed cells again
     #[arg(long)]
     pub retry_failed: bool,
+    /// Record what the kernel does in every cell, for `explain`; changes no cell's results
+    #[arg(long)]
+    pub trace: bool,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
@@ -168,6 +182,58 @@ pub struct Compare {
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
+}
+
+/// `preemptlab explain`
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The recording
+    #[arg(value_name = "RUN")]
+    pub recording: PathBuf,
+    /// The cell: the beginning of its ID, or words of its name such as 'debian:6.12 none #1'
+    /// [default: the one with the worst wakeup]
+    #[arg(long, value_name = "CELL")]
+    pub cell: Option<String>,
+    /// How many of its worst wakeups
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub worst: u16,
+    /// Explain the fair probe instead of the real-time one
+    #[arg(long)]
+    pub fair: bool,
+    /// Rank what keeps preemption and interrupts off, over all traced cells of each configuration
+    #[arg(long, conflicts_with_all = ["cell", "zoom", "export", "confirm"])]
+    pub ranking: bool,
+    /// Every call and return around a moment of virtual time, such as 9118.023ms±20us
+    #[arg(long, value_name = "TIME[±WINDOW]", conflicts_with_all = ["export", "confirm"])]
+    pub zoom: Option<crate::moment::Moment>,
+    /// Move the probe's timer to the worst instant of the trace, execute, and compare
+    #[arg(long)]
+    pub confirm: bool,
+    /// Write the cell's trace in another tool's form
+    #[arg(long, value_name = "FORM", requires = "out")]
+    pub export: Option<Export>,
+    /// The file to write to
+    #[arg(long, value_name = "FILE", requires = "export")]
+    pub out: Option<PathBuf>,
+    /// Draw the timelines into an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
+}
+
+/// Forms of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Export {
+    /// For ui.perfetto.dev
+    Perfetto,
+    /// The text of /sys/kernel/tracing/trace
+    Ftrace,
 }
 
 /// `preemptlab verify`

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod completions;
 pub mod doctor;
+pub mod explain;
 pub mod kernels;
 pub mod man;
 pub mod plan;

@@ -128,6 +128,7 @@ impl Spinner {
                 return;
             }
             Event::Unpacking { what } => format!("unpacking {what}"),
+            Event::Building { what } => format!("building {what}"),
             Event::Warning(text) => {
                 self.bar.suspend(|| self.output.warning(text));
                 return;

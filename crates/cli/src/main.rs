@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod lab;
 mod measured;
+mod moment;
 mod output;
 mod progress;
 
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => commands::plan::execute(&args, store, &output),
         Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
         Command::Compare(args) => commands::compare::execute(&args, &output),
+        Command::Explain(args) => commands::explain::execute(&args, store, &output),
         Command::Verify(args) => commands::verify::execute(&args, store, &output),
         Command::Doctor(args) => commands::doctor::execute(&args, store, &output),
         Command::Completions { shell } => commands::completions::execute(shell, &output),

@@ -2,7 +2,7 @@
 
 use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
 use preemptlab_recording::{Manifest, Recording, RecordingError};
-use preemptlab_stats::{MeasuredCell, Metric, NoResult};
+use preemptlab_stats::{Direction, MeasuredCell, Metric, NoResult};
 
 /// The measured cells of recordings, in the order of their plans.
 pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
@@ -12,16 +12,39 @@ pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingEr
         let manifest = recording.manifest();
         for cell in recording.cells() {
             let (planned, record) = cell?;
+            let bound = match &record {
+                Some(record) => bound(recording, record)?,
+                None => Vec::new(),
+            };
             measured.push(MeasuredCell {
                 run: run.clone(),
                 factors: planned.factors.clone(),
                 rt: manifest.kernel(&planned.factors.kernel).and_then(|kernel| kernel.rt),
                 observed: record.as_ref().and_then(observed),
-                result: result(manifest, planned, record),
+                result: result(manifest, planned, record)
+                    .map(|metrics| metrics.into_iter().chain(bound).collect()),
             });
         }
     }
     Ok(measured)
+}
+
+/// What a cell's trace says of the wakeups that did not happen.
+fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, RecordingError> {
+    let findings = recording.traces().findings(record.id)?;
+    let Some(bound) = findings.and_then(|findings| findings.bound) else {
+        return Ok(Vec::new());
+    };
+    let metric = |name: &str, ns: u64| Metric {
+        name: name.to_owned(),
+        value: ns as f64 / 1e3,
+        unit: "us",
+        direction: Direction::Lower,
+    };
+    Ok(vec![
+        metric("wakeup.bound.p99.9", bound.p99_9_ns),
+        metric("wakeup.bound", bound.max_ns),
+    ])
 }
 
 fn result(

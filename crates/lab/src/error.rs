@@ -48,4 +48,24 @@ pub enum LabError {
          it, or run the experiment anew into another folder"
     )]
     OtherImage,
+    /// A kernel cannot be traced.
+    #[error(transparent)]
+    Untraceable(#[from] preemptlab_trace::KernelError),
+    /// A kernel's layout cannot be found out.
+    #[error("the kernel's layout cannot be found out: {0}")]
+    Layout(String),
+    /// The guest that was asked for its kernel's layout was not executed.
+    #[error("{}", stop_reason(.0))]
+    Stopped(preemptlab_backend::Stop),
+    /// A recording's files cannot be used.
+    #[error(transparent)]
+    Recording(#[from] preemptlab_recording::RecordingError),
+}
+
+fn stop_reason(stop: &preemptlab_backend::Stop) -> &str {
+    match stop {
+        preemptlab_backend::Stop::Cancelled => "interrupted",
+        preemptlab_backend::Stop::Failed { reason, .. }
+        | preemptlab_backend::Stop::Host { reason } => reason,
+    }
 }

@@ -4,6 +4,7 @@
 //! is pinned: exactly what it was made with is brought here again, or nothing is run.
 
 mod error;
+mod kernels;
 mod pin;
 mod resolve;
 
@@ -14,6 +15,7 @@ use preemptlab_recording::Manifest;
 use preemptlab_vm::{Artifacts, Config, Limits, Vm};
 
 pub use error::LabError;
+pub use kernels::Kernels;
 
 /// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some
 /// ten seconds, and a machine may be very busy.

@@ -19,6 +19,11 @@ pub enum Event {
         /// What it is.
         what: String,
     },
+    /// A kernel module is being built.
+    Building {
+        /// Which one, and for which kernel.
+        what: String,
+    },
     /// Work goes on, and a person should know this.
     Warning(String),
 }

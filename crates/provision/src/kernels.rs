@@ -15,6 +15,7 @@ use crate::{
     bzimage,
     deb::{self, Content},
     hash::sha256,
+    kmod::Headers,
     modules::ModuleSource,
     names::{self, Build, Layout},
 };
@@ -35,6 +36,7 @@ pub struct ProvisionedKernel {
     /// Its configuration, where one is at hand.
     pub config: Option<KernelConfig>,
     pub(crate) modules: ModuleSource,
+    pub(crate) headers: Headers,
 }
 
 /// A row of what can be had.
@@ -136,7 +138,9 @@ pub(crate) fn debian(
         }
         None => ModuleSource::None(format!("the mirror has no `{}`", build.modules_package())),
     };
-    Ok(ProvisionedKernel { kernel, image: folder.join("vmlinuz"), config, modules })
+    let headers =
+        Headers::Package { name: build.headers_package(), assumed: build.headers_assumed() };
+    Ok(ProvisionedKernel { kernel, image: folder.join("vmlinuz"), config, modules, headers })
 }
 
 /// The packages of a build. Mirrors drop those of older builds, but rarely the image.
@@ -258,16 +262,18 @@ pub(crate) fn file(
         modes: config.as_ref().map(KernelConfig::offered_modes),
         hz: config.as_ref().and_then(KernelConfig::hz),
     };
-    let modules = match modules {
-        Some(folder) => ModuleSource::Folder(folder.to_owned()),
-        None => ModuleSource::None(
-            "this kernel came without modules; name their folder, as in \
-             `file:BZIMAGE,modules=/lib/modules/RELEASE`"
-                .to_owned(),
-        ),
+    let (modules, headers) = match modules {
+        Some(folder) => {
+            (ModuleSource::Folder(folder.to_owned()), Headers::Tree(folder.join("build")))
+        }
+        None => {
+            let reason = "this kernel came without modules; name their folder, as in \
+                          `file:BZIMAGE,modules=/lib/modules/RELEASE`";
+            (ModuleSource::None(reason.to_owned()), Headers::None(reason.to_owned()))
+        }
     };
     let image = store.kernel(image_sha256).join("vmlinuz");
-    Ok(ProvisionedKernel { kernel, image, config, modules })
+    Ok(ProvisionedKernel { kernel, image, config, modules, headers })
 }
 
 /// The newest build of each series and flavour with its configuration.

@@ -11,7 +11,7 @@ use object::{Object, ObjectSection};
 use preemptlab_model::Package;
 
 use crate::{
-    AptError, DebError, Event, Store, StoreError, StoreLock,
+    AptError, DebError, Event, KmodError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb,
 };
@@ -31,7 +31,7 @@ pub struct Module {
     pub path: String,
     /// The module itself, uncompressed.
     pub bytes: Vec<u8>,
-    /// The package that it came from; `None` when it came from a folder.
+    /// The package that it came from; `None` when it came from a folder or was built.
     pub package: Option<Package>,
 }
 
@@ -81,6 +81,9 @@ pub enum ModuleError {
     /// Modules need each other.
     #[error("the module `{0}` depends on itself")]
     Cycle(String),
+    /// A module of preemptlab's own cannot be built.
+    #[error(transparent)]
+    Build(#[from] KmodError),
     /// The package cannot be had.
     #[error(transparent)]
     Apt(#[from] AptError),
@@ -118,6 +121,13 @@ pub(crate) fn unpacked(
         Ok::<_, ModuleError>(())
     })?;
     Ok(folder)
+}
+
+/// A module that was built, and those of the kernel that it depends on.
+pub(crate) fn built(name: &str, bytes: Vec<u8>) -> Result<(Module, Vec<String>), ModuleError> {
+    let path = format!("/lib/modules/{name}.ko");
+    let depends = depends(&bytes).map_err(|reason| unreadable(Path::new(&path), reason))?;
+    Ok((Module { name: name.to_owned(), path, bytes, package: None }, depends))
 }
 
 /// Some modules of a folder with those they depend on, each after its dependencies. What is built

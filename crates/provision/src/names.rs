@@ -75,6 +75,19 @@ impl Build {
         }
     }
 
+    /// The package with what modules are built from.
+    pub(crate) fn headers_package(&self) -> String {
+        self.package("headers")
+    }
+
+    /// What the package with the headers depends on, and is not built from.
+    pub(crate) fn headers_assumed(&self) -> String {
+        match self.layout {
+            Layout::Whole => self.package("image"),
+            Layout::Split => self.package("base"),
+        }
+    }
+
     fn package(&self, kind: &str) -> String {
         format!("linux-{kind}-{}", self.release())
     }

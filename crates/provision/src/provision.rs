@@ -6,10 +6,11 @@ use std::{
 use preemptlab_model::{KernelRef, Package};
 
 use crate::{
-    AptError, Build, Event, KernelError, Module, ModuleError, Offer, ProvisionedKernel, Qemu,
-    QemuError, Store, StoreLock,
+    AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, ProvisionedKernel,
+    Qemu, QemuError, Store, StoreLock,
     apt::{Apt, Lists},
     kernels,
+    kmod::{self, Headers},
     modules::{self, ModuleSource},
     qemu,
 };
@@ -63,13 +64,62 @@ impl<'a> Provision<'a> {
         }
     }
 
-    /// Modules of a kernel with those they depend on, in the order in which they can be loaded.
-    /// What is built into the kernel is not among them. For no names nothing is downloaded.
+    /// Modules of a kernel with those they depend on, in the order in which they can be loaded:
+    /// those of preemptlab, whose names start with `preemptlab_` and which are built, after the
+    /// kernel's. What is built into the kernel is not among them. For no names nothing is
+    /// downloaded.
     ///
     /// # Errors
     ///
     /// [`ModuleError`]
     pub fn modules(
+        &self,
+        kernel: &ProvisionedKernel,
+        names: &[&str],
+    ) -> Result<Vec<Module>, ModuleError> {
+        let is_own = |name: &&str| name.replace('-', "_").starts_with(kmod::PREFIX);
+        let (own, mut names): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(is_own);
+        let mut built = Vec::new();
+        let mut needed = Vec::new();
+        for name in own {
+            let (module, depends) = self.built_module(kernel, &name.replace('-', "_"))?;
+            if !built.contains(&module) {
+                built.push(module);
+            }
+            needed.extend(depends);
+        }
+        names.extend(needed.iter().map(String::as_str));
+        let mut modules = self.kernel_modules(kernel, &names)?;
+        modules.extend(built);
+        Ok(modules)
+    }
+
+    /// A module of preemptlab's own, and those of the kernel that it depends on.
+    fn built_module(
+        &self,
+        kernel: &ProvisionedKernel,
+        name: &str,
+    ) -> Result<(Module, Vec<String>), ModuleError> {
+        let source = kmod::find(name)?;
+        let release = &kernel.kernel.release;
+        let lock = self.store.lock(self.on_event)?;
+        let bytes = match &kernel.headers {
+            Headers::None(reason) => {
+                Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
+            }
+            Headers::Tree(tree) => {
+                kmod::from_tree(source, release, tree, (&self.store, &lock), self.on_event)
+            }
+            Headers::Package { name, assumed } => self.with_apt(&lock, |apt| {
+                let headers = (name.as_str(), assumed.as_str());
+                let here = (apt, &self.store, &lock);
+                kmod::from_package(source, release, headers, here, self.on_event)
+            }),
+        };
+        modules::built(source.name, bytes?)
+    }
+
+    fn kernel_modules(
         &self,
         kernel: &ProvisionedKernel,
         names: &[&str],

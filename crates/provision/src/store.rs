@@ -13,7 +13,8 @@ use crate::Event;
 const UNPACK_PREFIX: &str = ".unpack-";
 
 /// The folders whose content is only written under the store's lock.
-const LOCKED_FOLDERS: [&str; 5] = ["packages", "kernels", "modules", "configs", "qemu"];
+const LOCKED_FOLDERS: [&str; 8] =
+    ["packages", "kernels", "modules", "configs", "qemu", "headers", "toolchains", "kmod"];
 
 /// A folder with everything that was brought here or made here once and can be used again. What
 /// it holds is named by a hash, is whole, and never changes.
@@ -137,6 +138,26 @@ impl Store {
         self.root.join("qemu").join(digest.to_string())
     }
 
+    /// Unpacked headers of a kernel, by the digest of their packages.
+    pub(crate) fn headers(&self, digest: Digest) -> PathBuf {
+        self.root.join("headers").join(digest.to_string())
+    }
+
+    /// An unpacked compiler of kernel modules, by the digest of its packages.
+    pub(crate) fn toolchain(&self, digest: Digest) -> PathBuf {
+        self.root.join("toolchains").join(digest.to_string())
+    }
+
+    /// One of the project's own modules, by the digest of what it was built from.
+    pub(crate) fn kmod(&self, digest: Digest) -> PathBuf {
+        self.root.join("kmod").join(digest.to_string())
+    }
+
+    /// A folder to build a module in that is not to be kept.
+    pub(crate) fn kmod_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
+        draft_in(&self.root.join("kmod"))
+    }
+
     /// The folder of the guest images.
     pub fn images(&self) -> PathBuf {
         self.root.join("images")
@@ -150,6 +171,11 @@ impl Store {
     /// The folder of the boot snapshots.
     pub fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots")
+    }
+
+    /// The folder of the layouts of kernels, with which traces are read.
+    pub fn layouts(&self) -> PathBuf {
+        self.root.join("layouts")
     }
 
     /// The folder of the finished cells.
@@ -215,10 +241,7 @@ impl StoreLock {
             return Ok(());
         }
         let parent = folder.parent().unwrap_or(folder);
-        let draft = tempfile::Builder::new()
-            .prefix(UNPACK_PREFIX)
-            .tempdir_in(parent)
-            .map_err(StoreError::at(parent))?;
+        let draft = draft_in(parent)?;
         fill(draft.path())?;
         File::open(draft.path())
             .and_then(|file| Ok(rustix::fs::syncfs(file)?))
@@ -226,6 +249,14 @@ impl StoreLock {
             .map_err(StoreError::at(folder))?;
         Ok(())
     }
+}
+
+/// A folder that is removed again, at the latest when the store is locked the next time.
+fn draft_in(parent: &Path) -> Result<tempfile::TempDir, StoreError> {
+    tempfile::Builder::new()
+        .prefix(UNPACK_PREFIX)
+        .tempdir_in(parent)
+        .map_err(StoreError::at(parent))
 }
 
 /// Removes what killed processes left in a folder. Only the folders of kernels get files after

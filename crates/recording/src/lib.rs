@@ -3,6 +3,9 @@
 //! ```text
 //! RUN/recording.json    the Manifest: experiment, kernels, QEMU, images, plan
 //! RUN/cells/ID.json     one CellRecord per executed cell
+//! RUN/traces/           of cells that were traced: ID.trace.zst, the plugin's stream, and
+//!                       ID.findings.zst, what it says; of boots: ID.layout.zst, the kernel's
+//!                       symbols and probes, with which traces are read
 //! ```
 //!
 //! A recording holds no host time and no path, so two runs of one plan are equal byte for byte. It
@@ -12,8 +15,10 @@ mod cells;
 mod error;
 mod manifest;
 mod recording;
+mod traces;
 
 pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use manifest::{Image, Manifest, QemuUsed};
 pub use recording::{Recording, RecordingWriter};
+pub use traces::TraceFolder;

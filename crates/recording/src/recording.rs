@@ -7,12 +7,13 @@ use preemptlab_model::{CellId, CellRecord, PlannedCell};
 use rustix::fs::FlockOperation;
 
 use crate::{
-    CellFolder, Manifest, RecordingError,
+    CellFolder, Manifest, RecordingError, TraceFolder,
     cells::{create_folder, read_json, write_json},
 };
 
 const MANIFEST: &str = "recording.json";
 const CELLS: &str = "cells";
+const TRACES: &str = "traces";
 
 /// A recording to read.
 #[derive(Debug)]
@@ -56,6 +57,11 @@ impl Recording {
     /// When its file is damaged or cannot be read.
     pub fn cell(&self, id: CellId) -> Result<Option<CellRecord>, RecordingError> {
         self.cells.get(id)
+    }
+
+    /// The traces of its cells.
+    pub fn traces(&self) -> TraceFolder {
+        TraceFolder::new(self.path.join(TRACES))
     }
 
     /// Every cell of the plan with its record, where it has one.

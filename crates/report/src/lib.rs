@@ -13,6 +13,7 @@ mod table;
 mod table_csv;
 mod table_markdown;
 mod table_terminal;
+mod timeline;
 
 pub use comparison_csv::csv;
 pub use document::{
@@ -22,6 +23,7 @@ pub use document::{
 use preemptlab_stats::Comparison;
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
+pub use timeline::{Lane, one_sentence, timeline_svg, timeline_terminal};
 
 /// How much of a comparison is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -111,7 +111,7 @@ impl Table {
 
 impl Terminal {
     /// A paragraph.
-    pub(crate) fn note(self, text: &str) -> String {
+    pub fn note(self, text: &str) -> String {
         wrap(text, self.width).map(|line| format!("{line}\n")).collect()
     }
 

@@ -4,8 +4,10 @@ mod event;
 mod outcome;
 mod queue;
 mod run;
+mod trace;
 mod verify;
 
 pub use event::Event;
 pub use run::{Options, RunError, Summary, run};
+pub use trace::{Traces, opportunities, target, trace, window};
 pub use verify::{Verdict, against, verify};

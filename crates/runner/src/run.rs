@@ -11,17 +11,19 @@ use preemptlab_model::{
 use preemptlab_recording::{CellFolder, Manifest, RecordingError, RecordingWriter};
 use preemptlab_workload::Workload;
 
-use crate::{Event, outcome, queue};
+use crate::{Event, Traces, outcome, queue};
 
 /// How to run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Options<'a> {
     /// Virtual machines at a time.
     pub jobs: usize,
     /// Where finished cells of every recording are kept; `None` neither reads nor writes any.
     pub cache: Option<CellFolder>,
     /// Execute the recording's failed cells again.
     pub retry_failed: bool,
+    /// Trace every cell; `None` traces none.
+    pub traces: Option<Traces<'a>>,
 }
 
 /// What came of a run. Cells of the plan with equal inputs count once.
@@ -44,6 +46,11 @@ pub enum RunError {
     /// The host cannot go on.
     #[error("{0}")]
     Host(String),
+    /// A cell with one CPU is a pure function of its inputs.
+    #[error(
+        "cell {0} did not say the same again; with one CPU this is a bug of preemptlab or of QEMU"
+    )]
+    Different(CellId),
     /// The recording or the cache cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
@@ -66,7 +73,7 @@ impl From<Stop> for RunError {
 pub fn run(
     writer: &RecordingWriter,
     backend: &dyn Backend,
-    options: &Options,
+    options: &Options<'_>,
     on_event: &(dyn Fn(Event<'_>) + Sync),
     cancel: &Cancel,
 ) -> Result<Summary, RunError> {
@@ -85,7 +92,8 @@ pub fn run(
     let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;
     let summary = Mutex::new(summary);
     queue::for_each(&missing, options.jobs, cancel, |cell| {
-        let (record, wall) = execute(cell, backend, &unbootable, on_event, cancel)?;
+        let (record, wall) =
+            execute(cell, backend, &unbootable, options.traces, on_event, cancel)?;
         finish(writer, options, &record)?;
         count(&mut summary.lock().expect("no worker panicked"), &record.outcome);
         on_event(Event::Finished { factors: cell.factors, record: &record, wall });
@@ -124,7 +132,7 @@ pub(crate) fn cells_of(manifest: &Manifest) -> Vec<Cell<'_>> {
 fn take_stock<'a>(
     writer: &RecordingWriter,
     cells: &[Cell<'a>],
-    options: &Options,
+    options: &Options<'_>,
 ) -> Result<(Summary, Vec<Cell<'a>>), RunError> {
     let mut summary = Summary::default();
     let mut missing = Vec::new();
@@ -139,17 +147,23 @@ fn take_stock<'a>(
             found => found,
         };
         match found {
-            Some(record) => count(&mut summary, &record.outcome),
-            None => missing.push(*cell),
+            Some(record) if is_traced(&record, options) => count(&mut summary, &record.outcome),
+            _ => missing.push(*cell),
         }
     }
     Ok((summary, missing))
 }
 
+/// Whether a finished cell has its trace, if traces are wanted.
+fn is_traced(record: &CellRecord, options: &Options<'_>) -> bool {
+    let is_completed = matches!(record.outcome, Outcome::Completed { .. });
+    options.traces.is_none_or(|traces| !is_completed || traces.folder.contains(record.id))
+}
+
 /// A damaged cell in the cache is no reason to stop: it is executed again.
 fn from_cache(
     writer: &RecordingWriter,
-    options: &Options,
+    options: &Options<'_>,
     id: CellId,
 ) -> Result<Option<CellRecord>, RunError> {
     let Some(cache) = &options.cache else { return Ok(None) };
@@ -168,9 +182,14 @@ fn from_cache(
 
 fn finish(
     writer: &RecordingWriter,
-    options: &Options,
+    options: &Options<'_>,
     record: &CellRecord,
 ) -> Result<(), RunError> {
+    if let Some(before) = writer.cells().get(record.id)?
+        && before.outcome.digest() != record.outcome.digest()
+    {
+        return Err(RunError::Different(record.id));
+    }
     writer.cells().put(record)?;
     match &options.cache {
         Some(cache) if !is_failed(record) => Ok(cache.put(record)?),
@@ -216,16 +235,24 @@ pub(crate) fn execute(
     cell: &Cell<'_>,
     backend: &dyn Backend,
     unbootable: &BTreeMap<SnapshotId, Stop>,
+    traces: Option<Traces<'_>>,
     on_event: &(dyn Fn(Event<'_>) + Sync),
     cancel: &Cancel,
 ) -> Result<(CellRecord, Duration), RunError> {
     on_event(Event::Started(cell.factors));
     let started = Instant::now();
-    let result = match unbootable.get(&cell.inputs.snapshot.id()) {
-        Some(stop) => Err(stop.clone()),
-        None => backend.execute(cell.inputs, None, cancel),
+    let (result, traced) = match (unbootable.get(&cell.inputs.snapshot.id()), traces) {
+        (Some(stop), _) => (Err(stop.clone()), None),
+        (None, None) => (backend.execute(cell.inputs, None, cancel), None),
+        (None, Some(traces)) => {
+            let (result, traced) = traces.execute(cell.inputs, backend, cancel)?;
+            (result, Some((traces, traced)))
+        }
     };
     let record = outcome::record(cell.inputs, cell.workload, result)?;
+    if let Some((traces, traced)) = traced {
+        traces.keep(cell.inputs, &record.outcome, traced)?;
+    }
     Ok((record, started.elapsed()))
 }
 

@@ -60,7 +60,7 @@ pub fn verify(
     let verdicts = Mutex::new(Vec::new());
     let indexed: Vec<_> = chosen.into_iter().enumerate().collect();
     queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest))| {
-        let (record, wall) = execute(cell, backend, &unbootable, on_event, cancel)?;
+        let (record, wall) = execute(cell, backend, &unbootable, None, on_event, cancel)?;
         let verdict = Verdict {
             factors: cell.factors.clone(),
             id: record.id,

@@ -71,7 +71,7 @@ impl Lab {
 
     fn options(&self) -> Options {
         let cache = Some(CellFolder::new(self.folder.path().join("cache")));
-        Options { jobs: 2, cache, retry_failed: false }
+        Options { jobs: 2, cache, retry_failed: false, traces: None }
     }
 
     fn run(

@@ -3,8 +3,9 @@
 use std::io::Read;
 
 use crate::{
+    bound::Closed,
     cpu::Machine,
-    decode::{Decoder, Item, TraceError},
+    decode::{Decoder, Item, Task, TraceError},
     kernel::Kernel,
     timeline::{Painter, Timeline},
     wakeup::{Target, Wakeup, Wakeups},
@@ -60,6 +61,32 @@ pub fn worst(mut wakeups: Vec<Wakeup>, count: usize) -> Vec<Wakeup> {
     wakeups.sort_by_key(|wakeup| (std::cmp::Reverse(wakeup.latency_ns()), wakeup.due_ns));
     wakeups.truncate(count);
     wakeups
+}
+
+/// Why a task that was woken at the first instant of a closed stretch would have had to wait: the
+/// timeline of a wakeup that did not happen, of the most urgent task.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn closed_timeline(
+    trace: impl Read,
+    kernel: &Kernel,
+    closed: Closed,
+) -> Result<Option<Timeline>, TraceError> {
+    let task =
+        Task { address: 0, pid: 0, tgid: 0, prio: -1, comm: "the most urgent task".to_owned() };
+    let wakeup = Wakeup {
+        task,
+        ordinal: 0,
+        cpu: closed.cpu,
+        due_ns: closed.start_ns,
+        due_monotonic_ns: closed.start_ns,
+        expire_ns: closed.start_ns,
+        switch_ns: closed.end_ns,
+        user_ns: closed.end_ns,
+    };
+    Ok(timelines(trace, kernel, vec![wakeup])?.pop())
 }
 
 /// The timelines of wakeups of this trace, in the order of the wakeups.

@@ -26,6 +26,10 @@ pub struct Findings {
     pub format: u32,
     /// Events in the whole trace.
     pub events: u64,
+    /// The first event, in virtual nanoseconds.
+    pub start_ns: u64,
+    /// The last event.
+    pub end_ns: u64,
     /// What is added to `CLOCK_MONOTONIC` to get virtual time, in nanoseconds.
     pub clock_offset_ns: i64,
     /// The latencies of the real-time wakeups that did not happen; `None` where the trace has no
@@ -56,6 +60,7 @@ pub fn findings(
     let mut ranking = Ranking::default();
     let mut closures: Option<Closures> = None;
     let mut window_virtual = Window { start_ns: u64::MAX, end_ns: u64::MAX };
+    let (mut first_ns, mut last_ns) = (None, 0);
     let (mut events, mut offset_ns, mut floor_ns) = (0, None, u64::MAX);
     let mut is_in_window = false;
     while let Some(item) = decoder.next_item()? {
@@ -65,6 +70,8 @@ pub fn findings(
             Item::Stack(_) => {}
             Item::Event(event) => {
                 events += 1;
+                first_ns.get_or_insert(event.ns);
+                last_ns = event.ns;
                 if offset_ns.is_none()
                     && let Some(offset) = clock_offset_ns(kernel, &event)
                 {
@@ -96,6 +103,8 @@ pub fn findings(
     Ok(Findings {
         format: FINDINGS_FORMAT,
         events,
+        start_ns: first_ns.unwrap_or(0),
+        end_ns: last_ns,
         clock_offset_ns: offset_ns.unwrap_or(0),
         bound: closures
             .filter(|_| floor_ns != u64::MAX)

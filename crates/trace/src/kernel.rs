@@ -2,14 +2,29 @@
 
 use preemptlab_protocol::{
     FORMAT,
-    trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
+    trace::{Operand, Probe, Redirect, Register, TaskLayout, TraceProgram, Zoom},
 };
-use preemptlab_symbols::{Symbols, Types, function};
+use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
+use serde::{Deserialize, Serialize};
+
+use crate::moved::MovedTimer;
 
 /// Why a kernel cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this kernel cannot be traced: it has no {0}")]
-pub struct KernelError(String);
+pub enum KernelError {
+    /// It lacks something.
+    #[error("this kernel cannot be traced: it has no {0}")]
+    Lacks(String),
+    /// Its symbols cannot be read.
+    #[error("the kernel's /proc/kallsyms cannot be used: {0}")]
+    Symbols(#[from] SymbolError),
+    /// Its types cannot be read.
+    #[error("the kernel's types cannot be used: {0}")]
+    Types(#[from] TypesError),
+    /// A kept layout is not what it should be.
+    #[error("the kernel's layout {0}; make the trace again")]
+    Layout(String),
+}
 
 /// From here on a section's end is recorded with its stack, in nanoseconds: shorter ones are not
 /// what anyone looks for, and there are hundreds of thousands of them a second.
@@ -59,7 +74,8 @@ const LOCK_WAITS: [&str; 9] = [
 ];
 
 /// What an event of a probe means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Point {
     /// `__switch_to`: values are the `task_struct`s of the previous and the next task.
     Switch,
@@ -94,7 +110,8 @@ pub enum Point {
 }
 
 /// A probe's meaning.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tracepoint {
     /// What its events mean.
     pub point: Point,
@@ -102,22 +119,31 @@ pub struct Tracepoint {
     pub name: String,
 }
 
-/// A kernel that can be traced.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    symbols: Symbols,
+/// Everything that a trace of one boot is read with, in a form that can be kept.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Layout {
+    /// The version of this form.
+    pub format: u32,
+    /// The guest's `/proc/kallsyms`.
+    pub kallsyms: String,
     /// By the probe's number.
-    tracepoints: Vec<Tracepoint>,
-    program: TraceProgram,
+    pub tracepoints: Vec<Tracepoint>,
+    /// What the plugin is to record.
+    pub program: TraceProgram,
 }
 
-impl Kernel {
+/// The version of [`Layout`].
+pub const LAYOUT_FORMAT: u32 = 1;
+
+impl Layout {
     /// Finds in a kernel what is to be recorded.
     ///
     /// # Errors
     ///
     /// When the kernel lacks something without which nothing can be explained.
-    pub fn new(symbols: Symbols, types: &Types) -> Result<Self, KernelError> {
+    pub fn new(kallsyms: String, types: &Types) -> Result<Self, KernelError> {
+        let symbols = parse(&kallsyms)?;
         let mut found = Finder { symbols: &symbols, tracepoints: Vec::new(), probes: Vec::new() };
         found.all(types)?;
         let Finder { tracepoints, probes, .. } = found;
@@ -134,8 +160,37 @@ impl Kernel {
             },
             stack_ns_min: STACK_NS_MIN,
             zoom: None,
+            redirect: None,
         };
-        Ok(Self { symbols, tracepoints, program })
+        Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program })
+    }
+}
+
+/// A kernel that can be traced.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    symbols: Symbols,
+    /// By the probe's number.
+    tracepoints: Vec<Tracepoint>,
+    program: TraceProgram,
+}
+
+impl Kernel {
+    /// Makes a layout ready for use. It may come from anybody.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another format or does not fit itself.
+    pub fn new(layout: Layout) -> Result<Self, KernelError> {
+        let Layout { format, kallsyms, tracepoints, program } = layout;
+        if format != LAYOUT_FORMAT {
+            let found = format!("has format {format}, not {LAYOUT_FORMAT}");
+            return Err(KernelError::Layout(found));
+        }
+        if tracepoints.len() != program.probes.len() {
+            return Err(KernelError::Layout("does not say what each probe means".to_owned()));
+        }
+        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program })
     }
 
     /// What the plugin is to record.
@@ -148,6 +203,19 @@ impl Kernel {
         let functions = self.symbols.functions().map(|(address, _)| address).collect();
         let zoom = Zoom { start_ns, end_ns, functions };
         TraceProgram { zoom: Some(zoom), ..self.program.clone() }
+    }
+
+    /// What the plugin is to record when one start of a timer gets another time.
+    pub fn redirected(&self, moved: &MovedTimer) -> TraceProgram {
+        let is_start = |tracepoint: &Tracepoint| tracepoint.point == Point::TimerStart;
+        let probe = self.tracepoints.iter().position(is_start).unwrap_or(usize::MAX);
+        let redirect = Redirect {
+            probe: u32::try_from(probe).unwrap_or(u32::MAX),
+            register: Register::Rsi,
+            from: moved.from_monotonic_ns,
+            to: moved.to_monotonic_ns,
+        };
+        TraceProgram { redirect: Some(redirect), ..self.program.clone() }
     }
 
     /// The meaning of a probe of the program.
@@ -221,7 +289,7 @@ impl Finder<'_> {
             }
         }
         if !entries.iter().any(|(_, name, ..)| name == "apic_timer_interrupt") {
-            return Err(KernelError("entry of the timer interrupt".to_owned()));
+            return Err(KernelError::Lacks("entry of the timer interrupt".to_owned()));
         }
         for (address, name, point, has_code) in entries {
             let word = |index: u64| Operand::Memory {
@@ -242,7 +310,7 @@ impl Finder<'_> {
     }
 
     fn timer_expiry(&mut self, types: &Types) -> Result<(), KernelError> {
-        let missing = |what: &str| KernelError(what.to_owned());
+        let missing = |what: &str| KernelError::Lacks(what.to_owned());
         let address =
             self.address("hrtimer_wakeup").ok_or_else(|| missing("function hrtimer_wakeup"))?;
         // Static variables have no types in BTF; since 6.13 the structure around has a name.
@@ -254,10 +322,10 @@ impl Finder<'_> {
         let keeper = core + offset(types, "tk_data", "timekeeper").unwrap_or(behind.into());
         let memory = |base, offset, bytes| Operand::Memory { base, offset, bytes };
         let timer = |structure, member| {
-            Ok(memory(Some(Register::Rdi), offset(types, structure, member)?, 8))
+            Ok::<_, KernelError>(memory(Some(Register::Rdi), offset(types, structure, member)?, 8))
         };
         let clock = |member: &str, bytes| {
-            Ok(memory(None, keeper + offset(types, "timekeeper", member)?, bytes))
+            Ok::<_, KernelError>(memory(None, keeper + offset(types, "timekeeper", member)?, bytes))
         };
         let operands = vec![
             Operand::Register(Register::Rdi),
@@ -281,7 +349,7 @@ impl Finder<'_> {
         tasks: Vec<Register>,
     ) -> Result<(), KernelError> {
         let address = self.address(name);
-        let address = address.ok_or_else(|| KernelError(format!("function {name}")))?;
+        let address = address.ok_or_else(|| KernelError::Lacks(format!("function {name}")))?;
         let operands = registers.iter().copied().map(Operand::Register).collect();
         self.push(address, name, point, operands, tasks);
         Ok(())
@@ -314,18 +382,22 @@ impl Finder<'_> {
     }
 }
 
+fn parse(kallsyms: &str) -> Result<Symbols, KernelError> {
+    Ok(Symbols::parse(kallsyms)?)
+}
+
 /// Where `preempt_count` is, from the base of the per-CPU area.
 fn preempt_count(symbols: &Symbols, types: &Types) -> Result<u64, KernelError> {
     if let Some(address) = symbols.address("__preempt_count") {
         return Ok(address);
     }
     let hot = symbols.address("pcpu_hot");
-    let hot = hot.ok_or_else(|| KernelError("variable __preempt_count".to_owned()))?;
+    let hot = hot.ok_or_else(|| KernelError::Lacks("variable __preempt_count".to_owned()))?;
     Ok(hot + offset(types, "pcpu_hot", "preempt_count")?)
 }
 
 fn offset(types: &Types, structure: &str, member: &str) -> Result<u64, KernelError> {
     let found = types.member_offset(structure, member);
-    let found = found.ok_or_else(|| KernelError(format!("member {structure}.{member}")))?;
+    let found = found.ok_or_else(|| KernelError::Lacks(format!("member {structure}.{member}")))?;
     Ok(found.offset_bytes.into())
 }

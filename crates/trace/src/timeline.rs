@@ -144,6 +144,8 @@ pub(crate) struct Painter {
     /// Where an interrupt has met kernel code last.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
+    /// Whether that was in a softirq.
+    interrupted_softirq: bool,
     /// What the words of a stack belong to.
     stack_of: Option<StackOf>,
 }
@@ -161,14 +163,17 @@ enum StackOf {
 impl Painter {
     pub fn new(wakeup: Wakeup) -> Self {
         let last_ns = wakeup.due_ns;
+        let wakeup_is_due = wakeup.expire_ns == wakeup.due_ns;
         Self {
             wakeup,
             segments: Vec::new(),
             last_ns,
-            is_expired: false,
+            // A wakeup that did not happen has no timer to wait for.
+            is_expired: wakeup_is_due,
             is_running: false,
             interrupted: None,
             interrupted_callers: Vec::new(),
+            interrupted_softirq: false,
             stack_of: None,
         }
     }
@@ -212,9 +217,10 @@ impl Painter {
                 self.is_running = machine.cpu(event.cpu).task == self.wakeup.task.address;
             }
             Point::Interrupt => {
-                if let Some(&Frame::Entry { address, from_user: false, .. }) =
-                    machine.cpu(event.cpu).frames.last()
-                {
+                let frames = &machine.cpu(event.cpu).frames;
+                if let Some(&Frame::Entry { address, from_user: false, .. }) = frames.last() {
+                    let below = frames.len().checked_sub(2).and_then(|place| frames.get(place));
+                    self.interrupted_softirq = matches!(below, Some(Frame::Softirq(_)));
                     self.interrupted = Some(address);
                     self.interrupted_callers.clear();
                     self.stack_of = Some(StackOf::Interrupt);
@@ -255,7 +261,13 @@ impl Painter {
         let (cause, section) = self.cause(machine, cpu);
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
-            Cause::HardIrq | Cause::Softirq => (innermost(kernel, cpu), Vec::new()),
+            Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
+            // Which tasklet or timer it was only an interrupt tells, if one has met it.
+            Cause::Softirq if self.interrupted_softirq => {
+                let function = self.interrupted.and_then(|address| kernel.function(address));
+                (function.map(str::to_owned), self.interrupted_callers.clone())
+            }
+            Cause::Softirq => (innermost(kernel, cpu), Vec::new()),
             Cause::NotPreemptible => {
                 let function = self.interrupted.and_then(|address| kernel.function(address));
                 blame(function, self.interrupted_callers.clone())

@@ -1,13 +1,17 @@
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
-use preemptlab_lab::{Lab, Prepared};
+use preemptlab_backend::{Cancel, Stop};
+use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
+use preemptlab_model::CellInputs;
 use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
 use preemptlab_report::View;
-use preemptlab_runner::{Options, RunError, Summary};
+use preemptlab_runner::{Options, RunError, Summary, Traces};
 use preemptlab_spec::Experiment;
+use preemptlab_trace::Kernel;
 
 use crate::{
     args::Run,
@@ -32,8 +36,16 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let writer = RecordingWriter::open(&out, &prepared.manifest).map_err(recording_failure)?;
     let jobs = lab::jobs(args.machines.jobs);
     let progress = Progress::new(jobs, plan::mean_cell_wall(&prepared.manifest));
-    let options = Options { jobs, cache, retry_failed: args.retry_failed };
     let vm = prepared.vm();
+    let folder = writer.recording().traces();
+    let kernels = Kernels::new(&prepared, &vm, &folder);
+    let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
+    let traces = Traces { folder: &folder, kernel: &kernel };
+    if args.trace {
+        folder.create().map_err(recording_failure)?;
+    }
+    let traces = args.trace.then_some(traces);
+    let options = Options { jobs, cache, retry_failed: args.retry_failed, traces };
     let result =
         preemptlab_runner::run(&writer, &vm, &options, &|event| progress.on_event(&event), &cancel);
     progress.finish();
@@ -41,7 +53,20 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
 
     let comparison = compare::comparison(&[writer.recording()], None)?;
     output.data(&preemptlab_report::terminal(&comparison, View::Overview, output.terminal()))?;
-    conclude(summary, &out, output)
+    conclude(summary, args, &out, output)
+}
+
+/// The kernel of a cell, ready to be traced.
+pub fn kernel_of(
+    kernels: &Kernels<'_>,
+    cell: &CellInputs,
+    cancel: &Cancel,
+) -> Result<Arc<Kernel>, RunError> {
+    kernels.get(cell, cancel).map_err(|error| match error {
+        LabError::Stopped(Stop::Cancelled) => RunError::Cancelled,
+        LabError::Recording(error) => RunError::Recording(error),
+        error => RunError::Host(error.to_string()),
+    })
 }
 
 /// Goes on with the recording in `out` exactly as it was begun, or begins one.
@@ -62,7 +87,7 @@ fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Pr
     lab.pin(manifest).or_exit(exit::HOST)
 }
 
-fn conclude(summary: Summary, out: &Path, output: &Output) -> exit::Result<ExitCode> {
+fn conclude(summary: Summary, args: &Run, out: &Path, output: &Output) -> exit::Result<ExitCode> {
     let Summary { completed, failed, unavailable } = summary;
     output.note(format!(
         "{completed} cells completed, {failed} failed, {unavailable} unavailable: {}/",
@@ -70,6 +95,10 @@ fn conclude(summary: Summary, out: &Path, output: &Output) -> exit::Result<ExitC
     ));
     output.note(format!("  {}    what was run", out.join("recording.json").display()));
     output.note(format!("  {}    one file a cell", out.join("cells/").display()));
+    if args.trace {
+        output.note(format!("  {}    what their kernels did", out.join("traces/").display()));
+        output.note(format!("next: preemptlab explain {0}", out.display()));
+    }
     output.note(format!(
         "next: preemptlab compare {0} --all, preemptlab verify {0} --cells 3",
         out.display()
@@ -91,6 +120,6 @@ pub fn run_failure(error: RunError) -> exit::Failure {
     match error {
         RunError::Recording(error) => recording_failure(error),
         RunError::Cancelled => exit::failure(exit::INTERRUPTED, error),
-        RunError::Host(_) => exit::failure(exit::HOST, error),
+        RunError::Host(_) | RunError::Different(_) => exit::failure(exit::HOST, error),
     }
 }

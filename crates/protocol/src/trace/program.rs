@@ -18,6 +18,22 @@ pub struct TraceProgram {
     pub stack_ns_min: u64,
     /// Every call and return in a window of time, instead of the sections' stacks.
     pub zoom: Option<Zoom>,
+    /// The only thing that makes a traced execution another one: a value that is replaced.
+    pub redirect: Option<Redirect>,
+}
+
+/// A register's value at a probe that is replaced by another one, before the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redirect {
+    /// The probe's number.
+    pub probe: u32,
+    /// The register.
+    pub register: Register,
+    /// The value that is replaced; others stay.
+    pub from: u64,
+    /// What it becomes.
+    pub to: u64,
 }
 
 /// An event before the execution of the instruction at an address.

@@ -62,9 +62,10 @@ pub enum SiteKind {
     Sysret,
     /// `hlt`: the CPU idles until an interrupt.
     Halt,
-    /// A function's first instruction, in a zoom.
+    /// A function's first instruction, in a zoom; the value is the stack pointer, which points to
+    /// the return address.
     Enter,
-    /// `ret`, in a zoom.
+    /// `ret`, in a zoom; likewise.
     Return,
 }
 
@@ -118,7 +119,12 @@ impl SiteKind {
     pub fn values(self, probe: impl FnOnce(u32) -> usize) -> usize {
         match self {
             Self::Probe(number) => probe(number),
-            Self::PreemptAddValue | Self::PreemptSubValue | Self::Popf | Self::Iret => 1,
+            Self::PreemptAddValue
+            | Self::PreemptSubValue
+            | Self::Popf
+            | Self::Iret
+            | Self::Enter
+            | Self::Return => 1,
             _ => 0,
         }
     }

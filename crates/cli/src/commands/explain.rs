@@ -1,0 +1,37 @@
+//! Why the worst wakeups were late.
+
+mod choice;
+mod confirm;
+mod cure;
+mod export;
+mod ranking;
+mod timelines;
+mod tracing;
+mod zoom;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use preemptlab_recording::Recording;
+
+use crate::{
+    args::Explain,
+    commands::run::recording_failure,
+    exit::{self},
+    output::Output,
+};
+
+/// Explains the worst wakeups of a cell, or what was asked for instead.
+pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let recording = Recording::open(&args.recording).map_err(recording_failure)?;
+    if args.ranking {
+        return ranking::execute(args, &recording, output);
+    }
+    let cell = choice::choose(&recording, args)?;
+    let tracing = tracing::Tracing { recording: &recording, args, store, output };
+    match (args.zoom, args.export, &args.out) {
+        (Some(moment), ..) => zoom::execute(&tracing, &cell, moment),
+        (None, Some(form), Some(out)) => export::execute(&tracing, &cell, form, out),
+        _ if args.confirm => confirm::execute(&tracing, &cell),
+        _ => timelines::execute(&tracing, &cell),
+    }
+}

@@ -1,0 +1,123 @@
+//! What keeps preemption and interrupts off for longest, per configuration.
+
+use std::{collections::BTreeMap, process::ExitCode};
+
+use preemptlab_recording::Recording;
+use preemptlab_report::{Cell, Column, Table};
+use preemptlab_trace::{Ranked, SectionKind};
+use serde::Serialize;
+
+use super::choice::completed;
+use crate::{args::Explain, commands::run::recording_failure, exit, output::Output};
+
+/// Functions shown of each configuration.
+const SHOWN: usize = 12;
+
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    configurations: Vec<Configuration>,
+}
+
+#[derive(Serialize)]
+struct Configuration {
+    workload: String,
+    kernel: String,
+    preempt: String,
+    cells: usize,
+    sections: Vec<Ranked>,
+}
+
+/// Prints the ranking of each configuration over all of its traced cells.
+pub fn execute(args: &Explain, recording: &Recording, output: &Output) -> exit::Result<ExitCode> {
+    let mut configurations: Vec<Configuration> = Vec::new();
+    for cell in completed(recording, args.fair)? {
+        let findings = recording.traces().findings(cell.id).map_err(recording_failure)?;
+        let Some(findings) = findings else { continue };
+        let workload = cell.factors.workload.clone();
+        let (kernel, preempt) = (cell.factors.kernel.to_string(), cell.factors.preempt.to_string());
+        let place = configurations.iter().position(|known| {
+            (&known.workload, &known.kernel, &known.preempt) == (&workload, &kernel, &preempt)
+        });
+        let place = place.unwrap_or_else(|| {
+            let sections = Vec::new();
+            configurations.push(Configuration { workload, kernel, preempt, cells: 0, sections });
+            configurations.len() - 1
+        });
+        let configuration = &mut configurations[place];
+        configuration.cells += 1;
+        configuration.sections = merged(std::mem::take(&mut configuration.sections), findings.sections);
+    }
+    if configurations.is_empty() {
+        return Err(exit::failure(
+            exit::UNUSABLE,
+            format!(
+                "no cell of {0} was traced; run the experiment with --trace, or explain a cell \
+                 first: preemptlab explain {0}",
+                recording.path().display()
+            ),
+        ));
+    }
+    let table = table(&configurations);
+    output.print(&table, args.format, &Document { format: 1, configurations })
+}
+
+fn merged(ours: Vec<Ranked>, theirs: Vec<Ranked>) -> Vec<Ranked> {
+    let mut by_function: BTreeMap<(SectionKind, String), Ranked> = BTreeMap::new();
+    for ranked in ours.into_iter().chain(theirs) {
+        let key = (ranked.kind, ranked.function.clone());
+        match by_function.get_mut(&key) {
+            None => {
+                by_function.insert(key, ranked);
+            }
+            Some(known) => {
+                let (count, total_ns) =
+                    (known.count + ranked.count, known.total_ns + ranked.total_ns);
+                if ranked.max_ns > known.max_ns {
+                    *known = ranked;
+                }
+                (known.count, known.total_ns) = (count, total_ns);
+            }
+        }
+    }
+    let mut merged: Vec<Ranked> = by_function.into_values().collect();
+    merged.sort_by_key(|ranked| std::cmp::Reverse(ranked.max_ns));
+    merged
+}
+
+fn table(configurations: &[Configuration]) -> Table {
+    let columns = [
+        Column::left("off"),
+        Column::left("function < callers"),
+        Column::right("count"),
+        Column::right("total").with_unit("us"),
+        Column::right("max").with_unit("us"),
+    ];
+    let mut table = Table::new("The longest sections by function", columns);
+    for Configuration { workload, kernel, preempt, cells, sections } in configurations {
+        let plural = if *cells == 1 { "" } else { "s" };
+        table.span(Cell::from(format!("{kernel} {preempt} {workload}, {cells} cell{plural}")));
+        for ranked in sections.iter().take(SHOWN) {
+            let what = match ranked.kind {
+                SectionKind::PreemptOff => "preemption",
+                SectionKind::IrqsOff => "interrupts",
+                SectionKind::Softirq => "(softirq)",
+            };
+            let callers = ranked.callers.iter().take(2).map(|caller| format!(" < {caller}"));
+            let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+            table.row([
+                Cell::from(format!("  {what}")),
+                Cell::from(format!("{}{}", ranked.function, callers.collect::<String>())),
+                Cell::from(ranked.count.to_string()),
+                Cell::from(us(ranked.total_ns)),
+                Cell::from(us(ranked.max_ns)),
+            ]);
+        }
+    }
+    table.notes.push(
+        "Virtual time. A section that takes a lock for a caller counts for the caller where it \
+         is longer than 5 us."
+            .to_owned(),
+    );
+    table
+}

@@ -1,0 +1,71 @@
+//! A moment of virtual time on the command line, such as `9118.023ms±20us`.
+
+use std::str::FromStr;
+
+/// What is shown around a moment when nothing else is asked for, in nanoseconds.
+const WINDOW_NS: u64 = 10_000;
+
+/// More than this is no detail any more.
+const WINDOW_NS_MAX: u64 = 10_000_000;
+
+/// A moment of virtual time, and how much around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Its middle, in nanoseconds.
+    pub ns: u64,
+    /// To each side of it.
+    pub window_ns: u64,
+}
+
+impl FromStr for Moment {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (moment, window) = match text.split_once('±').or_else(|| text.split_once("+-")) {
+            Some((moment, window)) => (moment, duration_ns(window)?),
+            None => (text, WINDOW_NS),
+        };
+        if window > WINDOW_NS_MAX {
+            return Err("a window is at most 10 ms to each side".to_owned());
+        }
+        Ok(Self { ns: duration_ns(moment)?, window_ns: window })
+    }
+}
+
+/// A number with a unit; without one it is in nanoseconds.
+fn duration_ns(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let decimals = match unit.trim() {
+        "" | "ns" => 0,
+        "us" | "µs" => 3,
+        "ms" => 6,
+        "s" => 9,
+        unit => return Err(format!("`{unit}` is no unit of time; there are ns, us, ms and s")),
+    };
+    // Decimal digits, not a binary fraction: a moment of a trace is exact.
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || fraction.len() > decimals {
+        return Err(format!("`{text}` is no time in whole nanoseconds"));
+    }
+    let digits = format!("{whole}{fraction:0<decimals$}");
+    digits.parse().map_err(|_| format!("`{text}` is no time in whole nanoseconds"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact() {
+        let moment = |text: &str| text.parse::<Moment>().map(|m| (m.ns, m.window_ns));
+        assert_eq!(moment("9118.023173ms±20us"), Ok((9_118_023_173, 20_000)));
+        assert_eq!(moment("1s+-1ms"), Ok((1_000_000_000, 1_000_000)));
+        assert_eq!(moment("17"), Ok((17, WINDOW_NS)));
+        for wrong in ["", "1.5", "1.0001us", "x", "5 weeks", "1s±1s", "1s±", "99999999999999999999s"]
+        {
+            assert!(moment(wrong).is_err(), "{wrong}");
+        }
+    }
+}

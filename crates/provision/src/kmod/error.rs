@@ -1,0 +1,60 @@
+use std::{io, path::PathBuf};
+
+use crate::{AptError, DebError, StoreError};
+
+/// Why one of the project's own modules cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum KmodError {
+    /// There is no such module.
+    #[error("preemptlab has no module `{name}`; it has {}", known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<&'static str>,
+    },
+    /// The kernel has no headers.
+    #[error("no module can be built for the kernel {release}: {reason}")]
+    NoHeaders {
+        /// Its release.
+        release: String,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The headers are not packaged as expected.
+    #[error("the packages of {package} hold no {what}")]
+    Package {
+        /// The package with the headers.
+        package: String,
+        /// What is missing.
+        what: &'static str,
+    },
+    /// make would take the path for several.
+    #[error(
+        "no module can be built in `{}`, because make takes no path with blanks, colons or other \
+         signs with a meaning; choose a store with --store", .0.display()
+    )]
+    Path(PathBuf),
+    /// make is not there.
+    #[error("`make` cannot be run ({0}); install Debian's packages make and gcc")]
+    Tool(io::Error),
+    /// make or the compiler failed.
+    #[error("the module `{name}` cannot be built for the kernel {release}:\n{output}")]
+    Failed {
+        /// Its name.
+        name: &'static str,
+        /// The kernel's release.
+        release: String,
+        /// The last lines of what they said.
+        output: String,
+    },
+    /// A package cannot be had.
+    #[error(transparent)]
+    Apt(#[from] AptError),
+    /// A package cannot be unpacked.
+    #[error(transparent)]
+    Deb(#[from] DebError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,161 @@
+//! Kbuild for a module outside of the kernel's sources: Documentation/kbuild/modules.rst.
+
+use std::{
+    ffi::OsString,
+    io::{Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{KmodError, Source};
+use crate::{StoreError, StoreLock, process::tied};
+
+/// How much of what a failed build said is shown, in bytes and in lines.
+const OUTPUT_BYTES_MAX: u64 = 64 << 10;
+const OUTPUT_LINES_MAX: usize = 15;
+
+/// Where the machine's own programs are; a shell and its simple tools, whose output is not in the
+/// module.
+const MACHINE_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// make, the build tree it works in, and the programs it finds.
+pub(super) struct Make {
+    program: OsString,
+    tree: PathBuf,
+    path: OsString,
+    environment: Vec<(&'static str, OsString)>,
+    /// Folders whose names are kept out of the module.
+    folders: Vec<PathBuf>,
+}
+
+impl Make {
+    /// The machine's own, with the compiler that the tree itself names.
+    pub(super) fn of_machine(tree: &Path) -> Self {
+        Self {
+            program: "make".into(),
+            tree: tree.to_owned(),
+            path: MACHINE_PATH.into(),
+            environment: Vec::new(),
+            folders: vec![tree.to_owned()],
+        }
+    }
+
+    /// That in a folder of programs, which need something in their environment.
+    pub(super) fn of_packages(
+        programs: &Path,
+        headers: &Path,
+        tree: &Path,
+        environment: Vec<(&'static str, OsString)>,
+    ) -> Self {
+        let mut path = programs.as_os_str().to_owned();
+        path.push(":");
+        path.push(MACHINE_PATH);
+        Self {
+            program: programs.join("make").into_os_string(),
+            tree: tree.to_owned(),
+            path,
+            environment,
+            folders: vec![headers.to_owned()],
+        }
+    }
+
+    /// Builds the module whose files are in a folder.
+    pub(super) fn run(
+        &self,
+        source: &Source,
+        release: &str,
+        root: &Path,
+        lock: &StoreLock,
+    ) -> Result<(), KmodError> {
+        let io = |source| StoreError::new(root, source);
+        let mut said = tempfile::tempfile_in(root).map_err(io)?;
+        let mut command = Command::new(&self.program);
+        command
+            .arg("-C")
+            .arg(&self.tree)
+            .arg(assigned("M", root.join(source.folder).as_os_str()))
+            .arg(assigned("KCFLAGS", &self.flags(root)))
+            // The module's types, which only tracers read, would need pahole and the kernel's.
+            .arg("CONFIG_DEBUG_INFO_BTF_MODULES=")
+            .arg("modules")
+            .env_clear()
+            .env("PATH", &self.path)
+            .env("LC_ALL", "C")
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(lock.share().map_err(io)?)
+            .stdout(said.try_clone().map_err(io)?)
+            .stderr(said.try_clone().map_err(io)?);
+        if tied(&mut command).status().map_err(KmodError::Tool)?.success() {
+            return Ok(());
+        }
+        let length = said.seek(SeekFrom::End(0)).map_err(io)?;
+        said.seek(SeekFrom::Start(length.saturating_sub(OUTPUT_BYTES_MAX))).map_err(io)?;
+        let mut bytes = Vec::new();
+        said.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).map_err(io)?;
+        let output = last_lines(&String::from_utf8_lossy(&bytes));
+        Err(KmodError::Failed { name: source.name, release: release.to_owned(), output })
+    }
+
+    /// Flags that keep this machine's paths out of the module: those in debug information, which
+    /// nobody reads, and those in warnings.
+    fn flags(&self, root: &Path) -> OsString {
+        let mut flags = OsString::from("-g0");
+        for (from, to) in self
+            .folders
+            .iter()
+            .map(|folder| (folder.as_path(), "/headers"))
+            .chain([(root, "/preemptlab")])
+        {
+            flags.push(" -ffile-prefix-map=");
+            flags.push(from);
+            flags.push("=");
+            flags.push(to);
+        }
+        flags
+    }
+}
+
+/// Refuses a path that make would not take as one.
+pub(super) fn check_path(path: &Path) -> Result<(), KmodError> {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@,~".contains(byte);
+    match path.as_os_str().as_encoded_bytes().iter().all(|byte| is_plain(byte) || *byte >= 0x80) {
+        true => Ok(()),
+        false => Err(KmodError::Path(path.to_owned())),
+    }
+}
+
+/// A variable on make's command line.
+fn assigned(name: &str, value: &std::ffi::OsStr) -> OsString {
+    let mut argument = OsString::from(name);
+    argument.push("=");
+    argument.push(value);
+    argument
+}
+
+fn last_lines(output: &str) -> String {
+    let lines: Vec<_> = output.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_what_was_said_is_shown() {
+        let said: String = (0..40).map(|number| format!("line {number}\n")).collect();
+        let shown = last_lines(&said);
+        assert!(shown.starts_with("line 25\n") && shown.ends_with("\nline 39"), "{shown}");
+        assert_eq!(last_lines(""), "");
+    }
+
+    #[test]
+    fn paths_are_checked_for_what_make_and_shells_read_into_them() {
+        for path in ["/home/a/.cache/preemptlab", "/lib/modules/6.12.1+deb13-amd64", "/tmp/ä"] {
+            assert!(check_path(Path::new(path)).is_ok(), "{path}");
+        }
+        for path in ["/a b", "/a:b", "/a$b", "/a#b", "/a;b", "/a%b", "/a\\b", "/a'b", "/a\nb"] {
+            assert!(check_path(Path::new(path)).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The project's own kernel modules, built for a kernel from its headers.
+//!
+//! The compiler comes from Debian's packages, as QEMU does, and not from the machine: a module is
+//! part of the guest image, whose bytes are part of every cell's identity. It is the compiler that
+//! the headers depend on, so it is the kernel's own.
+
+mod error;
+mod make;
+mod source;
+mod tools;
+
+use std::{fs, io, path::Path};
+
+use preemptlab_model::Digest;
+use serde::Serialize;
+
+pub use self::error::KmodError;
+pub(crate) use self::source::{PREFIX, Source};
+use self::{make::Make, tools::Tools};
+use crate::{Event, Store, StoreError, StoreLock, apt::Apt};
+
+/// Counts up when the same source and packages are to make another module.
+const RECIPE: u32 = 1;
+
+/// What a kernel's modules are built from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Headers {
+    /// Nothing, and why.
+    None(String),
+    /// A build tree of this machine, as `/lib/modules/RELEASE/build`.
+    Tree(std::path::PathBuf),
+    /// A package with what it depends on.
+    Package {
+        /// Its name.
+        name: String,
+        /// The kernel's package that it depends on as well, and no build needs.
+        assumed: String,
+    },
+}
+
+/// Everything that the bytes of a module depend on.
+#[derive(Serialize)]
+struct Inputs<'a> {
+    recipe: u32,
+    name: &'a str,
+    source: Digest,
+    release: &'a str,
+    tools: Digest,
+}
+
+/// The source of a module of this name.
+pub(crate) fn find(name: &str) -> Result<&'static Source, KmodError> {
+    Source::find(name)
+        .ok_or_else(|| KmodError::Unknown { name: name.to_owned(), known: Source::names() })
+}
+
+/// Builds a module from the packages of a Debian kernel's headers, unless that was done before.
+pub(crate) fn from_package(
+    source: &Source,
+    release: &str,
+    (name, assumed): (&str, &str),
+    (apt, store, lock): (&Apt<'_>, &Store, &StoreLock),
+    on_event: &dyn Fn(Event),
+) -> Result<Vec<u8>, KmodError> {
+    make::check_path(store.root())?;
+    let tools = Tools::find(apt, release, name, assumed)?;
+    let inputs = Inputs {
+        recipe: RECIPE,
+        name: source.name,
+        source: source.digest(),
+        release,
+        tools: tools.digest(),
+    };
+    let folder = store.kmod(Digest::of_json(&inputs));
+    let file = format!("{}.ko", source.name);
+    if !folder.is_dir() {
+        let unpacked = tools.unpacked(apt, store, lock, on_event)?;
+        lock.fill(&folder, |draft| {
+            let module = build(source, release, &unpacked.make(), draft, lock, on_event)?;
+            let path = draft.join(&file);
+            fs::write(&path, module).map_err(StoreError::at(&path))?;
+            Ok::<_, KmodError>(())
+        })?;
+    }
+    let path = folder.join(file);
+    Ok(fs::read(&path).map_err(StoreError::at(&path))?)
+}
+
+/// Builds a module in a build tree of this machine, with this machine's programs. It is built each
+/// time, because nobody knows whether the tree was changed.
+pub(crate) fn from_tree(
+    source: &Source,
+    release: &str,
+    tree: &Path,
+    (store, lock): (&Store, &StoreLock),
+    on_event: &dyn Fn(Event),
+) -> Result<Vec<u8>, KmodError> {
+    // Not a link to nowhere, as a folder has that was copied without its build tree.
+    let tree = fs::canonicalize(tree).ok().filter(|tree| tree.join("Makefile").is_file());
+    let tree = tree.ok_or_else(|| KmodError::NoHeaders {
+        release: release.to_owned(),
+        reason: "its folder of modules has no `build` that leads to a build tree; build the \
+                 kernel here and name the folder that `make modules_install` made"
+            .to_owned(),
+    })?;
+    make::check_path(store.root())?;
+    make::check_path(&tree)?;
+    let draft = store.kmod_draft(lock)?;
+    build(source, release, &Make::of_machine(&tree), draft.path(), lock, on_event)
+}
+
+/// Builds a module in an empty folder, which is empty again afterwards.
+fn build(
+    source: &Source,
+    release: &str,
+    make: &Make,
+    draft: &Path,
+    lock: &StoreLock,
+    on_event: &dyn Fn(Event),
+) -> Result<Vec<u8>, KmodError> {
+    on_event(Event::Building { what: format!("{} for {release}", source.name) });
+    let root = draft.join("source");
+    for (path, text) in source.files {
+        let path = root.join(path);
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(path.parent().unwrap_or(&root))?;
+            fs::write(&path, text)
+        };
+        write().map_err(StoreError::at(&path))?;
+    }
+    make.run(source, release, &root, lock)?;
+    let path = root.join(source.folder).join(format!("{}.ko", source.name));
+    let module = fs::read(&path).map_err(StoreError::at(&path))?;
+    fs::remove_dir_all(&root).map_err(StoreError::at(&root))?;
+    Ok(module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build tree whose Makefile does this for the target `modules`.
+    fn tree(folder: &Path, recipe: &str) -> std::path::PathBuf {
+        let tree = folder.join("build");
+        fs::create_dir_all(&tree).unwrap();
+        fs::write(tree.join("Makefile"), format!("modules:\n\t{recipe}\n")).unwrap();
+        tree
+    }
+
+    fn from(recipe: Option<&str>) -> Result<Vec<u8>, KmodError> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("store")).unwrap();
+        let lock = store.lock(&|_| ()).unwrap();
+        let tree = match recipe {
+            Some(recipe) => tree(folder.path(), recipe),
+            None => folder.path().join("build"),
+        };
+        let source = find("preemptlab_hold").unwrap();
+        let built = from_tree(source, "6.12.1-mine", &tree, (&store, &lock), &|_| ());
+        // Whatever happened, nothing is left behind.
+        let left = fs::read_dir(store.root().join("kmod")).unwrap().count();
+        assert_eq!(left, 0);
+        built
+    }
+
+    #[test]
+    fn a_tree_of_ones_own_gets_the_source() {
+        let built = from(Some("cat $(M)/Kbuild $(M)/../preemptlab.h > $(M)/preemptlab_hold.ko"));
+        let built = String::from_utf8(built.unwrap()).unwrap();
+        assert!(built.contains("obj-m") && built.contains("PREEMPTLAB_H"), "{built}");
+    }
+
+    #[test]
+    fn what_keeps_a_module_from_being_built_is_told() {
+        assert!(matches!(from(None), Err(KmodError::NoHeaders { .. })));
+        assert!(matches!(find("preemptlab_hole"), Err(KmodError::Unknown { .. })));
+        let error = from(Some("@echo hold.c:3: error: no such type >&2; exit 1")).unwrap_err();
+        assert!(error.to_string().contains("hold.c:3: error: no such type"), "{error}");
+        // A make that says that all is well and leaves nothing.
+        assert!(matches!(from(Some("true")), Err(KmodError::Store(_))));
+    }
+
+    #[test]
+    fn a_path_that_make_cannot_take_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("my store")).unwrap();
+        let lock = store.lock(&|_| ()).unwrap();
+        let tree = tree(folder.path(), "true");
+        let source = find("preemptlab_hold").unwrap();
+        let refused = from_tree(source, "6.12.1", &tree, (&store, &lock), &|_| ());
+        assert!(matches!(refused, Err(KmodError::Path(_))));
+    }
+}

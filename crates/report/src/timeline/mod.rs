@@ -1,0 +1,16 @@
+//! Where the time of late wakeups went: as a sentence, for a terminal, and as a picture.
+
+mod bar;
+mod cause;
+mod pieces;
+mod rows;
+mod sentence;
+mod svg;
+mod terminal;
+mod text;
+mod ticks;
+mod turns;
+
+pub use sentence::one_sentence;
+pub use svg::{Lane, timeline_svg};
+pub use terminal::timeline_terminal;

@@ -1,0 +1,76 @@
+//! Timelines as a picture: a lane for each, on one axis of time.
+
+mod axis;
+mod geometry;
+mod lane;
+mod legend;
+mod shares;
+mod style;
+mod xml;
+
+use preemptlab_trace::{Cause, Timeline};
+
+use self::{
+    geometry::{LEFT, LINE, Scale, WIDTH, fitting},
+    lane::lane,
+    xml::escape,
+};
+use super::{pieces::pieces, sentence::one_sentence, text::MET};
+
+/// A timeline and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane<'a> {
+    /// What tells it from its neighbours: `debian:6.12 none #1`.
+    pub caption: &'a str,
+    /// The timeline.
+    pub timeline: &'a Timeline,
+}
+
+/// Where the time of late wakeups went, as an SVG.
+///
+/// The lanes stand under each other on one axis of virtual time that begins at their due times. The
+/// picture stands alone: it has neither scripts nor links nor fonts, and follows the viewer's light
+/// or dark colours. Names, which come from a guest, are text in it and nothing else.
+pub fn timeline_svg(title: &str, lanes: &[Lane<'_>]) -> String {
+    let scale = Scale::new(lanes.iter().map(|lane| lane.timeline.wakeup.latency_ns()).max());
+    let mut body = String::new();
+    let mut y = 20.0;
+    if !title.is_empty() {
+        y += 8.0;
+        body += &format!(
+            "<text class=\"title\" x=\"{LEFT}\" y=\"{y}\">{}</text>\n",
+            escape(&fitting(title, 9.6, WIDTH - 2.0 * LEFT))
+        );
+        y += 12.0;
+    }
+    for each in lanes {
+        let (svg, height) = lane(each, scale, y);
+        body += &svg;
+        y += height;
+    }
+    body += &axis::axis(scale, y);
+    y += 48.0;
+    let mut pieces = lanes.iter().flat_map(|lane| pieces(lane.timeline));
+    let (legend, height) = legend::legend(lanes, y);
+    body += &legend;
+    y += height;
+    if pieces.any(|piece| piece.cause() == Some(Cause::NotPreemptible)) {
+        let note = y + 13.0;
+        body += &format!("<text class=\"small faint\" x=\"{LEFT}\" y=\"{note}\">{MET}</text>\n");
+        y += LINE;
+    }
+    y += LINE / 2.0;
+    let description: Vec<String> = lanes
+        .iter()
+        .map(|lane| format!("{}: {}", lane.caption, one_sentence(lane.timeline)))
+        .collect();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab\" width=\"{WIDTH}\" \
+         height=\"{y}\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n{}\
+         <rect class=\"page\" width=\"{WIDTH}\" height=\"{y}\"/>\n{body}</svg>\n",
+        escape(title),
+        escape(&description.join("\n")),
+        style::STYLE
+    )
+}

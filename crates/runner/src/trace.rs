@@ -1,0 +1,144 @@
+//! Cells with a trace.
+
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::{BufReader, Seek},
+    path::Path,
+    sync::Arc,
+};
+
+use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
+use preemptlab_model::{CellId, CellInputs, Outcome, PreemptMode};
+use preemptlab_protocol::{Policy, Report};
+use preemptlab_recording::{Recording, TraceFolder};
+use preemptlab_trace::{Kernel, Opportunities, Target, Window, findings};
+
+use crate::{
+    Event, RunError, queue,
+    run::{Cell, boot, boots_of, cells_of, execute},
+};
+
+/// How cells are traced.
+#[derive(Clone, Copy)]
+pub struct Traces<'a> {
+    /// Where traces are kept.
+    pub folder: &'a TraceFolder,
+    /// The kernel of a cell, ready to be traced. May execute something to find out.
+    pub kernel: &'a (dyn Fn(&CellInputs) -> Result<Arc<Kernel>, RunError> + Sync),
+}
+
+impl std::fmt::Debug for Traces<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Traces").field("folder", self.folder).finish_non_exhaustive()
+    }
+}
+
+/// A cell's stream, which is not kept yet.
+pub(crate) struct Traced {
+    stream: File,
+    kernel: Arc<Kernel>,
+}
+
+impl Traces<'_> {
+    /// Executes a cell with a trace.
+    pub(crate) fn execute(
+        &self,
+        cell: &CellInputs,
+        backend: &dyn Backend,
+        cancel: &Cancel,
+    ) -> Result<(Result<Execution, Stop>, Traced), RunError> {
+        let kernel = (self.kernel)(cell)?;
+        let stream = self.folder.scratch()?;
+        let tracing = Tracing { program: kernel.program(), out: &stream };
+        let result = backend.execute(cell, Some(tracing), cancel);
+        Ok((result, Traced { stream, kernel }))
+    }
+
+    /// Reads the stream of a completed cell, and keeps it with what it says.
+    pub(crate) fn keep(
+        &self,
+        cell: &CellInputs,
+        outcome: &Outcome,
+        mut traced: Traced,
+    ) -> Result<(), RunError> {
+        let Outcome::Completed { report, .. } = outcome else { return Ok(()) };
+        traced.stream.rewind().map_err(|error| RunError::Host(error.to_string()))?;
+        let probe = target(cell, true);
+        let findings = findings(
+            BufReader::new(&traced.stream),
+            &traced.kernel,
+            probe.as_ref().map_or(Target { comm: "", is_realtime: true }, |comm| Target {
+                comm,
+                is_realtime: true,
+            }),
+            opportunities(cell, report),
+            window(report),
+        )
+        .map_err(|error| RunError::Host(error.to_string()))?;
+        Ok(self.folder.put(cell.id(), &mut traced.stream, &findings)?)
+    }
+}
+
+/// Executes completed cells of a recording again, with a trace, and keeps the traces.
+///
+/// # Errors
+///
+/// When the host cannot go on, or a cell does not say the same again.
+pub fn trace(
+    recording: &Recording,
+    ids: &BTreeSet<CellId>,
+    backend: &dyn Backend,
+    traces: Traces<'_>,
+    jobs: usize,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<(), RunError> {
+    let cells = cells_of(recording.manifest());
+    let cells: Vec<Cell<'_>> =
+        cells.into_iter().filter(|cell| ids.contains(&cell.inputs.id())).collect();
+    let boots = boots_of(&cells);
+    on_event(Event::Planned { boots: boots.len(), cells: cells.len(), finished: 0 });
+    let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
+    queue::for_each(&cells, jobs, cancel, |cell| {
+        let (record, wall) = execute(cell, backend, &unbootable, Some(traces), on_event, cancel)?;
+        let recorded = recording.cell(record.id)?.and_then(|record| record.outcome.digest());
+        if recorded != record.outcome.digest() {
+            traces.folder.remove(record.id)?;
+            return Err(RunError::Different(record.id));
+        }
+        on_event(Event::Finished { factors: cell.factors, record: &record, wall });
+        Ok::<_, RunError>(())
+    })?;
+    if cancel.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
+}
+
+/// The name that the kernel gives the program of a cell's first real-time probe, or of its first
+/// fair one.
+pub fn target(cell: &CellInputs, is_realtime: bool) -> Option<String> {
+    /// `TASK_COMM_LEN` and the NUL.
+    const COMM_CHARS_MAX: usize = 15;
+    let probes = cell.job.probes.iter();
+    let mut fitting =
+        probes.filter(|probe| matches!(probe.policy, Policy::Fifo(_)) == is_realtime);
+    let program = fitting.next()?.argv.first()?;
+    let name = Path::new(program).file_name()?.to_string_lossy();
+    Some(name.chars().take(COMM_CHARS_MAX).collect())
+}
+
+/// Where the scheduler may switch in a cell. PREEMPT_RT's own modes differ for fair tasks only, and
+/// so does lazy; before 6.12 the kernel did not tell.
+pub fn opportunities(cell: &CellInputs, report: &Report) -> Opportunities {
+    let preempt: Option<PreemptMode> = cell.job.preempt.parse().ok();
+    match preempt {
+        Some(PreemptMode::None | PreemptMode::Voluntary) if !report.system.realtime => {
+            Opportunities::Voluntary
+        }
+        _ => Opportunities::Everywhere,
+    }
+}
+
+/// The window in which the probes ran.
+pub fn window(report: &Report) -> Window {
+    Window { start_ns: report.window.start_ns, end_ns: report.window.end_ns }
+}

@@ -1,0 +1,216 @@
+//! The text that a kernel shows of its own trace, `/sys/kernel/tracing/trace`.
+
+use std::io::{self, BufWriter, Read, Write};
+
+use syscalls::Sysno;
+
+use crate::{
+    decode::Task,
+    explain::Window,
+    export::{
+        ExportError,
+        observe::observe,
+        record::{Moment, Record, Section, Sink, State},
+        vectors,
+    },
+    kernel::Kernel,
+    timeline::callers,
+};
+
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// As the kernel heads it (kernel/trace/trace.c), without the number of entries, which one pass
+/// does not know. The column of `migrate_disable`, which 5.12 added, is missing, as it was before:
+/// it is not recorded.
+const HEADER: &str = "\
+# tracer: nop
+#
+# Virtual time of QEMU, in seconds, to the nanosecond.
+# Of system calls, neither arguments nor results are recorded.
+# The states of tasks (prev_state) follow from how the scheduler was called: S sleeps, R is runnable.
+#
+#                                           _-----=> irqs-off
+#                                          / _----=> need-resched
+#                                         | / _---=> hardirq/softirq
+#                                         || / _--=> preempt-depth
+#                                         ||| /
+#           TASK-PID       TGID     CPU#  ||||     TIMESTAMP  FUNCTION
+#              | |           |        |   ||||         |         |
+";
+
+/// Writes a trace as text, in the form of `/sys/kernel/tracing/trace`, for people and for the tools
+/// that read that. `window` is in virtual nanoseconds; nothing is written of what is outside.
+///
+/// The lines are those of the kernel's events `sched_switch`, `sched_waking`, of the vectors of the
+/// local APIC (`local_timer_entry` and its kin), `irq_handler_entry` and `irq_handler_exit` for
+/// other interrupts, with no number (-1), `softirq_entry`, `softirq_exit`, `sys_enter`, `sys_exit`,
+/// with the call's name for its arguments, `irq_disable`, `irq_enable`, `preempt_disable` and
+/// `preempt_enable`, with the `parent` where the stack was recorded.
+///
+/// # Errors
+///
+/// [`ExportError`]
+pub fn ftrace_text(
+    trace: impl Read,
+    kernel: &Kernel,
+    window: Option<Window>,
+    out: impl Write,
+) -> Result<(), ExportError> {
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
+    out.write_all(HEADER.as_bytes())?;
+    observe(trace, kernel, window, Text { kernel, out, is_open: false })
+}
+
+struct Text<'a, W: Write> {
+    kernel: &'a Kernel,
+    out: BufWriter<W>,
+    /// Whether the last line may be continued with a parent.
+    is_open: bool,
+}
+
+impl<W: Write> Sink for Text<'_, W> {
+    const SHOWS_STATES: bool = false;
+
+    fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()> {
+        let Some(task) = moment.task else { return Ok(()) };
+        let Some(state) = told_in(moment, record) else { return Ok(()) };
+        self.close()?;
+        self.head(moment, task, state)?;
+        let out = &mut self.out;
+        match record {
+            Record::Switch { previous, next, is_blocked } => write!(
+                out,
+                "sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> \
+                 next_comm={} next_pid={} next_prio={}",
+                previous.comm,
+                previous.pid,
+                previous.prio,
+                if is_blocked { 'S' } else { 'R' },
+                next.comm,
+                next.pid,
+                next.prio,
+            )?,
+            Record::Waking { task: Task { comm, pid, prio, .. }, cpu } => {
+                write!(out, "sched_waking: comm={comm} pid={pid} prio={prio}")?;
+                if let Some(cpu) = cpu {
+                    write!(out, " target_cpu={cpu:03}")?;
+                }
+            }
+            Record::HardirqEntry { name } => match vectors::vector(name) {
+                Some((event, vector)) => write!(out, "{event}_entry: vector={vector}")?,
+                None => write!(out, "irq_handler_entry: irq=-1 name={name}")?,
+            },
+            Record::HardirqExit { name } => match vectors::vector(name) {
+                Some((event, vector)) => write!(out, "{event}_exit: vector={vector}")?,
+                None => write!(out, "irq_handler_exit: irq=-1 name={name}")?,
+            },
+            Record::SoftirqEntry { name } => {
+                if let Some((number, action)) = vectors::softirq(name) {
+                    write!(out, "softirq_entry: vec={number} [action={action}]")?;
+                }
+            }
+            Record::SoftirqExit { name } => {
+                if let Some((number, action)) = vectors::softirq(name) {
+                    write!(out, "softirq_exit: vec={number} [action={action}]")?;
+                }
+            }
+            Record::SyscallEntry(number) => self.syscall("sys_enter", number)?,
+            Record::SyscallExit(number) => self.syscall("sys_exit", number)?,
+            Record::Begin(Section::IrqsOff, since) => self.switch("irq_disable", since.address)?,
+            Record::Begin(_, since) => self.switch("preempt_disable", since.address)?,
+            Record::End(section, address) => {
+                let is_irqs = section == Section::IrqsOff;
+                self.switch(if is_irqs { "irq_enable" } else { "preempt_enable" }, address)?;
+                self.is_open = true;
+            }
+            Record::Context(_)
+            | Record::ReschedAsked { .. }
+            | Record::ExceptionEntry { .. }
+            | Record::ExceptionExit => {}
+        }
+        if self.is_open { Ok(()) } else { self.out.write_all(b"\n") }
+    }
+
+    fn stack(&mut self, words: &[u64]) -> io::Result<()> {
+        if self.is_open
+            && let Some(parent) = callers(self.kernel, words).first()
+        {
+            write!(self.out, " parent={parent}")?;
+        }
+        self.close()
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.close()?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Text<'_, W> {
+    fn close(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_open) { self.out.write_all(b"\n") } else { Ok(()) }
+    }
+
+    /// What every line begins with (`trace_print_context` and `trace_print_lat_fmt`,
+    /// kernel/trace/trace_output.c).
+    fn head(&mut self, moment: &Moment<'_>, task: &Task, state: &State) -> io::Result<()> {
+        let comm = if task.pid == 0 { "<idle>" } else { &task.comm };
+        write!(self.out, "{comm:>16}-{:<7} ", task.pid)?;
+        match task.tgid {
+            0 => write!(self.out, "(-------)")?,
+            tgid => write!(self.out, "({tgid:>7})")?,
+        }
+        let (seconds, ns) = (moment.ns / 1_000_000_000, moment.ns % 1_000_000_000);
+        let irqs_off = if state.irqs_off.is_some() { 'd' } else { '.' };
+        let need_resched = if state.need_resched { 'N' } else { '.' };
+        let context = match (state.is_hardirq(), state.is_softirq()) {
+            (true, true) => 'H',
+            (true, false) => 'h',
+            (false, true) => 's',
+            (false, false) => '.',
+        };
+        write!(self.out, " [{:03}] {irqs_off}{need_resched}{context}", moment.cpu)?;
+        match state.preempt_depth().min(0xf) {
+            0 => write!(self.out, ".")?,
+            depth => write!(self.out, "{depth:x}")?,
+        }
+        write!(self.out, " {seconds:>5}.{ns:09}: ")
+    }
+
+    fn syscall(&mut self, event: &str, number: u32) -> io::Result<()> {
+        write!(self.out, "{event}: NR {number}")?;
+        match Sysno::new(number as usize) {
+            Some(call) => write!(self.out, " ({call})"),
+            None => Ok(()),
+        }
+    }
+
+    fn switch(&mut self, event: &str, address: u64) -> io::Result<()> {
+        write!(self.out, "{event}: caller=")?;
+        match self.kernel.function(address) {
+            Some(function) => write!(self.out, "{function}"),
+            None => write!(self.out, "{address:#x}"),
+        }
+    }
+}
+
+/// The state that the kernel would tell something in: what begins is told once it has begun, what
+/// ends before it has ended. `None` for what there is no event for.
+fn told_in<'a>(moment: &'a Moment<'_>, record: Record<'_>) -> Option<&'a State> {
+    match record {
+        Record::Context(_)
+        | Record::ReschedAsked { .. }
+        | Record::ExceptionEntry { .. }
+        | Record::ExceptionExit
+        | Record::Begin(Section::NeedResched, _)
+        | Record::End(Section::NeedResched, _) => None,
+        Record::SoftirqEntry { name } | Record::SoftirqExit { name } => {
+            vectors::softirq(name)?;
+            Some(&moment.before)
+        }
+        Record::Begin(..) | Record::HardirqEntry { .. } | Record::SyscallEntry(_) => {
+            Some(&moment.after)
+        }
+        _ => Some(&moment.before),
+    }
+}
