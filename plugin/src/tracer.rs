@@ -49,8 +49,7 @@ pub struct Tracer {
 }
 
 struct Site {
-    kind: SiteKind,
-    register: Option<Register>,
+    effect: Effect,
     address: u64,
     /// Its number in the stream, once it is announced there.
     announced: Option<u64>,
@@ -108,11 +107,11 @@ impl Tracer {
             let mut bytes = [0; 15];
             let (address, count) = block.instruction(index, &mut bytes);
             let bytes = &bytes[..count];
-            let probe = self.probes.get(&address).map(|probe| (SiteKind::Probe(*probe), None));
+            let probe = self.probes.get(&address).map(|probe| SiteKind::Probe(*probe).into());
             let effect = x86_64::effect(address, bytes, self.program.preempt_count);
-            let call = self.functions.contains(&address).then_some((SiteKind::Enter, None));
+            let call = self.functions.contains(&address).then_some(SiteKind::Enter.into());
             let is_return = !self.functions.is_empty() && x86_64::is_return(bytes);
-            let is_return = is_return.then_some((SiteKind::Return, None));
+            let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let site = self.site(address, effect);
                 let left = (len - index) as u64;
@@ -122,28 +121,28 @@ impl Tracer {
         }
     }
 
-    fn site(&mut self, address: u64, (kind, register): Effect) -> u32 {
+    fn site(&mut self, address: u64, effect: Effect) -> u32 {
         let number = self.sites.len() as u32;
-        match self.known.entry((address, kind.encode().0)) {
+        match self.known.entry((address, effect.kind.encode().0)) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(unknown) => {
                 unknown.insert(number);
-                self.sites.push(Site { kind, register, address, announced: None });
+                self.sites.push(Site { effect, address, announced: None });
                 number
             }
         }
     }
 
-    fn access(&self, (kind, register): Effect) -> Access {
-        let is_redirected = |redirect: Redirect| kind == SiteKind::Probe(redirect.probe);
+    fn access(&self, effect: Effect) -> Access {
+        let is_redirected = |redirect: Redirect| effect.kind == SiteKind::Probe(redirect.probe);
         if self.program.redirect.is_some_and(is_redirected) {
             return Access::Write;
         }
-        if self.reads_registers((kind, register)) { Access::Read } else { Access::None }
+        if self.reads_registers(effect) { Access::Read } else { Access::None }
     }
 
-    fn reads_registers(&self, (kind, _): Effect) -> bool {
-        match kind {
+    fn reads_registers(&self, effect: Effect) -> bool {
+        match effect.kind {
             SiteKind::Probe(number) => {
                 let Probe { operands, tasks, changes, stack, .. } =
                     &self.program.probes[number as usize];
@@ -172,9 +171,16 @@ impl Tracer {
         {
             return;
         }
-        let Some(&Site { kind, register, address, announced }) = self.sites.get(number) else {
+        let Some(&Site { effect, address, announced }) = self.sites.get(number) else {
             return;
         };
+        if let Some((base, displacement)) = effect.address
+            && self.guest.register(base as usize).wrapping_add(displacement)
+                != self.program.preempt_count
+        {
+            return;
+        }
+        let kind = effect.kind;
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         if cpu != self.cpu {
             self.cpu = cpu;
@@ -185,7 +191,8 @@ impl Tracer {
         match kind {
             SiteKind::Probe(probe) => self.probe(tag, now_ns, probe as usize),
             SiteKind::PreemptAddValue | SiteKind::PreemptSubValue => {
-                let value = register.map_or(0, |register| self.guest.register(register as usize));
+                let amount = effect.amount;
+                let value = amount.map_or(0, |register| self.guest.register(register as usize));
                 self.event(tag, now_ns);
                 self.output.number(value & u64::from(u32::MAX));
                 let value = value as u32;

@@ -12,23 +12,39 @@ pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
 const NEED_RESCHED: i32 = i32::MIN;
 
-/// What an instruction does, and the register whose value tells how much, if one does.
-pub type Effect = (SiteKind, Option<Register>);
+/// What an instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// What happens.
+    pub kind: SiteKind,
+    /// The register whose value tells how much, if one does.
+    pub amount: Option<Register>,
+    /// A register and what is added to it: it happens only where that makes the address of
+    /// `preempt_count`.
+    pub address: Option<(Register, u64)>,
+}
+
+impl From<SiteKind> for Effect {
+    fn from(kind: SiteKind) -> Self {
+        Self { kind, amount: None, address: None }
+    }
+}
 
 /// What an instruction does to preemption and interrupts; most do nothing.
 pub fn effect(address: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
-    match *bytes {
-        [0xfa] => Some((SiteKind::IrqsOff, None)),
-        [0xfb] => Some((SiteKind::IrqsOn, None)),
-        [0x9d] => Some((SiteKind::Popf, None)),
-        [0xf4] => Some((SiteKind::Halt, None)),
-        [0xcf] | [0x48, 0xcf] => Some((SiteKind::Iret, None)),
-        [0x0f, 0x07] | [0x48, 0x0f, 0x07] => Some((SiteKind::Sysret, None)),
+    let kind = match *bytes {
+        [0xfa] => SiteKind::IrqsOff,
+        [0xfb] => SiteKind::IrqsOn,
+        [0x9d] => SiteKind::Popf,
+        [0xf4] => SiteKind::Halt,
+        [0xcf] | [0x48, 0xcf] => SiteKind::Iret,
+        [0x0f, 0x07] | [0x48, 0x0f, 0x07] => SiteKind::Sysret,
         [0x65, ref rest @ ..] => {
-            on_gs(address.wrapping_add(bytes.len() as u64), rest, preempt_count)
+            return on_gs(address.wrapping_add(bytes.len() as u64), rest, preempt_count);
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(kind.into())
 }
 
 /// Whether an instruction returns from a function.
@@ -42,19 +58,17 @@ fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
         [rex @ 0x40..=0x4f, ref rest @ ..] => (rex, rest),
         _ => (0, bytes),
     };
-    let (&[opcode, modrm], rest) = bytes.split_first_chunk()?;
-    let (displaced, rest) = match (modrm & 0xc7, rest) {
-        // Relative to the next instruction.
-        (0x05, rest) => (end, rest),
-        // Absolute: a SIB byte without base and index.
-        (0x04, [0x25, rest @ ..]) => (0, rest),
-        _ => return None,
-    };
-    let (displacement, immediate) = rest.split_first_chunk()?;
-    let displacement = i64::from(i32::from_le_bytes(*displacement)).cast_unsigned();
-    if displaced.wrapping_add(displacement) != preempt_count {
+    // 64 bits wide is another variable.
+    if rex & 8 != 0 {
         return None;
     }
+    let (&[opcode, modrm], rest) = bytes.split_first_chunk()?;
+    let (address, immediate) = operand(end, rex, modrm, rest)?;
+    let address = match address {
+        Address::Fixed(address) if address == preempt_count => None,
+        Address::Fixed(_) => return None,
+        Address::Relative(base, displacement) => Some((base, displacement)),
+    };
     let operation = (modrm >> 3) & 7;
     let register = Register::ALL[usize::from(operation | (rex & 4) << 1)];
     let immediate = match *immediate {
@@ -63,18 +77,57 @@ fn on_gs(end: u64, bytes: &[u8], preempt_count: u64) -> Option<Effect> {
         [a, b, c, d] => Some(i32::from_le_bytes([a, b, c, d])),
         _ => return None,
     };
-    match (opcode, operation, immediate) {
-        (0xff, 0, None) => Some((SiteKind::PreemptAdd(1), None)),
-        (0xff, 1, None) => Some((SiteKind::PreemptAdd(-1), None)),
-        (0x81 | 0x83, 0, Some(number)) => Some((SiteKind::PreemptAdd(number), None)),
-        (0x81 | 0x83, 5, Some(number)) => Some((SiteKind::PreemptAdd(number.wrapping_neg()), None)),
-        (0x81, 4, Some(mask)) if mask == !NEED_RESCHED => Some((SiteKind::NeedReschedSet, None)),
-        (0x81, 1, Some(mask)) if mask == NEED_RESCHED => Some((SiteKind::NeedReschedClear, None)),
-        (0xc7, 0, Some(number)) => Some((SiteKind::PreemptSet(number), None)),
-        (0x01, _, None) => Some((SiteKind::PreemptAddValue, Some(register))),
-        (0x29, _, None) => Some((SiteKind::PreemptSubValue, Some(register))),
-        _ => None,
-    }
+    let (kind, amount) = match (opcode, operation, immediate) {
+        (0xff, 0, None) => (SiteKind::PreemptAdd(1), None),
+        (0xff, 1, None) => (SiteKind::PreemptAdd(-1), None),
+        (0x81 | 0x83, 0, Some(number)) => (SiteKind::PreemptAdd(number), None),
+        (0x81 | 0x83, 5, Some(number)) => (SiteKind::PreemptAdd(number.wrapping_neg()), None),
+        (0x81, 4, Some(mask)) if mask == !NEED_RESCHED => (SiteKind::NeedReschedSet, None),
+        (0x81, 1, Some(mask)) if mask == NEED_RESCHED => (SiteKind::NeedReschedClear, None),
+        (0xc7, 0, Some(number)) => (SiteKind::PreemptSet(number), None),
+        (0x01, _, None) => (SiteKind::PreemptAddValue, Some(register)),
+        (0x29, _, None) => (SiteKind::PreemptSubValue, Some(register)),
+        _ => return None,
+    };
+    Some(Effect { kind, amount, address })
+}
+
+/// Where an operand is, from the base of `gs`.
+enum Address {
+    Fixed(u64),
+    Relative(Register, u64),
+}
+
+/// The address of an operand in memory, and what follows it: ModRM and SIB of the Intel SDM,
+/// volume 2, chapter 2. Operands with an index are elements of arrays.
+fn operand(end: u64, rex: u8, modrm: u8, rest: &[u8]) -> Option<(Address, &[u8])> {
+    let (mode, low) = (modrm >> 6, modrm & 7);
+    let (base, rest) = match (low, rest) {
+        (4, [sib, rest @ ..]) if sib >> 3 & 7 == 4 && rex & 2 == 0 => (sib & 7, rest),
+        (4, _) => return None,
+        _ => (low, rest),
+    };
+    let (displacement, rest) = match (mode, base) {
+        (0, 5) => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let displacement = i64::from(i32::from_le_bytes(*bytes)).cast_unsigned();
+            // Without a SIB byte it is relative to the next instruction, with one absolute.
+            let from = if low == 5 { end } else { 0 };
+            return Some((Address::Fixed(from.wrapping_add(displacement)), rest));
+        }
+        (0, _) => (0, rest),
+        (1, _) => {
+            let (&[byte], rest) = rest.split_first_chunk()?;
+            (i64::from(byte.cast_signed()).cast_unsigned(), rest)
+        }
+        (2, _) => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (i64::from(i32::from_le_bytes(*bytes)).cast_unsigned(), rest)
+        }
+        _ => return None,
+    };
+    let base = Register::ALL[usize::from(base | (rex & 1) << 3)];
+    Some((Address::Relative(base, displacement), rest))
 }
 
 #[cfg(test)]
@@ -94,7 +147,8 @@ mod tests {
     fn finds_changes_of_the_count() {
         const ADDRESS: u64 = 0xffff_ffff_8100_1000;
         let found = |opcode: &[u8], immediate: &[u8]| {
-            effect(ADDRESS, &relative(ADDRESS, opcode, immediate), COUNT)
+            let effect = effect(ADDRESS, &relative(ADDRESS, opcode, immediate), COUNT);
+            effect.map(|effect| (effect.kind, effect.amount))
         };
         assert_eq!(found(&[0xff, 0x05], &[]), Some((SiteKind::PreemptAdd(1), None)));
         assert_eq!(found(&[0xff, 0x0d], &[]), Some((SiteKind::PreemptAdd(-1), None)));
@@ -129,13 +183,32 @@ mod tests {
     #[test]
     fn finds_absolute_addresses() {
         let bytes = [0x65, 0xff, 0x04, 0x25, 0x88, 0x0c, 0x02, 0];
-        assert_eq!(effect(0, &bytes, COUNT), Some((SiteKind::PreemptAdd(1), None)));
+        assert_eq!(effect(0, &bytes, COUNT), Some(SiteKind::PreemptAdd(1).into()));
+    }
+
+    /// `decl %gs:(%rsi)`, as the compiler has it in `__d_add` of a PREEMPT_RT kernel, and its kin.
+    #[test]
+    fn finds_addresses_in_registers() {
+        let down = |bytes: &[u8]| effect(0, bytes, COUNT).map(|e| (e.kind, e.address));
+        let decrement = SiteKind::PreemptAdd(-1);
+        assert_eq!(down(&[0x65, 0xff, 0x0e]), Some((decrement, Some((Register::Rsi, 0)))));
+        assert_eq!(
+            down(&[0x65, 0x41, 0xff, 0x4c, 0x24, 0xf8]),
+            Some((decrement, Some((Register::R12, 8u64.wrapping_neg()))))
+        );
+        assert_eq!(
+            down(&[0x65, 0xff, 0x8b, 8, 0, 0, 0]),
+            Some((decrement, Some((Register::Rbx, 8))))
+        );
+        // A statistic of 64 bits, and an element of an array.
+        assert_eq!(down(&[0x65, 0x48, 0xff, 0x0e]), None);
+        assert_eq!(down(&[0x65, 0xff, 0x0c, 0xc6]), None);
     }
 
     #[test]
     fn finds_interrupts_and_returns() {
-        assert_eq!(effect(0, &[0xfa], COUNT), Some((SiteKind::IrqsOff, None)));
-        assert_eq!(effect(0, &[0x48, 0xcf], COUNT), Some((SiteKind::Iret, None)));
+        assert_eq!(effect(0, &[0xfa], COUNT), Some(SiteKind::IrqsOff.into()));
+        assert_eq!(effect(0, &[0x48, 0xcf], COUNT), Some(SiteKind::Iret.into()));
         assert_eq!(effect(0, &[0x90], COUNT), None);
         assert!(is_return(&[0xc3]) && !is_return(&[0xc9]));
     }

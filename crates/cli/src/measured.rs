@@ -41,10 +41,7 @@ fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, Reco
         unit: "us",
         direction: Direction::Lower,
     };
-    Ok(vec![
-        metric("wakeup.bound.p99.9", bound.p99_9_ns),
-        metric("wakeup.bound", bound.max_ns),
-    ])
+    Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric("wakeup.bound", bound.max_ns)])
 }
 
 fn result(

@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(moment("9118.023173ms±20us"), Ok((9_118_023_173, 20_000)));
         assert_eq!(moment("1s+-1ms"), Ok((1_000_000_000, 1_000_000)));
         assert_eq!(moment("17"), Ok((17, WINDOW_NS)));
-        for wrong in ["", "1.5", "1.0001us", "x", "5 weeks", "1s±1s", "1s±", "99999999999999999999s"]
+        for wrong in
+            ["", "1.5", "1.0001us", "x", "5 weeks", "1s±1s", "1s±", "99999999999999999999s"]
         {
             assert!(moment(wrong).is_err(), "{wrong}");
         }

@@ -89,14 +89,13 @@ impl<'a> Kernels<'a> {
             probe.argv.push("--help".to_owned());
             probe.files = vec![KALLSYMS.to_owned()];
         }
-        let execution =
-            self.vm.execute(&cell, None, cancel).map_err(LabError::Stopped)?;
+        let execution = self.vm.execute(&cell, None, cancel).map_err(LabError::Stopped)?;
         let Message::Done(mut report) = execution.message else {
             return Err(LabError::Layout("its guest could not be asked".to_owned()));
         };
         let mut files = report.probes.pop().map(|probe| probe.files).unwrap_or_default();
-        files.remove(KALLSYMS).ok_or_else(|| {
-            LabError::Layout(format!("its guest has no {KALLSYMS}"))
-        })
+        files
+            .remove(KALLSYMS)
+            .ok_or_else(|| LabError::Layout(format!("its guest has no {KALLSYMS}")))
     }
 }

@@ -50,7 +50,8 @@ impl TraceFolder {
     ///
     /// When the folder cannot be written to.
     pub fn scratch(&self) -> Result<File, RecordingError> {
-        tempfile::tempfile_in(&self.path).map_err(RecordingError::io("create a file in", &self.path))
+        tempfile::tempfile_in(&self.path)
+            .map_err(RecordingError::io("create a file in", &self.path))
     }
 
     /// Keeps a cell's stream, and then what it says.

@@ -92,8 +92,7 @@ pub fn run(
     let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;
     let summary = Mutex::new(summary);
     queue::for_each(&missing, options.jobs, cancel, |cell| {
-        let (record, wall) =
-            execute(cell, backend, &unbootable, options.traces, on_event, cancel)?;
+        let (record, wall) = execute(cell, backend, &unbootable, options.traces, on_event, cancel)?;
         finish(writer, options, &record)?;
         count(&mut summary.lock().expect("no worker panicked"), &record.outcome);
         on_event(Event::Finished { factors: cell.factors, record: &record, wall });

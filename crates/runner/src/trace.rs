@@ -119,8 +119,7 @@ pub fn target(cell: &CellInputs, is_realtime: bool) -> Option<String> {
     /// `TASK_COMM_LEN` and the NUL.
     const COMM_CHARS_MAX: usize = 15;
     let probes = cell.job.probes.iter();
-    let mut fitting =
-        probes.filter(|probe| matches!(probe.policy, Policy::Fifo(_)) == is_realtime);
+    let mut fitting = probes.filter(|probe| matches!(probe.policy, Policy::Fifo(_)) == is_realtime);
     let program = fitting.next()?.argv.first()?;
     let name = Path::new(program).file_name()?.to_string_lossy();
     Some(name.chars().take(COMM_CHARS_MAX).collect())

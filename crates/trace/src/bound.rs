@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpu::{Cpu, Frame, Machine},
     decode::Event,
-    explain::Window,
     kernel::{Kernel, Point},
 };
 
@@ -42,8 +41,13 @@ pub struct Closed {
     pub cpu: u32,
     /// Its first instant.
     pub start_ns: u64,
+    /// The instruction with which it begins.
+    pub start_address: u64,
     /// The next opportunity.
     pub end_ns: u64,
+    /// Whether softirqs were served in it. These stop early when a task waits for the CPU, so that
+    /// a wakeup there would be less late than the trace says.
+    pub has_softirq: bool,
 }
 
 impl Closed {
@@ -74,20 +78,24 @@ pub struct Bound {
 #[derive(Debug)]
 pub(crate) struct Closures {
     opportunities: Opportunities,
-    window: Window,
-    open: BTreeMap<u32, u64>,
+    /// When the probe's first wakeup was due, and its last so far.
+    probed: Option<(u64, u64)>,
+    open: BTreeMap<u32, Closed>,
+    /// Since the probe's last wakeup: they count when there is another one.
+    pending: Vec<Closed>,
     /// How many closed stretches there are, by length in steps.
     lengths: BTreeMap<u64, u64>,
     longest: Vec<Closed>,
 }
 
 impl Closures {
-    /// `window` is in virtual time.
-    pub fn new(opportunities: Opportunities, window: Window) -> Self {
+    /// Of a kernel with these opportunities.
+    pub fn new(opportunities: Opportunities) -> Self {
         Self {
             opportunities,
-            window,
+            probed: None,
             open: BTreeMap::new(),
+            pending: Vec::new(),
             lengths: BTreeMap::new(),
             longest: Vec::new(),
         }
@@ -109,14 +117,35 @@ impl Closures {
             },
             _ => false,
         };
-        if let Some(start_ns) = self.open.get(&event.cpu).copied()
-            && (!is_closed || is_instant)
+        let serves_softirqs = cpu.frames.iter().any(|frame| matches!(frame, Frame::Softirq(_)));
+        if (!is_closed || is_instant)
+            && let Some(closed) = self.open.remove(&event.cpu)
+            && self.probed.is_some()
         {
-            self.open.remove(&event.cpu);
-            self.add(Closed { cpu: event.cpu, start_ns, end_ns: event.ns });
+            self.pending.push(Closed { end_ns: event.ns, ..closed });
         }
         if is_closed {
-            self.open.entry(event.cpu).or_insert(event.ns);
+            let (cpu, start_ns, end_ns) = (event.cpu, event.ns, event.ns);
+            let open = self.open.entry(cpu);
+            let start_address = event.site.address;
+            let has_softirq = false;
+            let open = open.or_insert(Closed { cpu, start_ns, start_address, end_ns, has_softirq });
+            open.has_softirq |= serves_softirqs;
+        }
+    }
+
+    /// The closed stretches since the probe's last wakeup.
+    pub fn take(&mut self) -> Vec<Closed> {
+        self.probed.get_or_insert((0, 0));
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Takes note of a wakeup of the probe: it might have come at any instant since the last one.
+    pub fn probed(&mut self, due_ns: u64) {
+        let (first_ns, _) = self.probed.unwrap_or((due_ns, due_ns));
+        self.probed = Some((first_ns, due_ns));
+        for closed in std::mem::take(&mut self.pending) {
+            self.add(closed);
         }
     }
 
@@ -136,10 +165,6 @@ impl Closures {
     }
 
     fn add(&mut self, closed: Closed) {
-        let Window { start_ns, end_ns } = self.window;
-        if closed.end_ns <= start_ns || closed.start_ns >= end_ns {
-            return;
-        }
         *self.lengths.entry(closed.len_ns() / STEP_NS).or_default() += 1;
         let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
         if place < LONGEST_MAX {
@@ -150,7 +175,7 @@ impl Closures {
 
     /// The bound, when a wakeup with nothing in the way costs this much.
     pub fn finish(self, floor_ns: u64) -> Bound {
-        let window_ns = self.window.end_ns.saturating_sub(self.window.start_ns);
+        let window_ns = self.probed.map_or(0, |(first_ns, last_ns)| last_ns - first_ns);
         let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
         let at = |share: f64| floor_ns + self.exceeded_ns(window_ns as f64 * (1.0 - share));
         Bound {
@@ -191,11 +216,13 @@ mod tests {
     use super::*;
 
     fn closures(lengths_ns: &[u64]) -> Closures {
-        let window = Window { start_ns: 0, end_ns: 1_000_000 };
-        let mut closures = Closures::new(Opportunities::Everywhere, window);
+        let mut closures = Closures::new(Opportunities::Everywhere);
+        closures.probed = Some((0, 1_000_000));
         let mut start_ns = 0;
         for length_ns in lengths_ns {
-            closures.add(Closed { cpu: 0, start_ns, end_ns: start_ns + length_ns });
+            let end_ns = start_ns + length_ns;
+            let (start_address, has_softirq) = (0, false);
+            closures.add(Closed { cpu: 0, start_ns, start_address, end_ns, has_softirq });
             start_ns += length_ns;
         }
         closures
@@ -205,9 +232,10 @@ mod tests {
     fn the_bound_is_the_longest_stretch_and_the_floor() {
         let bound = closures(&[1_000, 50_000, 2_000]).finish(7_000);
         assert_eq!(bound.max_ns, 57_000);
-        assert_eq!(bound.longest.iter().map(|closed| closed.len_ns()).collect::<Vec<_>>(), [
-            50_000, 2_000, 1_000
-        ]);
+        assert_eq!(
+            bound.longest.iter().map(|closed| closed.len_ns()).collect::<Vec<_>>(),
+            [50_000, 2_000, 1_000]
+        );
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl Machine {
             SiteKind::Iret if value(0) == 0 => return cpu.back_to_kernel(here),
             SiteKind::Iret | SiteKind::Sysret => {
                 self.miscounts += u64::from(cpu.is_synchronized && cpu.preempt_count != 0);
-                return cpu.to_user(here);
+                return cpu.return_to_user(here);
             }
             SiteKind::Halt => cpu.is_halted = true,
             SiteKind::Enter | SiteKind::Return => {}
@@ -257,7 +257,7 @@ impl Cpu {
         Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
     }
 
-    fn to_user(&mut self, here: Since) -> Option<Ended> {
+    fn return_to_user(&mut self, here: Since) -> Option<Ended> {
         self.frames.clear();
         self.is_scheduling = false;
         // Nothing is off in user space: whatever was counted before the first return is unknown.

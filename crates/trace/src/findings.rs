@@ -26,6 +26,9 @@ pub struct Findings {
     pub format: u32,
     /// Events in the whole trace.
     pub events: u64,
+    /// How often `preempt_count` was not zero at a return to user space. More than never means that
+    /// the plugin has missed a change of it, and that sections with preemption off are in doubt.
+    pub miscounts: u64,
     /// The first event, in virtual nanoseconds.
     pub start_ns: u64,
     /// The last event.
@@ -58,7 +61,7 @@ pub fn findings(
     let mut machine = Machine::default();
     let mut wakeups = Wakeups::new(target);
     let mut ranking = Ranking::default();
-    let mut closures: Option<Closures> = None;
+    let mut closures = Closures::new(opportunities);
     let mut window_virtual = Window { start_ns: u64::MAX, end_ns: u64::MAX };
     let (mut first_ns, mut last_ns) = (None, 0);
     let (mut events, mut offset_ns, mut floor_ns) = (0, None, u64::MAX);
@@ -80,20 +83,18 @@ pub fn findings(
                         start_ns: window.start_ns.saturating_add_signed(offset),
                         end_ns: window.end_ns.saturating_add_signed(offset),
                     };
-                    closures = Some(Closures::new(opportunities, window_virtual));
                 }
                 let ended = machine.follow(kernel, &event);
                 if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
                     && window.contains(wakeup.due_monotonic_ns)
                 {
                     floor_ns = floor_ns.min(wakeup.latency_ns());
+                    closures.probed(wakeup.due_ns);
                 }
                 is_in_window = window_virtual.contains(event.ns);
                 if is_in_window {
                     ranking.ended(kernel, ended);
-                    if let Some(closures) = &mut closures {
-                        closures.look(kernel, &mut machine, &event);
-                    }
+                    closures.look(kernel, &mut machine, &event);
                 }
             }
         }
@@ -103,12 +104,11 @@ pub fn findings(
     Ok(Findings {
         format: FINDINGS_FORMAT,
         events,
+        miscounts: machine.miscounts,
         start_ns: first_ns.unwrap_or(0),
         end_ns: last_ns,
         clock_offset_ns: offset_ns.unwrap_or(0),
-        bound: closures
-            .filter(|_| floor_ns != u64::MAX)
-            .map(|closures| closures.finish(floor_ns)),
+        bound: (floor_ns != u64::MAX).then(|| closures.finish(floor_ns)),
         sections,
     })
 }

@@ -138,9 +138,8 @@ fn render(lines: &[Line]) -> String {
     let mut text = String::from("#       time ms  CPU  task                 took us  function\n");
     for line in lines {
         let (ms, ns) = (line.ns / 1_000_000, line.ns % 1_000_000);
-        let took = line
-            .took_ns
-            .map_or_else(String::new, |took_ns| format!("{:.3}", took_ns as f64 / 1e3));
+        let took =
+            line.took_ns.map_or_else(String::new, |took_ns| format!("{:.3}", took_ns as f64 / 1e3));
         let indent = "  ".repeat(line.depth.min(40));
         let tail = match (line.is_call, line.has_children, line.took_ns) {
             (true, true, _) => " {",

@@ -5,16 +5,17 @@ use std::io::Read;
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    bound::{Bound, Closed},
+    bound::{Bound, Closed, Closures, Opportunities},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
     kernel::{Kernel, Point},
     wakeup::Target,
 };
 
-/// How far inside a closed stretch the timer is moved, in nanoseconds: its interrupt comes a few
-/// instructions late, and the stretch may begin a few instructions later than it did.
-const INSIDE_NS: u64 = 200;
+/// How far inside a closed stretch the timer is moved at most, in nanoseconds: programming the timer
+/// for another time takes some hundred instructions more or less, by which everything after it is
+/// shifted.
+const INSIDE_NS_MAX: u64 = 3_000;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
@@ -30,6 +31,62 @@ pub struct MovedTimer {
     pub closed: Closed,
     /// The latency that the trace predicts, in nanoseconds.
     pub predicted_ns: u64,
+}
+
+/// How far the same stretch is looked for in another execution, in nanoseconds.
+const SEARCH_NS: u64 = 30_000;
+
+impl MovedTimer {
+    /// The same timer moved by as much as the stretch was shifted in an execution with the moved
+    /// timer: programming it for another time takes more or less instructions. `None` when the
+    /// stretch is not there any more.
+    ///
+    /// # Errors
+    ///
+    /// [`TraceError`]
+    pub fn shifted(
+        self,
+        trace: impl Read,
+        kernel: &Kernel,
+        opportunities: Opportunities,
+    ) -> Result<Option<Self>, TraceError> {
+        let mut decoder = Decoder::new(trace, kernel.program())?;
+        let mut machine = Machine::default();
+        let mut closures = Closures::new(opportunities);
+        let mut nearest: Option<Closed> = None;
+        let Closed { start_ns, start_address, cpu, .. } = self.closed;
+        while let Some(item) = decoder.next_item()? {
+            let event = match item {
+                Item::Task(task) => {
+                    machine.describe(task);
+                    continue;
+                }
+                Item::Event(event) => event,
+                Item::Stack(_) => continue,
+            };
+            machine.follow(kernel, &event);
+            closures.look(kernel, &mut machine, &event);
+            for closed in closures.take() {
+                let off_ns = |closed: Closed| closed.start_ns.abs_diff(start_ns);
+                if (closed.cpu, closed.start_address) == (cpu, start_address)
+                    && off_ns(closed) <= SEARCH_NS
+                    && nearest.is_none_or(|nearest| off_ns(closed) < off_ns(nearest))
+                {
+                    nearest = Some(closed);
+                }
+            }
+        }
+        Ok(nearest.and_then(|nearest| {
+            let shift_ns = nearest.start_ns.cast_signed() - start_ns.cast_signed();
+            let closed = Closed {
+                start_ns: nearest.start_ns,
+                end_ns: self.closed.end_ns.checked_add_signed(shift_ns)?,
+                ..self.closed
+            };
+            let to_monotonic_ns = self.to_monotonic_ns.checked_add_signed(shift_ns)?;
+            Some(Self { to_monotonic_ns, closed, ..self })
+        }))
+    }
 }
 
 /// Finds the longest closed stretch during which the probe slept, and the timer it slept on; `None`
@@ -68,8 +125,11 @@ pub fn moved_timer(
             }
         }
     }
-    Ok(bound.longest.iter().find_map(|closed| {
-        let at_ns = closed.start_ns + INSIDE_NS;
+    // Softirqs stop early when a task waits, so that moving the timer there changes the stretch.
+    let mut steady = bound.longest.iter().filter(|closed| !closed.has_softirq);
+    Ok(steady.find_map(|closed| {
+        let inside_ns = INSIDE_NS_MAX.min(closed.len_ns() / 4);
+        let at_ns = closed.start_ns + inside_ns;
         let after = starts.partition_point(|(started_ns, _)| *started_ns < closed.start_ns);
         let (_, from_monotonic_ns) = *starts.get(after.checked_sub(1)?)?;
         let is_asleep = from_monotonic_ns.checked_add_signed(clock_offset_ns)? > closed.end_ns;
@@ -77,7 +137,7 @@ pub fn moved_timer(
             from_monotonic_ns,
             to_monotonic_ns: at_ns.checked_add_signed(-clock_offset_ns)?,
             closed: *closed,
-            predicted_ns: bound.floor_ns + closed.len_ns().saturating_sub(INSIDE_NS),
+            predicted_ns: bound.floor_ns + closed.len_ns() - inside_ns,
         })
     }))
 }

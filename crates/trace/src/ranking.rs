@@ -54,9 +54,8 @@ impl Ranking {
     pub fn finish(mut self, kernel: &Kernel) -> Vec<Ranked> {
         self.ended(kernel, None);
         let mut ranked: Vec<Ranked> = self.ranked.into_values().collect();
-        ranked.sort_by(|a, b| {
-            (b.max_ns, a.kind, &a.function).cmp(&(a.max_ns, b.kind, &b.function))
-        });
+        ranked
+            .sort_by(|a, b| (b.max_ns, a.kind, &a.function).cmp(&(a.max_ns, b.kind, &b.function)));
         ranked
     }
 

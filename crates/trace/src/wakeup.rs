@@ -88,13 +88,12 @@ impl<'a> Wakeups<'a> {
             SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
                 Point::TimerExpire => {
                     let expiry = Expiry::of(event.values())?;
-                    let pending =
-                        Pending {
-                            due_ns: expiry.due_ns()?,
-                            due_monotonic_ns: expiry.soft_expires_ns,
-                            expire_ns: event.ns,
-                            switch_ns: None,
-                        };
+                    let pending = Pending {
+                        due_ns: expiry.due_ns()?,
+                        due_monotonic_ns: expiry.soft_expires_ns,
+                        expire_ns: event.ns,
+                        switch_ns: None,
+                    };
                     self.pending.insert(expiry.task, pending);
                 }
                 Point::Switch => {
@@ -109,7 +108,8 @@ impl<'a> Wakeups<'a> {
                     return None;
                 }
                 let address = cpu.task;
-                let Pending { due_ns, due_monotonic_ns, expire_ns, switch_ns } = *self.pending.get(&address)?;
+                let Pending { due_ns, due_monotonic_ns, expire_ns, switch_ns } =
+                    *self.pending.get(&address)?;
                 // Where the task was running when its timer expired there was no switch.
                 let switch_ns = switch_ns.unwrap_or(expire_ns);
                 self.pending.remove(&address);

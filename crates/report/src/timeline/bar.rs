@@ -109,11 +109,12 @@ mod tests {
                 }
             })
             .collect();
-        let piece = |segment| {
-            let Segment { start_ns, end_ns, .. } = *segment;
-            Piece { start_ns, end_ns, segment: Some(segment) }
-        };
-        bar(&segments.iter().map(piece).collect::<Vec<_>>(), width, false)
+        let pieces = segments.iter().map(|segment| Piece {
+            start_ns: segment.start_ns,
+            end_ns: segment.end_ns,
+            segment: Some(segment),
+        });
+        bar(&pieces.collect::<Vec<_>>(), width, false)
     }
 
     #[test]

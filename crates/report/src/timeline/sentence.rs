@@ -122,7 +122,7 @@ impl Clause<'_> {
         }
     }
 
-    /// The function of such a segment is not where the time went, but where an interrupt has met the
+    /// The function of such a segment is not where the time went, but where an interrupt met the
     /// kernel before.
     fn not_preemptible(&self) -> String {
         let state = "the kernel was not preemptible";

@@ -125,7 +125,7 @@ fn table(timeline: &Timeline, pieces: &[Piece]) -> Table {
 /// A row per segment, under the task that had the CPU and what it was in.
 fn segments(listed: &Listed<Piece>, due_ns: u64, latency_ns: u64) -> Table {
     let columns = [Column::left("cause"), Column::left("function < its callers")];
-    let since = Column::right("off since").with_unit("us");
+    let since = Column::right("since").with_unit("us");
     let rows = || listed.rows.iter().map(|piece| (piece, piece.segment));
     let has_since = rows().any(|(_, segment)| segment.is_some_and(|it| it.since_ns.is_some()));
     let columns = columns.into_iter().chain(has_since.then_some(since));
@@ -171,7 +171,8 @@ fn turns(listed: &Listed<Turn>, segments: usize, latency_ns: u64) -> Table {
     }
     sums(&mut table, listed.others, latency_ns);
     table.notes.push(format!(
-        "A row is a turn of a task on the CPU: the wakeup has {segments} segments, too many to list."
+        "A row is a turn of a task on the CPU: the wakeup has {segments} segments, too many for a \
+         list."
     ));
     table
 }

@@ -9,7 +9,7 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// What must be known to read the names.
 pub const MET: &str =
-    "Where the kernel was not preemptible, the function is the one that an interrupt has met.";
+    "Where the kernel was not preemptible, the function named is where an interrupt met it.";
 
 /// Microseconds, to the nanosecond: `29.079`.
 pub fn us(ns: u64) -> String {

@@ -58,7 +58,8 @@ pub fn ftrace_text(
 ) -> Result<(), ExportError> {
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
     out.write_all(HEADER.as_bytes())?;
-    observe(trace, kernel, window, Text { kernel, out, is_open: false })
+    let text = Text { kernel, out, is_open: false, head: Vec::new(), head_of: None };
+    observe(trace, kernel, window, text)
 }
 
 struct Text<'a, W: Write> {
@@ -66,6 +67,9 @@ struct Text<'a, W: Write> {
     out: BufWriter<W>,
     /// Whether the last line may be continued with a parent.
     is_open: bool,
+    /// What lines of a task on a CPU begin with: it is the same for many.
+    head: Vec<u8>,
+    head_of: Option<(u32, Task)>,
 }
 
 impl<W: Write> Sink for Text<'_, W> {
@@ -154,26 +158,21 @@ impl<W: Write> Text<'_, W> {
     /// What every line begins with (`trace_print_context` and `trace_print_lat_fmt`,
     /// kernel/trace/trace_output.c).
     fn head(&mut self, moment: &Moment<'_>, task: &Task, state: &State) -> io::Result<()> {
-        let comm = if task.pid == 0 { "<idle>" } else { &task.comm };
-        write!(self.out, "{comm:>16}-{:<7} ", task.pid)?;
-        match task.tgid {
-            0 => write!(self.out, "(-------)")?,
-            tgid => write!(self.out, "({tgid:>7})")?,
+        let is_same = |(cpu, of): &(u32, Task)| *cpu == moment.cpu && of == task;
+        if !self.head_of.as_ref().is_some_and(is_same) {
+            self.head_of = Some((moment.cpu, task.clone()));
+            let comm = if task.pid == 0 { "<idle>" } else { &task.comm };
+            self.head.clear();
+            write!(self.head, "{comm:>16}-{:<7} ", task.pid)?;
+            match task.tgid {
+                0 => write!(self.head, "(-------)")?,
+                tgid => write!(self.head, "({tgid:>7})")?,
+            }
+            write!(self.head, " [{:03}] ", moment.cpu)?;
         }
+        self.out.write_all(&self.head)?;
+        self.out.write_all(&flags(state))?;
         let (seconds, ns) = (moment.ns / 1_000_000_000, moment.ns % 1_000_000_000);
-        let irqs_off = if state.irqs_off.is_some() { 'd' } else { '.' };
-        let need_resched = if state.need_resched { 'N' } else { '.' };
-        let context = match (state.is_hardirq(), state.is_softirq()) {
-            (true, true) => 'H',
-            (true, false) => 'h',
-            (false, true) => 's',
-            (false, false) => '.',
-        };
-        write!(self.out, " [{:03}] {irqs_off}{need_resched}{context}", moment.cpu)?;
-        match state.preempt_depth().min(0xf) {
-            0 => write!(self.out, ".")?,
-            depth => write!(self.out, "{depth:x}")?,
-        }
         write!(self.out, " {seconds:>5}.{ns:09}: ")
     }
 
@@ -192,6 +191,23 @@ impl<W: Write> Text<'_, W> {
             None => write!(self.out, "{address:#x}"),
         }
     }
+}
+
+/// The column of flags.
+fn flags(state: &State) -> [u8; 4] {
+    let context = match (state.is_hardirq(), state.is_softirq()) {
+        (true, true) => b'H',
+        (true, false) => b'h',
+        (false, true) => b's',
+        (false, false) => b'.',
+    };
+    let depth = b".123456789abcdef"[state.preempt_depth().min(0xf) as usize];
+    [
+        if state.irqs_off.is_some() { b'd' } else { b'.' },
+        if state.need_resched { b'N' } else { b'.' },
+        context,
+        depth,
+    ]
 }
 
 /// The state that the kernel would tell something in: what begins is told once it has begun, what

@@ -153,10 +153,8 @@ impl<'a> Observer<'a> {
         let mut is_blocked = false;
         match point {
             Some((_, Point::Schedule)) => {
-                let is_interrupted = matches!(
-                    cpu.frames.last(),
-                    Some(Frame::Entry { is_exception: false, .. })
-                );
+                let is_interrupted =
+                    matches!(cpu.frames.last(), Some(Frame::Entry { is_exception: false, .. }));
                 let is_asked = cpu.need_resched || followed.is_lazily_asked;
                 followed.is_blocking = !is_asked && !is_interrupted;
             }
@@ -207,8 +205,13 @@ impl<'a> Observer<'a> {
         // What ends comes first, the innermost before the rest.
         let here = Since { ns: event.ns, address: event.site.address };
         let name = |probe: u32| kernel.tracepoint(probe).name.as_str();
-        let moment =
-            Moment { ns: event.ns, cpu: event.cpu, task: self.machine.task(task), before, after };
+        // At the first switch it becomes known who has run.
+        let task = match (point, event.values()) {
+            (Some((_, Point::Switch)), [previous, ..]) => *previous,
+            _ => task,
+        };
+        let task = self.machine.task(task);
+        let moment = Moment { ns: event.ns, cpu: event.cpu, task, before, after };
         let mut tell = |record: Record<'_>| sink.record(&moment, record);
         if is_return {
             for frame in self.frames.iter().rev() {

@@ -32,8 +32,12 @@ const BUNDLE_EVENTS: usize = 256;
 /// remembered of threads.
 const PID_MAX: u32 = 4 << 20;
 
-/// Every packet is of one sequence, which names are interned for.
+/// The sequence of packets that names are interned for.
 const SEQUENCE: u32 = 1;
+
+/// The sequence of what describes threads: on the other one, slices that are no thread's would be
+/// taken for the last thread's.
+const SEQUENCE_OF_THREADS: u32 = 2;
 
 /// `Trace.packet`: field 1, of which the length follows.
 const PACKET_KEY: u8 = 1 << 3 | 2;
@@ -183,7 +187,8 @@ impl<W: Write> Sink for Packets<'_, W> {
             Record::Switch { previous, next, is_blocked } => {
                 self.know(ns, previous)?;
                 self.know(ns, next)?;
-                let state = if is_blocked { proto::TASK_INTERRUPTIBLE } else { proto::TASK_RUNNING };
+                let state =
+                    if is_blocked { proto::TASK_INTERRUPTIBLE } else { proto::TASK_RUNNING };
                 let switch = proto::SchedSwitch {
                     prev_comm: Some(previous.comm.clone()),
                     prev_pid: Some(previous.pid as i32),
@@ -264,7 +269,8 @@ impl<W: Write> Sink for Packets<'_, W> {
 
 impl<W: Write> Packets<'_, W> {
     fn write(&mut self, packet: TracePacket) -> io::Result<()> {
-        let packet = TracePacket { trusted_packet_sequence_id: Some(SEQUENCE), ..packet };
+        let sequence = packet.trusted_packet_sequence_id.or(Some(SEQUENCE));
+        let packet = TracePacket { trusted_packet_sequence_id: sequence, ..packet };
         self.buffer.clear();
         self.buffer.push(PACKET_KEY);
         packet.encode_length_delimited(&mut self.buffer).map_err(io::Error::other)?;
@@ -275,8 +281,9 @@ impl<W: Write> Packets<'_, W> {
     fn head(&mut self) -> io::Result<()> {
         let version = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
         self.write(TracePacket {
-            trace_config: Some(proto::TraceConfig { unique_session_name: Some(SESSION.to_owned()) }),
-            system_info: None,
+            trace_config: Some(proto::TraceConfig {
+                unique_session_name: Some(SESSION.to_owned()),
+            }),
             sequence_flags: Some(proto::INCREMENTAL_STATE_CLEARED),
             first_packet_on_sequence: Some(true),
             ..TracePacket::default()
@@ -382,15 +389,10 @@ impl<W: Write> Packets<'_, W> {
     }
 
     fn ftrace(&mut self, moment: &Moment<'_>, event: Ftrace) -> io::Result<()> {
-        let state = &moment.before;
-        let flags = if state.is_hardirq() { proto::FLAG_HARDIRQ } else { 0 }
-            | if state.is_softirq() { proto::FLAG_SOFTIRQ } else { 0 };
-        let event = FtraceEvent {
-            timestamp: Some(moment.ns),
-            pid: moment.task.map(|task| task.pid),
-            common_flags: Some(flags),
-            event: Some(event),
-        };
+        // The viewer drops events without a task.
+        let Some(task) = moment.task else { return Ok(()) };
+        let event =
+            FtraceEvent { timestamp: Some(moment.ns), pid: Some(task.pid), event: Some(event) };
         let events = &mut self.cpus.entry(moment.cpu).or_default().ftrace;
         events.push(event);
         if events.len() < BUNDLE_EVENTS {
@@ -424,9 +426,11 @@ impl<W: Write> Packets<'_, W> {
                 string_value: Some(value),
             };
             let name = blamed.as_deref().map_or(Name::At(since.address), Name::Is);
-            let switched_by = function.map(|function| annotation("switched by", function.to_owned()));
-            let callers = annotation("callers", callers.join(" < "));
-            let annotations = switched_by.into_iter().chain([callers]).collect();
+            let switched_by =
+                function.map(|function| annotation("switched by", function.to_owned()));
+            let callers = callers.join(" < ");
+            let callers = (!callers.is_empty()).then(|| annotation("callers", callers));
+            let annotations = switched_by.into_iter().chain(callers).collect();
             self.event(since.ns, track, proto::SLICE_BEGIN, Some(name), annotations)?;
         }
         self.end(end_ns, track)
@@ -541,7 +545,7 @@ impl<W: Write> Packets<'_, W> {
         let Some(thread) = self.know(moment.ns, task)? else { return Ok(()) };
         thread.open += 1;
         if !std::mem::replace(&mut thread.has_track, true) {
-            self.describe(TrackDescriptor {
+            let descriptor = TrackDescriptor {
                 uuid: Some(thread_track(task)),
                 thread: Some(proto::ThreadDescriptor {
                     pid: Some(task.tgid as i32),
@@ -549,6 +553,11 @@ impl<W: Write> Packets<'_, W> {
                     thread_name: Some(task.comm.clone()),
                 }),
                 ..TrackDescriptor::default()
+            };
+            self.write(TracePacket {
+                track_descriptor: Some(descriptor),
+                trusted_packet_sequence_id: Some(SEQUENCE_OF_THREADS),
+                ..TracePacket::default()
             })?;
         }
         self.slice(moment.ns, thread_track(task), name)

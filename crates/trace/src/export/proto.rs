@@ -129,16 +129,9 @@ pub struct FtraceEvent {
     pub timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "2")]
     pub pid: Option<u32>,
-    #[prost(uint32, optional, tag = "5")]
-    pub common_flags: Option<u32>,
     #[prost(oneof = "Ftrace", tags = "4, 20, 24, 25, 36, 37, 559, 560")]
     pub event: Option<Ftrace>,
 }
-
-/// `TRACE_FLAG_HARDIRQ` of the kernel's `common_flags` (include/linux/trace_events.h).
-pub const FLAG_HARDIRQ: u32 = 0x08;
-/// `TRACE_FLAG_SOFTIRQ`
-pub const FLAG_SOFTIRQ: u32 = 0x10;
 
 /// `event` of `FtraceEvent`.
 #[derive(Clone, PartialEq, prost::Oneof)]

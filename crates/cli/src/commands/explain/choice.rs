@@ -88,8 +88,7 @@ pub fn name_of(cell: &Chosen) -> String {
 fn is_named(cell: &Chosen, name: &str) -> bool {
     let called = cell.factors.to_string();
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
-    let has_words = || {
-        name.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word))
-    };
+    let has_words =
+        || name.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word));
     is_id || has_words()
 }

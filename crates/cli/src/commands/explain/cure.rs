@@ -48,7 +48,11 @@ pub fn cure(cause: Cause, cell: &Chosen, is_fair: bool) -> &'static str {
 
 /// The cell at the same seed under the next stronger model, where the recording has one: another
 /// mode of the same kernel, or else its PREEMPT_RT build.
-pub fn sibling(recording: &Recording, cell: &Chosen, is_fair: bool) -> exit::Result<Option<Chosen>> {
+pub fn sibling(
+    recording: &Recording,
+    cell: &Chosen,
+    is_fair: bool,
+) -> exit::Result<Option<Chosen>> {
     let is_like = |other: &Chosen| {
         let (a, b) = (&cell.factors, &other.factors);
         (&a.workload, a.cpus, a.replicate) == (&b.workload, b.cpus, b.replicate)

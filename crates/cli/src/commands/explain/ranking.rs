@@ -46,7 +46,8 @@ pub fn execute(args: &Explain, recording: &Recording, output: &Output) -> exit::
         });
         let configuration = &mut configurations[place];
         configuration.cells += 1;
-        configuration.sections = merged(std::mem::take(&mut configuration.sections), findings.sections);
+        configuration.sections =
+            merged(std::mem::take(&mut configuration.sections), findings.sections);
     }
     if configurations.is_empty() {
         return Err(exit::failure(

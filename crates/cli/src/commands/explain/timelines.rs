@@ -208,9 +208,9 @@ fn caption(cell: &Chosen, timeline: &Timeline) -> String {
 fn main_cause(timeline: &Timeline) -> Cause {
     let costs = [Cause::Scheduling, Cause::Return, Cause::HardIrq, Cause::TimerPending];
     let causes = timeline.causes();
-    let avoidable = causes.iter().find(|(cause, ns)| {
-        !costs.contains(cause) && *ns * 5 >= timeline.wakeup.latency_ns()
-    });
+    let avoidable = causes
+        .iter()
+        .find(|(cause, ns)| !costs.contains(cause) && *ns * 5 >= timeline.wakeup.latency_ns());
     avoidable.or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
 }
 
@@ -224,7 +224,11 @@ fn text(
 ) -> exit::Result<String> {
     let terminal = tracing.output.terminal();
     let cell = traced.cell;
-    let mut text = format!("{}: the worst of {count} wakeups\n\n", name_of(cell));
+    let mut text = format!("{}: the worst of {count} wakeups\n", name_of(cell));
+    if let Some(first) = found.first() {
+        text += &terminal.note(&one_sentence(first));
+    }
+    text.push('\n');
     for timeline in found {
         text += &timeline_terminal(timeline, terminal);
         text.push('\n');

@@ -39,11 +39,8 @@ impl Tracing<'_> {
     /// Makes sure that cells have traces; those that have none are executed again.
     pub fn ensure(&self, cells: &[&Chosen]) -> exit::Result<()> {
         let folder = self.recording.traces();
-        let missing: BTreeSet<_> = cells
-            .iter()
-            .map(|cell| cell.id)
-            .filter(|id| !folder.contains(*id))
-            .collect();
+        let missing: BTreeSet<_> =
+            cells.iter().map(|cell| cell.id).filter(|id| !folder.contains(*id)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -82,11 +79,7 @@ impl Tracing<'_> {
     }
 
     /// Executes a cell with a program of its own, and returns the stream.
-    pub fn execute(
-        &self,
-        cell: &CellInputs,
-        program: &TraceProgram,
-    ) -> exit::Result<File> {
+    pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
         let cancel = lab::cancel()?;
         let prepared = self.prepare()?;
         let mut stream = self.recording.traces().scratch().map_err(recording_failure)?;

@@ -21,8 +21,8 @@ pub fn axis(scale: Scale, y: f64) -> String {
     let middle = LEFT + PLOT / 2.0;
     let below = coordinate(y + 34.0);
     svg += &format!(
-        "<text class=\"small faint middle\" x=\"{middle}\" y=\"{below}\">virtual time since the task \
-         was due, in us</text>\n"
+        "<text class=\"small faint middle\" x=\"{middle}\" y=\"{below}\">virtual time since the \
+         task was due, in us</text>\n"
     );
     svg
 }

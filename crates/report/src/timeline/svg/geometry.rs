@@ -7,7 +7,7 @@ pub const WIDTH: f64 = 1100.0;
 /// Where the axis begins.
 pub const LEFT: f64 = 16.0;
 /// How long the axis is; the rest of the width is for the latencies.
-pub const PLOT: f64 = 980.0;
+pub const PLOT: f64 = 970.0;
 /// From one line of text to the next.
 pub const LINE: f64 = 16.0;
 /// The width of a character of the text, of code and of small text, at most. Fonts differ: these

@@ -85,7 +85,7 @@ fn latency(lane: &Lane, scale: Scale, y: f64) -> String {
     let is_short = width_of(&exact, 8.0) <= WIDTH - LEFT - PLOT - 16.0;
     let text = if is_short { exact } else { duration(ns) };
     format!(
-        "<text class=\"strong\" x=\"{}\" y=\"{}\">{text}</text>\n",
+        "<text class=\"strong over\" x=\"{}\" y=\"{}\">{text}</text>\n",
         coordinate(x),
         coordinate(y + BAR / 2.0 + 4.0)
     )
@@ -142,16 +142,17 @@ fn several(block: &[Piece], lane: &Lane, scale: Scale, y: f64) -> String {
     let mut svg = format!("<g><title>{}</title>", escape(&title));
     let mut reached = y;
     for (cause, ns) in causes {
-        // Each reaches the bottom, and the next one covers it.
-        let size = [scale.width(whole_ns) + seam(last, lane, scale), y + BAR - reached];
+        let height = BAR * ns as f64 / whole_ns as f64;
+        let below = SEAM.min(y + BAR - reached - height).max(0.0);
+        let size = [scale.width(whole_ns) + seam(last, lane, scale), height + below];
         svg += &rect(&fill(cause), [x, reached], size);
-        reached += BAR * ns as f64 / whole_ns as f64;
+        reached += height;
     }
     svg + "</g>\n"
 }
 
-/// How far what is drawn reaches below its right neighbour, which covers it: what lies behind is not
-/// to show between them.
+/// How far what is drawn reaches below its right neighbour, which covers it: what lies behind must
+/// not show between them.
 fn seam(piece: &Piece, lane: &Lane, scale: Scale) -> f64 {
     scale.width(lane.timeline.wakeup.latency_ns() - piece.end_ns).min(SEAM)
 }

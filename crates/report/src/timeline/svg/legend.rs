@@ -11,6 +11,7 @@ use super::{
 use crate::timeline::{
     cause::{CAUSES, glyph, words},
     pieces::pieces,
+    text::is_imagined,
 };
 
 const COLUMNS: usize = 6;
@@ -37,7 +38,8 @@ pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
         };
         (Box::new(swatch) as Box<dyn Fn(f64, f64) -> String>, words(cause))
     });
-    let marks = Mark::ALL.into_iter().map(|kind| {
+    let has_marks = lanes.iter().any(|lane| !is_imagined(lane.timeline));
+    let marks = Mark::ALL.into_iter().filter(|_| has_marks).map(|kind| {
         let symbol = move |x: f64, y: f64| mark(kind, x + 9.0, y - 4.0);
         (Box::new(symbol) as Box<dyn Fn(f64, f64) -> String>, kind.words())
     });

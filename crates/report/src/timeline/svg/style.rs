@@ -21,6 +21,7 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .grid{stroke:#d1d9e0}
 .preemptlab .line{stroke:#59636e}
 .preemptlab .mark{stroke:#1f2328;fill:#fff;stroke-width:1.25}
+.preemptlab .over{stroke:#fff;stroke-width:5;paint-order:stroke}
 .preemptlab .unknown{fill:#f0f2f4}
 .preemptlab .timer-pending{fill:#dfe3e8}
 .preemptlab .irqs-off{fill:#d55e00}
@@ -35,8 +36,8 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .on-color{fill:#000}
 .preemptlab .on-blue{fill:#fff}
 .preemptlab .on-return{fill:#fff}
-.preemptlab .task{fill:#e6eaef}
-.preemptlab .task-other{fill:#d3dae1}
+.preemptlab .task{fill:#e6eaef;stroke:#fff;stroke-width:.5}
+.preemptlab .task-other{fill:#d3dae1;stroke:#fff;stroke-width:.5}
 @media (prefers-color-scheme:dark){
 .preemptlab text{fill:#e6edf3}
 .preemptlab .faint{fill:#9198a1}
@@ -44,13 +45,14 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .grid{stroke:#30363d}
 .preemptlab .line{stroke:#9198a1}
 .preemptlab .mark{stroke:#e6edf3;fill:#0d1117}
+.preemptlab .over{stroke:#0d1117}
 .preemptlab .unknown{fill:#1c2128}
 .preemptlab .timer-pending{fill:#2f363e}
 .preemptlab .return{fill:#c9d1d9}
 .preemptlab .hatch{stroke:#8b949e}
 .preemptlab .on-return{fill:#000}
-.preemptlab .task{fill:#21262d}
-.preemptlab .task-other{fill:#2f363e}
+.preemptlab .task{fill:#21262d;stroke:#0d1117}
+.preemptlab .task-other{fill:#2f363e;stroke:#0d1117}
 }
 </style>
 <defs>

@@ -1,0 +1,339 @@
+//! Timelines as a sentence, for a terminal and as a picture: small ones, and hostile ones.
+
+use preemptlab_report::{Lane, Terminal, one_sentence, timeline_svg, timeline_terminal};
+use preemptlab_trace::{Cause, Segment, Task, Timeline, Wakeup};
+use proptest::prelude::*;
+
+const TERMINAL: Terminal = Terminal { width: 100, color: false };
+const DUE_NS: u64 = 9_118_023_173;
+const HOSTILE: &str = "</svg><script>alert('1')</script>\u{1b}[2J\n\u{202e}\u{0}&amp;\"|";
+
+/// A wakeup of a real-time task, whose timer's function runs a microsecond after the due time, and
+/// which reaches user space a microsecond after the switch.
+fn wakeup(latency_ns: u64) -> Wakeup {
+    Wakeup {
+        task: Task {
+            address: 0xffff_8880_0123_4000,
+            pid: 206,
+            tgid: 204,
+            prio: 9,
+            comm: "cyclictest".to_owned(),
+        },
+        ordinal: 831,
+        cpu: 0,
+        due_ns: DUE_NS,
+        due_monotonic_ns: DUE_NS,
+        expire_ns: DUE_NS + latency_ns.min(1000),
+        switch_ns: DUE_NS + latency_ns.saturating_sub(1000),
+        user_ns: DUE_NS + latency_ns,
+    }
+}
+
+/// One segment after the other, with these lengths.
+fn timeline(segments: impl IntoIterator<Item = (u64, Segment)>) -> Timeline {
+    let mut end_ns = DUE_NS;
+    let place = |(ns, segment): (u64, Segment)| {
+        let start_ns = end_ns;
+        end_ns += ns;
+        Segment { start_ns, end_ns, ..segment }
+    };
+    let segments: Vec<Segment> = segments.into_iter().map(place).collect();
+    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments }
+}
+
+fn segment(cause: Cause, function: &str) -> Segment {
+    Segment {
+        start_ns: 0,
+        end_ns: 0,
+        cause,
+        function: Some(function.to_owned()).filter(|function| !function.is_empty()),
+        callers: Vec::new(),
+        comm: "hackbench".to_owned(),
+        pid: 187,
+        context: "write()".to_owned(),
+        since_ns: None,
+    }
+}
+
+fn of(comm: &str, pid: u32, segment: Segment) -> Segment {
+    Segment { comm: comm.to_owned(), pid, ..segment }
+}
+
+fn within(context: &str, segment: Segment) -> Segment {
+    Segment { context: context.to_owned(), ..segment }
+}
+
+fn small() -> Timeline {
+    use Cause::*;
+    let alloc = Segment {
+        callers: vec!["alloc_skb_with_frags".to_owned(), "sock_alloc_send_pskb".to_owned()],
+        ..segment(NotPreemptible, "__alloc_skb")
+    };
+    let slab = segment(PreemptOff, "___slab_alloc");
+    let returning = |cause| of("cyclictest", 206, within("clock_nanosleep()", segment(cause, "")));
+    timeline([
+        (85, segment(TimerPending, "")),
+        (3366, within("write() > apic_timer_interrupt", segment(HardIrq, "apic_timer_interrupt"))),
+        (996, alloc.clone()),
+        (68, slab.clone()),
+        (38, segment(IrqsOff, "___slab_alloc")),
+        (32, Segment { since_ns: Some(DUE_NS + 4447), ..slab }),
+        (8682, alloc.clone()),
+        (6256, Segment { since_ns: Some(DUE_NS - 1204), ..segment(IrqsOff, "get_random_u32") }),
+        (1834, alloc),
+        (3736, segment(Scheduling, "")),
+        (406, returning(Scheduling)),
+        (914, returning(Return)),
+    ])
+}
+
+/// A fair task that waits for many others.
+fn long(turns: u32) -> Timeline {
+    let turn = |index: u32| {
+        let work = [
+            (2438, segment(Cause::OtherTask, "")),
+            (302, segment(Cause::IrqsOff, "syscall_exit_to_user_mode")),
+        ];
+        let turn = work.into_iter().cycle().take(20 + index as usize * 4);
+        turn.map(move |(ns, segment)| (ns, of("hackbench", 120 + index, segment)))
+    };
+    timeline((0..turns).flat_map(turn))
+}
+
+fn hostile() -> Timeline {
+    let hostile = Segment {
+        callers: vec!["g".repeat(300), HOSTILE.to_owned()],
+        comm: HOSTILE.to_owned(),
+        context: HOSTILE.to_owned(),
+        ..segment(Cause::PreemptOff, HOSTILE)
+    };
+    let wide = of("漢字漢字漢字漢字", 1, segment(Cause::IrqsOff, &"漢".repeat(100)));
+    let mut timeline = timeline([(9000, hostile), (0, segment(Cause::Softirq, "f")), (700, wide)]);
+    timeline.wakeup.task.comm = HOSTILE.to_owned();
+    timeline
+}
+
+fn svg(timelines: &[&Timeline]) -> String {
+    let lane = |timeline| Lane { caption: "debian:6.12 none #1", timeline };
+    timeline_svg("Why wakeups were late", &timelines.iter().map(|it| lane(it)).collect::<Vec<_>>())
+}
+
+/// Checks that a picture is XML with nothing but the elements that a picture is made of.
+fn check(svg: &str) {
+    let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
+    let known = [
+        "svg", "title", "desc", "style", "defs", "pattern", "rect", "path", "line", "text",
+        "tspan", "g",
+    ];
+    for element in document.descendants().filter(roxmltree::Node::is_element) {
+        assert!(known.contains(&element.tag_name().name()), "{svg}");
+        assert!(element.attributes().all(|attribute| !attribute.name().starts_with("on")));
+        for attribute in ["x", "y", "x1", "x2", "width", "height"] {
+            let number = element.attribute(attribute).map(|text| text.parse::<f64>().unwrap());
+            assert!(number.is_none_or(|number| (0.0..=10_000.0).contains(&number)), "{svg}");
+        }
+    }
+    assert!(!svg.contains(|char: char| char != '\n' && char.is_control()));
+}
+
+/// The sum of a terminal's table, in nanoseconds, without its last line, and that last line.
+fn sums(text: &str) -> (u64, u64) {
+    let table = text.lines().skip_while(|line| !line.starts_with('─')).skip(1);
+    let table = table.take_while(|line| !line.is_empty());
+    let length = |line: &str| {
+        let mut numbers = line.split_whitespace().filter_map(|word| {
+            let (us, ns) = word.split_once('.')?;
+            (ns.len() == 3).then_some(us.parse::<u64>().ok()? * 1000 + ns.parse::<u64>().ok()?)
+        });
+        let is_sum = line.starts_with("       ");
+        if is_sum { numbers.next() } else { numbers.nth(1) }
+    };
+    let mut lengths: Vec<u64> = table.filter_map(length).collect();
+    let sum = lengths.pop().unwrap();
+    (lengths.into_iter().sum(), sum)
+}
+
+#[test]
+fn a_small_timeline_for_a_terminal() {
+    let text = timeline_terminal(&small(), TERMINAL);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert_eq!(sums(&text), (26_413, 26_413), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_narrow_terminal_with_colours() {
+    let text = timeline_terminal(&small(), Terminal { width: 60, color: true });
+    insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
+}
+
+#[test]
+fn a_long_timeline_lists_turns() {
+    let text = timeline_terminal(&long(8), TERMINAL);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_small_timeline_as_a_picture() {
+    let svg = svg(&[&small()]);
+    check(&svg);
+    insta::assert_snapshot!(svg);
+}
+
+#[test]
+fn hostile_names_are_text() {
+    let svg = timeline_svg(HOSTILE, &[Lane { caption: HOSTILE, timeline: &hostile() }]);
+    check(&svg);
+    insta::assert_snapshot!(svg);
+    let text = timeline_terminal(&hostile(), TERMINAL);
+    assert!(!text.contains(|char: char| char != '\n' && char.is_control()), "{text}");
+    insta::assert_snapshot!(text);
+    insta::assert_snapshot!(one_sentence(&hostile()));
+}
+
+#[test]
+fn nothing_known_and_nothing_late() {
+    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new() };
+    insta::assert_snapshot!(timeline_terminal(&unknown, TERMINAL));
+    assert_eq!(
+        one_sentence(&unknown),
+        "29.1 us late: the trace does not say what happened for 29.1 us (100 %)."
+    );
+    let punctual = timeline([(0, segment(Cause::Return, ""))]);
+    insta::assert_snapshot!(timeline_terminal(&punctual, TERMINAL));
+    assert_eq!(one_sentence(&punctual), "Not late.");
+    check(&svg(&[]));
+    check(&svg(&[&unknown, &punctual]));
+    check(&svg(&[&punctual]));
+}
+
+#[test]
+fn a_wakeup_that_did_not_happen() {
+    let mut imagined = timeline([(735_415, segment(Cause::PreemptOff, "unmap_page_range"))]);
+    imagined.wakeup.task =
+        Task { address: 0, pid: 0, tgid: 0, prio: -1, comm: "the most urgent task".to_owned() };
+    insta::assert_snapshot!(one_sentence(&imagined));
+    insta::assert_snapshot!(timeline_terminal(&imagined, TERMINAL));
+    let svg = svg(&[&imagined]);
+    check(&svg);
+    assert!(!svg.contains("class=\"mark\""), "{svg}");
+}
+
+#[test]
+fn every_cause_has_a_sentence() {
+    let told = |parts: &[(u64, Segment)]| one_sentence(&timeline(parts.to_vec()));
+    use Cause::*;
+    let sentences = [
+        told(&[(51_200, segment(TimerPending, ""))]),
+        told(&[(6256, segment(IrqsOff, "get_random_u32"))]),
+        told(&[(600, segment(IrqsOff, "f")), (500, segment(IrqsOff, "g"))]),
+        told(&[
+            (400, segment(IrqsOff, "f")),
+            (390, segment(IrqsOff, "g")),
+            (380, segment(IrqsOff, "")),
+        ]),
+        told(&[(3366, segment(HardIrq, "apic_timer_interrupt"))]),
+        told(&[(600, segment(HardIrq, "apic_timer_interrupt")), (500, segment(HardIrq, "x"))]),
+        told(&[(600, segment(HardIrq, ""))]),
+        told(&[(909_000, segment(Softirq, "rcu_core_si"))]),
+        told(&[(600, segment(Softirq, "net_rx_action")), (500, segment(Softirq, "rcu_core_si"))]),
+        told(&[(735_415, segment(PreemptOff, "unmap_page_range"))]),
+        told(&[(735_415, segment(PreemptOff, ""))]),
+        told(&[(13_258, segment(NotPreemptible, "__alloc_skb"))]),
+        told(&[(13_258, segment(NotPreemptible, ""))]),
+        told(&[(900, within("write() > exc_page_fault", segment(NotPreemptible, "f")))]),
+        told(&[(900, of("kworker/0:1", 11, within("kernel thread", segment(NotPreemptible, ""))))]),
+        told(&[
+            (600, segment(NotPreemptible, "f")),
+            (500, within("read()", segment(NotPreemptible, "g"))),
+        ]),
+        told(&[(4142, segment(Scheduling, ""))]),
+        told(&[(900, segment(OtherTask, ""))]),
+        one_sentence(&long(8)),
+        told(&[(914, segment(Return, ""))]),
+        one_sentence(&small()),
+    ];
+    insta::assert_snapshot!(sentences.join("\n"));
+}
+
+#[test]
+fn a_picture_has_a_bounded_size() {
+    let once = [(37, segment(Cause::OtherTask, "")), (5, segment(Cause::IrqsOff, "f"))];
+    let timeline = timeline(once.into_iter().cycle().take(100_000));
+    let svg = svg(&[&timeline]);
+    check(&svg);
+    assert!(svg.len() < 400_000, "{}", svg.len());
+}
+
+#[test]
+fn instants_at_the_ends_of_time_are_drawn() {
+    let mut timeline = small();
+    timeline.wakeup.due_ns = 0;
+    timeline.wakeup.user_ns = u64::MAX;
+    timeline.segments[0].start_ns = 0;
+    timeline.segments[0].end_ns = u64::MAX;
+    check(&svg(&[&timeline]));
+    timeline_terminal(&timeline, TERMINAL);
+    one_sentence(&timeline);
+    timeline.wakeup.due_ns = u64::MAX;
+    timeline.wakeup.user_ns = 0;
+    assert_eq!(one_sentence(&timeline), "Not late.");
+    check(&svg(&[&timeline]));
+}
+
+fn any_cause() -> impl Strategy<Value = Cause> {
+    use Cause::*;
+    prop::sample::select(vec![
+        TimerPending,
+        IrqsOff,
+        HardIrq,
+        Softirq,
+        PreemptOff,
+        NotPreemptible,
+        Scheduling,
+        OtherTask,
+        Return,
+    ])
+}
+
+/// Segments in any order, with gaps and overlaps, before and after the wakeup.
+fn any_timeline() -> impl Strategy<Value = Timeline> {
+    let segment = (0..40_000_u64, 0..40_000_u64, any_cause(), ".{0,80}", 0..3_u32).prop_map(
+        |(start, end, cause, name, pid)| Segment {
+            start_ns: DUE_NS - 5000 + start,
+            end_ns: DUE_NS - 5000 + end,
+            callers: vec![name.clone()],
+            comm: name.clone(),
+            pid,
+            context: name.clone(),
+            since_ns: (pid == 0).then_some(end),
+            ..segment(cause, &name)
+        },
+    );
+    (prop::collection::vec(segment, 0..60), 0..50_000_u64)
+        .prop_map(|(segments, latency_ns)| Timeline { wakeup: wakeup(latency_ns), segments })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_timeline_is_drawn(timeline in any_timeline(), width in 0..200_usize) {
+        check(&svg(&[&timeline, &timeline]));
+        one_sentence(&timeline);
+        let text = timeline_terminal(&timeline, Terminal { width, color: false });
+        prop_assert!(!text.contains(|char: char| char != '\n' && char.is_control()));
+        if width >= 20 && timeline.wakeup.latency_ns() > 0 {
+            let bar = text.lines().skip_while(|line| !line.is_empty()).nth(1).unwrap();
+            prop_assert_eq!(bar.len(), width);
+        }
+    }
+
+    #[test]
+    fn the_table_adds_up(lengths in prop::collection::vec((1..4000_u64, any_cause()), 1..80)) {
+        let timeline = timeline(lengths.into_iter().map(|(ns, cause)| (ns, segment(cause, "f"))));
+        let text = timeline_terminal(&timeline, TERMINAL);
+        prop_assert_eq!(sums(&text), (timeline.wakeup.latency_ns(), timeline.wakeup.latency_ns()));
+        prop_assert!(text.lines().all(|line| line.chars().count() <= 100));
+    }
+}
