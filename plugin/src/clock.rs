@@ -68,6 +68,22 @@ impl Clock {
         }
     }
 
+    /// Calls something that raises an interrupt, which QEMU only lets functions of devices do.
+    ///
+    /// # Safety
+    ///
+    /// To be called from the callback of an instruction.
+    pub unsafe fn as_device(&self, work: impl FnOnce()) {
+        // `can_do_io` follows the counter (`struct CPUNegativeOffsetState`, include/hw/core/cpu.h).
+        // SAFETY: in a callback `current_cpu` is the CPU that executes.
+        unsafe {
+            let may = (*self.current_cpu).add(self.fields.low + 4);
+            let before = may.replace(1);
+            work();
+            may.write(before);
+        }
+    }
+
     /// Virtual time before an instruction, in nanoseconds.
     ///
     /// # Safety

@@ -5,9 +5,9 @@
 //! described in [`preemptlab_protocol::trace::stream`].
 
 mod clock;
+mod inject;
 mod output;
 mod qemu;
-mod redirect;
 mod tracer;
 mod x86_64;
 
@@ -110,7 +110,7 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
         (Ok(clock), Some(guest)) => {
             let output = Output::new(file, FORMAT);
             let mut tracer = Tracer::new(program, clock, guest, output);
-            if let Err(reason) = tracer.prepare_redirect() {
+            if let Err(reason) = tracer.prepare() {
                 fail(&reason);
             }
             *state = State::Tracing(Box::new(tracer));

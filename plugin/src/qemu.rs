@@ -45,8 +45,6 @@ pub enum Access {
     None = 0,
     /// The callback reads registers.
     Read = 1,
-    /// The callback also writes registers.
-    Write = 2,
 }
 
 #[repr(C)]

@@ -6,15 +6,15 @@ use std::{
 };
 
 use preemptlab_protocol::trace::{
-    Operand, Probe, Redirect, Register, TraceProgram,
+    Operand, Probe, Register, TraceProgram,
     stream::{COMM_BYTES, CPU, END, FIRST_EVENT, SITE, STACK, SiteKind, TASK},
 };
 
 use crate::{
     clock::Clock,
+    inject::Injector,
     output::Output,
     qemu::{Access, Guest, Translation},
-    redirect::Writer,
     x86_64::{self, Effect, KERNEL_START},
 };
 
@@ -40,7 +40,7 @@ pub struct Tracer {
     clock: Clock,
     guest: Guest,
     output: Output,
-    writer: Option<Writer>,
+    injector: Option<Injector>,
     tasks: BTreeSet<u64>,
     cpu: c_uint,
     cpus: BTreeMap<c_uint, Sections>,
@@ -78,7 +78,7 @@ impl Tracer {
             clock,
             guest,
             output,
-            writer: None,
+            injector: None,
             tasks: BTreeSet::new(),
             cpu: 0,
             cpus: BTreeMap::new(),
@@ -87,13 +87,16 @@ impl Tracer {
         }
     }
 
-    /// Finds what it takes to replace a value, if one is to be replaced.
+    /// Finds what it takes to raise an interrupt, if one is to be raised.
     ///
     /// # Errors
     ///
     /// When this QEMU does not offer it.
-    pub fn prepare_redirect(&mut self) -> Result<(), String> {
-        self.writer = self.program.redirect.map(|_| Writer::find()).transpose()?;
+    pub fn prepare(&mut self) -> Result<(), String> {
+        let injects = std::mem::take(&mut self.program.inject);
+        if !injects.is_empty() {
+            self.injector = Some(Injector::new(injects)?);
+        }
         Ok(())
     }
 
@@ -115,7 +118,7 @@ impl Tracer {
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let site = self.site(address, effect);
                 let left = (len - index) as u64;
-                let access = self.access(effect);
+                let access = if self.reads_registers(effect) { Access::Read } else { Access::None };
                 block.on_execution(index, callback, access, u64::from(site) << 32 | left);
             }
         }
@@ -131,14 +134,6 @@ impl Tracer {
                 number
             }
         }
-    }
-
-    fn access(&self, effect: Effect) -> Access {
-        let is_redirected = |redirect: Redirect| effect.kind == SiteKind::Probe(redirect.probe);
-        if self.program.redirect.is_some_and(is_redirected) {
-            return Access::Write;
-        }
-        if self.reads_registers(effect) { Access::Read } else { Access::None }
     }
 
     fn reads_registers(&self, effect: Effect) -> bool {
@@ -181,6 +176,12 @@ impl Tracer {
             return;
         }
         let kind = effect.kind;
+        if let Some(injector) = &mut self.injector
+            && injector.is_due(now_ns)
+        {
+            // SAFETY: this is the callback of an instruction on this CPU.
+            unsafe { injector.raise(&self.clock, &self.guest, cpu) };
+        }
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         if cpu != self.cpu {
             self.cpu = cpu;
@@ -270,14 +271,6 @@ impl Tracer {
         }
         if let Some(register) = changes {
             self.tasks.remove(&self.guest.register(register as usize));
-        }
-        if let Some(Redirect { probe, register, from, to }) = self.program.redirect
-            && probe as usize == number
-            && self.guest.register(register as usize) == from
-            && let Some(writer) = &self.writer
-        {
-            // SAFETY: the callback of a redirected probe was registered to write registers.
-            unsafe { writer.write(self.cpu, register, to) };
         }
         self.event(tag, now_ns);
         for operand in operands {

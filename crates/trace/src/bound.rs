@@ -22,7 +22,7 @@ use crate::{
 const STEP_NS: u64 = 100;
 
 /// So many of the longest stretches are kept.
-const LONGEST_MAX: usize = 32;
+const LONGEST_MAX: usize = 256;
 
 /// Where a model lets the scheduler switch to a real-time task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +41,6 @@ pub struct Closed {
     pub cpu: u32,
     /// Its first instant.
     pub start_ns: u64,
-    /// The instruction with which it begins.
-    pub start_address: u64,
     /// The next opportunity.
     pub end_ns: u64,
     /// Whether softirqs were served in it. These stop early when a task waits for the CPU, so that
@@ -110,8 +108,11 @@ impl Closures {
         let cpu = machine.cpu(event.cpu);
         let is_closed = self.is_closed(cpu, idles);
         let is_instant = match event.site.kind {
+            // The scheduler takes notice of whoever was woken before it turns interrupts off.
+            SiteKind::IrqsOff => {
+                cpu.is_scheduling && cpu.irqs_off.is_some_and(|since| since.ns == event.ns)
+            }
             SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
-                Point::Schedule => cpu.irqs_off.is_none(),
                 Point::CondResched => cpu.preempt_count == 0 && cpu.irqs_off.is_none(),
                 _ => false,
             },
@@ -127,17 +128,10 @@ impl Closures {
         if is_closed {
             let (cpu, start_ns, end_ns) = (event.cpu, event.ns, event.ns);
             let open = self.open.entry(cpu);
-            let start_address = event.site.address;
             let has_softirq = false;
-            let open = open.or_insert(Closed { cpu, start_ns, start_address, end_ns, has_softirq });
+            let open = open.or_insert(Closed { cpu, start_ns, end_ns, has_softirq });
             open.has_softirq |= serves_softirqs;
         }
-    }
-
-    /// The closed stretches since the probe's last wakeup.
-    pub fn take(&mut self) -> Vec<Closed> {
-        self.probed.get_or_insert((0, 0));
-        std::mem::take(&mut self.pending)
     }
 
     /// Takes note of a wakeup of the probe: it might have come at any instant since the last one.
@@ -221,8 +215,8 @@ mod tests {
         let mut start_ns = 0;
         for length_ns in lengths_ns {
             let end_ns = start_ns + length_ns;
-            let (start_address, has_softirq) = (0, false);
-            closures.add(Closed { cpu: 0, start_ns, start_address, end_ns, has_softirq });
+            let has_softirq = false;
+            closures.add(Closed { cpu: 0, start_ns, end_ns, has_softirq });
             start_ns += length_ns;
         }
         closures

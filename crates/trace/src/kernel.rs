@@ -2,7 +2,7 @@
 
 use preemptlab_protocol::{
     FORMAT,
-    trace::{Operand, Probe, Redirect, Register, TaskLayout, TraceProgram, Zoom},
+    trace::{Inject, Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
 };
 use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,34 @@ const LOCK_WAITS: [&str; 9] = [
     "rwsem_down_write_slowpath",
 ];
 
+/// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
+const LOCAL_TIMER_VECTOR: u32 = 0xec;
+
+/// Where messages for the CPU with APIC ID 0 are written to (Intel SDM volume 3, 12.11).
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+
+/// Offsets in `struct hrtimer`, and of its queue's first timer in `struct hrtimer_clock_base`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HrtimerLayout {
+    /// `_softexpires`
+    pub softexpires: u64,
+    /// `node.expires`
+    pub expires: u64,
+    /// The queue's first timer; a timer's node is its first member.
+    pub leftmost: u64,
+}
+
+impl HrtimerLayout {
+    fn new(types: &Types) -> Result<Self, KernelError> {
+        Ok(Self {
+            softexpires: offset(types, "hrtimer", "_softexpires")?,
+            expires: offset(types, "hrtimer", "node.expires")?,
+            leftmost: offset(types, "hrtimer_clock_base", "active.rb_root.rb_leftmost")?,
+        })
+    }
+}
+
 /// What an event of a probe means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -98,7 +126,7 @@ pub enum Point {
     Exception,
     /// The function of a softirq.
     Softirq,
-    /// `hrtimer_start_range_ns`: the timer, its time, its slack, its mode.
+    /// `hrtimer_start_range_ns`: the timer, its time, its slack, its mode, its queue.
     TimerStart,
     /// `hrtimer_wakeup`: the timer, its `_softexpires`, the task that it wakes, and the clock:
     /// `base`, `cycle_last`, `mult`, `shift` and `xtime_nsec` of the timekeeper.
@@ -131,6 +159,8 @@ pub struct Layout {
     pub tracepoints: Vec<Tracepoint>,
     /// What the plugin is to record.
     pub program: TraceProgram,
+    /// How timers are kept.
+    pub hrtimer: HrtimerLayout,
 }
 
 /// The version of [`Layout`].
@@ -160,9 +190,10 @@ impl Layout {
             },
             stack_ns_min: STACK_NS_MIN,
             zoom: None,
-            redirect: None,
+            inject: Vec::new(),
         };
-        Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program })
+        let hrtimer = HrtimerLayout::new(types)?;
+        Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer })
     }
 }
 
@@ -173,6 +204,7 @@ pub struct Kernel {
     /// By the probe's number.
     tracepoints: Vec<Tracepoint>,
     program: TraceProgram,
+    hrtimer: HrtimerLayout,
 }
 
 impl Kernel {
@@ -182,7 +214,7 @@ impl Kernel {
     ///
     /// When it is of another format or does not fit itself.
     pub fn new(layout: Layout) -> Result<Self, KernelError> {
-        let Layout { format, kallsyms, tracepoints, program } = layout;
+        let Layout { format, kallsyms, tracepoints, program, hrtimer } = layout;
         if format != LAYOUT_FORMAT {
             let found = format!("has format {format}, not {LAYOUT_FORMAT}");
             return Err(KernelError::Layout(found));
@@ -190,7 +222,7 @@ impl Kernel {
         if tracepoints.len() != program.probes.len() {
             return Err(KernelError::Layout("does not say what each probe means".to_owned()));
         }
-        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program })
+        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer })
     }
 
     /// What the plugin is to record.
@@ -205,17 +237,21 @@ impl Kernel {
         TraceProgram { zoom: Some(zoom), ..self.program.clone() }
     }
 
-    /// What the plugin is to record when one start of a timer gets another time.
-    pub fn redirected(&self, moved: &MovedTimer) -> TraceProgram {
-        let is_start = |tracepoint: &Tracepoint| tracepoint.point == Point::TimerStart;
-        let probe = self.tracepoints.iter().position(is_start).unwrap_or(usize::MAX);
-        let redirect = Redirect {
-            probe: u32::try_from(probe).unwrap_or(u32::MAX),
-            register: Register::Rsi,
-            from: moved.from_monotonic_ns,
-            to: moved.to_monotonic_ns,
+    /// What the plugin is to record when the probe's timer expires at another instant: the first of
+    /// these at which it is the next of all timers to expire.
+    pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
+        let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
+        let inject = |moved: &MovedTimer| Inject {
+            at_ns: moved.closed.start_ns,
+            expected: (moved.base + leftmost, moved.timer),
+            writes: vec![
+                (moved.timer + softexpires, moved.to_monotonic_ns),
+                (moved.timer + expires, moved.to_monotonic_ns),
+            ],
+            message_address: MESSAGE_ADDRESS,
+            message: LOCAL_TIMER_VECTOR,
         };
-        TraceProgram { redirect: Some(redirect), ..self.program.clone() }
+        TraceProgram { inject: moved.iter().map(inject).collect(), ..self.program.clone() }
     }
 
     /// The meaning of a probe of the program.
@@ -244,15 +280,14 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn all(&mut self, types: &Types) -> Result<(), KernelError> {
-        use Register::{Rax, Rcx, Rdi, Rdx, Rsi};
+        use Register::{Rax, Rdi, Rsi};
         let tasks = |registers: &[Register]| registers.to_vec();
         self.required("__switch_to", Point::Switch, &[Rdi, Rsi], tasks(&[Rdi, Rsi]))?;
         self.required("try_to_wake_up", Point::Waking, &[Rdi], tasks(&[Rdi]))?;
         self.required("__schedule", Point::Schedule, &[], vec![])?;
         self.required("entry_SYSCALL_64", Point::Syscall, &[Rax], vec![])?;
         self.required("resched_curr", Point::NeedResched { is_lazy: false }, &[], vec![])?;
-        let timer = [Rdi, Rsi, Rdx, Rcx];
-        self.required("hrtimer_start_range_ns", Point::TimerStart, &timer, vec![])?;
+        self.timer_starts(types)?;
         self.timer_expiry(types)?;
         self.optional("resched_curr_lazy", Point::NeedResched { is_lazy: true }, &[]);
         self.optional("__cond_resched", Point::CondResched, &[]);
@@ -305,6 +340,24 @@ impl Finder<'_> {
                 stack: point == Point::Interrupt,
             });
             self.tracepoints.push(Tracepoint { point, name });
+        }
+        Ok(())
+    }
+
+    /// Since 7.1 user space has a function of its own.
+    fn timer_starts(&mut self, types: &Types) -> Result<(), KernelError> {
+        use Register::{Rcx, Rdi, Rdx, Rsi};
+        let queue = offset(types, "hrtimer", "base")?;
+        let found = ["hrtimer_start_range_ns", "hrtimer_start_range_ns_user"]
+            .map(|name| self.optional(name, Point::TimerStart, &[Rdi, Rsi, Rdx, Rcx]));
+        if found == [false, false] {
+            return Err(KernelError::Lacks("function hrtimer_start_range_ns".to_owned()));
+        }
+        for (probe, tracepoint) in self.probes.iter_mut().zip(&self.tracepoints) {
+            if tracepoint.point == Point::TimerStart {
+                let base = Some(Rdi);
+                probe.operands.push(Operand::Memory { base, offset: queue, bytes: 8 });
+            }
         }
         Ok(())
     }

@@ -11,6 +11,8 @@ mod graph;
 mod kernel;
 mod moved;
 mod ranking;
+#[cfg(test)]
+mod testing;
 mod timeline;
 mod wakeup;
 
@@ -23,7 +25,7 @@ pub use export::{ExportError, ftrace_text, perfetto};
 pub use findings::{FINDINGS_FORMAT, Findings, findings};
 pub use graph::function_graph;
 pub use kernel::{Kernel, KernelError, LAYOUT_FORMAT, Layout, Point, Tracepoint};
-pub use moved::{MovedTimer, moved_timer};
+pub use moved::{MovedTimer, moved_timers};
 pub use ranking::Ranked;
 pub use timeline::{Cause, Segment, Timeline};
 pub use wakeup::{Target, Wakeup};

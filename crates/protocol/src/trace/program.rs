@@ -18,22 +18,26 @@ pub struct TraceProgram {
     pub stack_ns_min: u64,
     /// Every call and return in a window of time, instead of the sections' stacks.
     pub zoom: Option<Zoom>,
-    /// The only thing that makes a traced execution another one: a value that is replaced.
-    pub redirect: Option<Redirect>,
+    /// The only thing that makes a traced execution another one: an interrupt at an instant. These
+    /// are in the order of their times, and the first that is possible is raised.
+    pub inject: Vec<Inject>,
 }
 
-/// A register's value at a probe that is replaced by another one, before the instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An interrupt that the machine would not have had, and what the guest is to find when it comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Redirect {
-    /// The probe's number.
-    pub probe: u32,
-    /// The register.
-    pub register: Register,
-    /// The value that is replaced; others stay.
-    pub from: u64,
-    /// What it becomes.
-    pub to: u64,
+pub struct Inject {
+    /// It is raised at the first event at or after this virtual time.
+    pub at_ns: u64,
+    /// A word of the guest's memory, by its virtual address, and the value without which nothing
+    /// is raised.
+    pub expected: (u64, u64),
+    /// Words of the guest's memory that are written then: virtual address and value.
+    pub writes: Vec<(u64, u64)>,
+    /// The physical address that a message-signalled interrupt is written to.
+    pub message_address: u64,
+    /// What is written there: the vector.
+    pub message: u32,
 }
 
 /// An event before the execution of the instruction at an address.

@@ -130,7 +130,8 @@ impl<W: Write> Sink for Text<'_, W> {
             Record::Context(_)
             | Record::ReschedAsked { .. }
             | Record::ExceptionEntry { .. }
-            | Record::ExceptionExit => {}
+            | Record::ExceptionExit
+            | Record::Lost(_) => {}
         }
         if self.is_open { Ok(()) } else { self.out.write_all(b"\n") }
     }
@@ -218,6 +219,7 @@ fn told_in<'a>(moment: &'a Moment<'_>, record: Record<'_>) -> Option<&'a State> 
         | Record::ReschedAsked { .. }
         | Record::ExceptionEntry { .. }
         | Record::ExceptionExit
+        | Record::Lost(_)
         | Record::Begin(Section::NeedResched, _)
         | Record::End(Section::NeedResched, _) => None,
         Record::SoftirqEntry { name } | Record::SoftirqExit { name } => {

@@ -6,7 +6,10 @@
 //!   on the way out of it, softirqs and the scheduler, is not the interrupt's.
 //! - A softirq ends when the next one begins, or all are served.
 //! - A task is taken to sleep when it has called the scheduler itself: neither had it been asked to
-//!   give way, nor was it interrupted. A call of `sched_yield` is so taken for a sleep.
+//!   give way, nor was it interrupted. So `sched_yield` is taken for a sleep, and a sleep right after
+//!   the task was asked to give way for a preemption. Against the tasks' own `__state`, 0.1 to 0.9 %
+//!   of the switches in traces of hackbench with cyclictest are judged wrong, all but one of them by
+//!   the latter.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -134,9 +137,10 @@ impl<'a> Observer<'a> {
             SiteKind::Probe(probe) => Some((probe, self.kernel.tracepoint(probe).point)),
             _ => None,
         };
+        let mut is_user = false;
         let is_return = match event.site.kind {
             SiteKind::Iret | SiteKind::Sysret => {
-                let is_user = event.site.kind == SiteKind::Sysret || event.values() != [0];
+                is_user = event.site.kind == SiteKind::Sysret || event.values() != [0];
                 let left = if is_user {
                     0
                 } else {
@@ -230,7 +234,11 @@ impl<'a> Observer<'a> {
         }
         for section in Section::ALL.into_iter().rev() {
             if before.section(section, here).is_some() && after.section(section, here).is_none() {
-                tell(Record::End(section, here.address))?;
+                let is_lost = is_user && section == Section::PreemptOff;
+                tell(match is_lost {
+                    true => Record::Lost(section),
+                    false => Record::End(section, here.address),
+                })?;
             }
         }
         for section in Section::ALL {

@@ -68,6 +68,8 @@ pub enum Record<'a> {
     Begin(Section, Since),
     /// A section ends, with the instruction that ends it.
     End(Section, u64),
+    /// A section has ended, and nobody knows when: preemption is never off in user space.
+    Lost(Section),
 }
 
 /// When, where and in which state of the CPU something has happened.

@@ -2,8 +2,9 @@
 
 use std::{io::Seek, process::ExitCode};
 
-use preemptlab_runner::{opportunities, target, window};
-use preemptlab_trace::{Kernel, MovedTimer, Target, Wakeup, Window, moved_timer, wakeups};
+use preemptlab_report::timeline_terminal;
+use preemptlab_runner::{target, window};
+use preemptlab_trace::{Target, Wakeup, Window, closed_timeline, moved_timers, timelines, wakeups};
 use serde::Serialize;
 
 use super::{
@@ -21,12 +22,6 @@ use crate::{
 const TOLERANCE_NS: u64 = 2_000;
 const TOLERANCE_PART: u64 = 20;
 
-/// A stretch that begins so near to where it was is the same.
-const SHIFT_NS_MAX: u64 = 200;
-
-/// Moving the timer moves the stretch, by less each time.
-const EXECUTIONS_MAX: usize = 5;
-
 #[derive(Serialize)]
 struct Document {
     format: u32,
@@ -36,40 +31,6 @@ struct Document {
     predicted_ns: u64,
     observed_ns: u64,
     confirmed: bool,
-}
-
-/// Moves the timer and executes, until it meets the stretch where it was meant to.
-fn execute_moved(
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
-    kernel: &Kernel,
-    target: Target<'_>,
-    mut moved: MovedTimer,
-) -> exit::Result<(MovedTimer, Wakeup)> {
-    let lacks = |what: &str| exit::failure(exit::UNUSABLE, what.to_owned());
-    // The cell goes another way from there on, and may end at another time.
-    let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
-    let opportunities = opportunities(&cell.inputs, &cell.report);
-    for _ in 0..EXECUTIONS_MAX {
-        let mut stream = tracing.execute(&cell.inputs, &kernel.redirected(&moved))?;
-        let shifted = moved.shifted(&stream, kernel, opportunities).or_exit(exit::UNUSABLE)?;
-        let shifted = shifted.ok_or_else(|| {
-            lacks("with its timer moved the cell goes another way, and the stretch is not there")
-        })?;
-        if shifted.closed.start_ns.abs_diff(moved.closed.start_ns) > SHIFT_NS_MAX {
-            moved = shifted;
-            continue;
-        }
-        stream.rewind().or_exit(exit::HOST)?;
-        let all = wakeups(&stream, kernel, target, whole).or_exit(exit::UNUSABLE)?;
-        let mut observed =
-            all.into_iter().filter(|wakeup| wakeup.due_monotonic_ns == moved.to_monotonic_ns);
-        return observed
-            .next()
-            .map(|observed| (moved, observed))
-            .ok_or_else(|| lacks("the moved timer woke nobody"));
-    }
-    Err(lacks("wherever the timer is moved to, the stretch is somewhere else"))
 }
 
 /// Moves the probe's timer to the worst instant of the trace, executes the cell, and compares.
@@ -83,12 +44,24 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     let findings = findings.ok_or_else(|| lacks("the cell has no trace"))?;
     let bound = findings.bound.ok_or_else(|| lacks("the cell's trace has no wakeup"))?;
     let offset_ns = findings.clock_offset_ns;
-    let moved = moved_timer(stream(tracing, cell)?, &kernel, target, &bound, offset_ns)
-        .or_exit(exit::UNUSABLE)?
-        .ok_or_else(|| lacks("the probe slept through none of the worst stretches"))?;
-
-    let (moved, observed) = execute_moved(tracing, cell, &kernel, target, moved)?;
-    let (predicted_ns, observed_ns) = (moved.predicted_ns, observed.latency_ns());
+    let moved = moved_timers(stream(tracing, cell)?, &kernel, target, &bound, offset_ns)
+        .or_exit(exit::UNUSABLE)?;
+    if moved.is_empty() {
+        return Err(lacks("the probe slept through none of the worst stretches"));
+    }
+    let mut again = tracing.execute(&cell.inputs, &kernel.moved(&moved))?;
+    // The cell goes another way from there on, and may end at another time.
+    let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
+    let all = wakeups(&again, &kernel, target, whole).or_exit(exit::UNUSABLE)?;
+    let met = moved.iter().find_map(|moved| {
+        let is_met = |wakeup: &&Wakeup| wakeup.due_monotonic_ns == moved.to_monotonic_ns;
+        Some((moved, all.iter().find(is_met)?.clone()))
+    });
+    let (moved, observed) = met.ok_or_else(|| {
+        lacks("the probe's timer was the next to expire at the beginning of none of them")
+    })?;
+    let predicted_ns = bound.floor_ns + moved.closed.len_ns();
+    let observed_ns = observed.latency_ns();
     let difference_ns = predicted_ns.abs_diff(observed_ns);
     let confirmed = difference_ns <= TOLERANCE_NS || difference_ns <= predicted_ns / TOLERANCE_PART;
     let at_ns = observed.due_ns;
@@ -104,9 +77,18 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     let text = if tracing.args.format == Format::Json {
         serde_json::to_string_pretty(&document).or_exit(exit::HOST)?
     } else {
+        again.rewind().or_exit(exit::HOST)?;
+        let observed = timelines(&again, &kernel, vec![observed]).or_exit(exit::UNUSABLE)?;
+        let closed = closed_timeline(stream(tracing, cell)?, &kernel, moved.closed);
+        let drawn: String = closed
+            .or_exit(exit::UNUSABLE)?
+            .iter()
+            .chain(&observed)
+            .map(|timeline| timeline_terminal(timeline, tracing.output.terminal()) + "\n")
+            .collect();
         let us = |ns: u64| ns as f64 / 1e3;
         format!(
-            "{}: a timer moved to {} was predicted to wake the probe {:.3} us late.\n\
+            "{drawn}{}: a timer moved to {} was predicted to wake the probe {:.3} us late.\n\
              Executed so, it woke it {:.3} us late: {} ({:.3} us off).\n",
             name_of(cell),
             in_ms(at_ns),
