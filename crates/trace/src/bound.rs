@@ -41,6 +41,8 @@ pub struct Closed {
     pub cpu: u32,
     /// Its first instant.
     pub start_ns: u64,
+    /// The instruction with which it begins.
+    pub start_address: u64,
     /// The next opportunity.
     pub end_ns: u64,
     /// Whether softirqs were served in it. These stop early when a task waits for the CPU, so that
@@ -127,9 +129,10 @@ impl Closures {
         }
         if is_closed {
             let (cpu, start_ns, end_ns) = (event.cpu, event.ns, event.ns);
+            let start_address = event.site.address;
             let open = self.open.entry(cpu);
             let has_softirq = false;
-            let open = open.or_insert(Closed { cpu, start_ns, end_ns, has_softirq });
+            let open = open.or_insert(Closed { cpu, start_ns, start_address, end_ns, has_softirq });
             open.has_softirq |= serves_softirqs;
         }
     }
@@ -216,7 +219,7 @@ mod tests {
         for length_ns in lengths_ns {
             let end_ns = start_ns + length_ns;
             let has_softirq = false;
-            closures.add(Closed { cpu: 0, start_ns, end_ns, has_softirq });
+            closures.add(Closed { cpu: 0, start_ns, start_address: 0, end_ns, has_softirq });
             start_ns += length_ns;
         }
         closures

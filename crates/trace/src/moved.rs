@@ -77,12 +77,8 @@ pub fn moved_timers(
             to_monotonic_ns,
         })
     });
-    Ok(moved.take(MOVED_MAX).collect())
+    Ok(moved.collect())
 }
-
-/// So many of the longest stretches are tried: at every second or third the probe's timer is the
-/// next one to expire.
-const MOVED_MAX: usize = 16;
 
 /// From the start of its timer until a task sleeps, at most, in nanoseconds.
 const ASLEEP_NS: u64 = 20_000;
