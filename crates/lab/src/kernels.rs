@@ -64,8 +64,11 @@ impl<'a> Kernels<'a> {
     fn from_store(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {
         let store = TraceFolder::new(self.prepared.store.layouts());
         let id = cell.snapshot.id();
-        if let Some(layout) = store.layout(id)? {
-            return Ok(layout);
+        match store.layout(id) {
+            Ok(Some(layout)) => return Ok(layout),
+            Ok(None) => {}
+            // What another version has left in the store is made again.
+            Err(_) => store.remove_layout(id)?,
         }
         let kallsyms = self.kallsyms(cell, cancel)?;
         let path = self.prepared.store.kernel_image(cell.snapshot.kernel_sha256);

@@ -109,7 +109,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, R
     // The format comes first, so that a newer file is called newer and not damaged.
     let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
     if format > RECORDING_FORMAT {
-        return Err(RecordingError::Newer { path: path.to_owned(), found: format });
+        let (path, known) = (path.to_owned(), RECORDING_FORMAT);
+        return Err(RecordingError::Newer { path, found: format, known });
     }
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }

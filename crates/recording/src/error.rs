@@ -1,7 +1,5 @@
 use std::{io, path::PathBuf};
 
-use preemptlab_model::RECORDING_FORMAT;
-
 /// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
@@ -24,7 +22,7 @@ pub enum RecordingError {
     Busy(PathBuf),
     /// It was written by a newer preemptlab.
     #[error(
-        "{} has format {found}, and this preemptlab reads up to {RECORDING_FORMAT}; use a newer one",
+        "{} has format {found}, and this preemptlab reads up to {known}; use a newer one",
         path.display()
     )]
     Newer {
@@ -32,6 +30,8 @@ pub enum RecordingError {
         path: PathBuf,
         /// Its format.
         found: u32,
+        /// The newest format that is known.
+        known: u32,
     },
     /// A file is not what it should be.
     #[error("{} cannot be read: {reason}; remove it and run the same command again", path.display())]

@@ -14,6 +14,7 @@
 mod cells;
 mod error;
 mod manifest;
+mod packed;
 mod recording;
 mod traces;
 

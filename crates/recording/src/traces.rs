@@ -1,21 +1,17 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Seek},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
-use preemptlab_durable::Draft;
 use preemptlab_model::{CellId, SnapshotId};
-use preemptlab_trace::{Findings, Kernel, Layout};
-use serde::{Serialize, de::DeserializeOwned};
+use preemptlab_trace::{FINDINGS_FORMAT, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError};
 
-use crate::{RecordingError, cells::create_folder};
-
-/// zstd's own default: a quarter of the bytes at some 300 MB/s.
-const LEVEL: i32 = 3;
-
-/// A layout is some 15 MB of JSON; a recording may come from anybody.
-const LAYOUT_BYTES_MAX: u64 = 256 << 20;
+use crate::{
+    RecordingError,
+    cells::create_folder,
+    packed::{Kind, Packed},
+};
 
 /// The traces of a recording's cells, and what they are read with.
 #[derive(Clone, Debug)]
@@ -41,10 +37,10 @@ impl TraceFolder {
 
     /// Whether a cell has a trace.
     pub fn contains(&self, id: CellId) -> bool {
-        self.findings_path(id).exists() && self.trace_path(id).exists()
+        self.packed_findings(id).path.exists() && self.trace(id).path.exists()
     }
 
-    /// A file without a name in which a stream can grow.
+    /// A file without a name in which a stream can grow, on the disk where it can be kept.
     ///
     /// # Errors
     ///
@@ -54,7 +50,7 @@ impl TraceFolder {
             .map_err(RecordingError::io("create a file in", &self.path))
     }
 
-    /// Keeps a cell's stream, and then what it says.
+    /// Keeps a cell's stream, and then what it says, instead of those that it has.
     ///
     /// # Errors
     ///
@@ -66,8 +62,9 @@ impl TraceFolder {
         findings: &Findings,
     ) -> Result<(), RecordingError> {
         stream.rewind().map_err(RecordingError::io("read", &self.path))?;
-        write(&self.trace_path(id), stream)?;
-        write_value(&self.findings_path(id), findings)
+        self.remove(id)?;
+        self.trace(id).write(stream)?;
+        self.packed_findings(id).write_value(findings)
     }
 
     /// A cell's stream; `None` when it has none.
@@ -76,7 +73,18 @@ impl TraceFolder {
     ///
     /// When it cannot be read.
     pub fn stream(&self, id: CellId) -> Result<Option<impl Read + use<>>, RecordingError> {
-        open(&self.trace_path(id))
+        self.trace(id).open()
+    }
+
+    /// Why a cell's stream cannot be used, with the file's name and what to do.
+    pub fn unreadable(&self, id: CellId, error: TraceError) -> RecordingError {
+        let path = self.trace(id).path;
+        match error {
+            TraceError::Format(found) if found > preemptlab_protocol::FORMAT => {
+                RecordingError::Newer { path, found, known: preemptlab_protocol::FORMAT }
+            }
+            error => RecordingError::Damaged { path, reason: error.to_string() },
+        }
     }
 
     /// What a cell's trace says; `None` when it has none.
@@ -85,7 +93,14 @@ impl TraceFolder {
     ///
     /// When it cannot be read.
     pub fn findings(&self, id: CellId) -> Result<Option<Findings>, RecordingError> {
-        read_value(&self.findings_path(id))
+        let packed = self.packed_findings(id);
+        let findings: Option<Findings> = packed.read_value(FINDINGS_FORMAT)?;
+        match findings.as_ref().map_or(Ok(()), check) {
+            Ok(()) => Ok(findings),
+            Err(reason) => {
+                Err(RecordingError::Damaged { path: packed.path, reason: reason.to_owned() })
+            }
+        }
     }
 
     /// Keeps the layout of a boot's kernel.
@@ -94,7 +109,7 @@ impl TraceFolder {
     ///
     /// When the disk is full.
     pub fn put_layout(&self, id: SnapshotId, layout: &Layout) -> Result<(), RecordingError> {
-        write_value(&self.layout_path(id), layout)
+        self.packed_layout(id).write_value(layout)
     }
 
     /// The layout of a boot's kernel; `None` when it is not there.
@@ -103,7 +118,22 @@ impl TraceFolder {
     ///
     /// When it cannot be read.
     pub fn layout(&self, id: SnapshotId) -> Result<Option<Layout>, RecordingError> {
-        read_value(&self.layout_path(id))
+        self.packed_layout(id).read_value(LAYOUT_FORMAT)
+    }
+
+    /// Whether the layout of a boot's kernel is there.
+    pub fn has_layout(&self, id: SnapshotId) -> bool {
+        self.packed_layout(id).path.exists()
+    }
+
+    /// Removes the layout of a boot's kernel.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written to.
+    pub fn remove_layout(&self, id: SnapshotId) -> Result<(), RecordingError> {
+        let path = self.packed_layout(id).path;
+        fs::remove_file(&path).map_err(RecordingError::io("remove", path))
     }
 
     /// The kernel of a boot, ready to read traces with; `None` when its layout is not there.
@@ -112,68 +142,30 @@ impl TraceFolder {
     ///
     /// When its layout is damaged.
     pub fn kernel(&self, id: SnapshotId) -> Result<Option<Kernel>, RecordingError> {
-        let path = self.layout_path(id);
+        let path = self.packed_layout(id).path;
         let kernel = self.layout(id)?.map(Kernel::new).transpose();
         kernel.map_err(|error| RecordingError::Damaged { path, reason: error.to_string() })
     }
 
-    fn trace_path(&self, id: CellId) -> PathBuf {
-        self.path.join(format!("{id}.trace.zst"))
+    fn trace(&self, id: CellId) -> Packed {
+        Packed::new(&self.path, Kind::Trace, &id)
     }
 
-    fn findings_path(&self, id: CellId) -> PathBuf {
-        self.path.join(format!("{id}.findings.zst"))
+    fn packed_findings(&self, id: CellId) -> Packed {
+        Packed::new(&self.path, Kind::Findings, &id)
     }
 
-    fn layout_path(&self, id: SnapshotId) -> PathBuf {
-        self.path.join(format!("{id}.layout.zst"))
+    fn packed_layout(&self, id: SnapshotId) -> Packed {
+        Packed::new(&self.path, Kind::Layout, &id)
     }
-}
 
-fn write(path: &Path, content: &mut impl Read) -> Result<(), RecordingError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let written = || {
-        let mut draft = Draft::new_in(folder)?;
-        zstd::stream::copy_encode(content, draft.file(), LEVEL)?;
-        draft.publish(path)
-    };
-    written().map(drop).map_err(RecordingError::io("write", path))
-}
-
-fn write_value(path: &Path, value: &impl Serialize) -> Result<(), RecordingError> {
-    let bytes = serde_json::to_vec(value)
-        .map_err(|error| RecordingError::io("write", path)(error.into()))?;
-    write(path, &mut bytes.as_slice())
-}
-
-fn open(path: &Path) -> Result<Option<impl Read + use<>>, RecordingError> {
-    match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(RecordingError::io("read", path)(error)),
-        Ok(file) => {
-            let stream = zstd::stream::read::Decoder::new(file);
-            stream.map(Some).map_err(RecordingError::io("read", path))
-        }
-    }
-}
-
-fn read_value<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RecordingError> {
-    let Some(stream) = open(path)? else { return Ok(None) };
-    let value = serde_json::from_reader(io::BufReader::new(stream.take(LAYOUT_BYTES_MAX)));
-    value.map(Some).map_err(|error| RecordingError::Damaged {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
-}
-
-impl TraceFolder {
     /// Removes a cell's trace, so that it is made again.
     ///
     /// # Errors
     ///
     /// When the folder cannot be written to.
     pub fn remove(&self, id: CellId) -> Result<(), RecordingError> {
-        for path in [self.findings_path(id), self.trace_path(id)] {
+        for path in [self.packed_findings(id).path, self.trace(id).path] {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(RecordingError::io("remove", path)(error));
@@ -183,4 +175,31 @@ impl TraceFolder {
         }
         Ok(())
     }
+}
+
+/// Whether findings can be what a trace says: times are in order and in range, and names can be
+/// printed.
+fn check(findings: &Findings) -> Result<(), &'static str> {
+    /// Sums of a few times stay in range.
+    const NS_MAX: u64 = u64::MAX >> 4;
+    let Findings { start_ns, end_ns, clock_offset_ns, bound, sections, .. } = findings;
+    let closed = bound.iter().flat_map(|bound| &bound.longest);
+    let mut stretches = closed.map(|closed| (closed.start_ns, closed.end_ns));
+    let is_stretch = |(start_ns, end_ns)| start_ns <= end_ns && end_ns <= NS_MAX;
+    let is_in_range = bound.as_ref().is_none_or(|bound| {
+        [bound.floor_ns, bound.max_ns, bound.p50_ns, bound.p99_ns, bound.p99_9_ns]
+            .iter()
+            .all(|ns| *ns <= NS_MAX)
+    });
+    if !(is_stretch((*start_ns, *end_ns)) && stretches.all(is_stretch) && is_in_range)
+        || clock_offset_ns.unsigned_abs() > NS_MAX
+    {
+        return Err("it tells times that cannot be");
+    }
+    let mut names =
+        sections.iter().flat_map(|ranked| ranked.callers.iter().chain([&ranked.function]));
+    if names.any(|name| name.contains(char::is_control)) {
+        return Err("it names functions that cannot be");
+    }
+    Ok(())
 }

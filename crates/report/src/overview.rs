@@ -6,7 +6,7 @@ use preemptlab_stats::{Configuration, Direction, Group, Summary};
 use crate::{Cell, Column, Row, Table, Tone, label, number};
 
 /// The statistics of a probe that an overview shows.
-const STATISTICS: [&str; 3] = ["p50", "p99", "max"];
+const STATISTICS: [&str; 4] = ["p50", "p99", "max", "bound"];
 
 pub fn table(group: &Group) -> Table {
     let shown = shown(group);
@@ -39,16 +39,33 @@ pub fn table(group: &Group) -> Table {
     table
 }
 
+/// What the real-time probe would have seen at worst, had it been due at every instant.
+const BOUND: &str = "wakeup.bound";
+
 /// The metrics that an overview shows: of each probe the statistics that tell configurations
-/// apart, and everything that is no probe's.
+/// apart, and everything that is no probe's. The bound stands beside what the real-time probe saw.
 fn shown(group: &Group) -> Vec<&str> {
     let tells =
         |metric: &&str| probe(metric).is_none_or(|(_, statistic)| STATISTICS.contains(&statistic));
-    group.metrics().into_iter().filter(tells).collect()
+    let mut shown: Vec<&str> = group.metrics().into_iter().filter(tells).collect();
+    let place = |name| shown.iter().position(|metric| *metric == name);
+    if let (Some(p99), Some(max), Some(bound)) =
+        (place("wakeup.fifo.p99"), place("wakeup.fifo.max"), place(BOUND))
+        && p99 < max
+        && max < bound
+    {
+        shown[max + 1..=bound].rotate_right(1);
+        // There is room for so many columns, and beside the bound this one tells least.
+        shown.remove(p99);
+    }
+    shown
 }
 
 /// The probe and the statistic of a metric such as `wakeup.fifo.p99.9`.
 fn probe(metric: &str) -> Option<(&str, &str)> {
+    if metric == BOUND {
+        return Some(("fifo", "bound"));
+    }
     metric.strip_prefix("wakeup.")?.split_once('.')
 }
 

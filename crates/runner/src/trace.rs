@@ -10,7 +10,7 @@ use std::{
 
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
 use preemptlab_model::{CellId, CellInputs, Outcome, PreemptMode};
-use preemptlab_protocol::{Policy, Report};
+use preemptlab_protocol::Report;
 use preemptlab_recording::{Recording, TraceFolder};
 use preemptlab_trace::{Kernel, Opportunities, Target, Window, findings};
 
@@ -64,7 +64,7 @@ impl Traces<'_> {
     ) -> Result<(), RunError> {
         let Outcome::Completed { report, .. } = outcome else { return Ok(()) };
         traced.stream.rewind().map_err(|error| RunError::Host(error.to_string()))?;
-        let probe = target(cell, true);
+        let probe = target(cell);
         let findings = findings(
             BufReader::new(&traced.stream),
             &traced.kernel,
@@ -113,14 +113,12 @@ pub fn trace(
     if cancel.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
 }
 
-/// The name that the kernel gives the program of a cell's first real-time probe, or of its first
-/// fair one.
-pub fn target(cell: &CellInputs, is_realtime: bool) -> Option<String> {
-    /// `TASK_COMM_LEN` and the NUL.
+/// The name that the kernel gives the program of a cell's first probe. Probes start under a policy
+/// of the guest's choice and set their own: which one is meant, its priority tells.
+pub fn target(cell: &CellInputs) -> Option<String> {
+    /// `TASK_COMM_LEN` without the NUL.
     const COMM_CHARS_MAX: usize = 15;
-    let probes = cell.job.probes.iter();
-    let mut fitting = probes.filter(|probe| matches!(probe.policy, Policy::Fifo(_)) == is_realtime);
-    let program = fitting.next()?.argv.first()?;
+    let program = cell.job.probes.first()?.argv.first()?;
     let name = Path::new(program).file_name()?.to_string_lossy();
     Some(name.chars().take(COMM_CHARS_MAX).collect())
 }

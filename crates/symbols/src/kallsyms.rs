@@ -257,6 +257,10 @@ impl<'a> Line<'a> {
         if name.len() > NAME_BYTES_MAX {
             return Err("the name is too long");
         }
+        // Names are printed.
+        if line.contains(|c: char| c.is_control() && c != '\t') {
+            return Err("a control character");
+        }
         let module = match fields.next() {
             None => None,
             Some(field) => Some(

@@ -53,7 +53,7 @@ pub struct Closed {
 impl Closed {
     /// How long it is.
     pub fn len_ns(self) -> u64 {
-        self.end_ns - self.start_ns
+        self.end_ns.saturating_sub(self.start_ns)
     }
 }
 

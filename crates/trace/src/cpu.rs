@@ -17,6 +17,13 @@ const NEED_RESCHED: u32 = 1 << 31;
 /// are being served. Disabling them adds twice as much.
 const SOFTIRQ_OFFSET: i32 = 0x100;
 
+/// So many levels are followed, which no kernel comes near. What a trace that lost an end would
+/// pile up, from the outermost on, is forgotten.
+const FRAMES_MAX: usize = 32;
+
+/// So many tasks are remembered. A guest has a thousand, and uses their memory again.
+pub(crate) const TASKS_MAX: usize = 1 << 16;
+
 /// What the kernel is in, from the outermost to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
@@ -126,6 +133,7 @@ impl Machine {
 
     /// Takes note of a task.
     pub fn describe(&mut self, task: Task) {
+        make_room(&mut self.tasks);
         self.tasks.insert(task.address, task);
     }
 
@@ -174,7 +182,7 @@ impl Machine {
                         if from_user {
                             cpu.frames.clear();
                         }
-                        cpu.frames.push(Frame::Entry {
+                        cpu.enter(Frame::Entry {
                             probe,
                             address: value(0),
                             from_user,
@@ -185,11 +193,7 @@ impl Machine {
                         cpu.is_scheduling = false;
                         cpu.irqs_off = Some(here);
                     }
-                    Point::Softirq => {
-                        if let Some(Frame::Softirq(softirq)) = cpu.frames.last_mut() {
-                            *softirq = Some(probe);
-                        }
-                    }
+                    Point::Softirq => return cpu.softirq(here, probe),
                     _ => {}
                 }
             }
@@ -200,6 +204,7 @@ impl Machine {
     fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
         let frames = std::mem::take(&mut cpu.frames);
+        make_room(&mut self.parked);
         self.parked.insert(previous, frames);
         cpu.frames = self.parked.remove(&next).unwrap_or_else(|| vec![Frame::Thread]);
         cpu.task = next;
@@ -212,11 +217,18 @@ impl Cpu {
         self.frames.is_empty() && self.task != 0
     }
 
+    fn enter(&mut self, frame: Frame) {
+        if self.frames.len() == FRAMES_MAX {
+            self.frames.remove(0);
+        }
+        self.frames.push(frame);
+    }
+
     fn count(&mut self, here: Since, by: i32) -> Option<Ended> {
         self.preempt_count = self.preempt_count.wrapping_add_signed(by) & !NEED_RESCHED;
         let mut softirq = None;
         if by == SOFTIRQ_OFFSET {
-            self.frames.push(Frame::Softirq(None));
+            self.enter(Frame::Softirq(None));
             self.softirq_since = Some(here);
         } else if by == -SOFTIRQ_OFFSET
             && let Some(place) =
@@ -227,16 +239,31 @@ impl Cpu {
             }
             self.frames.truncate(place);
         }
-        if let (Some(probe), Some(since)) = (softirq, self.softirq_since.take()) {
+        let preempt_off = match self.preempt_count {
+            0 => self.preempt_off.take(),
+            _ => {
+                self.preempt_off = self.preempt_off.or(Some(here));
+                None
+            }
+        };
+        // On the way out of an interrupt, preemption is off for softirqs alone: that is one section.
+        if let Some(probe) = softirq
+            && let Some(since) = self.softirq_since.take()
+        {
             let kind = SectionKind::Softirq;
             return Some(Ended { kind, since, end_ns: here.ns, softirq: probe });
         }
-        if self.preempt_count != 0 {
-            self.preempt_off = self.preempt_off.or(Some(here));
-            return None;
-        }
-        let since = self.preempt_off.take().filter(|_| self.is_synchronized)?;
+        let since = preempt_off.filter(|_| self.is_synchronized)?;
         Some(Ended { kind: SectionKind::PreemptOff, since, end_ns: here.ns, softirq: None })
+    }
+
+    /// A softirq begins, and with it ends the one that was served before it.
+    fn softirq(&mut self, here: Since, probe: u32) -> Option<Ended> {
+        let Some(Frame::Softirq(served)) = self.frames.last_mut() else { return None };
+        let before = served.replace(probe)?;
+        let since = self.softirq_since.replace(here)?;
+        let kind = SectionKind::Softirq;
+        Some(Ended { kind, since, end_ns: here.ns, softirq: Some(before) })
     }
 
     fn irqs_on(&mut self, here: Since) -> Option<Ended> {
@@ -266,5 +293,12 @@ impl Cpu {
         self.is_synchronized = true;
         let since = self.irqs_off.take()?;
         Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
+    }
+}
+
+/// Forgets everything about tasks when a trace names more of them than a guest can have.
+pub(crate) fn make_room<K, V>(known: &mut HashMap<K, V>) {
+    if known.len() >= TASKS_MAX {
+        known.clear();
     }
 }

@@ -22,7 +22,14 @@ pub const STACK_WORDS_MAX: u64 = 128;
 pub const VALUES_MAX: usize = 16;
 
 /// A kernel has some 20,000 sites; a stream with more is no trace of one.
-const SITES_MAX: usize = 1 << 20;
+const SITES_MAX: usize = 1 << 18;
+
+/// No kernel has more CPUs (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
+const CPUS_MAX: u64 = 8192;
+
+/// The latest time, in nanoseconds: QEMU's virtual clock is a signed number, and what is computed
+/// from two times stays in range.
+const NS_MAX: u64 = i64::MAX as u64;
 
 /// Why bytes are not a trace.
 #[derive(Debug, thiserror::Error)]
@@ -37,17 +44,17 @@ pub enum TraceError {
     #[error("the trace has format {0}, and this preemptlab reads {FORMAT}")]
     Format(u32),
     /// The bytes end before the trace does.
-    #[error("the trace is cut off after {0} events; make it again")]
+    #[error("the trace is cut off after {0} events")]
     Truncated(u64),
     /// A record that cannot be.
-    #[error("the trace is corrupted after {events} events: {reason}; make it again")]
+    #[error("the trace is corrupted after {events} events: {reason}")]
     Corrupted {
         /// Events before it.
         events: u64,
         /// What is wrong.
         reason: &'static str,
     },
-    /// The trace was made with a program that lacks a probe that it names.
+    /// The trace was made with a program whose probes are others or elsewhere.
     #[error("the trace belongs to another program of probes")]
     Program,
 }
@@ -115,7 +122,8 @@ pub struct Decoder<R> {
     end: usize,
     is_at_end: bool,
     sites: Vec<Site>,
-    probes: Vec<u8>,
+    /// Where each probe of the program is, and how many values its events carry.
+    probes: Vec<(u64, u8)>,
     stack: Vec<u64>,
     cpu: u32,
     ns: u64,
@@ -130,9 +138,10 @@ impl<R: Read> Decoder<R> {
     /// When it is no trace, or of another format.
     pub fn new(source: R, program: &TraceProgram) -> Result<Self, TraceError> {
         let count = |operands: usize| u8::try_from(operands).map_err(|_| TraceError::Program);
-        let probes = program.probes.iter().map(|probe| count(probe.operands.len()));
-        let probes: Vec<u8> = probes.collect::<Result<_, _>>()?;
-        if probes.iter().any(|count| usize::from(*count) > VALUES_MAX) {
+        let probes = program.probes.iter();
+        let probes = probes.map(|probe| Ok((probe.address, count(probe.operands.len())?)));
+        let probes: Vec<(u64, u8)> = probes.collect::<Result<_, TraceError>>()?;
+        if probes.iter().any(|(_, count)| usize::from(*count) > VALUES_MAX) {
             return Err(TraceError::Program);
         }
         let mut decoder = Self {
@@ -174,17 +183,23 @@ impl<R: Read> Decoder<R> {
                 END => {
                     self.number()?;
                     let events = self.number()?;
-                    return if events == self.events {
-                        Ok(None)
-                    } else {
-                        Err(self.corrupted("events are missing"))
-                    };
+                    if events != self.events {
+                        return Err(self.corrupted("events are missing"));
+                    }
+                    // The source may tell only at its own end that it was damaged.
+                    self.fill()?;
+                    if self.start != self.end {
+                        return Err(self.corrupted("something follows its end"));
+                    }
+                    return Ok(None);
                 }
                 SITE => self.site()?,
                 TASK => return self.task().map(|task| Some(Item::Task(task))),
                 CPU => {
-                    self.cpu = u32::try_from(self.number()?)
-                        .map_err(|_| self.corrupted("a CPU that cannot be"))?;
+                    self.cpu = match self.number()? {
+                        cpu if cpu < CPUS_MAX => cpu as u32,
+                        _ => return Err(self.corrupted("a CPU that cannot be")),
+                    };
                 }
                 STACK => {
                     let count = self.number()?;
@@ -207,8 +222,8 @@ impl<R: Read> Decoder<R> {
         let site = usize::try_from(site).ok().and_then(|site| self.sites.get(site).copied());
         let site = site.ok_or_else(|| self.corrupted("a site that was not announced"))?;
         let delta_ns = self.number()?;
-        // Time does not go back, but a delta is written modulo 2^64.
-        self.ns = self.ns.wrapping_add(delta_ns);
+        let ns = self.ns.checked_add(delta_ns).filter(|ns| *ns <= NS_MAX);
+        self.ns = ns.ok_or_else(|| self.corrupted("a time that cannot be"))?;
         let mut values = [0; VALUES_MAX];
         for value in &mut values[..site.values.into()] {
             *value = self.number()?;
@@ -222,14 +237,14 @@ impl<R: Read> Decoder<R> {
         let kind = SiteKind::decode(kind, field)
             .ok_or_else(|| self.corrupted("a site of an unknown kind"))?;
         if let SiteKind::Probe(number) = kind
-            && number as usize >= self.probes.len()
+            && self.probes.get(number as usize).is_none_or(|probe| probe.0 != address)
         {
             return Err(TraceError::Program);
         }
         if self.sites.len() >= SITES_MAX {
             return Err(self.corrupted("too many sites"));
         }
-        let values = kind.values(|number| self.probes[number as usize].into()) as u8;
+        let values = kind.values(|number| self.probes[number as usize].1.into()) as u8;
         self.sites.push(Site { kind, address, values });
         Ok(())
     }

@@ -11,6 +11,9 @@ use crate::{
     wakeup::{Target, Wakeup, Wakeups},
 };
 
+/// At a thousand wakeups a second this is half an hour of virtual time.
+const WAKEUPS_MAX: usize = 1 << 21;
+
 /// A stretch of the guest's `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
@@ -49,6 +52,7 @@ pub fn wakeups(
                 machine.follow(kernel, &event);
                 let wakeup = wakeups.look(kernel, &mut machine, &event);
                 found.extend(wakeup.filter(|wakeup| window.contains(wakeup.due_monotonic_ns)));
+                found.truncate(WAKEUPS_MAX);
             }
             Item::Stack(_) => {}
         }

@@ -38,7 +38,8 @@ pub struct Findings {
     /// The latencies of the real-time wakeups that did not happen; `None` where the trace has no
     /// real-time probe whose wakeups did.
     pub bound: Option<Bound>,
-    /// The sections with the longest maxima, the longest first.
+    /// The sections between the probe's first wakeup and its last with the longest maxima, the
+    /// longest first.
     pub sections: Vec<Ranked>,
 }
 
@@ -90,16 +91,17 @@ pub fn findings(
                 {
                     floor_ns = floor_ns.min(wakeup.latency_ns());
                     closures.probed(wakeup.due_ns);
+                    ranking.probed(kernel);
                 }
                 is_in_window = window_virtual.contains(event.ns);
                 if is_in_window {
-                    ranking.ended(kernel, ended);
+                    ranking.ended(ended);
                     closures.look(kernel, &mut machine, &event);
                 }
             }
         }
     }
-    let mut sections = ranking.finish(kernel);
+    let mut sections = ranking.finish();
     sections.truncate(RANKED_MAX);
     Ok(Findings {
         format: FINDINGS_FORMAT,

@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt::Write, io::Read};
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    cpu::Machine,
+    cpu::{Machine, make_room},
     decode::{Decoder, Event, Item, TraceError},
     kernel::{Kernel, Point},
 };
@@ -59,6 +59,7 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
             break;
         }
         let task = machine.cpu(event.cpu).task;
+        make_room(&mut stacks);
         let calls = &mut stacks.entry((event.cpu, task)).or_default().0;
         let value = event.values().first().copied().unwrap_or(0);
         let text = match event.site.kind {

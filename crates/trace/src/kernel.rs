@@ -22,7 +22,7 @@ pub enum KernelError {
     #[error("the kernel's types cannot be used: {0}")]
     Types(#[from] TypesError),
     /// A kept layout is not what it should be.
-    #[error("the kernel's layout {0}; make the trace again")]
+    #[error("the kernel's layout {0}")]
     Layout(String),
 }
 
@@ -45,7 +45,7 @@ const WITH_ERROR_CODE: [&str; 9] = [
 ];
 
 /// The functions that softirqs run (kernel/softirq.c and the users of `open_softirq`).
-const SOFTIRQS: [&str; 12] = [
+const SOFTIRQS: [&str; 11] = [
     "blk_done_softirq",
     "hrtimer_run_softirq",
     "irq_poll_softirq",
@@ -57,7 +57,6 @@ const SOFTIRQS: [&str; 12] = [
     "sched_balance_softirq",
     "tasklet_action",
     "tasklet_hi_action",
-    "workqueue_softirq_action",
 ];
 
 /// Where a task waits for a lock.
@@ -72,6 +71,9 @@ const LOCK_WAITS: [&str; 9] = [
     "rwsem_down_read_slowpath",
     "rwsem_down_write_slowpath",
 ];
+
+/// The longest name of a function (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
+const NAME_BYTES_MAX: usize = 512;
 
 /// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
 const LOCAL_TIMER_VECTOR: u32 = 0xec;
@@ -219,8 +221,17 @@ impl Kernel {
             let found = format!("has format {format}, not {LAYOUT_FORMAT}");
             return Err(KernelError::Layout(found));
         }
+        let broken = |what: &str| Err(KernelError::Layout(what.to_owned()));
         if tracepoints.len() != program.probes.len() {
-            return Err(KernelError::Layout("does not say what each probe means".to_owned()));
+            return broken("does not say what each probe means");
+        }
+        // It is executed as it is, and must not make the guest another one.
+        if program.format != FORMAT || program.zoom.is_some() || !program.inject.is_empty() {
+            return broken("has a program of probes that is none");
+        }
+        let is_name = |name: &str| name.len() <= NAME_BYTES_MAX && !name.contains(char::is_control);
+        if !tracepoints.iter().all(|tracepoint| is_name(&tracepoint.name)) {
+            return broken("names a probe in a way that cannot be");
         }
         Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer })
     }
@@ -243,10 +254,10 @@ impl Kernel {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
         let inject = |moved: &MovedTimer| Inject {
             at_ns: moved.closed.start_ns,
-            expected: (moved.base + leftmost, moved.timer),
+            expected: (moved.base.wrapping_add(leftmost), moved.timer),
             writes: vec![
-                (moved.timer + softexpires, moved.to_monotonic_ns),
-                (moved.timer + expires, moved.to_monotonic_ns),
+                (moved.timer.wrapping_add(softexpires), moved.to_monotonic_ns),
+                (moved.timer.wrapping_add(expires), moved.to_monotonic_ns),
             ],
             message_address: MESSAGE_ADDRESS,
             message: LOCAL_TIMER_VECTOR,
@@ -268,7 +279,7 @@ impl Kernel {
     pub fn caller(&self, address: u64) -> Option<&str> {
         let located = self.symbols.find(address.checked_sub(1)?)?;
         // A function does not begin with the end of a call.
-        (located.start + 4 < address).then(|| located.function())
+        (address - located.start > 4).then(|| located.function())
     }
 }
 
@@ -371,14 +382,16 @@ impl Finder<'_> {
         let core = core.into_iter().find_map(|name| self.symbols.address(name));
         let core = core.ok_or_else(|| missing("variable tk_core"))?;
         // Before, it is a sequence counter, which has no name for its place, and the timekeeper.
-        let behind = types.size_of("seqcount_raw_spinlock_t").unwrap_or(8).next_multiple_of(8);
-        let keeper = core + offset(types, "tk_data", "timekeeper").unwrap_or(behind.into());
+        let behind = types.size_of("seqcount_raw_spinlock_t").map_or(8, u64::from);
+        let behind = offset(types, "tk_data", "timekeeper").unwrap_or(behind.next_multiple_of(8));
+        let keeper = core.wrapping_add(behind);
         let memory = |base, offset, bytes| Operand::Memory { base, offset, bytes };
         let timer = |structure, member| {
             Ok::<_, KernelError>(memory(Some(Register::Rdi), offset(types, structure, member)?, 8))
         };
         let clock = |member: &str, bytes| {
-            Ok::<_, KernelError>(memory(None, keeper + offset(types, "timekeeper", member)?, bytes))
+            let offset = offset(types, "timekeeper", member)?;
+            Ok::<_, KernelError>(memory(None, keeper.wrapping_add(offset), bytes))
         };
         let operands = vec![
             Operand::Register(Register::Rdi),
@@ -446,7 +459,7 @@ fn preempt_count(symbols: &Symbols, types: &Types) -> Result<u64, KernelError> {
     }
     let hot = symbols.address("pcpu_hot");
     let hot = hot.ok_or_else(|| KernelError::Lacks("variable __preempt_count".to_owned()))?;
-    Ok(hot + offset(types, "pcpu_hot", "preempt_count")?)
+    Ok(hot.wrapping_add(offset(types, "pcpu_hot", "preempt_count")?))
 }
 
 fn offset(types: &Types, structure: &str, member: &str) -> Result<u64, KernelError> {

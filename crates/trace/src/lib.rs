@@ -8,11 +8,13 @@ mod explain;
 mod export;
 mod findings;
 mod graph;
+#[cfg(test)]
+mod hostile;
 mod kernel;
 mod moved;
 mod ranking;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod timeline;
 mod wakeup;
 

@@ -35,31 +35,44 @@ pub(crate) struct Ranking {
     ranked: HashMap<(SectionKind, String), Ranked>,
     /// The section that the last event has ended, until it is known whether its stack follows.
     ended: Option<Ended>,
+    /// Since the probe's last wakeup: they count when there is another one. What programs do
+    /// before the probe measures and after it is not what anyone asked for.
+    pending: Vec<(Ended, Vec<String>)>,
+    has_begun: bool,
 }
 
 impl Ranking {
-    pub fn ended(&mut self, kernel: &Kernel, ended: Option<Ended>) {
+    /// Takes note of a wakeup of the probe.
+    pub fn probed(&mut self, kernel: &Kernel) {
+        let pending = std::mem::take(&mut self.pending);
+        if std::mem::replace(&mut self.has_begun, true) {
+            for (ended, callers) in pending {
+                self.count(kernel, ended, callers);
+            }
+        }
+    }
+
+    pub fn ended(&mut self, ended: Option<Ended>) {
         if let Some(before) = std::mem::replace(&mut self.ended, ended) {
-            self.add(kernel, before, Vec::new());
+            self.pending.push((before, Vec::new()));
         }
     }
 
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
         if let Some(ended) = self.ended.take() {
-            self.add(kernel, ended, callers(kernel, words));
+            self.pending.push((ended, callers(kernel, words)));
         }
     }
 
     /// The longest maxima first.
-    pub fn finish(mut self, kernel: &Kernel) -> Vec<Ranked> {
-        self.ended(kernel, None);
+    pub fn finish(self) -> Vec<Ranked> {
         let mut ranked: Vec<Ranked> = self.ranked.into_values().collect();
         ranked
             .sort_by(|a, b| (b.max_ns, a.kind, &a.function).cmp(&(a.max_ns, b.kind, &b.function)));
         ranked
     }
 
-    fn add(&mut self, kernel: &Kernel, ended: Ended, callers: Vec<String>) {
+    fn count(&mut self, kernel: &Kernel, ended: Ended, callers: Vec<String>) {
         let Ended { kind, since, end_ns, softirq } = ended;
         let (function, callers) = match softirq {
             Some(probe) => (Some(kernel.tracepoint(probe).name.clone()), Vec::new()),
@@ -73,7 +86,7 @@ impl Ranking {
             Ranked { kind, function, callers: Vec::new(), count, total_ns, max_ns, max_start_ns }
         });
         ranked.count += 1;
-        ranked.total_ns += ns;
+        ranked.total_ns = ranked.total_ns.saturating_add(ns);
         if ns > ranked.max_ns {
             ranked.max_ns = ns;
             ranked.max_start_ns = since.ns;

@@ -1,4 +1,4 @@
-//! A small kernel, and traces of it made by hand.
+//! A small kernel, and traces of it made by hand, for tests.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,11 @@ use preemptlab_protocol::{
 };
 
 use crate::{
-    decode::Task,
+    Opportunities, Target, Window, closed_timeline,
+    decode::{Decoder, Item, Task},
+    divergence, findings, ftrace_text, function_graph,
     kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
+    moved_timers, perfetto, timelines, wakeups, worst,
 };
 
 /// Where the first function begins.
@@ -36,6 +39,14 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
     ("asm_exc_page_fault", Point::Exception, "page_fault", 2),
 ];
 
+/// Likewise for timers.
+const TIMERS: [(&str, Point, &str, usize); 4] = [
+    ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
+    ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
+    ("__cond_resched", Point::CondResched, "__cond_resched", 0),
+    ("__mutex_lock", Point::LockWait, "__mutex_lock", 1),
+];
+
 /// Functions without one.
 const FUNCTIONS: [&str; 12] = [
     "_raw_spin_lock",
@@ -53,20 +64,31 @@ const FUNCTIONS: [&str; 12] = [
 ];
 
 fn functions() -> impl Iterator<Item = &'static str> {
-    PROBES.into_iter().map(|(function, ..)| function).chain(FUNCTIONS)
+    let name = |(function, ..): (&'static str, Point, &str, usize)| function;
+    PROBES.into_iter().map(name).chain(FUNCTIONS).chain(TIMERS.into_iter().map(name))
+}
+
+fn probes() -> impl Iterator<Item = (&'static str, Point, &'static str, usize)> {
+    PROBES.into_iter().chain(TIMERS)
 }
 
 /// Where a function begins.
-pub(crate) fn address(function: &str) -> u64 {
+pub fn address(function: &str) -> u64 {
     let place = functions().position(|name| name == function);
     BASE + FUNCTION_BYTES * place.expect(function) as u64
 }
 
 /// The kernel that these functions are of.
-pub(crate) fn kernel() -> Kernel {
+pub fn kernel() -> Kernel {
+    Kernel::new(layout()).unwrap()
+}
+
+/// Its layout.
+pub fn layout() -> Layout {
     let kallsyms = functions().map(|name| format!("{:x} T {name}\n", address(name))).collect();
-    let tracepoints =
-        PROBES.map(|(_, point, name, _)| Tracepoint { point, name: name.to_owned() }).to_vec();
+    let tracepoint =
+        |(_, point, name, _): (_, _, &str, _)| Tracepoint { point, name: name.to_owned() };
+    let tracepoints = probes().map(tracepoint).collect();
     let probe = |(function, point, _, values): (&str, Point, &str, usize)| Probe {
         address: address(function),
         operands: vec![Operand::Register(Register::Rdi); values],
@@ -77,7 +99,7 @@ pub(crate) fn kernel() -> Kernel {
     let program = TraceProgram {
         format: FORMAT,
         preempt_count: 0,
-        probes: PROBES.map(probe).to_vec(),
+        probes: probes().map(probe).collect(),
         task: TaskLayout::default(),
         stack_ns_min: 10_000,
         zoom: None,
@@ -85,17 +107,17 @@ pub(crate) fn kernel() -> Kernel {
     };
     // As in 6.12.
     let hrtimer = HrtimerLayout { softexpires: 32, expires: 24, leftmost: 32 };
-    let layout = Layout { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer };
-    Kernel::new(layout).unwrap()
+    Layout { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer }
 }
 
 /// A task.
-pub(crate) fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
+pub fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
     Task { address, pid, tgid, prio, comm: comm.to_owned() }
 }
 
 /// A trace under construction. Sites are announced by themselves.
-pub(crate) struct Stream {
+#[derive(Debug)]
+pub struct Stream {
     bytes: Vec<u8>,
     sites: HashMap<(u64, u64, u64), u64>,
     ns: u64,
@@ -103,7 +125,9 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new() -> Self {
+    /// An empty one.
+    #[expect(clippy::new_without_default, reason = "an empty trace is nobody's default")]
+    pub fn new() -> Self {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(FORMAT.to_le_bytes());
         Self { bytes, sites: HashMap::new(), ns: 0, events: 0 }
@@ -120,13 +144,13 @@ impl Stream {
     }
 
     /// What follows happens on this CPU.
-    pub(crate) fn on(&mut self, cpu: u32) -> &mut Self {
+    pub fn on(&mut self, cpu: u32) -> &mut Self {
         self.numbers(&[CPU, cpu.into()]);
         self
     }
 
     /// Describes a task.
-    pub(crate) fn task(&mut self, task: &Task) -> &mut Self {
+    pub fn task(&mut self, task: &Task) -> &mut Self {
         let Task { address, pid, tgid, prio, ref comm } = *task;
         let prio = prio.cast_unsigned().into();
         self.numbers(&[TASK, address, pid.into(), tgid.into(), prio]);
@@ -137,13 +161,7 @@ impl Stream {
     }
 
     /// Something happens at the first instruction of a function.
-    pub(crate) fn event(
-        &mut self,
-        ns: u64,
-        kind: SiteKind,
-        function: &str,
-        values: &[u64],
-    ) -> &mut Self {
+    pub fn event(&mut self, ns: u64, kind: SiteKind, function: &str, values: &[u64]) -> &mut Self {
         let (number, field) = kind.encode();
         let (address, next) = (address(function), self.sites.len() as u64);
         let site = *self.sites.entry((number, address, field)).or_insert(next);
@@ -158,13 +176,13 @@ impl Stream {
     }
 
     /// A function with a probe is called.
-    pub(crate) fn probe(&mut self, ns: u64, function: &str, values: &[u64]) -> &mut Self {
-        let probe = PROBES.iter().position(|(name, ..)| *name == function);
+    pub fn probe(&mut self, ns: u64, function: &str, values: &[u64]) -> &mut Self {
+        let probe = probes().position(|(name, ..)| name == function);
         self.event(ns, SiteKind::Probe(probe.expect(function) as u32), function, values)
     }
 
     /// The stack at the last event holds returns to these functions, the innermost first.
-    pub(crate) fn stack(&mut self, callers: &[&str]) -> &mut Self {
+    pub fn stack(&mut self, callers: &[&str]) -> &mut Self {
         self.numbers(&[STACK, callers.len() as u64]);
         for caller in callers {
             self.numbers(&[address(caller) + 0x40]);
@@ -173,9 +191,147 @@ impl Stream {
     }
 
     /// The whole trace.
-    pub(crate) fn finish(&mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         let events = self.events;
         self.numbers(&[END, 0, events]);
         std::mem::take(&mut self.bytes)
     }
+}
+
+/// Reads a trace, which may be anything, in every way there is. What comes out does not matter: only
+/// that it comes, in bounded time and memory.
+pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
+    let target = Target { comm: PROBE, is_realtime: true };
+    let window = Window { start_ns: 0, end_ns: u64::MAX };
+    for opportunities in [Opportunities::Voluntary, Opportunities::Everywhere] {
+        let Ok(findings) = findings(trace, kernel, target, opportunities, window) else { continue };
+        let Some(bound) = findings.bound else { continue };
+        let offset_ns = findings.clock_offset_ns;
+        let moved = moved_timers(trace, kernel, target, &bound, offset_ns).unwrap_or_default();
+        let _ = kernel.moved(&moved);
+        if let Some(closed) = bound.longest.first() {
+            let _ = closed_timeline(trace, kernel, *closed);
+        }
+    }
+    let found = wakeups(trace, kernel, target, window).unwrap_or_default();
+    for timeline in timelines(trace, kernel, worst(found, 4)).unwrap_or_default() {
+        let _ = (timeline.worst(), timeline.causes());
+    }
+    let _ = function_graph(trace, kernel);
+    let _ = divergence(trace, trace, kernel);
+    let _ = perfetto(trace, kernel, None, std::io::sink());
+    let _ = ftrace_text(trace, kernel, None, std::io::sink());
+}
+
+/// What the probe of [`busy`] is called.
+pub const PROBE: &str = "cyclictest";
+
+/// A trace with so many wakeups of a real-time probe, 1 ms apart, each behind a section with
+/// preemption off.
+pub fn busy(wakeups: u64) -> Vec<u8> {
+    const WORKER: u64 = 0xa1;
+    const SLEEPER: u64 = 0xa2;
+    const TIMER: u64 = 0xb0;
+    const USER_CS: u64 = 0x33;
+    const KERNEL_CS: u64 = 0x10;
+    let mut stream = Stream::new();
+    stream.task(&task(WORKER, 70, 70, 120, "worker")).task(&task(SLEEPER, 72, 71, 9, PROBE));
+    stream.on(0).probe(1_000, "__switch_to", &[WORKER, SLEEPER]).event(
+        2_000,
+        SiteKind::Sysret,
+        "asm_exit",
+        &[],
+    );
+    for wakeup in 1..=wakeups {
+        let due_ns = wakeup * 1_000_000;
+        // One cycle a nanosecond, and no time between the clocks.
+        let clock = [0, 0, 1, 0, 0];
+        stream
+            .probe(due_ns - 900_000, "entry_SYSCALL_64", &[230])
+            .probe(due_ns - 899_000, "hrtimer_start_range_ns", &[TIMER, due_ns, 0, 0, 0xc0])
+            .probe(due_ns - 898_000, "__schedule", &[])
+            .probe(due_ns - 897_000, "__switch_to", &[SLEEPER, WORKER])
+            .event(due_ns - 896_000, SiteKind::IrqsOn, "finish_task_switch", &[])
+            .event(due_ns - 895_000, SiteKind::Sysret, "asm_exit", &[])
+            .probe(due_ns - 50_000, "entry_SYSCALL_64", &[1])
+            .event(due_ns - 49_000, SiteKind::IrqsOn, "do_syscall_64", &[])
+            .event(due_ns - 40_000, SiteKind::PreemptAdd(1), "_raw_spin_lock", &[])
+            .probe(
+                due_ns + 10,
+                "asm_sysvec_apic_timer_interrupt",
+                &[address("_raw_spin_lock"), KERNEL_CS],
+            )
+            .stack(&["do_nanosleep", "do_syscall_64"])
+            .probe(due_ns + 50, "hrtimer_wakeup", &[&[TIMER, due_ns, SLEEPER], &clock[..]].concat())
+            .probe(due_ns + 60, "try_to_wake_up", &[SLEEPER])
+            .probe(due_ns + 70, "resched_curr", &[])
+            .event(due_ns + 80, SiteKind::NeedReschedSet, "resched_curr", &[])
+            .event(due_ns + 100, SiteKind::Iret, "asm_exit", &[0])
+            .event(due_ns + 20_000 + wakeup, SiteKind::PreemptAdd(-1), "_raw_spin_unlock", &[])
+            .stack(&["do_nanosleep", "do_syscall_64"])
+            .probe(due_ns + 21_000, "__schedule", &[])
+            .event(due_ns + 21_010, SiteKind::IrqsOff, "__schedule", &[])
+            .event(due_ns + 21_020, SiteKind::NeedReschedClear, "__schedule", &[])
+            .probe(due_ns + 21_030, "__switch_to", &[WORKER, SLEEPER])
+            .event(due_ns + 21_040, SiteKind::IrqsOn, "finish_task_switch", &[])
+            .event(due_ns + 21_050, SiteKind::Sysret, "asm_exit", &[])
+            .probe(due_ns + 30_000, "asm_exc_page_fault", &[0x40_0000, USER_CS])
+            .event(due_ns + 31_000, SiteKind::Iret, "asm_exit", &[1]);
+    }
+    stream.finish()
+}
+
+/// A trace of these events: each the number of a probe, nanoseconds since the last event, and values,
+/// of which it carries as many as it should.
+pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
+    let kinds = [
+        (SiteKind::Iret, 1),
+        (SiteKind::Sysret, 0),
+        (SiteKind::PreemptAddValue, 1),
+        (SiteKind::PreemptSubValue, 1),
+        (SiteKind::PreemptAdd(0x100), 0),
+        (SiteKind::IrqsOff, 0),
+        (SiteKind::IrqsOn, 0),
+        (SiteKind::Enter, 1),
+        (SiteKind::Return, 1),
+    ];
+    let mut stream = Stream::new();
+    let mut ns = 0_u64;
+    for prio in [9, 120] {
+        stream.task(&task(prio, 72, 71, prio as i32, PROBE));
+    }
+    for (number, delta_ns, values) in events {
+        ns = ns.wrapping_add(*delta_ns);
+        // Tasks that are known, and numbers that are small, more often than not.
+        let values = values.map(|value| match value % 4 {
+            0 => 9,
+            1 => value >> 59,
+            2 => value >> 32,
+            _ => value,
+        });
+        match probes().nth(*number) {
+            Some((function, _, _, count)) => stream.probe(ns, function, &values[..count]),
+            None => stream.event(ns, SiteKind::Halt, "default_idle", &[]),
+        };
+        let (kind, count) = kinds[values[7] as usize % kinds.len()];
+        stream.event(ns, kind, "asm_exit", &values[..count]);
+    }
+    stream.finish()
+}
+
+/// A trace with an end that fits the events that can be read of it.
+pub fn ended(trace: &[u8], kernel: &Kernel) -> Vec<u8> {
+    let mut ended = trace.to_vec();
+    let Ok(mut decoder) = Decoder::new(trace, kernel.program()) else { return ended };
+    let mut events = 0;
+    loop {
+        match decoder.next_item() {
+            Ok(Some(Item::Event(_))) => events += 1,
+            Ok(Some(_)) => {}
+            _ => break,
+        }
+    }
+    let mut end = Stream { bytes: Vec::new(), sites: HashMap::new(), ns: 0, events };
+    ended.extend(end.finish());
+    ended
 }

@@ -15,6 +15,9 @@ use crate::{
 /// How many callers of a function are named.
 const CALLERS_MAX: usize = 4;
 
+/// A timeline with more segments is nothing that anyone reads; the last one takes in the rest.
+const SEGMENTS_MAX: usize = 1 << 14;
+
 /// Functions that take or release a lock, or switch something off or on, for whoever calls them.
 const WRAPPERS: [&str; 12] = [
     "_raw_",
@@ -98,7 +101,7 @@ pub struct Segment {
 impl Segment {
     /// How long it is.
     pub fn len_ns(&self) -> u64 {
-        self.end_ns - self.start_ns
+        self.end_ns.saturating_sub(self.start_ns)
     }
 }
 
@@ -123,7 +126,7 @@ impl Timeline {
         let mut causes: Vec<(Cause, u64)> = Vec::new();
         for segment in &self.segments {
             match causes.iter_mut().find(|(cause, _)| *cause == segment.cause) {
-                Some((_, ns)) => *ns += segment.len_ns(),
+                Some((_, ns)) => *ns = ns.saturating_add(segment.len_ns()),
                 None => causes.push((segment.cause, segment.len_ns())),
             }
         }
@@ -258,6 +261,13 @@ impl Painter {
     }
 
     fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
+        let count = self.segments.len();
+        if let Some(last) = self.segments.last_mut()
+            && count == SEGMENTS_MAX
+        {
+            last.segment.end_ns = end_ns;
+            return;
+        }
         let (cause, section) = self.cause(machine, cpu);
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    cpu::Machine,
+    cpu::{Machine, make_room},
     decode::{Event, Task},
     kernel::{Kernel, Point},
 };
@@ -94,6 +94,7 @@ impl<'a> Wakeups<'a> {
                         expire_ns: event.ns,
                         switch_ns: None,
                     };
+                    make_room(&mut self.pending);
                     self.pending.insert(expiry.task, pending);
                 }
                 Point::Switch => {
@@ -114,6 +115,7 @@ impl<'a> Wakeups<'a> {
                 let switch_ns = switch_ns.unwrap_or(expire_ns);
                 self.pending.remove(&address);
                 let task = machine.task(address).filter(|task| self.target.is(task))?.clone();
+                make_room(&mut self.counts);
                 let count = self.counts.entry(address).or_default();
                 *count += 1;
                 return Some(Wakeup {
@@ -132,6 +134,9 @@ impl<'a> Wakeups<'a> {
         None
     }
 }
+
+/// No clock is shifted further (`clocks_calc_mult_shift`, kernel/time/clocksource.c).
+const SHIFT_MAX: u64 = 32;
 
 /// What is known when a timer's function runs: the values of [`Point::TimerExpire`].
 pub(crate) struct Expiry {
@@ -158,7 +163,7 @@ impl Expiry {
     /// (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The cycles are those of
     /// the TSC, which QEMU makes the virtual clock itself under `-icount`.
     pub fn due_ns(&self) -> Option<u64> {
-        if self.mult == 0 || self.shift > 63 {
+        if self.mult == 0 || self.shift > SHIFT_MAX {
             return None;
         }
         let elapsed_ns = i128::from(self.soft_expires_ns) - i128::from(self.base_ns);

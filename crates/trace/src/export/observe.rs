@@ -19,7 +19,7 @@ use std::{
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    cpu::{Frame, Machine, Since},
+    cpu::{Frame, Machine, Since, make_room},
     decode::{Decoder, Event, Item},
     explain::Window,
     export::{
@@ -167,6 +167,7 @@ impl<'a> Observer<'a> {
                 followed.is_lazily_asked = false;
                 is_blocked = std::mem::take(&mut followed.is_blocking);
                 if let [previous, next, ..] = *event.values() {
+                    make_room(&mut self.ran_on);
                     self.ran_on.insert(previous, event.cpu);
                     self.ran_on.insert(next, event.cpu);
                 }

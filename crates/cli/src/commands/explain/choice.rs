@@ -21,39 +21,58 @@ pub struct Chosen {
     pub max_us: f64,
 }
 
-/// The cell that was named, or else the one with the worst wakeup.
+/// So many cells are listed.
+const SHOWN: usize = 12;
+
+/// The cell that was named, or else the one with the worst wakeup. Of the replicates of one
+/// configuration that is meant which has the worst.
 pub fn choose(recording: &Recording, args: &Explain) -> exit::Result<Chosen> {
     let mut cells = completed(recording, args.fair)?;
+    let unusable = |message: String| Err(exit::failure(exit::UNUSABLE, message));
+    if cells.is_empty() {
+        let path = recording.path().display();
+        return unusable(format!(
+            "{path} has no finished cell to explain; go on with it: preemptlab run EXPERIMENT \
+             --out {path}"
+        ));
+    }
     if let Some(name) = &args.cell {
-        cells.retain(|cell| is_named(cell, name));
-        let names: Vec<String> = cells.iter().map(name_of).collect();
-        if cells.len() > 1 && names.iter().any(|other| other != &names[0]) {
-            let shown = names.iter().take(8).map(|name| format!("\n  {name}")).collect::<String>();
-            let worst = "the one with the worst wakeup is explained";
-            if cells.iter().any(|cell| cell.factors.preempt != cells[0].factors.preempt) {
-                return Err(exit::failure(
-                    exit::UNUSABLE,
-                    format!("`{name}` names {} cells; name one of them:{shown}", cells.len()),
-                ));
-            }
-            let _ = worst;
-        }
-        if cells.is_empty() {
-            let known = completed(recording, args.fair)?;
-            let shown = known.iter().take(8).map(|cell| format!("\n  {}", name_of(cell)));
-            return Err(exit::failure(
-                exit::UNUSABLE,
-                format!(
-                    "no finished cell is called `{name}`; there are, among others:{}",
-                    shown.collect::<String>()
-                ),
+        let named: Vec<Chosen> =
+            cells.iter().filter(|cell| is_named(cell, name)).cloned().collect();
+        let Some(first) = named.first() else {
+            return unusable(format!(
+                "no finished cell is called `{}`; name one of these with --cell:{}",
+                name.escape_debug(),
+                list(&cells)
+            ));
+        };
+        if named.iter().any(|cell| !is_replicate(&cell.factors, &first.factors)) {
+            return unusable(format!(
+                "`{}` names {} cells of several configurations; name one of them:{}",
+                name.escape_debug(),
+                named.len(),
+                list(&named)
             ));
         }
+        cells = named;
     }
     let worst = cells.into_iter().reduce(|a, b| if b.max_us > a.max_us { b } else { a });
-    worst.ok_or_else(|| {
-        exit::failure(exit::UNUSABLE, "the recording has no finished cell to explain")
-    })
+    worst.ok_or_else(|| exit::failure(exit::UNUSABLE, "there is no finished cell to explain"))
+}
+
+fn list(cells: &[Chosen]) -> String {
+    let mut list: String =
+        cells.iter().take(SHOWN).map(|cell| format!("\n  {}", name_of(cell))).collect();
+    if cells.len() > SHOWN {
+        list += &format!("\n  and {} more", cells.len() - SHOWN);
+    }
+    list
+}
+
+/// Whether two cells differ in nothing but their seeds.
+fn is_replicate(one: &Factors, other: &Factors) -> bool {
+    let configuration = |factors: &Factors| Factors { replicate: 0, ..factors.clone() };
+    configuration(one) == configuration(other)
 }
 
 /// Every completed cell, in the order of the plan.

@@ -40,6 +40,8 @@ struct Document {
     cell: String,
     id: String,
     bound_ns: u64,
+    /// Whether the bound itself is a stretch with softirqs, which is not tried.
+    softirqs_left_out: bool,
     confirmed: bool,
     attempts: Vec<Attempt>,
 }
@@ -62,7 +64,7 @@ struct Attempt {
 pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     tracing.ensure(&[cell])?;
     let kernel = tracing.kernel(cell)?;
-    let comm = target(&cell.inputs, true).ok_or_else(|| lacks("there is no real-time probe"))?;
+    let comm = target(&cell.inputs).ok_or_else(|| lacks("there is no probe"))?;
     let target = Target { comm: &comm, is_realtime: true };
     let findings = tracing.recording.traces().findings(cell.id).map_err(recording_failure)?;
     let findings = findings.ok_or_else(|| lacks("the cell has no trace"))?;
@@ -101,6 +103,7 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
         cell: cell.factors.to_string(),
         id: cell.id.to_string(),
         bound_ns: bound.max_ns,
+        softirqs_left_out: bound.longest.first().is_some_and(|closed| closed.has_softirq),
         confirmed,
         attempts,
     };
@@ -176,6 +179,13 @@ fn text(tracing: &Tracing<'_>, cell: &Chosen, document: &Document) -> String {
     if document.attempts.is_empty() {
         table.notes.push(
             "At none of them the probe's timer was the next of all timers to expire.".to_owned(),
+        );
+    }
+    if document.softirqs_left_out {
+        table.notes.push(
+            "Stretches with softirqs, the longest of all here, were left out: softirqs stop early \
+             when a task waits."
+                .to_owned(),
         );
     }
     let terminal = tracing.output.terminal();

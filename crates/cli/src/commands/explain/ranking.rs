@@ -72,8 +72,9 @@ fn merged(ours: Vec<Ranked>, theirs: Vec<Ranked>) -> Vec<Ranked> {
                 by_function.insert(key, ranked);
             }
             Some(known) => {
-                let (count, total_ns) =
-                    (known.count + ranked.count, known.total_ns + ranked.total_ns);
+                // What a recording says may be anything.
+                let count = known.count.saturating_add(ranked.count);
+                let total_ns = known.total_ns.saturating_add(ranked.total_ns);
                 if ranked.max_ns > known.max_ns {
                     *known = ranked;
                 }

@@ -79,6 +79,8 @@ struct Traced<'a> {
 /// Prints the timelines of the worst wakeups.
 pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     let is_fair = tracing.args.fair;
+    // Before anything is executed in vain.
+    probe(cell)?;
     let sibling = sibling(tracing.recording, cell, is_fair)?;
     let cells: Vec<&Chosen> = std::iter::once(cell).chain(&sibling).collect();
     tracing.ensure(&cells)?;
@@ -123,16 +125,14 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
 
 impl<'a> Traced<'a> {
     fn new(tracing: &Tracing<'_>, cell: &'a Chosen, is_fair: bool) -> exit::Result<Self> {
-        let comm = target(&cell.inputs, !is_fair).ok_or_else(|| {
-            exit::failure(exit::UNUSABLE, "the cell's workload has no such probe")
-        })?;
+        let comm = probe(cell)?;
         Ok(Self { cell, kernel: tracing.kernel(cell)?, comm, is_fair })
     }
 
     fn wakeups(&self, tracing: &Tracing<'_>) -> exit::Result<Vec<Wakeup>> {
         let target = Target { comm: &self.comm, is_realtime: !self.is_fair };
         wakeups(stream(tracing, self.cell)?, &self.kernel, target, window(&self.cell.report))
-            .or_exit(exit::UNUSABLE)
+            .map_err(|error| tracing.unreadable(self.cell, error))
     }
 
     fn timelines(
@@ -140,8 +140,18 @@ impl<'a> Traced<'a> {
         tracing: &Tracing<'_>,
         wakeups: Vec<Wakeup>,
     ) -> exit::Result<Vec<Timeline>> {
-        timelines(stream(tracing, self.cell)?, &self.kernel, wakeups).or_exit(exit::UNUSABLE)
+        timelines(stream(tracing, self.cell)?, &self.kernel, wakeups)
+            .map_err(|error| tracing.unreadable(self.cell, error))
     }
+}
+
+/// The program of the cell's probes.
+fn probe(cell: &Chosen) -> exit::Result<String> {
+    target(&cell.inputs).ok_or_else(|| {
+        let workload = &cell.factors.workload;
+        let advice = "choose a cell of another workload with --cell";
+        exit::failure(exit::UNUSABLE, format!("{workload} has no probe; {advice}"))
+    })
 }
 
 /// The trace of a cell.
@@ -194,7 +204,7 @@ fn bound(tracing: &Tracing<'_>, traced: &Traced<'_>) -> exit::Result<Option<Wors
     let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
     let timeline = match bound.longest.first() {
         Some(closed) => closed_timeline(stream(tracing, traced.cell)?, &traced.kernel, *closed)
-            .or_exit(exit::UNUSABLE)?,
+            .map_err(|error| tracing.unreadable(traced.cell, error))?,
         None => None,
     };
     Ok(Some(Worst { bound, timeline }))
@@ -285,7 +295,7 @@ pub fn in_ms(ns: u64) -> String {
 }
 
 fn beside_in_words(beside: &Beside<'_>) -> String {
-    let mut words = format!("The same wakeup at the same seed in {}", name_of(beside.cell));
+    let mut words = format!("The wakeup with the same number, at the same seed, in {}", name_of(beside.cell));
     match &beside.timeline {
         Some(timeline) => {
             let _ = write!(words, " took {:.1} us.", timeline.wakeup.latency_ns() as f64 / 1e3);

@@ -6,9 +6,9 @@ use preemptlab_backend::{Backend, Cancel, Tracing as Request};
 use preemptlab_lab::{Kernels, Lab, Prepared};
 use preemptlab_model::CellInputs;
 use preemptlab_protocol::trace::TraceProgram;
-use preemptlab_recording::Recording;
+use preemptlab_recording::{Recording, RecordingError};
 use preemptlab_runner::{RunError, Traces};
-use preemptlab_trace::Kernel;
+use preemptlab_trace::{Kernel, TraceError};
 
 use super::choice::Chosen;
 use crate::{
@@ -39,15 +39,20 @@ impl Tracing<'_> {
     /// Makes sure that cells have traces; those that have none are executed again.
     pub fn ensure(&self, cells: &[&Chosen]) -> exit::Result<()> {
         let folder = self.recording.traces();
+        // A trace without the layout of its kernel cannot be read.
+        let is_traced = |cell: &&&Chosen| {
+            folder.contains(cell.id) && folder.has_layout(cell.inputs.snapshot.id())
+        };
         let missing: BTreeSet<_> =
-            cells.iter().map(|cell| cell.id).filter(|id| !folder.contains(*id)).collect();
+            cells.iter().filter(|cell| !is_traced(cell)).map(|cell| cell.id).collect();
         if missing.is_empty() {
             return Ok(());
         }
+        // Before anything is fetched or executed in vain.
+        folder.create().and_then(|()| folder.scratch()).map_err(|error| self.unwritable(error))?;
         let cancel = lab::cancel()?;
         let prepared = self.prepare()?;
         let vm = prepared.vm();
-        folder.create().map_err(recording_failure)?;
         let kernels = Kernels::new(&prepared, &vm, &folder);
         let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
         let traces = Traces { folder: &folder, kernel: &kernel };
@@ -72,8 +77,7 @@ impl Tracing<'_> {
         kernel.map_err(recording_failure)?.ok_or_else(|| {
             exit::failure(
                 exit::UNUSABLE,
-                "the recording lacks the layout of the cell's kernel; remove its traces/ folder \
-                 and run the same command again",
+                "the recording lacks the layout of the cell's kernel; run the same command again",
             )
         })
     }
@@ -82,12 +86,41 @@ impl Tracing<'_> {
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
         let cancel = lab::cancel()?;
         let prepared = self.prepare()?;
-        let mut stream = self.recording.traces().scratch().map_err(recording_failure)?;
+        // What is shown and not kept needs no recording that can be written to.
+        let mut stream = match self.recording.traces().scratch() {
+            Ok(stream) => stream,
+            Err(_) => tempfile::tempfile().or_exit(exit::HOST)?,
+        };
         self.output.note("executing the cell again");
         let request = Request { program, out: &stream };
         executed(&prepared, cell, request, &cancel).map_err(run_failure)?;
         stream.rewind().or_exit(exit::HOST)?;
         Ok(stream)
+    }
+
+    /// Why the trace of a cell cannot be used.
+    pub fn unreadable(&self, cell: &Chosen, error: TraceError) -> exit::Failure {
+        recording_failure(self.recording.traces().unreadable(cell.id, error))
+    }
+
+    fn unwritable(&self, error: RecordingError) -> exit::Failure {
+        use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        match &error {
+            RecordingError::Io { error: reason, .. }
+                if matches!(reason.kind(), PermissionDenied | ReadOnlyFilesystem) =>
+            {
+                let path = self.args.recording.display();
+                exit::failure(
+                    exit::HOST,
+                    format!(
+                        "the cell has no trace yet, and {path} cannot be written to ({reason}); \
+                         copy the recording to where you may write (`cp -r {path} COPY`) and \
+                         explain the copy"
+                    ),
+                )
+            }
+            _ => recording_failure(error),
+        }
     }
 
     fn prepare(&self) -> exit::Result<Prepared> {

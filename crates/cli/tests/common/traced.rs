@@ -1,0 +1,95 @@
+//! A small recording with traces, made by hand: as a run with `--trace` would leave it.
+
+use std::path::{Path, PathBuf};
+
+use preemptlab_model::{CellId, CellRecord, Outcome, PlannedCell};
+use preemptlab_recording::{Manifest, Recording, RecordingWriter, TraceFolder};
+use preemptlab_runner::{opportunities, window};
+use preemptlab_spec::Experiment;
+use preemptlab_trace::{
+    Kernel, Layout, Target, findings,
+    testing::{PROBE, busy, layout},
+};
+
+/// The recording that this repository has.
+pub fn check() -> Recording {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+    Recording::open(&path).unwrap()
+}
+
+/// Two cells under each of two models: every report is the committed one's. The first has a trace.
+pub struct Traced {
+    pub path: PathBuf,
+    pub recording: Recording,
+    /// The cell with the trace.
+    pub id: CellId,
+}
+
+impl Traced {
+    pub fn new(path: &Path) -> Self {
+        Self::with(path, layout())
+    }
+
+    pub fn with(path: &Path, layout: Layout) -> Self {
+        let recording = untraced(path, |_| {});
+        let cells: Vec<CellRecord> =
+            recording.cells().filter_map(|cell| cell.unwrap().1).collect();
+        let first = &cells[0];
+        let folder = recording.traces();
+        folder.create().unwrap();
+        folder.put_layout(first.inputs.snapshot.id(), &layout).unwrap();
+        trace(&folder, first);
+        // Its sibling under the stronger model.
+        trace(&folder, cells.iter().find(|cell| cell.inputs.job.preempt != "none").unwrap());
+        Self { path: path.to_owned(), id: first.id, recording }
+    }
+
+    pub fn file(&self, kind: &str) -> PathBuf {
+        self.path.join("traces").join(format!("{}.{kind}.zst", self.id))
+    }
+
+    pub fn layout(&self) -> PathBuf {
+        let record = self.recording.cell(self.id).unwrap().unwrap();
+        self.path.join("traces").join(format!("{}.layout.zst", record.inputs.snapshot.id()))
+    }
+}
+
+/// Gives a cell a trace with as many wakeups as fit into its window.
+fn trace(folder: &TraceFolder, cell: &CellRecord) {
+    let Outcome::Completed { report, .. } = &cell.outcome else { panic!() };
+    let wakeups = window(report).end_ns / 1_000_000;
+    let stream = busy(wakeups);
+    let kernel = Kernel::new(layout()).unwrap();
+    let target = Target { comm: PROBE, is_realtime: true };
+    let opportunities = opportunities(&cell.inputs, report);
+    let findings =
+        findings(stream.as_slice(), &kernel, target, opportunities, window(report)).unwrap();
+    let mut file = folder.scratch().unwrap();
+    std::io::Write::write_all(&mut file, &stream).unwrap();
+    folder.put(cell.id, &mut file, &findings).unwrap();
+}
+
+/// The recording without any trace; its cells may be changed.
+pub fn untraced(path: &Path, change: impl Fn(&mut PlannedCell)) -> Recording {
+    let check = check();
+    let (_, record) = check.cells().next().unwrap().unwrap();
+    let Outcome::Completed { report, digest, .. } = record.unwrap().outcome else { panic!() };
+    let Manifest { kernels, qemu, images, .. } = check.manifest().clone();
+    let text = "format = 1\nname = \"traced\"\n[factors]\n\
+                kernel = [\"debian:6.12.107+deb13\"]\npreempt = [\"none\", \"full\"]\n\
+                [replicates]\ncount = 2\n\
+                [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\ngroups = 2\n";
+    let experiment = Experiment::parse(text).unwrap();
+    let mut manifest = Manifest::new(experiment, kernels, qemu, images);
+    manifest.plan.cells.iter_mut().for_each(change);
+    let writer = RecordingWriter::open(path, &manifest).unwrap();
+    for planned in &manifest.plan.cells {
+        let inputs = planned.inputs().unwrap().clone();
+        let outcome = Outcome::Completed { report: report.clone(), digest };
+        let record =
+            CellRecord { format: 1, id: inputs.id(), inputs, console: vec![], outcome };
+        writer.cells().put(&record).unwrap();
+    }
+    drop(writer);
+    Recording::open(path).unwrap()
+}

@@ -1,0 +1,20 @@
+//! The types in a kernel's image: BTF alone, and the image around it.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use preemptlab_symbols::Types;
+use preemptlab_trace::{Layout, testing::layout};
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = Types::from_bzimage(bytes);
+    let _ = Types::from_vmlinux(bytes);
+    let Ok(types) = Types::from_btf(bytes) else { return };
+    for name in ["a", "task_struct", "hrtimer"] {
+        let _ = types.size_of(name);
+        for member in ["a", "a.a", "pid", "node.expires", ""] {
+            let _ = types.member_offset(name, member);
+        }
+    }
+    let _ = Layout::new(layout().kallsyms, &types);
+});
