@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREEMPTLAB = target/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test bench check reproducible deps clean
+.PHONY: demo build test bench fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -30,6 +30,14 @@ reproducible: deps
 ## bench: the figures that the README and the docs name
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-lab
+
+## fuzz: feed each parser of what comes from outside for FUZZ_SECONDS; needs cargo-fuzz
+FUZZ_SECONDS ?= 60
+fuzz: deps
+	cd fuzz && for target in trace kallsyms btf; do \
+	    RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) \
+	        -timeout=10 -rss_limit_mb=2048 -max_len=8192 -len_control=0 || exit; \
+	done
 
 deps:
 	@SUDO="$(SUDO)" tests/install-deps

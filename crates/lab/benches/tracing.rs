@@ -1,7 +1,8 @@
 //! What tracing costs: the time of a traced cell against one without, the speed of the decoder
 //! beside other tools', the size of traces.
 //!
-//! `make bench` runs it on the first replicate of every configuration of `studies/quick.toml`.
+//! `make bench` runs it on the first replicate of the configurations of `studies/quick.toml` whose
+//! load is processes.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
@@ -25,7 +26,7 @@ use preemptlab_trace::{Decoder, Item, Kernel};
 const EVENTS: usize = 1_000_000;
 
 /// Executions of each cell, with and without a trace, in turn.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 fn main() {
     if std::env::args().any(|argument| argument == "--touch") {
@@ -48,7 +49,8 @@ fn main() {
     let kernels = Kernels::new(&prepared, &vm, &folder);
 
     let cells = prepared.manifest.plan.cells.iter();
-    let first = cells.filter(|cell| cell.factors.replicate == 1);
+    let first =
+        cells.filter(|cell| cell.factors.replicate == 1 && cell.factors.workload == "processes");
     let (mut walls, mut cpus, mut different) = (Vec::new(), Vec::new(), 0);
     let mut decoded = None;
     for planned in first {

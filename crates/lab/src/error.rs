@@ -21,7 +21,8 @@ pub enum LabError {
     Image(#[from] ImageError),
     /// A recording was made with a kernel that is not the one at hand under its name.
     #[error(
-        "the recording was made with {name} as {release}, which cannot be had any more: {reason}"
+        "the recording was made with {name} as {release}, which cannot be had any more: {reason}; \
+         name a mirror that has it with --mirror, or run the experiment anew into another folder"
     )]
     KernelGone {
         /// How the experiment named it.

@@ -126,7 +126,7 @@ impl Packed {
         stream
             .take(VALUE_BYTES_MAX)
             .read_to_end(&mut bytes)
-            .map_err(|error| self.damaged(error.to_string()))?;
+            .map_err(|error| self.damaged(format!("it is cut off or damaged ({error})")))?;
         let damaged = |error: serde_json::Error| self.damaged(error.to_string());
         // The format comes first, so that a newer file is called newer and not damaged.
         let Format { format: found } = serde_json::from_slice(&bytes).map_err(damaged)?;

@@ -83,6 +83,11 @@ impl TraceFolder {
             TraceError::Format(found) if found > preemptlab_protocol::FORMAT => {
                 RecordingError::Newer { path, found, known: preemptlab_protocol::FORMAT }
             }
+            // What has noticed it is zstd.
+            TraceError::Io(error) => {
+                let reason = format!("it is cut off or damaged ({error})");
+                RecordingError::Damaged { path, reason }
+            }
             error => RecordingError::Damaged { path, reason: error.to_string() },
         }
     }

@@ -172,12 +172,15 @@ impl Closures {
 
     /// The bound, when a wakeup with nothing in the way costs this much.
     pub fn finish(self, floor_ns: u64) -> Bound {
-        let window_ns = self.probed.map_or(0, |(first_ns, last_ns)| last_ns - first_ns);
+        let window_ns =
+            self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
         let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
-        let at = |share: f64| floor_ns + self.exceeded_ns(window_ns as f64 * (1.0 - share));
+        let at = |share: f64| {
+            floor_ns.saturating_add(self.exceeded_ns(window_ns as f64 * (1.0 - share)))
+        };
         Bound {
             floor_ns,
-            max_ns: floor_ns + longest_ns,
+            max_ns: floor_ns.saturating_add(longest_ns),
             p50_ns: at(0.5),
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),

@@ -1,10 +1,11 @@
 //! Traces that are none: whatever the bytes are, nothing panics.
 
+use preemptlab_protocol::trace::stream::SiteKind;
 use proptest::{prelude::*, sample::Index};
 
 use crate::{
     Decoder, Item, Opportunities, Target, TraceError, Window, findings,
-    testing::{PROBE, busy, kernel, read_in_every_way},
+    testing::{PROBE, Stream, busy, kernel, read_in_every_way, task},
     timelines, wakeups, worst,
 };
 
@@ -61,6 +62,18 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
     let target = Target { comm: PROBE, is_realtime: true };
     let error = wakeups(busy(1).as_slice(), &other, target, EVERYTHING).unwrap_err();
     assert!(matches!(error, TraceError::Program), "{error}");
+}
+
+/// Times that the guest tells may be any, and go back.
+#[test]
+fn wakeups_in_the_wrong_order_are_an_error_at_worst() {
+    let mut stream = Stream::new();
+    stream.task(&task(9, 72, 71, 9, PROBE)).on(0).probe(10, "__switch_to", &[8, 9]);
+    for (ns, due_ns) in [(1_000, u64::MAX >> 1), (2_000, 500), (3_000, u64::MAX)] {
+        stream.probe(ns, "hrtimer_wakeup", &[1, due_ns, 9, 0, 0, 1, 0, 0]);
+        stream.event(ns + 1, SiteKind::Sysret, "asm_exit", &[]);
+    }
+    read_in_every_way(&stream.finish(), &kernel());
 }
 
 proptest! {

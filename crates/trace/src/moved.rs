@@ -69,7 +69,7 @@ pub fn moved_timers(
     let moved = steady.filter_map(|closed| {
         let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
         let Start { due_ns, timer, base, .. } = *starts.get(after.checked_sub(1)?)?;
-        let to_monotonic_ns = closed.start_ns.checked_add_signed(-clock_offset_ns)?;
+        let to_monotonic_ns = closed.start_ns.checked_sub_signed(clock_offset_ns)?;
         (due_ns > closed.end_ns).then_some(MovedTimer {
             timer,
             base,

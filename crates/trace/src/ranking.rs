@@ -39,11 +39,21 @@ pub(crate) struct Ranking {
     /// before the probe measures and after it is not what anyone asked for.
     pending: Vec<(Ended, Vec<String>)>,
     has_begun: bool,
+    /// Softirqs that were served one after the other.
+    burst: Option<Burst>,
+}
+
+/// A burst of softirqs counts for the one that took most of it.
+#[derive(Debug)]
+struct Burst {
+    whole: Ended,
+    longest_ns: u64,
 }
 
 impl Ranking {
     /// Takes note of a wakeup of the probe.
     pub fn probed(&mut self, kernel: &Kernel) {
+        self.pending.extend(self.burst.take().map(|burst| (burst.whole, Vec::new())));
         let pending = std::mem::take(&mut self.pending);
         if std::mem::replace(&mut self.has_begun, true) {
             for (ended, callers) in pending {
@@ -53,8 +63,32 @@ impl Ranking {
     }
 
     pub fn ended(&mut self, ended: Option<Ended>) {
+        let ended = match ended {
+            Some(softirq) if softirq.kind == SectionKind::Softirq => {
+                self.softirq(softirq);
+                None
+            }
+            ended => ended,
+        };
         if let Some(before) = std::mem::replace(&mut self.ended, ended) {
             self.pending.push((before, Vec::new()));
+        }
+    }
+
+    fn softirq(&mut self, softirq: Ended) {
+        let ns = softirq.end_ns.saturating_sub(softirq.since.ns);
+        match &mut self.burst {
+            Some(burst) if burst.whole.end_ns == softirq.since.ns => {
+                burst.whole.end_ns = softirq.end_ns;
+                if ns > burst.longest_ns {
+                    burst.longest_ns = ns;
+                    burst.whole.softirq = softirq.softirq;
+                }
+            }
+            _ => {
+                let before = self.burst.replace(Burst { whole: softirq, longest_ns: ns });
+                self.pending.extend(before.map(|burst| (burst.whole, Vec::new())));
+            }
         }
     }
 

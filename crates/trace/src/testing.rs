@@ -229,6 +229,11 @@ pub const PROBE: &str = "cyclictest";
 /// A trace with so many wakeups of a real-time probe, 1 ms apart, each behind a section with
 /// preemption off.
 pub fn busy(wakeups: u64) -> Vec<u8> {
+    busy_from(1, wakeups)
+}
+
+/// Likewise, from a millisecond of virtual time on.
+pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
     const WORKER: u64 = 0xa1;
     const SLEEPER: u64 = 0xa2;
     const TIMER: u64 = 0xb0;
@@ -242,7 +247,7 @@ pub fn busy(wakeups: u64) -> Vec<u8> {
         "asm_exit",
         &[],
     );
-    for wakeup in 1..=wakeups {
+    for wakeup in first_ms..first_ms + wakeups {
         let due_ns = wakeup * 1_000_000;
         // One cycle a nanosecond, and no time between the clocks.
         let clock = [0, 0, 1, 0, 0];
@@ -267,7 +272,7 @@ pub fn busy(wakeups: u64) -> Vec<u8> {
             .probe(due_ns + 70, "resched_curr", &[])
             .event(due_ns + 80, SiteKind::NeedReschedSet, "resched_curr", &[])
             .event(due_ns + 100, SiteKind::Iret, "asm_exit", &[0])
-            .event(due_ns + 20_000 + wakeup, SiteKind::PreemptAdd(-1), "_raw_spin_unlock", &[])
+            .event(due_ns + 20_000, SiteKind::PreemptAdd(-1), "_raw_spin_unlock", &[])
             .stack(&["do_nanosleep", "do_syscall_64"])
             .probe(due_ns + 21_000, "__schedule", &[])
             .event(due_ns + 21_010, SiteKind::IrqsOff, "__schedule", &[])

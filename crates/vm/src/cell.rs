@@ -62,6 +62,10 @@ pub(crate) fn execute(
         Ok(Ok(())) => qemu.run(),
         Ok(Err(reason)) => return Err(Trouble::Unloadable(reason)),
         Err(halt) => match qemu.conclude(halt)? {
+            // It greets before it has looked at everything, and no other snapshot would help.
+            End::Exited { status, stderr, .. } if end::refuses_plugin(&stderr) => {
+                return Err(end::of_start(status, &stderr).into());
+            }
             // QEMU ends by itself when it does not understand what it loads.
             End::Exited { status, stderr, .. } if status.signal().is_none() => {
                 return Err(Trouble::Unloadable(how_qemu_ended(status, &stderr)));

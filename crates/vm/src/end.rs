@@ -41,12 +41,24 @@ pub(crate) struct Remains {
 /// Why QEMU ended before any guest ran. It reads kernel and image then; what else it may stumble
 /// over is no cell's fault.
 pub(crate) fn of_start(status: ExitStatus, stderr: &str) -> Stop {
-    if ["kernel", "initrd"].iter().any(|word| stderr.contains(word)) {
+    if refuses_plugin(stderr) {
+        let reason = format!(
+            "this QEMU does not take the tracing plugin, for which it has to be 10.0 or later, \
+             linked dynamically and configured with --enable-plugins; without --qemu release 13's \
+             is used: {stderr}"
+        );
+        Stop::Host { reason }
+    } else if ["kernel", "initrd"].iter().any(|word| stderr.contains(word)) {
         let reason = format!("QEMU refuses the kernel or the guest image: {stderr}");
         Stop::Failed { cause: FailureCause::Boot, reason, console: Vec::new() }
     } else {
         Stop::Host { reason: format!("QEMU cannot be started: {}", how_qemu_ended(status, stderr)) }
     }
+}
+
+/// Whether QEMU ended over the tracing plugin (`plugin_load` in its plugins/loader.c).
+pub(crate) fn refuses_plugin(stderr: &str) -> bool {
+    stderr.contains("Could not load plugin")
 }
 
 /// Whether a boot has come to where its snapshot is to be taken.
@@ -297,6 +309,24 @@ mod tests {
             (End::WallLimit(Duration::from_secs(9)), vec![], FailureCause::WallTimeLimit),
         ] {
             assert_eq!(boot(end.clone(), said, b"").unwrap_err().0, cause, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_qemu_that_refuses_the_plugin_is_the_hosts_fault() {
+        // The words of QEMU 10.0, and one with the word for which a kernel is blamed.
+        for words in [
+            "plugin requires API version 99, but this QEMU supports only up to version 4",
+            "undefined symbol: qemu_plugin_get_registers",
+            "qemu_plugin_install returned error code -1",
+            "/srv/kernel/plugin.so: no such file",
+        ] {
+            let stderr =
+                format!("qemu-system-x86_64: Could not load plugin /proc/self/fd/9: {words}");
+            let Stop::Host { reason } = of_start(ExitStatus::from_raw(1 << 8), &stderr) else {
+                panic!("{words}")
+            };
+            assert!(reason.contains(words) && reason.contains("10.0 or later"), "{reason}");
         }
     }
 

@@ -1,15 +1,20 @@
 //! A small recording with traces, made by hand: as a run with `--trace` would leave it.
 
+#![allow(dead_code, reason = "each test crate uses its own part")]
+
 use std::path::{Path, PathBuf};
 
-use preemptlab_model::{CellId, CellRecord, Outcome, PlannedCell};
+use preemptlab_model::{CellId, CellRecord, Outcome};
 use preemptlab_recording::{Manifest, Recording, RecordingWriter, TraceFolder};
 use preemptlab_runner::{opportunities, window};
 use preemptlab_spec::Experiment;
 use preemptlab_trace::{
     Kernel, Layout, Target, findings,
-    testing::{PROBE, busy, layout},
+    testing::{PROBE, busy_from, layout},
 };
+
+/// So many wakeups has a trace.
+const WAKEUPS: u64 = 20;
 
 /// The recording that this repository has.
 pub fn check() -> Recording {
@@ -32,8 +37,7 @@ impl Traced {
 
     pub fn with(path: &Path, layout: Layout) -> Self {
         let recording = untraced(path, |_| {});
-        let cells: Vec<CellRecord> =
-            recording.cells().filter_map(|cell| cell.unwrap().1).collect();
+        let cells: Vec<CellRecord> = recording.cells().filter_map(|cell| cell.unwrap().1).collect();
         let first = &cells[0];
         let folder = recording.traces();
         folder.create().unwrap();
@@ -54,11 +58,10 @@ impl Traced {
     }
 }
 
-/// Gives a cell a trace with as many wakeups as fit into its window.
+/// Gives a cell a trace whose wakeups are in its window.
 fn trace(folder: &TraceFolder, cell: &CellRecord) {
     let Outcome::Completed { report, .. } = &cell.outcome else { panic!() };
-    let wakeups = window(report).end_ns / 1_000_000;
-    let stream = busy(wakeups);
+    let stream = busy_from(window(report).start_ns / 1_000_000 + 1, WAKEUPS);
     let kernel = Kernel::new(layout()).unwrap();
     let target = Target { comm: PROBE, is_realtime: true };
     let opportunities = opportunities(&cell.inputs, report);
@@ -69,8 +72,8 @@ fn trace(folder: &TraceFolder, cell: &CellRecord) {
     folder.put(cell.id, &mut file, &findings).unwrap();
 }
 
-/// The recording without any trace; its cells may be changed.
-pub fn untraced(path: &Path, change: impl Fn(&mut PlannedCell)) -> Recording {
+/// The recording without any trace; its manifest may be changed.
+pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
     let check = check();
     let (_, record) = check.cells().next().unwrap().unwrap();
     let Outcome::Completed { report, digest, .. } = record.unwrap().outcome else { panic!() };
@@ -81,13 +84,12 @@ pub fn untraced(path: &Path, change: impl Fn(&mut PlannedCell)) -> Recording {
                 [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\ngroups = 2\n";
     let experiment = Experiment::parse(text).unwrap();
     let mut manifest = Manifest::new(experiment, kernels, qemu, images);
-    manifest.plan.cells.iter_mut().for_each(change);
+    change(&mut manifest);
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {
         let inputs = planned.inputs().unwrap().clone();
         let outcome = Outcome::Completed { report: report.clone(), digest };
-        let record =
-            CellRecord { format: 1, id: inputs.id(), inputs, console: vec![], outcome };
+        let record = CellRecord { format: 1, id: inputs.id(), inputs, console: vec![], outcome };
         writer.cells().put(&record).unwrap();
     }
     drop(writer);

@@ -295,7 +295,8 @@ pub fn in_ms(ns: u64) -> String {
 }
 
 fn beside_in_words(beside: &Beside<'_>) -> String {
-    let mut words = format!("The wakeup with the same number, at the same seed, in {}", name_of(beside.cell));
+    let mut words =
+        format!("The wakeup with the same number, at the same seed, in {}", name_of(beside.cell));
     match &beside.timeline {
         Some(timeline) => {
             let _ = write!(words, " took {:.1} us.", timeline.wakeup.latency_ns() as f64 / 1e3);
