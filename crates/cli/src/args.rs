@@ -204,10 +204,10 @@ pub struct Explain {
     #[arg(long, conflicts_with_all = ["cell", "zoom", "export", "confirm"])]
     pub ranking: bool,
     /// Every call and return around a moment of virtual time, such as 9118.023ms±20us
-    #[arg(long, value_name = "TIME[±WINDOW]", conflicts_with_all = ["export", "confirm"])]
+    #[arg(long, value_name = "TIME[±WINDOW]", conflicts_with_all = ["export", "confirm", "svg"])]
     pub zoom: Option<crate::moment::Moment>,
     /// Move the probe's timer to the worst instant of the trace, execute, and compare
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["export", "svg"])]
     pub confirm: bool,
     /// Write the cell's trace in another tool's form
     #[arg(long, value_name = "FORM", requires = "out")]

@@ -6,7 +6,7 @@
 
 mod common;
 
-use std::{io::Read, ops::Range, path::Path, process::Command};
+use std::{io::Read, ops::Range, process::Command};
 
 use common::{Desk, Finished};
 use preemptlab_model::{CellRecord, Outcome};

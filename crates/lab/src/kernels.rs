@@ -51,7 +51,7 @@ impl<'a> Kernels<'a> {
         let layout = match self.folder.layout(id)? {
             Some(layout) => layout,
             None => {
-                let layout = self.from_store(cell, cancel)?;
+                let layout = self.stored_or_made(cell, cancel)?;
                 self.folder.put_layout(id, &layout)?;
                 layout
             }
@@ -61,7 +61,7 @@ impl<'a> Kernels<'a> {
         Ok(kernel)
     }
 
-    fn from_store(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {
+    fn stored_or_made(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {
         let store = TraceFolder::new(self.prepared.store.layouts());
         let id = cell.snapshot.id();
         match store.layout(id) {

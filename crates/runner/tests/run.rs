@@ -69,7 +69,7 @@ impl Lab {
         Self { folder, manifest: manifest(), executed: AtomicUsize::new(0) }
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> Options<'_> {
         let cache = Some(CellFolder::new(self.folder.path().join("cache")));
         Options { jobs: 2, cache, retry_failed: false, traces: None }
     }

@@ -21,6 +21,9 @@ use crate::{
 /// The lengths of closed stretches are kept in steps of so many nanoseconds.
 const STEP_NS: u64 = 100;
 
+/// Between two wakeups of a probe there are some thousand; a trace with more has none.
+const PENDING_MAX: usize = 1 << 20;
+
 /// So many of the longest stretches are kept.
 const LONGEST_MAX: usize = 256;
 
@@ -124,6 +127,7 @@ impl Closures {
         if (!is_closed || is_instant)
             && let Some(closed) = self.open.remove(&event.cpu)
             && self.probed.is_some()
+            && self.pending.len() < PENDING_MAX
         {
             self.pending.push(Closed { end_ns: event.ns, ..closed });
         }

@@ -69,11 +69,16 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
 fn wakeups_in_the_wrong_order_are_an_error_at_worst() {
     let mut stream = Stream::new();
     stream.task(&task(9, 72, 71, 9, PROBE)).on(0).probe(10, "__switch_to", &[8, 9]);
-    for (ns, due_ns) in [(1_000, u64::MAX >> 1), (2_000, 500), (3_000, u64::MAX)] {
+    for (ns, due_ns) in [(1_000, u64::MAX), (2_000, u64::MAX >> 1), (3_000, 500)] {
         stream.probe(ns, "hrtimer_wakeup", &[1, due_ns, 9, 0, 0, 1, 0, 0]);
         stream.event(ns + 1, SiteKind::Sysret, "asm_exit", &[]);
     }
-    read_in_every_way(&stream.finish(), &kernel());
+    let trace = stream.finish();
+    let target = Target { comm: PROBE, is_realtime: true };
+    let all = Opportunities::Everywhere;
+    let findings = findings(trace.as_slice(), &kernel(), target, all, EVERYTHING).unwrap();
+    assert!(findings.bound.is_some());
+    read_in_every_way(&trace, &kernel());
 }
 
 proptest! {

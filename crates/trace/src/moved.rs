@@ -12,6 +12,9 @@ use crate::{
     wakeup::Target,
 };
 
+/// A probe starts its timer some thousand times a second.
+const STARTS_MAX: usize = 1 << 21;
+
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
 
@@ -56,7 +59,8 @@ pub fn moved_timers(
                     && mode & MODE_REL == 0
                 {
                     let task = machine.cpu(event.cpu).task;
-                    if machine.task(task).is_some_and(|task| target.is(task)) {
+                    let is_target = machine.task(task).is_some_and(|task| target.is(task));
+                    if is_target && starts.len() < STARTS_MAX {
                         let due_ns = time.saturating_add_signed(clock_offset_ns);
                         starts.push(Start { ns: event.ns, due_ns, timer, base });
                     }

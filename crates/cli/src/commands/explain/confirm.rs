@@ -134,7 +134,7 @@ fn attempt(
     wakeup: Wakeup,
     floor_ns: u64,
 ) -> exit::Result<Attempt> {
-    let predicted_ns = floor_ns + moved.closed.len_ns();
+    let predicted_ns = floor_ns.saturating_add(moved.closed.len_ns());
     let (at_ns, observed_ns) = (wakeup.due_ns, wakeup.latency_ns());
     let difference_ns = predicted_ns.abs_diff(observed_ns);
     let function = kernel.function(moved.closed.start_address);
