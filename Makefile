@@ -21,7 +21,7 @@ test: deps check reproducible
 ## check: formatting and lints
 check: deps
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --release --locked --all-targets -- -D warnings
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 
 ## reproducible: the guest has the same bytes whatever folder it is built in
 reproducible: deps

@@ -148,6 +148,7 @@ fn complain(reason: &str) {
 }
 
 /// Ends QEMU: an execution without its trace is worth nothing.
+#[allow(clippy::exit, reason = "a plugin has no other way to end QEMU")]
 fn fail(reason: &str) -> ! {
     complain(reason);
     std::process::exit(1)

@@ -230,14 +230,14 @@ impl Tracer {
                 self.event(tag, now_ns);
                 self.output.number(is_user.into());
                 if is_user {
-                    self.to_user();
+                    self.returned_to_user();
                 } else {
                     self.sections().irqs_off_since_ns = None;
                 }
             }
             SiteKind::Sysret => {
                 self.event(tag, now_ns);
-                self.to_user();
+                self.returned_to_user();
             }
             SiteKind::Enter | SiteKind::Return => {
                 let stack = self.guest.register(Register::Rsp as usize);
@@ -320,7 +320,7 @@ impl Tracer {
     }
 
     /// Nothing is off in user space, whatever was counted before the first return to it.
-    fn to_user(&mut self) {
+    fn returned_to_user(&mut self) {
         *self.sections() = Sections::default();
     }
 
