@@ -302,3 +302,30 @@ pub(crate) fn make_room<K, V>(known: &mut HashMap<K, V>) {
         known.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn here(ns: u64) -> Since {
+        Since { ns, address: ns }
+    }
+
+    /// On the way out of an interrupt the count is 0 before and after.
+    #[test]
+    fn softirqs_end_with_the_count_and_leave_nothing_off() {
+        let mut cpu = Cpu { is_synchronized: true, ..Cpu::default() };
+        assert_eq!(cpu.count(here(10), SOFTIRQ_OFFSET), None);
+        assert_eq!(cpu.count(here(20), 1), None);
+        assert_eq!(cpu.count(here(30), -1), None);
+        let softirq = cpu.count(here(50), -SOFTIRQ_OFFSET).unwrap();
+        assert_eq!((softirq.kind, softirq.since.ns, softirq.end_ns), (SectionKind::Softirq, 10, 50));
+        assert_eq!(cpu.preempt_off, None);
+        assert_eq!(cpu.count(here(60), 1), None);
+        let section = cpu.count(here(65), -1).unwrap();
+        assert_eq!(
+            (section.kind, section.since.ns, section.end_ns),
+            (SectionKind::PreemptOff, 60, 65)
+        );
+    }
+}
