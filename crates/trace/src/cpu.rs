@@ -319,7 +319,10 @@ mod tests {
         assert_eq!(cpu.count(here(20), 1), None);
         assert_eq!(cpu.count(here(30), -1), None);
         let softirq = cpu.count(here(50), -SOFTIRQ_OFFSET).unwrap();
-        assert_eq!((softirq.kind, softirq.since.ns, softirq.end_ns), (SectionKind::Softirq, 10, 50));
+        assert_eq!(
+            (softirq.kind, softirq.since.ns, softirq.end_ns),
+            (SectionKind::Softirq, 10, 50)
+        );
         assert_eq!(cpu.preempt_off, None);
         assert_eq!(cpu.count(here(60), 1), None);
         let section = cpu.count(here(65), -1).unwrap();
