@@ -109,11 +109,10 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     match (Clock::find(), Guest::new(&registers)) {
         (Ok(clock), Some(guest)) => {
             let output = Output::new(file, FORMAT);
-            let mut tracer = Tracer::new(program, clock, guest, output);
-            if let Err(reason) = tracer.prepare() {
-                fail(&reason);
+            match Tracer::new(program, clock, guest, output) {
+                Ok(tracer) => *state = State::Tracing(Box::new(tracer)),
+                Err(reason) => fail(&reason),
             }
-            *state = State::Tracing(Box::new(tracer));
         }
         (Err(reason), _) => fail(&reason),
         (_, None) => fail("this QEMU does not name the guest's registers"),

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
     ffi::{c_uint, c_void},
+    rc::Rc,
 };
 
 use preemptlab_protocol::trace::{
@@ -31,7 +32,8 @@ const CODE_START: u64 = 0xffff_ffff_8000_0000;
 
 /// The tracer of one machine. Under `-icount` every CPU runs on one thread.
 pub struct Tracer {
-    program: TraceProgram,
+    /// Shared, so that a probe can be read while the rest of the tracer changes.
+    program: Rc<TraceProgram>,
     probes: HashMap<u64, u32>,
     functions: HashSet<u64>,
     sites: Vec<Site>,
@@ -64,40 +66,39 @@ struct Sections {
 }
 
 impl Tracer {
-    pub fn new(program: TraceProgram, clock: Clock, guest: Guest, output: Output) -> Self {
+    /// A tracer that also finds what it takes to raise an interrupt, if one is to be raised.
+    ///
+    /// # Errors
+    ///
+    /// When this QEMU does not offer that.
+    pub fn new(
+        mut program: TraceProgram,
+        clock: Clock,
+        guest: Guest,
+        output: Output,
+    ) -> Result<Self, String> {
+        let injects = std::mem::take(&mut program.inject);
+        let injector = (!injects.is_empty()).then(|| Injector::new(injects)).transpose()?;
         let addresses = program.probes.iter().map(|probe| probe.address);
         let probes = addresses.zip(0..).collect();
         let functions = program.zoom.as_ref().map(|zoom| zoom.functions.iter().copied().collect());
-        Self {
+        Ok(Self {
             probes,
             functions: functions.unwrap_or_default(),
-            program,
+            program: Rc::new(program),
             sites: Vec::new(),
             known: HashMap::new(),
             announced: 0,
             clock,
             guest,
             output,
-            injector: None,
+            injector,
             tasks: BTreeSet::new(),
             cpu: 0,
             cpus: BTreeMap::new(),
             last_ns: 0,
             events: 0,
-        }
-    }
-
-    /// Finds what it takes to raise an interrupt, if one is to be raised.
-    ///
-    /// # Errors
-    ///
-    /// When this QEMU does not offer it.
-    pub fn prepare(&mut self) -> Result<(), String> {
-        let injects = std::mem::take(&mut self.program.inject);
-        if !injects.is_empty() {
-            self.injector = Some(Injector::new(injects)?);
-        }
-        Ok(())
+        })
     }
 
     /// Asks for a callback before each instruction of a block at which there is something to record.
@@ -265,16 +266,17 @@ impl Tracer {
     }
 
     fn probe(&mut self, tag: u64, now_ns: u64, number: usize) {
-        let Probe { operands, tasks, changes, stack, .. } = self.program.probes[number].clone();
+        let program = Rc::clone(&self.program);
+        let Probe { operands, tasks, changes, stack, .. } = &program.probes[number];
         for register in tasks {
-            self.describe(self.guest.register(register as usize));
+            self.describe(self.guest.register(*register as usize));
         }
         if let Some(register) = changes {
-            self.tasks.remove(&self.guest.register(register as usize));
+            self.tasks.remove(&self.guest.register(*register as usize));
         }
         self.event(tag, now_ns);
         for operand in operands {
-            let value = match operand {
+            let value = match *operand {
                 Operand::Register(register) => self.guest.register(register as usize),
                 Operand::Memory { base, offset, bytes } => {
                     let base = base.map_or(0, |register| self.guest.register(register as usize));
@@ -283,7 +285,7 @@ impl Tracer {
             };
             self.output.number(value);
         }
-        if stack {
+        if *stack {
             self.stack();
         }
     }
@@ -342,9 +344,7 @@ impl Tracer {
     /// Records the top of the stack; nothing where less of it is mapped.
     fn stack(&mut self) {
         let stack = self.guest.register(Register::Rsp as usize);
-        let Some(bytes) = self.guest.bytes(stack, STACK_WORDS * 8).map(<[u8]>::to_vec) else {
-            return;
-        };
+        let Some(bytes) = self.guest.bytes(stack, STACK_WORDS * 8) else { return };
         self.output.number(STACK);
         self.output.number(STACK_WORDS as u64);
         for word in bytes.chunks_exact(8) {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use preemptlab_trace::function_graph;
 
-use super::{choice::Chosen, tracing::Tracing};
+use super::{choice::Chosen, timelines::in_ms, tracing::Tracing};
 use crate::{
     exit::{self, OrExit},
     moment::Moment,
@@ -20,14 +20,13 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen, moment: Moment) -> exit::Re
     if let Some(findings) = findings.map_err(super::recording_failure)?
         && (end_ns < findings.start_ns || start_ns > findings.end_ns)
     {
-        let ms = |ns: u64| format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000);
         return Err(exit::failure(
             exit::UNUSABLE,
             format!(
                 "there is nothing at {}: the cell lasts from {} to {}",
-                ms(moment.ns),
-                ms(findings.start_ns),
-                ms(findings.end_ns)
+                in_ms(moment.ns),
+                in_ms(findings.start_ns),
+                in_ms(findings.end_ns)
             ),
         ));
     }
