@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use preemptlab_stats::Margin;
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
 ///
@@ -173,15 +174,25 @@ pub struct Compare {
     /// The recordings
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
-    /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
-    #[arg(long, value_name = "CONFIGURATION")]
-    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
     /// Show every metric with its spread, not only the most telling ones
     #[arg(long)]
     pub all: bool,
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
+}
+
+/// How configurations are compared.
+#[derive(Args, Debug)]
+pub struct RuleArgs {
+    /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub baseline: Option<String>,
+    /// How much may differ and still be called the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub margin: Margin,
 }
 
 /// `preemptlab explain`

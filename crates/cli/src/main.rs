@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod lab;
 mod measured;
+mod mixed;
 mod moment;
 mod output;
 mod progress;

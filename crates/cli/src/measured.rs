@@ -21,6 +21,7 @@ pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingEr
                 factors: planned.factors.clone(),
                 rt: manifest.kernel(&planned.factors.kernel).and_then(|kernel| kernel.rt),
                 observed: record.as_ref().and_then(observed),
+                look: 0,
                 result: result(manifest, planned, record)
                     .map(|metrics| metrics.into_iter().chain(bound).collect()),
             });

@@ -1,9 +1,9 @@
 use preemptlab_model::PreemptMode;
-use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+use preemptlab_stats::{Comparison, Configuration, Effect, Group, Summary, Verdict};
 
 use crate::{label, table_csv};
 
-const HEADER: [&str; 18] = [
+const HEADER: [&str; 25] = [
     "run",
     "workload",
     "cpus",
@@ -20,7 +20,14 @@ const HEADER: [&str; 18] = [
     "median",
     "min",
     "max",
+    "median_low",
+    "median_high",
     "ratio",
+    "ratio_low",
+    "ratio_high",
+    "p_adjusted",
+    "verdict",
+    "more",
     "reason",
 ];
 
@@ -28,7 +35,9 @@ const HEADER: [&str; 18] = [
 /// has one row, with its reason.
 ///
 /// `status` is `measured`, `failed` or `unavailable`; `ratio` is to the baseline of the same
-/// workload and number of CPUs, and empty without one; `observed` lists modes separated by blanks.
+/// workload and number of CPUs, and empty without one; `observed` lists modes separated by blanks;
+/// `_low` and `_high` are the ends of 95 % intervals; `more` is about how many more replicates would
+/// decide what is undecided.
 pub fn csv(comparison: &Comparison) -> String {
     let header = HEADER.map(str::to_owned).to_vec();
     let rows = comparison.groups.iter().flat_map(|group| {
@@ -52,6 +61,8 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         None => "failed",
     };
     let of_summary = |text: fn(&Summary) -> String| summary.map(text).unwrap_or_default();
+    let effect = summary.and_then(|summary| summary.effect.as_ref());
+    let of_effect = |text: fn(&Effect) -> String| effect.map(text).unwrap_or_default();
     let observed: Vec<&str> = configuration.observed.iter().map(|mode| mode.as_str()).collect();
     vec![
         configuration.run.clone().unwrap_or_default(),
@@ -70,7 +81,21 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         of_summary(|summary| summary.median.to_string()),
         of_summary(|summary| summary.min.to_string()),
         of_summary(|summary| summary.max.to_string()),
-        of_summary(|summary| summary.ratio.map(|ratio| ratio.to_string()).unwrap_or_default()),
+        of_summary(|summary| text(summary.interval.map(|interval| interval.low))),
+        of_summary(|summary| text(summary.interval.map(|interval| interval.high))),
+        of_summary(|summary| text(summary.ratio())),
+        of_effect(|effect| text(effect.interval.map(|interval| interval.low))),
+        of_effect(|effect| text(effect.interval.map(|interval| interval.high))),
+        of_effect(|effect| effect.p_adjusted.to_string()),
+        of_effect(|effect| effect.verdict.as_str().to_owned()),
+        of_effect(|effect| match effect.verdict {
+            Verdict::Undecided { more } => more.map(|more| more.to_string()).unwrap_or_default(),
+            _ => String::new(),
+        }),
         label::trouble(configuration).unwrap_or_default(),
     ]
+}
+
+fn text(number: Option<f64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
 }

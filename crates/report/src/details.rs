@@ -2,7 +2,7 @@
 
 use preemptlab_stats::{Configuration, Group, Summary};
 
-use crate::{Cell, Column, Row, Table, Tone, label, number};
+use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
 pub fn tables(group: &Group) -> Vec<Table> {
     let metrics = group.metrics();
@@ -38,25 +38,31 @@ fn table(group: &Group, metric: &str) -> Table {
             Column::left("mode"),
             Column::right("n"),
             Column::right("median"),
+            Column::right("95 %"),
             Column::right("min"),
             Column::right("max"),
             Column::right("ratio"),
+            Column::right("95 %"),
+            Column::left("verdict"),
         ],
     );
     for (configuration, summary) in measured {
-        table.rows.push(Row::Cells(row(configuration, summary)));
+        table.rows.push(Row::Cells(row(group, configuration, summary)));
     }
     table
 }
 
-fn row(configuration: &Configuration, summary: &Summary) -> Vec<Cell> {
+fn row(group: &Group, configuration: &Configuration, summary: &Summary) -> Vec<Cell> {
     vec![
         label::kernel(configuration).into(),
         label::mode(configuration).into(),
         summary.n().to_string().into(),
         number::number(summary.median).into(),
+        label::interval(summary.interval).into(),
         Cell::new(number::number(summary.min), Tone::Faint),
         Cell::new(number::number(summary.max), Tone::Faint),
-        summary.ratio.map(number::ratio).unwrap_or_default().into(),
+        summary.ratio().map(number::ratio).unwrap_or_default().into(),
+        label::ratio_interval(summary).into(),
+        verdict::words(group, configuration, summary),
     ]
 }

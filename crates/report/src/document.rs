@@ -1,5 +1,5 @@
 use preemptlab_model::{KernelRef, PreemptMode};
-use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+use preemptlab_stats::{Comparison, Configuration, Effect, Group, Interval, Summary, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The version of [`ComparisonDocument`]. Fields may be added within a version.
@@ -10,6 +10,13 @@ pub const FORMAT: u32 = 1;
 pub struct ComparisonDocument {
     /// See [`FORMAT`].
     pub format: u32,
+    /// How much may differ and still be called the same: 0.05 is 5 % of the baseline.
+    pub margin: f64,
+    /// The number of comparisons that p-values are adjusted for.
+    pub comparisons: usize,
+    /// How often the results were looked at before it was decided whether to go on; 1 when the
+    /// number of replicates was fixed in advance.
+    pub looks: u32,
     /// One per workload and number of CPUs, in the order of the plan.
     pub groups: Vec<GroupDocument>,
 }
@@ -76,15 +83,40 @@ pub struct MetricDocument {
     pub min: f64,
     /// The largest of `values`.
     pub max: f64,
-    /// The median divided by the baseline's; absent where the baseline's is zero or missing.
-    pub ratio: Option<f64>,
-    /// One per replicate with a value, in the order of the replicates.
+    /// The 95 % interval of the median; absent for a single replicate.
+    pub interval: Option<[f64; 2]>,
+    /// How it relates to the baseline; absent for the baseline itself, and without one.
+    pub effect: Option<EffectDocument>,
+    /// One per replicate with a value.
     pub values: Vec<f64>,
+    /// The replicates that `values` are of.
+    pub replicates: Vec<u32>,
+}
+
+/// How a metric relates to the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EffectDocument {
+    /// The median divided by the baseline's; absent where the baseline's is zero.
+    pub ratio: Option<f64>,
+    /// The 95 % interval of the ratio.
+    pub interval: Option<[f64; 2]>,
+    /// Of a difference as large as this where there is none, adjusted for `comparisons`.
+    pub p_adjusted: f64,
+    /// `better`, `worse`, `same` or `undecided`.
+    pub verdict: String,
+    /// About how many more replicates would decide it, where it is undecided and that can be told.
+    pub more: Option<u32>,
 }
 
 impl From<&Comparison> for ComparisonDocument {
     fn from(comparison: &Comparison) -> Self {
-        Self { format: FORMAT, groups: comparison.groups.iter().map(Into::into).collect() }
+        Self {
+            format: FORMAT,
+            margin: comparison.margin.share(),
+            comparisons: comparison.comparisons,
+            looks: comparison.looks,
+            groups: comparison.groups.iter().map(Into::into).collect(),
+        }
     }
 }
 
@@ -129,8 +161,29 @@ impl From<&Summary> for MetricDocument {
             median: summary.median,
             min: summary.min,
             max: summary.max,
-            ratio: summary.ratio,
+            interval: summary.interval.map(ends),
+            effect: summary.effect.as_ref().map(Into::into),
             values: summary.values.clone(),
+            replicates: summary.replicates.clone(),
         }
     }
+}
+
+impl From<&Effect> for EffectDocument {
+    fn from(effect: &Effect) -> Self {
+        Self {
+            ratio: effect.ratio,
+            interval: effect.interval.map(ends),
+            p_adjusted: effect.p_adjusted,
+            verdict: effect.verdict.as_str().to_owned(),
+            more: match effect.verdict {
+                Verdict::Undecided { more } => more,
+                _ => None,
+            },
+        }
+    }
+}
+
+fn ends(Interval { low, high }: Interval) -> [f64; 2] {
+    [low, high]
 }

@@ -1,7 +1,9 @@
 //! How groups and configurations are named in tables.
 
 use preemptlab_model::{Flavour, KernelRef};
-use preemptlab_stats::{Configuration, Group};
+use preemptlab_stats::{Configuration, Group, Interval, Summary};
+
+use crate::number;
 
 /// `processes on 2 CPUs`.
 pub fn group(group: &Group) -> String {
@@ -68,6 +70,17 @@ pub fn trouble(configuration: &Configuration) -> Option<String> {
     };
     let (failed, replicates) = (configuration.failures.len(), configuration.replicates);
     Some(format!("{failed} of {replicates} failed: {reasons}"))
+}
+
+/// The interval of a median; nothing where there is none.
+pub fn interval(interval: Option<Interval>) -> String {
+    interval.map(|Interval { low, high }| number::range(low, high)).unwrap_or_default()
+}
+
+/// The interval of a ratio; nothing where there is none.
+pub fn ratio_interval(summary: &Summary) -> String {
+    let interval = summary.effect.and_then(|effect| effect.interval);
+    interval.map(|Interval { low, high }| number::ratio_range(low, high)).unwrap_or_default()
 }
 
 /// What the medians of a group are over: `medians of 3 replicates`.

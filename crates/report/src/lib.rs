@@ -14,11 +14,12 @@ mod table_csv;
 mod table_markdown;
 mod table_terminal;
 mod timeline;
+mod verdict;
 
 pub use comparison_csv::csv;
 pub use document::{
-    ComparisonDocument, ConfigurationDocument, FORMAT, FailureDocument, GroupDocument,
-    MetricDocument,
+    ComparisonDocument, ConfigurationDocument, EffectDocument, FORMAT, FailureDocument,
+    GroupDocument, MetricDocument,
 };
 use preemptlab_stats::Comparison;
 pub use table::{Align, Cell, Column, Row, Table, Tone};
@@ -68,6 +69,7 @@ fn document(
         View::Details => details::tables(group),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
+    parts.extend(verdict::legend(comparison).map(|legend| note(&legend)));
     parts.push(note(&caption(comparison)));
     parts.join("\n")
 }

@@ -27,9 +27,18 @@ pub fn number(value: f64) -> String {
 
 /// A ratio to the baseline: `×0.045`, `×0.96`, `×1.00`, `×12.3`, `×123`.
 pub fn ratio(ratio: f64) -> String {
+    format!("×{}", factor(ratio))
+}
+
+/// A range of ratios: `0.93–1.01`.
+pub fn ratio_range(low: f64, high: f64) -> String {
+    format!("{}–{}", factor(low), factor(high))
+}
+
+fn factor(ratio: f64) -> String {
     match ratio {
-        0.0995.. => format!("×{}", hundredths(ratio)),
-        _ => format!("×{}", number_below_tenth(ratio)),
+        0.0995.. => hundredths(ratio),
+        _ => number_below_tenth(ratio),
     }
 }
 

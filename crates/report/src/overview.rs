@@ -1,9 +1,9 @@
 //! One table per group: a block of rows for each kernel, and for each mode the medians with their
-//! ratios to the baseline, above their ranges.
+//! ratios to the baseline, above the intervals of these, above what they are worth.
 
-use preemptlab_stats::{Configuration, Direction, Group, Summary};
+use preemptlab_stats::{Configuration, Group};
 
-use crate::{Cell, Column, Row, Table, Tone, label, number};
+use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
 /// The statistics of a probe that an overview shows.
 const STATISTICS: [&str; 4] = ["p50", "p99", "max", "bound"];
@@ -12,8 +12,8 @@ pub fn table(group: &Group) -> Table {
     let shown = shown(group);
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
-        .chain(spread(group).map(str::to_owned))
-        .chain(label::baseline(group));
+        .chain(label::baseline(group))
+        .chain(below(group).map(str::to_owned));
     let columns = shown.iter().map(|metric| column(group, metric));
     let mut table = Table::new(
         title.collect::<Vec<_>>().join("; "),
@@ -28,9 +28,7 @@ pub fn table(group: &Group) -> Table {
             cells
                 .extend(columns.map(|(metric, width)| value(group, configuration, metric, *width)));
             table.rows.push(Row::Cells(cells));
-            if configuration.measured() > 1 {
-                table.rows.push(Row::Cells(ranges(configuration, &shown)));
-            }
+            table.rows.extend(further_rows(group, configuration, &shown));
         }
         for trouble in label::troubles(of_kernel) {
             table.span(Cell::new(format!("  {trouble}"), Tone::Faint));
@@ -85,9 +83,10 @@ fn column(group: &Group, metric: &str) -> Column {
 }
 
 /// What the second line of each configuration is, if there is one.
-fn spread(group: &Group) -> Option<&'static str> {
-    let replicated = group.configurations.iter().any(|each| each.measured() > 1);
-    replicated.then_some("min–max below")
+fn below(group: &Group) -> Option<&'static str> {
+    let summaries = group.configurations.iter().flat_map(|each| &each.summaries);
+    let mut effects = summaries.filter_map(|summary| summary.effect);
+    effects.any(|effect| effect.interval.is_some()).then_some("below it its 95 % interval")
 }
 
 /// The median, and its ratio to the baseline's. The ratio takes the same width in every row, so
@@ -96,19 +95,15 @@ fn value(group: &Group, configuration: &Configuration, metric: &str, width: usiz
     let Some(summary) = configuration.summary(metric) else { return Cell::default() };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
-    let tone = match group.baseline().and_then(|baseline| baseline.summary(metric)) {
-        Some(baseline) => tone(summary, baseline),
-        None => Tone::Plain,
-    };
-    Cell::new(format!("{median}{ratio:<width$}"), tone)
+    Cell::new(format!("{median}{ratio:<width$}"), verdict::tone(summary))
 }
 
 /// The ratio as it follows a median; none for the baseline itself.
 fn ratio(group: &Group, configuration: &Configuration, metric: &str) -> Option<String> {
-    if std::ptr::eq(group.baseline()?, configuration) {
+    if verdict::is_baseline(group, configuration) {
         return None;
     }
-    Some(format!(" {}", number::ratio(configuration.summary(metric)?.ratio?)))
+    Some(format!(" {}", number::ratio(configuration.summary(metric)?.ratio()?)))
 }
 
 fn ratio_width(group: &Group, metric: &str) -> usize {
@@ -116,30 +111,28 @@ fn ratio_width(group: &Group, metric: &str) -> usize {
     ratios.map(|ratio| ratio.chars().count()).max().unwrap_or(0)
 }
 
-/// The line below the medians.
-fn ranges(configuration: &Configuration, shown: &[&str]) -> Vec<Cell> {
+/// The lines below the medians: intervals, and words; neither where it would be empty.
+fn further_rows(group: &Group, configuration: &Configuration, shown: &[&str]) -> Vec<Row> {
     let n = match configuration.measured() {
         measured if measured < configuration.replicates => format!("    n={measured}"),
         _ => String::new(),
     };
-    let range = |metric: &&str| match configuration.summary(metric) {
-        Some(summary) => Cell::new(number::range(summary.min, summary.max), Tone::Faint),
+    let summaries = || shown.iter().map(|metric| configuration.summary(metric));
+    let intervals = summaries().map(|summary| match summary {
+        Some(summary) => Cell::new(label::ratio_interval(summary), Tone::Faint),
         None => Cell::default(),
-    };
-    [Cell::new(n, Tone::Faint)].into_iter().chain(shown.iter().map(range)).collect()
-}
-
-/// A difference is one when the ranges of both do not touch; a single replicate has no range.
-fn tone(summary: &Summary, baseline: &Summary) -> Tone {
-    if summary.n() < 2 || baseline.n() < 2 {
-        return Tone::Plain;
-    }
-    let (below, above) = (summary.max < baseline.min, summary.min > baseline.max);
-    match summary.direction {
-        Direction::Lower if below => Tone::Better,
-        Direction::Lower if above => Tone::Worse,
-        Direction::Higher if above => Tone::Better,
-        Direction::Higher if below => Tone::Worse,
-        _ => Tone::Plain,
-    }
+    });
+    let words = summaries().map(|summary| match summary {
+        Some(summary) => {
+            let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
+            verdict::word(summary, baseline)
+        }
+        None => Cell::default(),
+    });
+    let rows = [
+        [Cell::new(n, Tone::Faint)].into_iter().chain(intervals).collect::<Vec<_>>(),
+        [Cell::default()].into_iter().chain(words).collect(),
+    ];
+    let is_said = |cells: &Vec<Cell>| cells.iter().any(|cell| !cell.text().is_empty());
+    rows.into_iter().filter(is_said).map(Row::Cells).collect()
 }

@@ -4,7 +4,7 @@ use preemptlab_model::{Factors, PreemptMode};
 use preemptlab_report::{
     Cell, Column, ComparisonDocument, Table, Terminal, Tone, View, csv, json, markdown, terminal,
 };
-use preemptlab_stats::{Comparison, Direction, MeasuredCell, Metric, NoResult, compare};
+use preemptlab_stats::{Comparison, Direction, MeasuredCell, Metric, NoResult, Rule, compare};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 
@@ -41,7 +41,7 @@ fn metrics(medians: Medians, replicate: u32) -> Vec<Metric> {
         .into_iter()
         .flat_map(|probe| STATISTICS.map(|statistic| format!("wakeup.{probe}.{statistic}")))
         .chain(["throughput".to_owned()]);
-    let shift = [0.0, 0.031, -0.024][replicate as usize % 3];
+    let shift = [0.0, 0.031, -0.024, 0.012, -0.009, 0.02][replicate as usize % 6];
     names
         .zip(medians)
         .map(|(name, median)| Metric {
@@ -91,6 +91,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             run: None,
             factors: factors(replicate),
             rt: Some(level.kernel.ends_with("-rt")),
+            look: 0,
             observed: level.result.is_ok().then_some(level.preempt),
             result: level.result.clone().map(|medians| metrics(medians, replicate)),
         };
@@ -125,7 +126,7 @@ fn quick(replicates: u32) -> Vec<MeasuredCell> {
 }
 
 fn comparison() -> Comparison {
-    let mut cells = quick(3);
+    let mut cells = quick(6);
     // One replicate of 7.2 lazy failed, and every one of 7.2 full.
     let last = cells.len() - 1;
     cells[last].result = Err(NoResult::Failed(
@@ -133,11 +134,11 @@ fn comparison() -> Comparison {
          `SENDER: write (error: Broken pipe)`"
             .to_owned(),
     ));
-    for cell in &mut cells[last - 5..last - 2] {
+    for cell in &mut cells[last - 11..last - 5] {
         cell.result = Err(NoResult::Failed("the guest used up its virtual time".to_owned()));
         cell.observed = None;
     }
-    compare(&cells, None).unwrap()
+    compare(&cells, Rule::default()).unwrap()
 }
 
 #[test]
@@ -154,17 +155,19 @@ fn overview_of_single_replicates_and_several_cpus() {
         level("debian:6.12", PreemptMode::Full, FULL_6_12),
     ];
     let cells = [cells("threads", 1, 1, &levels), cells("threads", 2, 1, &levels)].concat();
-    let comparison = compare(&cells, Some(&"debian:6.12/full".parse().unwrap())).unwrap();
+    let baseline = "debian:6.12/full".parse().unwrap();
+    let comparison =
+        compare(&cells, Rule { baseline: Some(&baseline), ..Rule::default() }).unwrap();
     insta::assert_snapshot!(terminal(&comparison, View::Overview, TERMINAL));
 }
 
 #[test]
-fn colours_mark_what_the_spread_does_not_explain() {
+fn colours_mark_what_is_better_and_worse() {
     let levels = [
         level("debian:6.12", PreemptMode::None, NONE_6_12),
         level("debian:6.12", PreemptMode::Full, FULL_6_12),
     ];
-    let comparison = compare(&cells("threads", 1, 3, &levels), None).unwrap();
+    let comparison = compare(&cells("threads", 1, 6, &levels), Rule::default()).unwrap();
     let text = terminal(&comparison, View::Overview, Terminal { color: true, ..TERMINAL });
     insta::assert_snapshot!(text.replace('\u{1b}', "ESC"));
 }
@@ -205,7 +208,7 @@ fn json_is_read_again_and_holds_every_number() {
 
 #[test]
 fn nothing_to_compare_is_said_in_every_form() {
-    let nothing = compare(&[], None).unwrap();
+    let nothing = compare(&[], Rule::default()).unwrap();
     assert!(terminal(&nothing, View::Overview, TERMINAL).starts_with("Times are virtual"));
     assert_eq!(csv(&nothing).lines().count(), 1);
     let all_unavailable = cells(
@@ -214,7 +217,7 @@ fn nothing_to_compare_is_said_in_every_form() {
         2,
         &[unavailable("debian:7.2", PreemptMode::None, "7.2 offers full, lazy only")],
     );
-    let comparison = compare(&all_unavailable, None).unwrap();
+    let comparison = compare(&all_unavailable, Rule::default()).unwrap();
     for view in [View::Overview, View::Details] {
         let text = terminal(&comparison, view, TERMINAL);
         assert!(text.contains("unavailable: 7.2 offers full, lazy only"), "{text}");

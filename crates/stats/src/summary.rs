@@ -1,9 +1,9 @@
-use crate::Direction;
+use crate::{Direction, Effect, Interval, bootstrap::MedianBootstrap};
 
 /// One metric of one configuration, over its replicates.
 ///
-/// The location is the median. The spread is the whole range, minimum to maximum: a recording has
-/// three to five replicates as a rule, and quartiles of so few are mere interpolation.
+/// Samples within a replicate are not independent of each other, replicates are: so there is one
+/// value per replicate, and everything is said of these values. The location is their median.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The metric's name.
@@ -14,15 +14,18 @@ pub struct Summary {
     pub direction: Direction,
     /// The value of each replicate that has one, in the order of the replicates; never empty.
     pub values: Vec<f64>,
+    /// The replicates that `values` are of.
+    pub replicates: Vec<u32>,
     /// Their median; the mean of the middle two when their number is even.
     pub median: f64,
     /// The least.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// The median divided by the baseline's; `None` without a baseline, and where the baseline's
-    /// is zero.
-    pub ratio: Option<f64>,
+    /// The 95 % interval of the median; `None` for a single replicate, which has no spread.
+    pub interval: Option<Interval>,
+    /// How it relates to the baseline's; `None` without a baseline, and for the baseline itself.
+    pub effect: Option<Effect>,
 }
 
 impl Summary {
@@ -31,22 +34,52 @@ impl Summary {
         self.values.len()
     }
 
-    /// `None` when there is no value.
+    /// The median divided by the baseline's; `None` for the baseline, without one, and where the
+    /// baseline's is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        self.effect?.ratio
+    }
+
+    /// Of the values of replicates; `None` when there is none.
     pub(crate) fn new(
         name: String,
         unit: &'static str,
         direction: Direction,
-        values: Vec<f64>,
+        of_replicates: &[(u32, f64)],
     ) -> Option<Self> {
+        let (replicates, values): (Vec<u32>, Vec<f64>) = of_replicates.iter().copied().unzip();
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let middle = sorted.len() / 2;
-        let median = match sorted.len() % 2 {
-            0 => f64::midpoint(sorted[middle - 1], sorted[middle]),
-            _ => sorted[middle],
+        let median = median(&sorted)?;
+        let interval = match values.len() {
+            1 => None,
+            _ => MedianBootstrap::new(&values).map(|bootstrap| bootstrap.interval()),
         };
-        Some(Self { name, unit, direction, values, median, min, max, ratio: None })
+        Some(Self {
+            name,
+            unit,
+            direction,
+            values,
+            replicates,
+            median,
+            min,
+            max,
+            interval,
+            effect: None,
+        })
+    }
+}
+
+/// The median; the mean of the middle two when there is an even number of values.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n % 2 == 0 => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+        _ => Some(sorted[middle]),
     }
 }
 
@@ -55,7 +88,8 @@ mod tests {
     use super::*;
 
     fn summary(values: &[f64]) -> Option<Summary> {
-        Summary::new("throughput".into(), "messages/s", Direction::Higher, values.to_vec())
+        let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
+        Summary::new("throughput".into(), "messages/s", Direction::Higher, &values)
     }
 
     #[test]

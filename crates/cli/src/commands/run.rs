@@ -11,6 +11,7 @@ use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWrite
 use preemptlab_report::View;
 use preemptlab_runner::{Options, RunError, Summary, Traces};
 use preemptlab_spec::Experiment;
+use preemptlab_stats::Rule;
 use preemptlab_trace::Kernel;
 
 use crate::{
@@ -51,7 +52,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     progress.finish();
     let summary = result.map_err(run_failure)?;
 
-    let comparison = compare::comparison(&[writer.recording()], None)?;
+    let comparison = compare::comparison(&[writer.recording()], Rule::default())?;
     output.data(&preemptlab_report::terminal(&comparison, View::Overview, output.terminal()))?;
     conclude(summary, args, &out, output)
 }

@@ -1,0 +1,64 @@
+//! Recordings that are compared with each other must have measured the same thing.
+
+use preemptlab_recording::Recording;
+use serde_json::Value;
+
+use crate::exit;
+
+/// Refuses recordings in which one name stands for two workloads.
+pub fn refuse(recordings: &[Recording]) -> exit::Result<()> {
+    for (one, other) in pairs(recordings) {
+        for (name, workload) in &one.manifest().experiment.workload {
+            let Some(same) = other.manifest().experiment.workload.get(name) else { continue };
+            if workload != same {
+                return Err(exit::failure(
+                    exit::UNUSABLE,
+                    format!(
+                        "`{name}` is not the same workload in {} and {}: {}; compare each by \
+                         itself, or run them again with equal parameters",
+                        one.path().display(),
+                        other.path().display(),
+                        differences(workload, same)
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Differences between recordings' machines, which may be what is to be compared, or an oversight.
+pub fn warnings(recordings: &[Recording]) -> Vec<String> {
+    let differing = pairs(recordings).filter_map(|(one, other)| {
+        let (machine, same) =
+            (&one.manifest().experiment.machine, &other.manifest().experiment.machine);
+        (machine != same).then(|| {
+            format!(
+                "the machines of {} and {} differ: {}",
+                one.path().display(),
+                other.path().display(),
+                differences(machine, same)
+            )
+        })
+    });
+    differing.collect()
+}
+
+/// The first recording with each of the others.
+fn pairs(recordings: &[Recording]) -> impl Iterator<Item = (&Recording, &Recording)> {
+    recordings.iter().skip(1).filter_map(|other| Some((recordings.first()?, other)))
+}
+
+/// The keys that differ, with both values.
+fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> String {
+    let (Ok(Value::Object(one)), Ok(Value::Object(other))) =
+        (serde_json::to_value(one), serde_json::to_value(other))
+    else {
+        return String::new();
+    };
+    let differing = one.iter().filter_map(|(key, value)| {
+        let same = other.get(key).unwrap_or(&Value::Null);
+        (value != same).then(|| format!("{key} is {value} and {same}"))
+    });
+    differing.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,319 @@
+use crate::Interval;
+
+/// What is left out at each end of a 95 % interval.
+const TAIL: f64 = 0.025;
+
+/// The same for a ratio of two medians. Their exact bootstrap is conservative: at 2.5 % it covers
+/// 96 to 98 %, at this value 93 to 97 %. docs/statistics.md has the table, `make bench-stats` makes
+/// it.
+const RATIO_TAIL: f64 = 0.032;
+
+/// A probability below this is none.
+const NEGLIGIBLE: f64 = 1e-13;
+
+/// The bootstrap distribution of the median of a sample, exactly: what drawing every possible
+/// sample of the same size with replacement would give. There is no random number in it, and so no
+/// seed, and nothing changes from one evaluation to the next.
+///
+/// For an odd number of values the median is one of them, and the k-th smallest of `n` is the
+/// median with the probability that a binomial variable tells (Efron, The Annals of Statistics 7,
+/// 1979, section 3; Maritz and Jarrett, JASA 73, 1978). For an even number it is the mean of two,
+/// whose joint probability has a closed form too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MedianBootstrap {
+    /// Ascending values with their probabilities, whose sum is 1.
+    support: Vec<(f64, f64)>,
+}
+
+impl MedianBootstrap {
+    /// Of a sample of finite values; `None` when it is empty.
+    pub fn new(values: &[f64]) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let mut support: Vec<(f64, f64)> = probabilities(sorted.len())
+            .into_iter()
+            .map(|(i, j, probability)| (f64::midpoint(sorted[i], sorted[j]), probability))
+            .collect();
+        support.sort_by(|(left, _), (right, _)| left.total_cmp(right));
+        support.dedup_by(|(value, probability), (kept, sum)| {
+            let is_same = *value == *kept;
+            if is_same {
+                *sum += *probability;
+            }
+            is_same
+        });
+        let total: f64 = support.iter().map(|(_, probability)| probability).sum();
+        for (_, probability) in &mut support {
+            *probability /= total;
+        }
+        Some(Self { support })
+    }
+
+    /// The 95 % interval of the median: percentiles, interpolated between the middles of the steps
+    /// of the distribution. Without that its coverage would jump with the number of values.
+    pub fn interval(&self) -> Interval {
+        Interval { low: self.quantile(TAIL), high: self.quantile(1.0 - TAIL) }
+    }
+
+    fn quantile(&self, level: f64) -> f64 {
+        let mut below = 0.0;
+        let mut last: Option<(f64, f64)> = None;
+        for (value, probability) in &self.support {
+            let middle = below + probability / 2.0;
+            if level <= middle {
+                let Some((of, at)) = last else { return *value };
+                return of + (value - of) * (level - at) / (middle - at);
+            }
+            below += probability;
+            last = Some((*value, middle));
+        }
+        last.map_or(0.0, |(value, _)| value)
+    }
+
+    /// The 95 % interval of this median divided by another one; `None` unless all values are
+    /// positive.
+    pub fn ratio_interval(&self, other: &Self) -> Option<Interval> {
+        let (least, most) = (self.support.first()?.0, self.support.last()?.0);
+        let (other_least, other_most) = (other.support.first()?.0, other.support.last()?.0);
+        if least <= 0.0 || other_least <= 0.0 {
+            return None;
+        }
+        let bounds = (least / other_most, most / other_least);
+        let interval = Interval {
+            low: self.ratio_quantile(other, bounds, RATIO_TAIL),
+            high: self.ratio_quantile(other, bounds, 1.0 - RATIO_TAIL),
+        };
+        (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
+    }
+
+    /// The least ratio that is not exceeded with this probability, found by bisection to the
+    /// precision of the numbers.
+    fn ratio_quantile(&self, other: &Self, (low, high): (f64, f64), level: f64) -> f64 {
+        // What rounding may have taken from a sum.
+        let level = level - 1e-12;
+        if self.ratio_probability(other, low) >= level {
+            return low;
+        }
+        let (mut below, mut above) = (low, high);
+        loop {
+            let middle = f64::midpoint(below, above);
+            if middle <= below || middle >= above {
+                return above;
+            }
+            if self.ratio_probability(other, middle) >= level {
+                above = middle;
+            } else {
+                below = middle;
+            }
+        }
+    }
+
+    /// The probability that this median is at most `ratio` times the other one.
+    fn ratio_probability(&self, other: &Self, ratio: f64) -> f64 {
+        let mut own = self.support.iter().peekable();
+        let (mut below, mut sum) = (0.0, 0.0);
+        for (value, probability) in &other.support {
+            while let Some((_, of)) = own.next_if(|(of, _)| *of <= ratio * value) {
+                below += of;
+            }
+            sum += below * probability;
+        }
+        sum
+    }
+
+    /// The probability that this median is below the other one; equality counts half, as ties need
+    /// (Wilcox, Computational Statistics and Data Analysis 51, 2006).
+    pub fn probability_below(&self, other: &Self) -> f64 {
+        let mut own = self.support.iter().peekable();
+        let (mut below, mut sum) = (0.0, 0.0);
+        for (value, probability) in &other.support {
+            while let Some((_, of)) = own.next_if(|(of, _)| of < value) {
+                below += of;
+            }
+            let equal = own.peek().filter(|(of, _)| of == value).map_or(0.0, |(_, of)| *of);
+            sum += (below + equal / 2.0) * probability;
+        }
+        sum
+    }
+
+    /// Whether both can have one and the same value only.
+    pub fn is_same_constant(&self, other: &Self) -> bool {
+        self.support.len() == 1
+            && other.support.len() == 1
+            && self.support[0].0 == other.support[0].0
+    }
+}
+
+/// The number of ways to choose `chosen` of `all`, as a natural logarithm.
+pub fn ln_binomial(all: usize, chosen: usize) -> f64 {
+    let ln_factorials = ln_factorials(all);
+    ln_factorials[all] - ln_factorials[chosen] - ln_factorials[all - chosen]
+}
+
+/// Computed by a library and not by the system, whose last digit is not the same everywhere.
+fn ln_factorials(up_to: usize) -> Vec<f64> {
+    let mut sum = 0.0;
+    let rest = (1..=up_to).map(|number| {
+        sum += libm::log(number as f64);
+        sum
+    });
+    std::iter::once(0.0).chain(rest).collect()
+}
+
+/// The probabilities that the median of a bootstrap sample of `n` is the mean of the values of
+/// these two ranks, which count from 0.
+fn probabilities(n: usize) -> Vec<(usize, usize, f64)> {
+    let distribution = |rank| rank_distribution(n, rank);
+    if n % 2 == 1 {
+        let steps = distribution(n.div_ceil(2));
+        return (0..n)
+            .map(|rank| (rank, rank, steps[rank + 1] - steps[rank]))
+            .filter(|(_, _, probability)| *probability > NEGLIGIBLE)
+            .collect();
+    }
+    let half = n / 2;
+    let steps = distribution(half);
+    // Half of the binomial coefficient goes to each factor, so that neither overflows.
+    let ln_root = ln_binomial(n, half) / 2.0;
+    let power = |share: usize| match share {
+        0 => 0.0,
+        _ => libm::exp(ln_root + half as f64 * libm::log(share as f64 / n as f64)),
+    };
+    // The middle ranks alone have probabilities that are worth a number.
+    let reach = (6.5 * (n as f64).sqrt()).ceil() as usize + 1;
+    let (first, last) = (half.saturating_sub(reach), (half + reach).min(n));
+    // The largest of the lower half is of this rank; the least of the upper half is.
+    let lower = |rank: usize| power(rank + 1) - power(rank);
+    let upper = |rank: usize| power(n - rank) - power(n - rank - 1);
+    let mut found = Vec::new();
+    for i in first..last {
+        let mut apart = 0.0;
+        for j in i + 1..last {
+            let probability = lower(i) * upper(j);
+            apart += probability;
+            if probability > NEGLIGIBLE {
+                found.push((i, j, probability));
+            }
+        }
+        let together = steps[i + 1] - steps[i] - apart;
+        if together > NEGLIGIBLE {
+            found.push((i, i, together));
+        }
+    }
+    found
+}
+
+/// For every `k` up to `n`: the probability that at least `rank` of `n` draws are among the `k`
+/// smallest values.
+fn rank_distribution(n: usize, rank: usize) -> Vec<f64> {
+    let ln_factorials = ln_factorials(n);
+    let ln_choices = |of: usize| ln_factorials[n] - ln_factorials[of] - ln_factorials[n - of];
+    (0..=n)
+        .map(|k| match k {
+            0 => 0.0,
+            _ if k == n => 1.0,
+            _ => {
+                let share = k as f64 / n as f64;
+                let (ln_in, ln_out) = (libm::log(share), libm::log1p(-share));
+                let term = |draws: usize| {
+                    let ln = ln_choices(draws) + draws as f64 * ln_in + (n - draws) as f64 * ln_out;
+                    libm::exp(ln)
+                };
+                (rank..=n).map(term).sum::<f64>().min(1.0)
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::summary::median;
+
+    /// Every sample that can be drawn, one by one.
+    fn by_hand(values: &[f64]) -> Vec<(f64, f64)> {
+        let n = values.len();
+        let count = n.pow(n as u32);
+        let mut medians: Vec<f64> = (0..count)
+            .map(|number| {
+                let draws = (0..n).map(|draw| values[number / n.pow(draw as u32) % n]);
+                median(&draws.collect::<Vec<_>>()).unwrap()
+            })
+            .collect();
+        medians.sort_by(f64::total_cmp);
+        let alike = medians.chunk_by(|left, right| left == right);
+        alike.map(|chunk| (chunk[0], chunk.len() as f64 / count as f64)).collect()
+    }
+
+    #[test]
+    fn it_is_what_drawing_every_sample_gives() {
+        for values in [
+            vec![3.0],
+            vec![1.0, 2.0],
+            vec![4.0, 1.0, 2.0],
+            vec![4.0, 1.0, 2.0, 8.0],
+            vec![4.0, 4.0, 2.0, 8.0, 1.0],
+            vec![4.0, 1.5, 2.0, 8.0, 16.0, 1.5],
+        ] {
+            let exact = MedianBootstrap::new(&values).unwrap().support;
+            let drawn = by_hand(&values);
+            assert_eq!(exact.len(), drawn.len(), "{exact:?} {drawn:?}");
+            for ((value, probability), (of, expected)) in exact.iter().zip(&drawn) {
+                assert!(value == of && (probability - expected).abs() < 1e-12, "{values:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_values_overflow_nothing() {
+        for n in [999, 1000, 5000] {
+            let values: Vec<f64> = (1..=n).map(f64::from).collect();
+            let bootstrap = MedianBootstrap::new(&values).unwrap();
+            let Interval { low, high } = bootstrap.interval();
+            // The standard error of the rank of a median is half the root of n.
+            let half = 1.96 * f64::from(n).sqrt() / 2.0;
+            let middle = f64::midpoint(1.0, n.into());
+            assert!((low - (middle - half)).abs() < 2.0 && (high - (middle + half)).abs() < 2.0);
+        }
+    }
+
+    #[test]
+    fn few_separate_values_give_the_whole_range_of_ratios() {
+        let of = |values: &[f64]| MedianBootstrap::new(values).unwrap();
+        let (low, high) = (of(&[1.0, 2.0, 3.0]), of(&[4.0, 5.0, 6.0]));
+        let interval = low.ratio_interval(&high).unwrap();
+        assert!((interval.low - 1.0 / 6.0).abs() < 1e-15 && (interval.high - 0.75).abs() < 1e-15);
+        assert_eq!((low.probability_below(&high), high.probability_below(&low)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn a_zero_has_no_ratio() {
+        let of = |values: &[f64]| MedianBootstrap::new(values).unwrap();
+        assert_eq!(of(&[1.0, 2.0]).ratio_interval(&of(&[0.0, 2.0])), None);
+        assert_eq!(of(&[0.0]).probability_below(&of(&[0.0])), 0.5);
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_are_finite_ordered_and_within_the_range(
+            left in prop::collection::vec(0.001..1e9f64, 1..30),
+            right in prop::collection::vec(0.001..1e9f64, 1..30),
+        ) {
+            let of = |values: &[f64]| MedianBootstrap::new(values).unwrap();
+            let (one, other) = (of(&left), of(&right));
+            let Interval { low, high } = one.interval();
+            let least = left.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = left.iter().copied().fold(0.0, f64::max);
+            prop_assert!(least <= low && low <= high && high <= most);
+            let ratio = one.ratio_interval(&other).unwrap();
+            prop_assert!(0.0 < ratio.low && ratio.low <= ratio.high);
+            let back = other.probability_below(&one);
+            prop_assert!((one.probability_below(&other) + back - 1.0).abs() < 1e-9);
+        }
+    }
+}

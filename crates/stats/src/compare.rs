@@ -1,0 +1,336 @@
+use std::collections::BTreeSet;
+
+use crate::{
+    Baseline, Comparison, Configuration, Failure, Group, Looks, Margin, MeasuredCell, Metric,
+    NoResult, Summary, UnknownBaseline, effect::Contrast, multiplicity::adjust,
+};
+
+/// How to compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rule<'a> {
+    /// What ratios refer to, in every group that has it: this one, or the first configuration that
+    /// has measurements.
+    pub baseline: Option<&'a Baseline>,
+    /// How much may differ and still be called the same.
+    pub margin: Margin,
+    /// How often the results are looked at.
+    pub looks: Looks,
+}
+
+/// Groups cells into configurations, relates each to the baseline of its group, and says what each
+/// comparison is worth.
+///
+/// The order of the cells, which is that of the plan, is the order of everything in the result.
+///
+/// # Errors
+///
+/// [`UnknownBaseline`] when the wanted one has measurements in no group.
+pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
+    let all: Vec<&MeasuredCell> = cells.iter().collect();
+    let mut comparison = group(&all, rule)?;
+    let last = all.iter().map(|cell| cell.look).max().unwrap_or(0);
+    comparison.looks = last + 1;
+    judge(&mut comparison, rule.looks.alpha(last));
+    for look in (0..last).rev() {
+        // What was decided at a look stays decided: that is what the looks' levels are for.
+        let so_far: Vec<&MeasuredCell> =
+            all.iter().copied().filter(|cell| cell.look <= look).collect();
+        let Ok(mut earlier) = group(&so_far, rule) else { continue };
+        judge(&mut earlier, rule.looks.alpha(look));
+        adopt(&mut comparison, &earlier);
+    }
+    Ok(comparison)
+}
+
+/// Configurations with their summaries; nothing is related yet.
+fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
+    let Rule { baseline, margin, .. } = rule;
+    let groups: Vec<Group> =
+        by_key(cells.iter().copied(), |cell| (&cell.factors.workload, cell.factors.cpus))
+            .into_iter()
+            .map(|((workload, cpus), cells)| {
+                let configurations = configurations(&cells);
+                let is_baseline = |each: &Configuration| {
+                    !each.summaries.is_empty()
+                        && baseline.is_none_or(|wanted| *wanted == each.name())
+                };
+                let baseline = configurations.iter().position(is_baseline);
+                Group { workload: workload.clone(), cpus, baseline, configurations }
+            })
+            .collect();
+    match baseline {
+        Some(baseline) if groups.iter().all(|group| group.baseline.is_none()) => {
+            Err(UnknownBaseline { baseline: baseline.clone(), offered: offered(&groups) })
+        }
+        _ => Ok(Comparison { groups, margin, comparisons: 0, looks: 1 }),
+    }
+}
+
+/// Sets the effects of every group, at this level for all of them together.
+fn judge(comparison: &mut Comparison, alpha: f64) {
+    let margin = comparison.margin;
+    let mut contrasts = Vec::new();
+    for (at, group) in comparison.groups.iter().enumerate() {
+        let Some(baseline) = group.baseline() else { continue };
+        for (of, configuration) in group.configurations.iter().enumerate() {
+            if group.baseline == Some(of) {
+                continue;
+            }
+            for (metric, summary) in configuration.summaries.iter().enumerate() {
+                let contrast =
+                    baseline.summary(&summary.name).and_then(|base| Contrast::new(summary, base));
+                contrasts.extend(contrast.map(|contrast| ((at, of, metric), contrast)));
+            }
+        }
+    }
+    let p_values: Vec<f64> = contrasts.iter().map(|(_, contrast)| contrast.p).collect();
+    for (((at, of, metric), contrast), p_adjusted) in contrasts.iter().zip(adjust(&p_values)) {
+        let summary = &mut comparison.groups[*at].configurations[*of].summaries[*metric];
+        summary.effect = Some(contrast.judge(p_adjusted, alpha, margin));
+    }
+    comparison.comparisons = contrasts.len();
+}
+
+/// Takes over the words that an earlier look had decided on.
+fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
+    for (group, of) in comparison.groups.iter_mut().zip(&earlier.groups) {
+        for (configuration, of) in group.configurations.iter_mut().zip(&of.configurations) {
+            for summary in &mut configuration.summaries {
+                let before = of.summary(&summary.name).and_then(|summary| summary.effect);
+                if let (Some(effect), Some(before)) = (&mut summary.effect, before)
+                    && before.verdict.is_decided()
+                {
+                    effect.verdict = before.verdict;
+                    effect.p_adjusted = before.p_adjusted;
+                }
+            }
+        }
+    }
+}
+
+fn offered(groups: &[Group]) -> Vec<String> {
+    let measured = groups
+        .iter()
+        .flat_map(|group| &group.configurations)
+        .filter(|configuration| !configuration.summaries.is_empty())
+        .map(|configuration| configuration.name().to_string());
+    measured.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn configurations(cells: &[&MeasuredCell]) -> Vec<Configuration> {
+    by_key(cells.iter().copied(), |cell| (&cell.run, &cell.factors.kernel, cell.factors.preempt))
+        .into_iter()
+        .map(|((run, kernel, preempt), cells)| Configuration {
+            run: run.clone(),
+            kernel: kernel.clone(),
+            preempt,
+            rt: cells.iter().find_map(|cell| cell.rt),
+            observed: cells.iter().filter_map(|cell| cell.observed).collect(),
+            replicates: cells.len(),
+            summaries: summaries(&cells),
+            failures: failures(&cells),
+            unavailable: cells.iter().find_map(|cell| match &cell.result {
+                Err(NoResult::Unavailable(reason)) => Some(reason.clone()),
+                _ => None,
+            }),
+        })
+        .collect()
+}
+
+fn summaries(cells: &[&MeasuredCell]) -> Vec<Summary> {
+    let mut metrics: Vec<(&Metric, Vec<(u32, f64)>)> = Vec::new();
+    for cell in cells {
+        let measured = cell.result.iter().flatten().filter(|metric| metric.value.is_finite());
+        for metric in measured {
+            let value = (cell.factors.replicate, metric.value);
+            match metrics.iter_mut().find(|(of, _)| of.name == metric.name) {
+                Some((_, values)) => values.push(value),
+                None => metrics.push((metric, vec![value])),
+            }
+        }
+    }
+    let summary = |(metric, values): (&Metric, Vec<_>)| {
+        Summary::new(metric.name.clone(), metric.unit, metric.direction, &values)
+    };
+    metrics.into_iter().filter_map(summary).collect()
+}
+
+fn failures(cells: &[&MeasuredCell]) -> Vec<Failure> {
+    cells
+        .iter()
+        .filter_map(|cell| match &cell.result {
+            Err(NoResult::Failed(reason)) => {
+                Some(Failure { replicate: cell.factors.replicate, reason: reason.clone() })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Items with equal keys together, in the order of the first of each key.
+fn by_key<'a, T: 'a, K: PartialEq>(
+    items: impl IntoIterator<Item = &'a T>,
+    key: impl Fn(&'a T) -> K,
+) -> Vec<(K, Vec<&'a T>)> {
+    let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
+    for item in items {
+        let key = key(item);
+        match groups.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, group)) => group.push(item),
+            None => groups.push((key, vec![item])),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::{Factors, PreemptMode};
+
+    use super::*;
+    use crate::{Direction, Verdict};
+
+    fn cell(kernel: &str, preempt: PreemptMode, replicate: u32, p99: f64) -> MeasuredCell {
+        let metric = |name: &str, value| Metric {
+            name: name.into(),
+            value,
+            unit: "us",
+            direction: Direction::Lower,
+        };
+        MeasuredCell {
+            run: None,
+            factors: Factors {
+                workload: "hackbench".into(),
+                kernel: kernel.parse().unwrap(),
+                preempt,
+                cpus: 1,
+                replicate,
+            },
+            rt: Some(false),
+            observed: Some(preempt),
+            look: 0,
+            result: Ok(vec![metric("p99", p99), metric("omitted", 0.0)]),
+        }
+    }
+
+    fn without(mut cell: MeasuredCell, result: NoResult) -> MeasuredCell {
+        cell.result = Err(result);
+        cell.observed = None;
+        cell
+    }
+
+    use PreemptMode::{Full, Lazy, None as No};
+
+    fn cells() -> Vec<MeasuredCell> {
+        let unavailable = NoResult::Unavailable("7.2 offers full, lazy only".into());
+        vec![
+            without(cell("debian:7.2", No, 1, 0.0), unavailable),
+            cell("debian:6.12", No, 1, 300.0),
+            cell("debian:6.12", No, 2, 200.0),
+            cell("debian:6.12", No, 3, 100.0),
+            cell("debian:7.2", Lazy, 1, 50.0),
+            without(cell("debian:7.2", Lazy, 2, 0.0), NoResult::Failed("it hung".into())),
+        ]
+    }
+
+    #[test]
+    fn the_first_measured_configuration_is_the_baseline() {
+        let comparison = compare(&cells(), Rule::default()).unwrap();
+        let [group] = comparison.groups.as_slice() else { panic!("{comparison:?}") };
+        assert_eq!(group.baseline, Some(1));
+        let [unavailable, none, lazy] = group.configurations.as_slice() else { panic!() };
+        assert_eq!(unavailable.unavailable.as_deref(), Some("7.2 offers full, lazy only"));
+        assert!(unavailable.summaries.is_empty());
+        let p99 = none.summary("p99").unwrap();
+        assert_eq!((p99.n(), p99.median, p99.min, p99.max), (3, 200.0, 100.0, 300.0));
+        assert_eq!(p99.effect, None);
+        assert_eq!(lazy.summary("p99").unwrap().ratio(), Some(0.25));
+        assert_eq!((lazy.replicates, lazy.measured()), (2, 1));
+        assert_eq!(lazy.failures, [Failure { replicate: 2, reason: "it hung".into() }]);
+    }
+
+    #[test]
+    fn a_baseline_of_zero_gives_no_ratio() {
+        let comparison = compare(&cells(), Rule::default()).unwrap();
+        for configuration in &comparison.groups[0].configurations {
+            assert_eq!(configuration.summary("omitted").and_then(Summary::ratio), None);
+        }
+    }
+
+    #[test]
+    fn the_baseline_can_be_chosen_and_must_be_measured() {
+        let ratio = |baseline: &str| {
+            let baseline = baseline.parse().unwrap();
+            let rule = Rule { baseline: Some(&baseline), ..Rule::default() };
+            let comparison = compare(&cells(), rule)?;
+            Ok(comparison.groups[0].configurations[1].summary("p99").unwrap().ratio())
+        };
+        assert_eq!(ratio("debian:7.2/lazy"), Ok(Some(4.0)));
+        let error: UnknownBaseline = ratio("debian:7.2/none").unwrap_err();
+        assert_eq!(error.offered, ["debian:6.12/none", "debian:7.2/lazy"]);
+    }
+
+    #[test]
+    fn workloads_cpus_and_runs_stay_apart() {
+        let mut cells = vec![cell("debian:6.12", Full, 1, 1.0); 4];
+        cells[1].factors.cpus = 2;
+        cells[2].factors.workload = "other".into();
+        cells[3].run = Some("B".into());
+        let comparison = compare(&cells, Rule::default()).unwrap();
+        let sizes: Vec<_> = comparison.groups.iter().map(|g| g.configurations.len()).collect();
+        assert_eq!(sizes, [2, 1, 1]);
+    }
+
+    #[test]
+    fn nothing_compares_to_nothing() {
+        assert_eq!(compare(&[], Rule::default()).unwrap().groups, []);
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_left_out() {
+        let comparison =
+            compare(&[cell("debian:6.12", Full, 1, f64::NAN)], Rule::default()).unwrap();
+        assert_eq!(comparison.groups[0].metrics(), ["omitted"]);
+    }
+
+    /// So many replicates of two modes, whose p99 is this for the first.
+    fn pair(replicates: std::ops::RangeInclusive<u32>, look: u32, p99: f64) -> Vec<MeasuredCell> {
+        let cells = replicates.flat_map(|replicate| {
+            let noise = f64::from(replicate * 7 % 11) * 0.1;
+            [(No, 100.0), (Full, p99)].map(|(mode, p99)| MeasuredCell {
+                look,
+                ..cell("debian:6.12", mode, replicate, p99 + noise)
+            })
+        });
+        cells.collect()
+    }
+
+    fn verdict(cells: &[MeasuredCell], looks: Looks) -> Verdict {
+        let comparison = compare(cells, Rule { looks, ..Rule::default() }).unwrap();
+        comparison.groups[0].configurations[1].summary("p99").unwrap().effect.unwrap().verdict
+    }
+
+    #[test]
+    fn what_was_decided_at_a_look_stays_decided() {
+        let mut cells = pair(1..=8, 0, 50.0);
+        assert_eq!(verdict(&cells, Looks::Any), Verdict::Better);
+        cells.extend(pair(9..=40, 1, 200.0));
+        assert_eq!(verdict(&cells, Looks::Any), Verdict::Better);
+        assert_eq!(compare(&cells, Rule::default()).unwrap().looks, 2);
+    }
+
+    #[test]
+    fn a_look_costs_a_part_of_the_level() {
+        // Five and five values that stand apart have p = 2/252, which the first look accepts.
+        let cells = pair(1..=5, 0, 50.0);
+        assert_eq!(verdict(&cells, Looks::Any), Verdict::Better);
+        // The fourth does not.
+        let mut late = pair(1..=4, 0, 50.0);
+        for look in 1..=3 {
+            late.push(pair(4 + look..=4 + look, look, 50.0).remove(0));
+        }
+        late.extend(pair(5..=5, 3, 50.0).split_off(1));
+        assert!(!verdict(&late, Looks::Any).is_decided());
+        assert!(verdict(&late, Looks::One).is_decided());
+    }
+}
