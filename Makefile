@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREEMPTLAB = target/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test bench fuzz check reproducible deps clean
+.PHONY: demo build test bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -30,6 +30,10 @@ reproducible: deps
 ## bench: the figures that the README and the docs name
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-lab
+
+## bench-stats: how often intervals hold what they should, and words are wrong
+bench-stats: deps
+	$(CARGO) bench --locked -p preemptlab-stats
 
 ## fuzz: feed each parser of what comes from outside for FUZZ_SECONDS; needs cargo-fuzz
 FUZZ_SECONDS ?= 60

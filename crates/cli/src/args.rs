@@ -1,10 +1,10 @@
 //! The command line. Completions and the man page are made from these definitions.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use preemptlab_stats::Margin;
+use preemptlab_stats::{Baseline, Margin, Requirement};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
 ///
@@ -42,6 +42,7 @@ pub enum Command {
     #[command(after_help = "\
 Examples:
   preemptlab run studies/quick.toml
+  preemptlab run studies/quick.toml --until 5% --budget 30m
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
 
 Run the same command again to go on after an interruption.")]
@@ -62,6 +63,31 @@ Examples:
   preemptlab compare runs/quick --baseline debian:6.12/full
   preemptlab compare runs/quick --format markdown")]
     Compare(Compare),
+    /// Say which configuration to run, how sure that is, and how to put it into force
+    #[command(after_help = "\
+Examples:
+  preemptlab recommend runs/quick --require 'wakeup.max<=100us' --maximize throughput
+  preemptlab recommend runs/quick --require 'throughput>=95%' --minimize wakeup.other.p99
+
+A limit on a maximum, on wakeup.bound or on omitted periods is held against the largest value of
+all replicates, every other one against the median. % is of the baseline's median.")]
+    Recommend(Recommend),
+    /// Write a report that people look at: one HTML file, or Markdown
+    #[command(after_help = "\
+Examples:
+  preemptlab report runs/quick -o report.html
+  preemptlab report runs/quick --format markdown
+
+The page works from a disk, without a network.")]
+    Report(Report),
+    /// Write every cell into tables for pandas, R, DuckDB or a spreadsheet
+    #[command(after_help = "\
+Examples:
+  preemptlab export runs/quick
+  preemptlab export runs/quick --format parquet -o tables
+
+docs/export.md describes every column.")]
+    Export(ExportArgs),
     /// Show what made the worst wakeups late, down to the function
     #[command(after_help = "\
 Examples:
@@ -135,10 +161,35 @@ pub struct Run {
     /// Record what the kernel does in every cell, for `explain`; changes no cell's results
     #[arg(long)]
     pub trace: bool,
+    /// Add replicates, where they are needed, until every comparison is decided: better, worse, or
+    /// the same within this margin
+    #[arg(long, value_name = "PERCENT")]
+    pub until: Option<Margin>,
+    /// Decide this metric, such as wakeup.fifo.p99; may be repeated [default: what `compare` shows
+    /// without --all]
+    #[arg(long = "metric", value_name = "METRIC", requires = "until")]
+    pub metrics: Vec<String>,
+    /// Add no replicates that would not be finished within this time, such as 30m or 8h
+    #[arg(long, value_name = "TIME", requires = "until", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// The configuration that the others are compared with, KERNEL/MODE [default: the first of each
+    /// workload]
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub baseline: Option<Baseline>,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
+}
+
+/// A duration in host time.
+fn budget(text: &str) -> Result<Duration, String> {
+    let (number, unit_s) = [("h", 3600.0), ("m", 60.0), ("s", 1.0)]
+        .into_iter()
+        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
+        .ok_or("expected a number with h, m or s, such as 30m")?;
+    let number: f64 = number.trim().parse().map_err(|_| "expected a number, such as 30m")?;
+    Duration::try_from_secs_f64(number * unit_s).map_err(|error| error.to_string())
 }
 
 /// `preemptlab plan`
@@ -184,15 +235,86 @@ pub struct Compare {
     pub format: Format,
 }
 
+/// `preemptlab report`
+#[derive(Args, Debug)]
+pub struct Report {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// How to write it
+    #[arg(long, default_value = "html")]
+    pub format: ReportFormat,
+    /// The file to write to [default: report.html; Markdown goes to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One page that needs nothing else, with pictures
+    Html,
+    /// For a pull request or a mailing list
+    Markdown,
+}
+
+/// `preemptlab recommend`
+#[derive(Args, Debug)]
+pub struct Recommend {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    /// What must be satisfied: METRIC (<=, <, >= or >) NUMBER UNIT, such as 'wakeup.max<=100us';
+    /// may be repeated
+    #[arg(long = "require", value_name = "REQUIREMENT")]
+    pub requirements: Vec<Requirement>,
+    /// The metric to make as large as possible [default: throughput]
+    #[arg(long, value_name = "METRIC", conflicts_with = "minimize")]
+    pub maximize: Option<String>,
+    /// The metric to make as small as possible
+    #[arg(long, value_name = "METRIC")]
+    pub minimize: Option<String>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+}
+
 /// How configurations are compared.
 #[derive(Args, Debug)]
 pub struct RuleArgs {
     /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<String>,
-    /// How much may differ and still be called the same
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    pub margin: Margin,
+    /// How much may differ and still be called the same [default: 5%, or that of `run --until`]
+    #[arg(long, value_name = "PERCENT")]
+    pub margin: Option<Margin>,
+}
+
+/// `preemptlab export`
+#[derive(Args, Debug)]
+pub struct ExportArgs {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    /// How to write the tables
+    #[arg(long, default_value = "csv")]
+    pub format: TableFormat,
+    /// The folder to write them to, new or empty [default: RUN-export, here]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of tables for other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For a spreadsheet, and everything else
+    Csv,
+    /// Apache Parquet: smaller, and with types
+    Parquet,
 }
 
 /// `preemptlab explain`

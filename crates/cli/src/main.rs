@@ -8,6 +8,7 @@ mod measured;
 mod mixed;
 mod moment;
 mod output;
+mod page;
 mod progress;
 
 use std::process::ExitCode;
@@ -26,6 +27,9 @@ fn main() -> ExitCode {
         Command::Plan(args) => commands::plan::execute(&args, store, &output),
         Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
         Command::Compare(args) => commands::compare::execute(&args, &output),
+        Command::Recommend(args) => commands::recommend::execute(&args, &output),
+        Command::Report(args) => commands::report::execute(&args, &output),
+        Command::Export(args) => commands::export::execute(&args, &output),
         Command::Explain(args) => commands::explain::execute(&args, store, &output),
         Command::Verify(args) => commands::verify::execute(&args, store, &output),
         Command::Doctor(args) => commands::doctor::execute(&args, store, &output),

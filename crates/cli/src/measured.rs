@@ -1,33 +1,112 @@
 //! From recordings to what their cells measured.
 
+use std::{num::NonZero, thread};
+
 use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
 use preemptlab_recording::{Manifest, Recording, RecordingError};
 use preemptlab_stats::{Direction, MeasuredCell, Metric, NoResult};
+use preemptlab_workload::Latency;
+
+/// So many cells are in memory at a time, with all that they said.
+const CELLS_AT_A_TIME: usize = 256;
+
+/// A planned cell and what came of it.
+pub struct Reading<'a> {
+    /// The recording that it is from.
+    pub recording: &'a Recording,
+    /// Its name, when there are several.
+    pub run: Option<String>,
+    /// The number of looks at the results before it was planned.
+    pub look: u32,
+    /// What was planned.
+    pub planned: &'a PlannedCell,
+    /// What was recorded, if anything was.
+    pub record: Option<CellRecord>,
+    /// What it measured, or why it did not.
+    pub result: Result<Measured, NoResult>,
+}
+
+/// What a cell measured.
+pub struct Measured {
+    /// Its metrics; those of its trace too, if it has one.
+    pub metrics: Vec<Metric>,
+    /// What its probes saw.
+    pub latencies: Vec<Latency>,
+}
 
 /// The measured cells of recordings, in the order of their plans.
 pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
-    let mut measured = Vec::new();
+    let mut cells = Vec::new();
+    for_each(recordings, |reading| cells.push(reading.into_cell()))?;
+    Ok(cells)
+}
+
+/// Reads every planned cell of recordings, in the order of their plans; the files are read on
+/// several threads.
+pub fn for_each<'a>(
+    recordings: &[&'a Recording],
+    mut visit: impl FnMut(Reading<'a>),
+) -> Result<(), RecordingError> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
     for recording in recordings {
         let run = (recordings.len() > 1).then(|| recording.path().display().to_string());
-        let manifest = recording.manifest();
-        for cell in recording.cells() {
-            let (planned, record) = cell?;
-            let bound = match &record {
-                Some(record) => bound(recording, record)?,
-                None => Vec::new(),
+        let planned: Vec<(u32, &PlannedCell)> = recording.planned().collect();
+        for some in planned.chunks(CELLS_AT_A_TIME) {
+            let read = |share: &[(u32, &'a PlannedCell)]| -> Vec<_> {
+                share.iter().map(|(look, planned)| read(recording, &run, *look, planned)).collect()
             };
-            measured.push(MeasuredCell {
-                run: run.clone(),
-                factors: planned.factors.clone(),
-                rt: manifest.kernel(&planned.factors.kernel).and_then(|kernel| kernel.rt),
-                observed: record.as_ref().and_then(observed),
-                look: 0,
-                result: result(manifest, planned, record)
-                    .map(|metrics| metrics.into_iter().chain(bound).collect()),
+            let readings: Vec<_> = thread::scope(|scope| {
+                let shares = some.chunks(some.len().div_ceil(threads));
+                let workers: Vec<_> =
+                    shares.map(|share| scope.spawn(move || read(share))).collect();
+                workers
+                    .into_iter()
+                    .flat_map(|worker| {
+                        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    })
+                    .collect()
             });
+            for reading in readings {
+                visit(reading?);
+            }
         }
     }
-    Ok(measured)
+    Ok(())
+}
+
+fn read<'a>(
+    recording: &'a Recording,
+    run: &Option<String>,
+    look: u32,
+    planned: &'a PlannedCell,
+) -> Result<Reading<'a>, RecordingError> {
+    let record = recording.record(planned)?;
+    let mut result = measure(recording.manifest(), planned, record.as_ref());
+    if let (Ok(measured), Some(record)) = (&mut result, &record) {
+        measured.metrics.extend(bound(recording, record)?);
+    }
+    Ok(Reading { recording, run: run.clone(), look, planned, record, result })
+}
+
+impl Reading<'_> {
+    /// What a comparison needs of it.
+    pub fn into_cell(self) -> MeasuredCell {
+        let kernel = self.recording.manifest().kernel(&self.planned.factors.kernel);
+        MeasuredCell {
+            rt: kernel.and_then(|kernel| kernel.rt),
+            observed: self.observed(),
+            run: self.run,
+            factors: self.planned.factors.clone(),
+            look: self.look,
+            result: self.result.map(|measured| measured.metrics),
+        }
+    }
+
+    /// The mode that the guest found itself in.
+    pub fn observed(&self) -> Option<PreemptMode> {
+        let Outcome::Completed { report, .. } = &self.record.as_ref()?.outcome else { return None };
+        ModeFile::parse(report.system.preempt.as_deref()?).active
+    }
 }
 
 /// What a cell's trace says of the wakeups that did not happen.
@@ -45,11 +124,11 @@ fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, Reco
     Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric("wakeup.bound", bound.max_ns)])
 }
 
-fn result(
+fn measure(
     manifest: &Manifest,
     planned: &PlannedCell,
-    record: Option<CellRecord>,
-) -> Result<Vec<Metric>, NoResult> {
+    record: Option<&CellRecord>,
+) -> Result<Measured, NoResult> {
     if let Planned::Unavailable { reason } = &planned.planned {
         return Err(NoResult::Unavailable(reason.clone()));
     }
@@ -57,22 +136,20 @@ fn result(
         return Err(NoResult::Failed("not executed yet".to_owned()));
     };
     match outcome {
-        Outcome::Unavailable { reason, .. } => Err(NoResult::Unavailable(reason)),
-        Outcome::Failed { reason, .. } => Err(NoResult::Failed(reason)),
+        Outcome::Unavailable { reason, .. } => Err(NoResult::Unavailable(reason.clone())),
+        Outcome::Failed { reason, .. } => Err(NoResult::Failed(reason.clone())),
         Outcome::Completed { report, .. } => manifest
             .experiment
             .workload
             .get(&planned.factors.workload)
             .ok_or_else(|| "its workload is not in the experiment".to_owned())
             .and_then(|workload| {
-                workload.measure(&inputs, &report).map_err(|error| error.to_string())
+                workload.measure(inputs, report).map_err(|error| error.to_string())
             })
-            .map(|measurements| measurements.metrics())
+            .map(|measurements| Measured {
+                metrics: measurements.metrics(),
+                latencies: measurements.latencies,
+            })
             .map_err(NoResult::Failed),
     }
-}
-
-fn observed(record: &CellRecord) -> Option<PreemptMode> {
-    let Outcome::Completed { report, .. } = &record.outcome else { return None };
-    ModeFile::parse(report.system.preempt.as_deref()?).active
 }

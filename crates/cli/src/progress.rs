@@ -99,6 +99,11 @@ impl Progress {
         self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
     }
 
+    /// The host time that a cell took on average, or is expected to take while none has.
+    pub fn cell_wall(&self) -> Duration {
+        self.mean(&self.state.lock().expect("no worker panicked"))
+    }
+
     /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
@@ -118,11 +123,15 @@ impl Progress {
         }
     }
 
-    fn left(&self, state: &State) -> Duration {
-        let cell_wall = match u32::try_from(state.cells_done) {
+    fn mean(&self, state: &State) -> Duration {
+        match u32::try_from(state.cells_done) {
             Ok(done @ 1..) => state.cells_wall / done,
             _ => self.cell_wall,
-        };
+        }
+    }
+
+    fn left(&self, state: &State) -> Duration {
+        let cell_wall = self.mean(state);
         let rounds = |count: usize| u32::try_from(count.div_ceil(self.jobs)).unwrap_or(u32::MAX);
         state.boot_wall * rounds(state.boots_left) + cell_wall * rounds(state.cells_left)
     }

@@ -166,3 +166,44 @@ fn a_full_disk_loses_nothing() {
     run(&desk, &["run", "small.toml", "--out", "kept/run"]).succeeds();
     assert!(tree(&desk.path("whole")) == tree(&desk.path("kept/run")), "the recordings differ");
 }
+
+/// What stands apart after 5 replicates at the latest: PREEMPT_RT's price beside a hackbench.
+const PRICE: &str = r#"format = 1
+name = "price"
+
+[factors]
+kernel = ["debian:6.12", "debian:6.12-rt"]
+preempt = ["full"]
+
+[replicates]
+count = 4
+
+[workload.processes]
+kind = "cyclictest-hackbench"
+window = "1s"
+"#;
+
+#[test]
+fn replicates_are_added_until_it_is_decided() {
+    let desk = Desk::new();
+    desk.write("price.toml", PRICE);
+    let until = ["--until", "5%", "--metric", "throughput"];
+    let run_until = |out| run(&desk, &[&["run", "price.toml", "--out", out][..], &until].concat());
+    let a = run_until("a");
+    a.succeeds();
+    assert!(a.stderr.contains("look 1: 1 comparisons are undecided; 4 more cells"), "{}", a.stderr);
+    assert!(a.stderr.contains("every comparison is decided"), "{}", a.stderr);
+    assert!(desk.path("a/looks/001.json").exists() && !desk.path("a/looks/002.json").exists());
+
+    // Run to its end first, and only then told to go on, it ends with the same bytes.
+    run(&desk, &["run", "price.toml", "--out", "b"]).succeeds();
+    run_until("b").succeeds();
+    assert!(tree(&desk.path("a")) == tree(&desk.path("b")), "the recordings differ");
+    let compared = run(&desk, &["compare", "a", "--all"]);
+    assert!(compared.succeeds().stdout.contains("and for 2 looks at the results"));
+
+    run(&desk, &["run", "price.toml", "--out", "a", "--until", "1%"])
+        .fails(2, &["its looks were begun with 5% for throughput"]);
+    run(&desk, &["run", "price.toml", "--out", "c", "--until", "5%", "--metric", "troughput"])
+        .fails(2, &["no workload has the metric `troughput`; did you mean `throughput`?"]);
+}

@@ -86,6 +86,26 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     draft.publish(path)
 }
 
+/// Writes a file, in the place of one that may be there: at any moment it is the old one or the new
+/// one. What is no regular file, such as a terminal or a pipe, is written to as it is.
+///
+/// # Errors
+///
+/// When the disk is full or the folder cannot be written to; then what was there still is.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut draft = Draft::new_in(folder)?;
+    draft.file().write_all(bytes)?;
+    // A name is needed for a moment, since only a named file can take another one's place.
+    let named = folder.join(format!("{DRAFT_PREFIX}{}", std::process::id()));
+    draft.publish(&named)?;
+    std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
+}
+
 /// Removes drafts that killed processes left in a folder whose filesystem has no `O_TMPFILE`. The
 /// caller must hold the folder's lock, so that no draft is in use.
 ///
@@ -105,6 +125,20 @@ pub fn sweep(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_replaced_file_is_the_new_one_and_nothing_else_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        for text in ["first", "second, and longer", "3rd"] {
+            replace(&path, text.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(replace(folder.path(), b"").is_err());
+        assert!(replace(&folder.path().join("absent/report.html"), b"").is_err());
+        replace(Path::new("/dev/null"), b"gone").unwrap();
+    }
 
     #[test]
     fn a_published_file_is_whole_and_stays() {

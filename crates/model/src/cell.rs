@@ -85,6 +85,15 @@ pub struct Factors {
     pub replicate: u32,
 }
 
+impl Factors {
+    /// Whether both differ in nothing but the replicate.
+    pub fn is_replicate_of(&self, other: &Self) -> bool {
+        let Self { workload, kernel, preempt, cpus, replicate: _ } = self;
+        (workload, kernel, preempt, cpus)
+            == (&other.workload, &other.kernel, &other.preempt, &other.cpus)
+    }
+}
+
 impl fmt::Display for Factors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { workload, kernel, preempt, cpus, replicate } = self;

@@ -3,6 +3,8 @@
 //! ```text
 //! RUN/recording.json    the Manifest: experiment, kernels, QEMU, images, plan
 //! RUN/cells/ID.json     one CellRecord per executed cell
+//! RUN/until.json        of a run with --until: until when replicates are added
+//! RUN/looks/NNN.json    the cells that were added after the results had been looked at NNN times
 //! RUN/traces/           of cells that were traced: ID.trace.zst, the plugin's stream, and
 //!                       ID.findings.zst, what it says; of boots: ID.layout.zst, the kernel's
 //!                       symbols and probes, with which traces are read
@@ -13,6 +15,7 @@
 
 mod cells;
 mod error;
+mod looks;
 mod manifest;
 mod packed;
 mod recording;
@@ -20,6 +23,7 @@ mod traces;
 
 pub use cells::CellFolder;
 pub use error::RecordingError;
+pub use looks::Until;
 pub use manifest::{Image, Manifest, QemuUsed};
 pub use recording::{Recording, RecordingWriter};
 pub use traces::TraceFolder;

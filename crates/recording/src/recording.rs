@@ -3,12 +3,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{CellId, CellRecord, PlannedCell};
+use preemptlab_model::{CellId, CellRecord, Factors, PlannedCell};
 use rustix::fs::FlockOperation;
 
 use crate::{
-    CellFolder, Manifest, RecordingError, TraceFolder,
+    CellFolder, Manifest, RecordingError, TraceFolder, Until,
     cells::{create_folder, read_json, write_json},
+    looks::Looks,
 };
 
 const MANIFEST: &str = "recording.json";
@@ -20,6 +21,7 @@ const TRACES: &str = "traces";
 pub struct Recording {
     path: PathBuf,
     manifest: Manifest,
+    looks: Looks,
     cells: CellFolder,
 }
 
@@ -32,7 +34,9 @@ impl Recording {
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let manifest = read_json(&path.join(MANIFEST))?
             .ok_or_else(|| RecordingError::Absent(path.to_owned()))?;
-        Ok(Self { path: path.to_owned(), manifest, cells: CellFolder::new(path.join(CELLS)) })
+        let looks = Looks::read(path)?;
+        let cells = CellFolder::new(path.join(CELLS));
+        Ok(Self { path: path.to_owned(), manifest, looks, cells })
     }
 
     /// Whether there is a recording in that folder.
@@ -64,17 +68,38 @@ impl Recording {
         TraceFolder::new(self.path.join(TRACES))
     }
 
-    /// Every cell of the plan with its record, where it has one.
+    /// Until when replicates are added, if any are.
+    pub fn until(&self) -> Option<&Until> {
+        self.looks.until.as_ref()
+    }
+
+    /// Every cell that was planned, with the number of looks at the results before it was: first
+    /// those of the manifest, with 0.
+    pub fn planned(&self) -> impl Iterator<Item = (u32, &PlannedCell)> {
+        let first = self.manifest.plan.cells.iter().map(|planned| (0, planned));
+        let added = (1..)
+            .zip(&self.looks.added)
+            .flat_map(|(look, cells)| cells.iter().map(move |planned| (look, planned)));
+        first.chain(added)
+    }
+
+    /// Every cell that was planned with its record, where it has one.
     pub fn cells(
         &self,
     ) -> impl Iterator<Item = Result<(&PlannedCell, Option<CellRecord>), RecordingError>> {
-        self.manifest.plan.cells.iter().map(|planned| {
-            let record = match planned.inputs() {
-                Some(inputs) => self.cells.get(inputs.id())?,
-                None => None,
-            };
-            Ok((planned, record))
-        })
+        self.planned().map(|(_, planned)| Ok((planned, self.record(planned)?)))
+    }
+
+    /// The record of a planned cell; `None` while it has none.
+    ///
+    /// # Errors
+    ///
+    /// When its file is damaged or cannot be read.
+    pub fn record(&self, planned: &PlannedCell) -> Result<Option<CellRecord>, RecordingError> {
+        match planned.inputs() {
+            Some(inputs) => self.cells.get(inputs.id()),
+            None => Ok(None),
+        }
     }
 }
 
@@ -117,6 +142,44 @@ impl RecordingWriter {
     /// The recording so far.
     pub fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    /// Says until when replicates are to be added.
+    ///
+    /// # Errors
+    ///
+    /// When something else was said before, or it cannot be written.
+    pub fn begin_until(&mut self, until: &Until) -> Result<(), RecordingError> {
+        self.recording.looks.begin(&self.recording.path, until)
+    }
+
+    /// Plans further replicates of configurations, after a look at the results: for each the
+    /// factors of one of its cells, and how many replicates it is to have in all. Returns how many
+    /// cells there are more; 0 when the recording has been looked at often enough.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written.
+    pub fn add_replicates(&mut self, wanted: &[(Factors, u32)]) -> Result<usize, RecordingError> {
+        let experiment = &self.recording.manifest.experiment;
+        let mut cells = Vec::new();
+        for (factors, replicates) in wanted {
+            let of_configuration =
+                |planned: &&PlannedCell| planned.factors.is_replicate_of(factors);
+            let planned = || self.recording.planned().map(|(_, planned)| planned);
+            let last = planned().filter(of_configuration).map(|cell| cell.factors.replicate).max();
+            let Some(first) = planned().find(of_configuration) else { continue };
+            cells.extend(
+                (last.unwrap_or(0) + 1..=*replicates).filter_map(|replicate| {
+                    preemptlab_spec::replicate(experiment, first, replicate)
+                }),
+            );
+        }
+        let count = cells.len();
+        if count == 0 || !self.recording.looks.add(&self.recording.path, cells)? {
+            return Ok(0);
+        }
+        Ok(count)
     }
 
     /// Its finished cells.
@@ -194,6 +257,47 @@ mod tests {
         let again = RecordingWriter::open(&path, &manifest).unwrap();
         assert_eq!(again.cells().get(record.id).unwrap(), Some(record));
         assert_eq!(Recording::open(&path).unwrap().cells().count(), 10);
+    }
+
+    fn until(margin: f64) -> Until {
+        Until { format: RECORDING_FORMAT, margin, metrics: vec![], baseline: None }
+    }
+
+    #[test]
+    fn replicates_are_added_look_by_look_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let manifest = manifest("one");
+        let mut writer = RecordingWriter::open(&path, &manifest).unwrap();
+        writer.begin_until(&until(0.01)).unwrap();
+        let none = manifest.plan.cells[0].factors.clone();
+        assert_eq!(writer.add_replicates(&[(none.clone(), 7)]).unwrap(), 2);
+        assert_eq!(writer.add_replicates(&[(none.clone(), 7)]).unwrap(), 0);
+        assert_eq!(writer.add_replicates(&[(none, 8)]).unwrap(), 1);
+        drop(writer);
+
+        let mut again = RecordingWriter::open(&path, &manifest).unwrap();
+        let planned: Vec<_> = again
+            .recording()
+            .planned()
+            .map(|(look, cell)| (look, cell.factors.replicate))
+            .collect();
+        assert_eq!(planned[10..], [(1, 6), (1, 7), (2, 8)]);
+        let seeds =
+            again.recording().planned().filter_map(|(_, cell)| Some(cell.inputs()?.job.seed));
+        assert_eq!(seeds.collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
+        again.begin_until(&until(0.01)).unwrap();
+        let error = again.begin_until(&until(0.05)).unwrap_err();
+        assert!(error.to_string().contains("begun with 1%"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_exist_gets_no_replicates() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = manifest("one");
+        let mut writer = RecordingWriter::open(&folder.path().join("run"), &manifest).unwrap();
+        let lazy = manifest.plan.cells[5].factors.clone();
+        assert_eq!(writer.add_replicates(&[(lazy, 9)]).unwrap(), 0);
     }
 
     #[test]

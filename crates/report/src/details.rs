@@ -2,7 +2,7 @@
 
 use preemptlab_stats::{Configuration, Group, Summary};
 
-use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
+use crate::{Cell, Column, Row, Table, Tone, extremes, label, number, verdict};
 
 pub fn tables(group: &Group) -> Vec<Table> {
     let metrics = group.metrics();
@@ -38,17 +38,18 @@ fn table(group: &Group, metric: &str) -> Table {
             Column::left("mode"),
             Column::right("n"),
             Column::right("median"),
-            Column::right("95 %"),
+            Column::right("95%"),
             Column::right("min"),
             Column::right("max"),
             Column::right("ratio"),
-            Column::right("95 %"),
+            Column::right("95%"),
             Column::left("verdict"),
         ],
     );
     for (configuration, summary) in measured {
         table.rows.push(Row::Cells(row(group, configuration, summary)));
     }
+    table.notes = extremes::notes(group, metric);
     table
 }
 

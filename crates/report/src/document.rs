@@ -1,6 +1,8 @@
 use preemptlab_model::{KernelRef, PreemptMode};
-use preemptlab_stats::{Comparison, Configuration, Effect, Group, Interval, Summary, Verdict};
+use preemptlab_stats::{Comparison, Configuration, Effect, Group, Interval, Summary, Verdict, fit};
 use serde::{Deserialize, Serialize};
+
+use crate::extremes;
 
 /// The version of [`ComparisonDocument`]. Fields may be added within a version.
 pub const FORMAT: u32 = 1;
@@ -87,10 +89,43 @@ pub struct MetricDocument {
     pub interval: Option<[f64; 2]>,
     /// How it relates to the baseline; absent for the baseline itself, and without one.
     pub effect: Option<EffectDocument>,
+    /// The distribution of the cells' maxima; absent for what is no maximum.
+    pub extreme: Option<ExtremeDocument>,
     /// One per replicate with a value.
     pub values: Vec<f64>,
     /// The replicates that `values` are of.
     pub replicates: Vec<u32>,
+}
+
+/// The generalised extreme value distribution of maxima, by maximum likelihood; with 95 % intervals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtremeDocument {
+    /// It was fitted.
+    Fit {
+        /// The location.
+        location: f64,
+        /// Its interval.
+        location_interval: [f64; 2],
+        /// The scale.
+        scale: f64,
+        /// Its interval.
+        scale_interval: [f64; 2],
+        /// The shape; a positive one is a heavy tail, a negative one a tail that ends.
+        shape: f64,
+        /// Its interval.
+        shape_interval: [f64; 2],
+        /// What one cell in 100 exceeds, where that can be told.
+        level_100: Option<f64>,
+        /// Its interval.
+        level_100_interval: Option<[f64; 2]>,
+        /// How far the maxima are from the fit.
+        anderson_darling: f64,
+        /// From which value of that on the fit would be refused.
+        anderson_darling_critical: f64,
+    },
+    /// The data do not carry it.
+    Refused(String),
 }
 
 /// How a metric relates to the baseline's.
@@ -163,6 +198,7 @@ impl From<&Summary> for MetricDocument {
             max: summary.max,
             interval: summary.interval.map(ends),
             effect: summary.effect.as_ref().map(Into::into),
+            extreme: extremes::is_maximum(&summary.name).then(|| extreme(&summary.values)),
             values: summary.values.clone(),
             replicates: summary.replicates.clone(),
         }
@@ -181,6 +217,26 @@ impl From<&Effect> for EffectDocument {
                 _ => None,
             },
         }
+    }
+}
+
+fn extreme(maxima: &[f64]) -> ExtremeDocument {
+    let fit = match fit(maxima) {
+        Ok(fit) => fit,
+        Err(reason) => return ExtremeDocument::Refused(reason.to_string()),
+    };
+    let level = fit.level(extremes::CELLS).ok();
+    ExtremeDocument::Fit {
+        location: fit.location.value,
+        location_interval: ends(fit.location.interval),
+        scale: fit.scale.value,
+        scale_interval: ends(fit.scale.interval),
+        shape: fit.shape.value,
+        shape_interval: ends(fit.shape.interval),
+        level_100: level.map(|level| level.value),
+        level_100_interval: level.map(|level| ends(level.interval)),
+        anderson_darling: fit.anderson_darling,
+        anderson_darling_critical: fit.anderson_darling_critical,
     }
 }
 

@@ -6,9 +6,16 @@
 mod comparison_csv;
 mod details;
 mod document;
+mod extremes;
 mod label;
 mod number;
 mod overview;
+mod recommendation;
+mod recommendation_csv;
+mod recommendation_document;
+mod recommendation_tables;
+mod recommendation_words;
+mod summary;
 mod table;
 mod table_csv;
 mod table_markdown;
@@ -18,10 +25,16 @@ mod verdict;
 
 pub use comparison_csv::csv;
 pub use document::{
-    ComparisonDocument, ConfigurationDocument, EffectDocument, FORMAT, FailureDocument,
-    GroupDocument, MetricDocument,
+    ComparisonDocument, ConfigurationDocument, EffectDocument, ExtremeDocument, FORMAT,
+    FailureDocument, GroupDocument, MetricDocument,
 };
+pub use extremes::extreme_in_words;
+pub use overview::is_headline;
 use preemptlab_stats::Comparison;
+pub use recommendation::{Advice, recommendation_markdown, recommendation_terminal};
+pub use recommendation_csv::recommendation_csv;
+pub use recommendation_document::recommendation_json;
+pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use timeline::{Lane, one_sentence, timeline_svg, timeline_terminal};
@@ -75,7 +88,7 @@ fn document(
 }
 
 /// What must be known to read the numbers; said once.
-fn caption(comparison: &Comparison) -> String {
+pub fn caption(comparison: &Comparison) -> String {
     let mut caption = "Times are virtual: they count the guest's instructions and know neither \
         caches nor clock rates. Compare ratios, orders and causes; microseconds are not a promise \
         about hardware."

@@ -43,9 +43,8 @@ const BOUND: &str = "wakeup.bound";
 /// The metrics that an overview shows: of each probe the statistics that tell configurations
 /// apart, and everything that is no probe's. The bound stands beside what the real-time probe saw.
 fn shown(group: &Group) -> Vec<&str> {
-    let tells =
-        |metric: &&str| probe(metric).is_none_or(|(_, statistic)| STATISTICS.contains(&statistic));
-    let mut shown: Vec<&str> = group.metrics().into_iter().filter(tells).collect();
+    let mut shown: Vec<&str> =
+        group.metrics().into_iter().filter(|metric| is_headline(metric)).collect();
     let place = |name| shown.iter().position(|metric| *metric == name);
     if let (Some(p99), Some(max), Some(bound)) =
         (place("wakeup.fifo.p99"), place("wakeup.fifo.max"), place(BOUND))
@@ -57,6 +56,11 @@ fn shown(group: &Group) -> Vec<&str> {
         shown.remove(p99);
     }
     shown
+}
+
+/// Whether a metric is one of those that tell configurations apart.
+pub fn is_headline(metric: &str) -> bool {
+    probe(metric).is_none_or(|(_, statistic)| STATISTICS.contains(&statistic))
 }
 
 /// The probe and the statistic of a metric such as `wakeup.fifo.p99.9`.
@@ -86,7 +90,7 @@ fn column(group: &Group, metric: &str) -> Column {
 fn below(group: &Group) -> Option<&'static str> {
     let summaries = group.configurations.iter().flat_map(|each| &each.summaries);
     let mut effects = summaries.filter_map(|summary| summary.effect);
-    effects.any(|effect| effect.interval.is_some()).then_some("below it its 95 % interval")
+    effects.any(|effect| effect.interval.is_some()).then_some("below it its 95% interval")
 }
 
 /// The median, and its ratio to the baseline's. The ratio takes the same width in every row, so

@@ -148,7 +148,9 @@ fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {
 }
 
 /// Lines break at blanks only, whatever features other crates switch on in textwrap: the names of
-/// configurations hold slashes.
+/// configurations hold slashes and hyphens.
 fn options(width: usize) -> textwrap::Options<'static> {
-    textwrap::Options::new(width).word_separator(textwrap::WordSeparator::AsciiSpace)
+    textwrap::Options::new(width)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
 }

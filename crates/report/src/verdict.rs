@@ -62,8 +62,8 @@ pub fn legend(comparison: &Comparison) -> Option<String> {
     };
     let mut legend = format!(
         "Of {} comparisons {} are better, {} worse, {} the same within {}, {} undecided. On average \
-         at most 5 % of what is called better or worse is chance (adjusted for the number of \
-         comparisons{looks}); intervals are of 95 %, by bootstrap over replicates.",
+         at most 5% of what is called better or worse is chance (adjusted for the number of \
+         comparisons{looks}); intervals are of 95%, by bootstrap over replicates.",
         comparison.comparisons,
         count("better"),
         count("worse"),

@@ -8,7 +8,7 @@ use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_model::{
     CellId, CellInputs, CellRecord, Factors, Outcome, SnapshotId, SnapshotInputs,
 };
-use preemptlab_recording::{CellFolder, Manifest, RecordingError, RecordingWriter};
+use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
 use preemptlab_workload::Workload;
 
 use crate::{Event, Traces, outcome, queue};
@@ -77,11 +77,10 @@ pub fn run(
     on_event: &(dyn Fn(Event<'_>) + Sync),
     cancel: &Cancel,
 ) -> Result<Summary, RunError> {
-    let manifest = writer.recording().manifest();
-    let cells = cells_of(manifest);
+    let cells = cells_of(writer.recording());
     let (mut summary, missing) = take_stock(writer, &cells, options)?;
-    summary.unavailable +=
-        manifest.plan.cells.iter().filter(|cell| cell.inputs().is_none()).count();
+    let planned = writer.recording().planned();
+    summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
     let boots = boots_of(&missing);
     on_event(Event::Planned {
         boots: boots.len(),
@@ -112,16 +111,15 @@ pub(crate) struct Cell<'a> {
     pub workload: &'a Workload,
 }
 
-/// The executable cells of a plan, each once.
-pub(crate) fn cells_of(manifest: &Manifest) -> Vec<Cell<'_>> {
+/// The executable cells of a recording, each once.
+pub(crate) fn cells_of(recording: &Recording) -> Vec<Cell<'_>> {
     let mut seen = BTreeSet::new();
-    manifest
-        .plan
-        .cells
-        .iter()
-        .filter_map(|planned| {
+    recording
+        .planned()
+        .filter_map(|(_, planned)| {
             let inputs = planned.inputs()?;
-            let workload = manifest.experiment.workload.get(&planned.factors.workload)?;
+            let workload =
+                recording.manifest().experiment.workload.get(&planned.factors.workload)?;
             seen.insert(inputs.id()).then_some(Cell { factors: &planned.factors, inputs, workload })
         })
         .collect()

@@ -94,7 +94,7 @@ pub fn trace(
     on_event: &(dyn Fn(Event<'_>) + Sync),
     cancel: &Cancel,
 ) -> Result<(), RunError> {
-    let cells = cells_of(recording.manifest());
+    let cells = cells_of(recording);
     let cells: Vec<Cell<'_>> =
         cells.into_iter().filter(|cell| ids.contains(&cell.inputs.id())).collect();
     let boots = boots_of(&cells);

@@ -44,7 +44,7 @@ pub fn verify(
     cancel: &Cancel,
 ) -> Result<Vec<Verdict>, RunError> {
     let mut recorded = Vec::new();
-    for cell in cells_of(recording.manifest()) {
+    for cell in cells_of(recording) {
         if let Some(digest) =
             recording.cell(cell.inputs.id())?.and_then(|record| record.outcome.digest())
         {

@@ -7,4 +7,4 @@ mod plan;
 
 pub use error::SpecError;
 pub use experiment::{Experiment, Factors, MachineSpec, Replicates};
-pub use plan::{Resolved, plan};
+pub use plan::{Resolved, plan, replicate};

@@ -4,7 +4,8 @@ use preemptlab_model::{
     Arch, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
     PreemptMode, QemuBuild, SnapshotInputs,
 };
-use preemptlab_workload::JobInputs;
+use preemptlab_protocol::Job;
+use preemptlab_workload::{JobInputs, Workload};
 
 use crate::Experiment;
 
@@ -50,25 +51,19 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
                         qemu: resolved.qemu.clone(),
                     };
                     for replicate in 1..=experiment.replicates.count {
-                        let planned = match unavailable(kernel, preempt) {
-                            Some(reason) => Planned::Unavailable { reason },
-                            None => Planned::Execute(Box::new(CellInputs {
-                                snapshot: snapshot.clone(),
-                                job: workload.job(JobInputs {
-                                    seed: experiment.replicates.seed + u64::from(replicate) - 1,
-                                    preempt,
-                                    cpus,
-                                    skew_ns: (cpus > 1)
-                                        .then(|| u64::from(experiment.machine.skew_us) * 1_000),
-                                }),
-                            })),
-                        };
                         let factors = Factors {
                             workload: name.clone(),
                             kernel: kernel_ref.clone(),
                             preempt,
                             cpus,
                             replicate,
+                        };
+                        let planned = match unavailable(kernel, preempt) {
+                            Some(reason) => Planned::Unavailable { reason },
+                            None => Planned::Execute(Box::new(CellInputs {
+                                snapshot: snapshot.clone(),
+                                job: job(experiment, workload, &factors),
+                            })),
                         };
                         cells.push(PlannedCell { factors, planned });
                     }
@@ -77,6 +72,25 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
         }
     }
     Plan { cells }
+}
+
+/// Another replicate of a planned cell; `None` where it cannot exist.
+pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> Option<PlannedCell> {
+    let workload = experiment.workload.get(&of.factors.workload)?;
+    let factors = Factors { replicate, ..of.factors.clone() };
+    let snapshot = of.inputs()?.snapshot.clone();
+    let inputs = CellInputs { snapshot, job: job(experiment, workload, &factors) };
+    Some(PlannedCell { factors, planned: Planned::Execute(Box::new(inputs)) })
+}
+
+fn job(experiment: &Experiment, workload: &Workload, factors: &Factors) -> Job {
+    let Factors { preempt, cpus, replicate, .. } = *factors;
+    workload.job(JobInputs {
+        seed: experiment.replicates.seed + u64::from(replicate) - 1,
+        preempt,
+        cpus,
+        skew_ns: (cpus > 1).then(|| u64::from(experiment.machine.skew_us) * 1_000),
+    })
 }
 
 /// With several CPUs the HPET is there to end time slices, and the kernel must leave it alone.
@@ -162,6 +176,22 @@ mod tests {
         let seed = |index: usize| plan.cells[index].inputs().unwrap().job.seed;
         assert_eq!((seed(4), seed(5)), (7, 8));
         assert_eq!((seed(8), seed(9)), (7, 8));
+    }
+
+    #[test]
+    fn a_further_replicate_is_what_a_longer_plan_would_have_had() {
+        let experiment = experiment();
+        let mut longer = experiment.clone();
+        longer.replicates.count = 3;
+        let (short, long) = (plan(&experiment, &resolved()), plan(&longer, &resolved()));
+        let third = long.cells.iter().find(|cell| {
+            cell.inputs().is_some() && (cell.factors.replicate, cell.factors.cpus) == (3, 2)
+        });
+        let of = short.cells.iter().find(|cell| {
+            cell.inputs().is_some() && (cell.factors.replicate, cell.factors.cpus) == (1, 2)
+        });
+        assert_eq!(replicate(&experiment, of.unwrap(), 3).as_ref(), third);
+        assert_eq!(replicate(&experiment, &short.cells[0], 3), None);
     }
 
     #[test]

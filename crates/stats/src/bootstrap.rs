@@ -1,5 +1,8 @@
 use crate::Interval;
 
+/// To which part of itself a ratio is computed.
+const PRECISION: f64 = 1e-14;
+
 /// What is left out at each end of a 95 % interval.
 const TAIL: f64 = 0.025;
 
@@ -9,7 +12,7 @@ const TAIL: f64 = 0.025;
 const RATIO_TAIL: f64 = 0.032;
 
 /// A probability below this is none.
-const NEGLIGIBLE: f64 = 1e-13;
+const NEGLIGIBLE: f64 = 1e-11;
 
 /// The bootstrap distribution of the median of a sample, exactly: what drawing every possible
 /// sample of the same size with replacement would give. There is no random number in it, and so no
@@ -100,7 +103,7 @@ impl MedianBootstrap {
         let (mut below, mut above) = (low, high);
         loop {
             let middle = f64::midpoint(below, above);
-            if middle <= below || middle >= above {
+            if above - below <= above * PRECISION {
                 return above;
             }
             if self.ratio_probability(other, middle) >= level {
@@ -147,58 +150,48 @@ impl MedianBootstrap {
     }
 }
 
-/// The number of ways to choose `chosen` of `all`, as a natural logarithm.
+/// The number of ways to choose `chosen` of `all`, as a natural logarithm. It is computed by a
+/// library and not by the system, whose last digit is not the same everywhere.
 pub fn ln_binomial(all: usize, chosen: usize) -> f64 {
-    let ln_factorials = ln_factorials(all);
-    ln_factorials[all] - ln_factorials[chosen] - ln_factorials[all - chosen]
-}
-
-/// Computed by a library and not by the system, whose last digit is not the same everywhere.
-fn ln_factorials(up_to: usize) -> Vec<f64> {
-    let mut sum = 0.0;
-    let rest = (1..=up_to).map(|number| {
-        sum += libm::log(number as f64);
-        sum
-    });
-    std::iter::once(0.0).chain(rest).collect()
+    let ln_factorial = |number: usize| libm::lgamma(number as f64 + 1.0);
+    ln_factorial(all) - ln_factorial(chosen) - ln_factorial(all - chosen)
 }
 
 /// The probabilities that the median of a bootstrap sample of `n` is the mean of the values of
 /// these two ranks, which count from 0.
 fn probabilities(n: usize) -> Vec<(usize, usize, f64)> {
-    let distribution = |rank| rank_distribution(n, rank);
-    if n % 2 == 1 {
-        let steps = distribution(n.div_ceil(2));
-        return (0..n)
-            .map(|rank| (rank, rank, steps[rank + 1] - steps[rank]))
-            .filter(|(_, _, probability)| *probability > NEGLIGIBLE)
-            .collect();
-    }
     let half = n / 2;
-    let steps = distribution(half);
+    // The middle ranks alone have probabilities that are worth a number.
+    let reach = (6.5 * (n as f64).sqrt()).ceil() as usize + 1;
+    let ranks = half.saturating_sub(reach)..(half + reach).min(n);
+    if n % 2 == 1 {
+        let of = |rank| (rank, rank, rank_probability(n, half + 1, rank));
+        return ranks.map(of).filter(|(_, _, probability)| *probability > NEGLIGIBLE).collect();
+    }
     // Half of the binomial coefficient goes to each factor, so that neither overflows.
     let ln_root = ln_binomial(n, half) / 2.0;
     let power = |share: usize| match share {
         0 => 0.0,
         _ => libm::exp(ln_root + half as f64 * libm::log(share as f64 / n as f64)),
     };
-    // The middle ranks alone have probabilities that are worth a number.
-    let reach = (6.5 * (n as f64).sqrt()).ceil() as usize + 1;
-    let (first, last) = (half.saturating_sub(reach), (half + reach).min(n));
+    let powers: Vec<f64> = (0..=n).map(power).collect();
     // The largest of the lower half is of this rank; the least of the upper half is.
-    let lower = |rank: usize| power(rank + 1) - power(rank);
-    let upper = |rank: usize| power(n - rank) - power(n - rank - 1);
+    let lower = |rank: usize| powers[rank + 1] - powers[rank];
+    let upper = |rank: usize| powers[n - rank] - powers[n - rank - 1];
     let mut found = Vec::new();
-    for i in first..last {
+    for i in ranks.clone() {
         let mut apart = 0.0;
-        for j in i + 1..last {
+        for j in i + 1..ranks.end {
             let probability = lower(i) * upper(j);
             apart += probability;
             if probability > NEGLIGIBLE {
                 found.push((i, j, probability));
+            } else if j > half {
+                // It only falls from here on.
+                break;
             }
         }
-        let together = steps[i + 1] - steps[i] - apart;
+        let together = rank_probability(n, half, i) - apart;
         if together > NEGLIGIBLE {
             found.push((i, i, together));
         }
@@ -206,26 +199,41 @@ fn probabilities(n: usize) -> Vec<(usize, usize, f64)> {
     found
 }
 
-/// For every `k` up to `n`: the probability that at least `rank` of `n` draws are among the `k`
-/// smallest values.
-fn rank_distribution(n: usize, rank: usize) -> Vec<f64> {
-    let ln_factorials = ln_factorials(n);
-    let ln_choices = |of: usize| ln_factorials[n] - ln_factorials[of] - ln_factorials[n - of];
-    (0..=n)
-        .map(|k| match k {
-            0 => 0.0,
-            _ if k == n => 1.0,
-            _ => {
-                let share = k as f64 / n as f64;
-                let (ln_in, ln_out) = (libm::log(share), libm::log1p(-share));
-                let term = |draws: usize| {
-                    let ln = ln_choices(draws) + draws as f64 * ln_in + (n - draws) as f64 * ln_out;
-                    libm::exp(ln)
-                };
-                (rank..=n).map(term).sum::<f64>().min(1.0)
-            }
-        })
-        .collect()
+/// The probability that the `rank`-th smallest of `n` draws is the value of that place, which
+/// counts from 0.
+fn rank_probability(n: usize, rank: usize, place: usize) -> f64 {
+    at_least(n, rank, place + 1) - at_least(n, rank, place)
+}
+
+/// The probability that at least `rank` of `n` draws are among the `k` smallest of `n` values: the
+/// tail of a binomial distribution, summed from its middle outwards.
+fn at_least(n: usize, rank: usize, k: usize) -> f64 {
+    if k == 0 || k == n {
+        return if k == 0 { 0.0 } else { 1.0 };
+    }
+    let share = k as f64 / n as f64;
+    let odds = share / (1.0 - share);
+    let ln_first = |draws: usize| {
+        ln_binomial(n, draws)
+            + draws as f64 * libm::log(share)
+            + (n - draws) as f64 * libm::log1p(-share)
+    };
+    let (mut term, mut sum);
+    if k < rank {
+        (term, sum) = (libm::exp(ln_first(rank)), 0.0);
+        for draws in rank..=n {
+            sum += term;
+            term *= (n - draws) as f64 / (draws + 1) as f64 * odds;
+        }
+        sum
+    } else {
+        (term, sum) = (libm::exp(ln_first(rank - 1)), 0.0);
+        for draws in (0..rank).rev() {
+            sum += term;
+            term *= draws as f64 / (n - draws + 1) as f64 / odds;
+        }
+        1.0 - sum
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
-use std::collections::BTreeMap;
-
 /// How often each value occurred. Values are whole numbers of the caller's unit.
 ///
 /// Samples beyond the recorder's last bucket are kept as overflow: their number, and the largest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    counts: BTreeMap<u64, u64>,
+    /// Ascending values, each once, and how often it occurred.
+    counts: Vec<(u64, u64)>,
     overflow: u64,
     overflow_max: u64,
 }
@@ -13,18 +12,22 @@ pub struct Histogram {
 impl Histogram {
     /// From the number of samples of each value. Values may repeat; zero counts are dropped.
     pub fn new(counts: impl IntoIterator<Item = (u64, u64)>) -> Self {
-        let mut histogram = Self::default();
-        for (value, count) in counts {
-            histogram.add(value, count);
-        }
+        let mut histogram = Self { counts: counts.into_iter().collect(), ..Self::default() };
+        histogram.sort();
         histogram
     }
 
-    fn add(&mut self, value: u64, count: u64) {
-        if count > 0 {
-            let slot = self.counts.entry(value).or_default();
-            *slot = slot.saturating_add(count);
-        }
+    /// Puts the values in order, and equal ones together.
+    fn sort(&mut self) {
+        self.counts.retain(|(_, count)| *count > 0);
+        self.counts.sort_unstable_by_key(|(value, _)| *value);
+        self.counts.dedup_by(|(value, count), (kept, sum)| {
+            let is_same = value == kept;
+            if is_same {
+                *sum = sum.saturating_add(*count);
+            }
+            is_same
+        });
     }
 
     /// With `samples` more beyond the last bucket, the largest of which is `max`.
@@ -39,8 +42,11 @@ impl Histogram {
 
     /// Adds the samples of another one.
     pub fn merge(&mut self, other: &Self) {
-        for (value, count) in other.counts() {
-            self.add(value, count);
+        if self.counts.is_empty() {
+            self.counts.clone_from(&other.counts);
+        } else {
+            self.counts.extend_from_slice(&other.counts);
+            self.sort();
         }
         self.overflow = self.overflow.saturating_add(other.overflow);
         self.overflow_max = self.overflow_max.max(other.overflow_max);
@@ -48,7 +54,7 @@ impl Histogram {
 
     /// The values that occurred, ascending, and how often each did; without the overflow.
     pub fn counts(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
-        self.counts.iter().map(|(value, count)| (*value, *count))
+        self.counts.iter().copied()
     }
 
     /// Samples beyond the last bucket.
@@ -58,18 +64,18 @@ impl Histogram {
 
     /// Every sample.
     pub fn count(&self) -> u64 {
-        self.counts.values().fold(self.overflow, |sum, count| sum.saturating_add(*count))
+        self.counts().fold(self.overflow, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// The least value; `None` when every sample overflowed, or when there is none.
     pub fn min(&self) -> Option<u64> {
-        self.counts.keys().next().copied()
+        self.counts.first().map(|(value, _)| *value)
     }
 
     /// The largest value.
     pub fn max(&self) -> Option<u64> {
         let overflow = (self.overflow > 0).then_some(self.overflow_max);
-        overflow.or_else(|| self.counts.keys().next_back().copied())
+        overflow.or_else(|| self.counts.last().map(|(value, _)| *value))
     }
 
     /// The sum of the samples that did not overflow.

@@ -9,12 +9,14 @@ mod cells;
 mod compare;
 mod comparison;
 mod effect;
+mod extreme;
 mod histogram;
 mod interval;
 mod looks;
 mod margin;
 mod metric;
 mod multiplicity;
+mod recommend;
 mod summary;
 
 pub use baseline::{Baseline, ParseBaselineError, UnknownBaseline};
@@ -23,9 +25,17 @@ pub use cells::{MeasuredCell, NoResult};
 pub use compare::{Rule, compare};
 pub use comparison::{Comparison, Configuration, Failure, Group};
 pub use effect::{Effect, REPLICATES_MIN, Verdict};
+pub use extreme::{Estimate, ExtremeFit, NoFit, NoLevel, Tail, fit};
 pub use histogram::Histogram;
 pub use interval::Interval;
-pub use looks::Looks;
+pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};
 pub use metric::{Direction, Metric};
+pub use multiplicity::adjust;
+pub use recommend::{
+    Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement, Limit,
+    MetricKind, Missing, Objective, Obstacle, ParseRequirementError, Preference, Question,
+    RecommendError, Recommendation, Requirement, RunnerUp, Standing, Statistic, UnitError,
+    UnknownMetric, recommend,
+};
 pub use summary::Summary;

@@ -1,3 +1,7 @@
+use preemptlab_model::Factors;
+
+use crate::{Comparison, Configuration, Group};
+
 /// What may be called a difference where there is none: 5 %.
 const ALPHA: f64 = 0.05;
 
@@ -29,6 +33,62 @@ impl Looks {
             Self::Any => ALPHA / ((f64::from(look) + 1.0) * (f64::from(look) + 2.0)),
         }
     }
+}
+
+/// No configuration gets more replicates than this.
+const REPLICATES_MAX: u32 = 10_000;
+
+/// A configuration that needs more replicates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// Those of one of its cells.
+    pub factors: Factors,
+    /// How many replicates it needs in all.
+    pub replicates: u32,
+    /// How many of them it does not have yet.
+    pub more: u32,
+}
+
+/// The configurations that need more replicates, because a comparison of a metric that is to be
+/// decided is not. The baseline of a group needs as many as the most of them. What mostly fails
+/// gets none.
+pub fn needed(comparison: &Comparison, decides: impl Fn(&str) -> bool) -> Vec<Needed> {
+    let mut needed = Vec::new();
+    for group in &comparison.groups {
+        let is_open = |configuration: &&Configuration| {
+            let summaries = configuration.summaries.iter();
+            let mut effects = summaries.filter(|summary| decides(&summary.name));
+            effects.any(|summary| summary.effect.is_some_and(|e| !e.verdict.is_decided()))
+        };
+        let grows = |configuration: &Configuration| {
+            configuration.measured() > configuration.failures.len()
+                && configuration.replicates < REPLICATES_MAX as usize
+        };
+        let open: Vec<&Configuration> =
+            group.configurations.iter().filter(is_open).filter(|each| grows(each)).collect();
+        let next = |each: &Configuration| Looks::next(planned(each)).min(REPLICATES_MAX);
+        let Some(most) = open.iter().map(|each| next(each)).max() else { continue };
+        let baseline = group.baseline().filter(|baseline| grows(baseline));
+        needed.extend(baseline.map(|baseline| need(group, baseline, most)));
+        needed.extend(open.into_iter().map(|each| need(group, each, next(each))));
+    }
+    needed.retain(|needed| needed.more > 0);
+    needed
+}
+
+fn planned(configuration: &Configuration) -> u32 {
+    u32::try_from(configuration.replicates).unwrap_or(REPLICATES_MAX)
+}
+
+fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed {
+    let factors = Factors {
+        workload: group.workload.clone(),
+        kernel: configuration.kernel.clone(),
+        preempt: configuration.preempt,
+        cpus: group.cpus,
+        replicate: 1,
+    };
+    Needed { factors, replicates, more: replicates.saturating_sub(planned(configuration)) }
 }
 
 #[cfg(test)]

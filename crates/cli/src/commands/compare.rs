@@ -2,7 +2,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use preemptlab_recording::Recording;
 use preemptlab_report::View;
-use preemptlab_stats::{Baseline, Comparison, Margin, Rule};
+use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule};
 
 use crate::{
     args::{Compare, Format, RuleArgs},
@@ -33,30 +33,66 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Opens recordings, and warns of what makes them less than comparable.
+    /// Opens recordings, and warns of what makes them less than comparable. What the options do not
+    /// say is as it was when replicates were added with `run --until`.
     pub fn open(paths: &[PathBuf], args: &RuleArgs, output: &Output) -> exit::Result<Self> {
-        let baseline =
-            args.baseline.as_deref().map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
         let recordings = paths.iter().map(|path| Recording::open(path));
         let recordings = recordings.collect::<Result<Vec<_>, _>>().map_err(recording_failure)?;
         mixed::refuse(&recordings)?;
         for warning in mixed::warnings(&recordings) {
             output.warning(warning);
         }
-        Ok(Self { recordings, baseline, margin: args.margin })
+        let until = recordings.iter().find_map(Recording::until);
+        let baseline = args.baseline.as_ref().or(until.and_then(|until| until.baseline.as_ref()));
+        let margin = until.and_then(|until| Margin::new(until.margin));
+        Ok(Self {
+            baseline: baseline.map(|text| text.parse()).transpose().or_exit(exit::UNUSABLE)?,
+            margin: args.margin.or(margin).unwrap_or_default(),
+            recordings,
+        })
     }
 
     /// The comparison of what is finished.
     pub fn comparison(&self) -> exit::Result<Comparison> {
-        let recordings: Vec<&Recording> = self.recordings.iter().collect();
-        let rule =
-            Rule { baseline: self.baseline.as_ref(), margin: self.margin, ..Rule::default() };
-        comparison(&recordings, rule)
+        comparison(&self.recordings(), self.baseline.as_ref(), self.margin)
+    }
+
+    /// The same, of cells that were read already.
+    pub fn comparison_of(&self, cells: &[MeasuredCell]) -> exit::Result<Comparison> {
+        related(cells, &self.recordings(), self.baseline.as_ref(), self.margin)
+    }
+
+    /// How they are compared.
+    pub fn rule(&self) -> Rule<'_> {
+        rule(&self.recordings(), self.baseline.as_ref(), self.margin)
+    }
+
+    /// The recordings.
+    pub fn recordings(&self) -> Vec<&Recording> {
+        self.recordings.iter().collect()
     }
 }
 
 /// The comparison of recordings, finished or not.
-pub fn comparison(recordings: &[&Recording], rule: Rule<'_>) -> exit::Result<Comparison> {
+pub fn comparison(
+    recordings: &[&Recording],
+    baseline: Option<&Baseline>,
+    margin: Margin,
+) -> exit::Result<Comparison> {
     let cells = measured::cells(recordings).map_err(recording_failure)?;
-    preemptlab_stats::compare(&cells, rule).or_exit(exit::UNUSABLE)
+    related(&cells, recordings, baseline, margin)
+}
+
+fn related(
+    cells: &[MeasuredCell],
+    recordings: &[&Recording],
+    baseline: Option<&Baseline>,
+    margin: Margin,
+) -> exit::Result<Comparison> {
+    preemptlab_stats::compare(cells, rule(recordings, baseline, margin)).or_exit(exit::UNUSABLE)
+}
+
+fn rule<'a>(recordings: &[&Recording], baseline: Option<&'a Baseline>, margin: Margin) -> Rule<'a> {
+    let has_looks = recordings.iter().any(|recording| recording.until().is_some());
+    Rule { baseline, margin, looks: if has_looks { Looks::Any } else { Looks::One } }
 }

@@ -11,12 +11,12 @@ use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWrite
 use preemptlab_report::View;
 use preemptlab_runner::{Options, RunError, Summary, Traces};
 use preemptlab_spec::Experiment;
-use preemptlab_stats::Rule;
+use preemptlab_stats::Margin;
 use preemptlab_trace::Kernel;
 
 use crate::{
     args::Run,
-    commands::{compare, plan},
+    commands::{compare, plan, until},
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -34,9 +34,8 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         prepare(&Lab::new(provision, args.machines.qemu.clone()), experiment, &out)
     })?;
-    let writer = RecordingWriter::open(&out, &prepared.manifest).map_err(recording_failure)?;
+    let mut writer = RecordingWriter::open(&out, &prepared.manifest).map_err(recording_failure)?;
     let jobs = lab::jobs(args.machines.jobs);
-    let progress = Progress::new(jobs, plan::mean_cell_wall(&prepared.manifest));
     let vm = prepared.vm();
     let folder = writer.recording().traces();
     let kernels = Kernels::new(&prepared, &vm, &folder);
@@ -47,12 +46,26 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     }
     let traces = args.trace.then_some(traces);
     let options = Options { jobs, cache, retry_failed: args.retry_failed, traces };
-    let result =
-        preemptlab_runner::run(&writer, &vm, &options, &|event| progress.on_event(&event), &cancel);
-    progress.finish();
-    let summary = result.map_err(run_failure)?;
+    let mut cell_wall = plan::mean_cell_wall(&prepared.manifest);
+    let mut run = |writer: &RecordingWriter| {
+        let progress = Progress::new(jobs, cell_wall);
+        let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);
+        let result = preemptlab_runner::run(writer, &vm, &options, &on_event, &cancel);
+        progress.finish();
+        cell_wall = progress.cell_wall();
+        Ok((result.map_err(run_failure)?, cell_wall))
+    };
+    let summary = match args.until {
+        Some(margin) => until::execute(margin, args, &mut writer, jobs, output, &mut run)?,
+        None => run(&writer)?.0,
+    };
 
-    let comparison = compare::comparison(&[writer.recording()], Rule::default())?;
+    let until = writer.recording().until().and_then(|until| Margin::new(until.margin));
+    let comparison = compare::comparison(
+        &[writer.recording()],
+        args.baseline.as_ref(),
+        until.unwrap_or_default(),
+    )?;
     output.data(&preemptlab_report::terminal(&comparison, View::Overview, output.terminal()))?;
     conclude(summary, args, &out, output)
 }

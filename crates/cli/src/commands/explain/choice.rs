@@ -46,7 +46,7 @@ pub fn choose(recording: &Recording, args: &Explain) -> exit::Result<Chosen> {
                 list(&cells)
             ));
         };
-        if named.iter().any(|cell| !is_replicate(&cell.factors, &first.factors)) {
+        if named.iter().any(|cell| !cell.factors.is_replicate_of(&first.factors)) {
             return unusable(format!(
                 "`{}` names {} cells of several configurations; name one of them:{}",
                 name.escape_debug(),
@@ -67,12 +67,6 @@ fn list(cells: &[Chosen]) -> String {
         list += &format!("\n  and {} more", cells.len() - SHOWN);
     }
     list
-}
-
-/// Whether two cells differ in nothing but their seeds.
-fn is_replicate(one: &Factors, other: &Factors) -> bool {
-    let configuration = |factors: &Factors| Factors { replicate: 0, ..factors.clone() };
-    configuration(one) == configuration(other)
 }
 
 /// Every completed cell, in the order of the plan.

@@ -1,0 +1,164 @@
+//! How long `compare` and `report` take, and how much memory, for a recording of 10,000 cells with
+//! full histograms; beside it, what reading its files takes at the least.
+
+#![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use preemptlab_model::{CellRecord, Outcome, PreemptMode};
+use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
+use preemptlab_spec::Experiment;
+use serde_json::{Value, json};
+
+/// Of each probe of each cell.
+const SAMPLES: u64 = 1_000;
+
+/// Workloads, modes and replicates: 10,020 cells.
+const WORKLOADS: usize = 10;
+const MODES: [PreemptMode; 3] = [PreemptMode::None, PreemptMode::Voluntary, PreemptMode::Full];
+const REPLICATES: u32 = 334;
+
+fn main() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let run = folder.path().join("large");
+    let bytes = record(&run);
+    let started = Instant::now();
+    let read: usize = fs::read_dir(run.join("cells"))
+        .expect("the cells")
+        .map(|entry| {
+            let bytes = fs::read(entry.expect("a cell").path()).expect("a cell");
+            let value: Value = serde_json::from_slice(&bytes).expect("JSON");
+            drop(value);
+            bytes.len()
+        })
+        .sum();
+    assert_eq!(read, bytes);
+    let limit = started.elapsed();
+    println!(
+        "{} cells, {} MB; reading and parsing them on one thread: {:.2} s",
+        WORKLOADS * MODES.len() * REPLICATES as usize,
+        bytes / 1_000_000,
+        limit.as_secs_f64()
+    );
+    let run = run.to_str().expect("a path of text");
+    let page = folder.path().join("report.html");
+    let page = page.to_str().expect("a path of text");
+    measure("compare", &["compare", run, "--format", "json"], limit);
+    measure("report", &["report", run, "-o", page], limit);
+    let size = fs::metadata(page).expect("the page").len();
+    println!("report.html: {:.1} MB", size as f64 / 1e6);
+}
+
+/// Prints the time and the memory of a command, and its ratio to the limit.
+fn measure(name: &str, arguments: &[&str], limit: Duration) {
+    let started = Instant::now();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_preemptlab"))
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary");
+    let mut memory_kb = 0;
+    let status = loop {
+        memory_kb = memory_kb.max(resident_max_kb(child.id()));
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(status.success(), "{name} failed");
+    let wall = started.elapsed();
+    println!(
+        "{name}: {:.2} s, {:.2} of that; at most {} MB",
+        wall.as_secs_f64(),
+        wall.as_secs_f64() / limit.as_secs_f64(),
+        memory_kb / 1000
+    );
+}
+
+/// The most memory that a process ever had, which the kernel keeps until it ends.
+fn resident_max_kb(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or(0)
+}
+
+/// Writes the recording; returns the size of its cells.
+fn record(run: &Path) -> usize {
+    let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+    let check = Recording::open(&studies).expect("the recording of studies/check");
+    let cell = check.cells().next().expect("a cell").expect("a sound cell").1.expect("finished");
+    let manifest = manifest(check.manifest());
+    let writer = RecordingWriter::open(run, &manifest).expect("a recording");
+    let mut bytes = 0;
+    for (number, inputs) in manifest.plan.executable().into_iter().enumerate() {
+        let Outcome::Completed { digest, mut report } = cell.outcome.clone() else {
+            panic!("the cell is completed")
+        };
+        report.system.preempt = Some(match inputs.job.preempt.as_str() {
+            "none" => "(none) voluntary full".to_owned(),
+            "voluntary" => "none (voluntary) full".to_owned(),
+            _ => "none voluntary (full)".to_owned(),
+        });
+        for (probe, step) in report.probes.iter_mut().zip([1, 7]) {
+            for text in probe.files.values_mut() {
+                *text = histogram(text, number as u64, step);
+            }
+        }
+        let outcome = Outcome::Completed { digest, report };
+        let record =
+            CellRecord { inputs: inputs.clone(), id: inputs.id(), outcome, ..cell.clone() };
+        writer.cells().put(&record).expect("room for a cell");
+        bytes += fs::metadata(run.join(format!("cells/{}.json", record.id))).expect("it").len();
+    }
+    bytes as usize
+}
+
+fn manifest(check: &Manifest) -> Manifest {
+    let modes: Vec<String> = MODES.iter().map(|mode| format!("\"{mode}\"")).collect();
+    let names: Vec<String> = (0..WORKLOADS).map(|number| format!("load{number}")).collect();
+    let workloads: String = names
+        .iter()
+        .map(|name| {
+            format!("[workload.{name}]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n")
+        })
+        .collect();
+    let text = format!(
+        "format = 1\nname = \"large\"\n[factors]\nkernel = [\"{}\"]\npreempt = [{}]\n[replicates]\n\
+         count = {REPLICATES}\n{workloads}",
+        check.kernels[0].name,
+        modes.join(", "),
+    );
+    let image = |workload: String| Image { workload, ..check.images[0].clone() };
+    Manifest::new(
+        Experiment::parse(&text).expect("an experiment"),
+        check.kernels.clone(),
+        check.qemu.clone(),
+        names.into_iter().map(image).collect(),
+    )
+}
+
+/// cyclictest's output with a histogram in which nearly every sample has a bucket of its own.
+fn histogram(text: &str, number: u64, step: u64) -> String {
+    let mut output: Value = serde_json::from_str(text).expect("cyclictest's JSON");
+    let thread = &mut output["thread"]["0"];
+    let samples = thread["cycles"].as_u64().unwrap_or(SAMPLES);
+    let value = |sample: u64| 5 + (sample * 7919 + number * 104_729) % 2_003 * step;
+    let mut counts = std::collections::BTreeMap::new();
+    for sample in 0..samples {
+        *counts.entry(value(sample)).or_insert(0_u64) += 1;
+    }
+    let (least, most) = (counts.keys().next(), counts.keys().next_back());
+    thread["min"] = json!(least.expect("there are samples"));
+    thread["max"] = json!(most.expect("there are samples"));
+    let sum: u64 = counts.iter().map(|(value, count)| value * count).sum();
+    thread["avg"] = json!((sum as f64 / samples as f64 * 100.0).round() / 100.0);
+    thread["histogram"] =
+        counts.iter().map(|(value, count)| (value.to_string(), json!(count))).collect();
+    serde_json::to_string_pretty(&output).expect("it is JSON")
+}

@@ -1,0 +1,68 @@
+use std::{fmt::Write, path::Path, process::ExitCode};
+
+use preemptlab_page::{Package, PageData, Verdict};
+use preemptlab_report::{InWords, View, in_words, markdown};
+use preemptlab_stats::Comparison;
+
+use crate::{
+    args::{Report, ReportFormat},
+    commands::{compare::Compared, run::recording_failure},
+    exit,
+    output::Output,
+    page::{self, Gathered},
+};
+
+/// Where a page goes when nothing is said.
+const OUT: &str = "report.html";
+
+/// Writes a report of recordings.
+pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
+    let compared = Compared::open(&args.recordings, &args.rule, output)?;
+    let gathered = Gathered::new(compared.recordings()).map_err(recording_failure)?;
+    let comparison = compared.comparison_of(&gathered.cells)?;
+    let InWords { headline, points } = in_words(&comparison);
+    let data = page::data(gathered, &comparison, Verdict { headline, points })?;
+    let text = match args.format {
+        ReportFormat::Html => preemptlab_page::html(&data),
+        ReportFormat::Markdown => letter(&data, &comparison),
+    };
+    let out = match (&args.out, args.format) {
+        (Some(out), _) => out.as_path(),
+        (None, ReportFormat::Html) => Path::new(OUT),
+        (None, ReportFormat::Markdown) => return output.data(&text),
+    };
+    preemptlab_durable::replace(out, text.as_bytes()).map_err(|error| {
+        exit::failure(exit::HOST, format!("cannot write {}: {error}", out.display()))
+    })?;
+    output.note(format!("wrote {}", out.display()));
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// What a reviewer wants to see: the verdict, the table, and how it was measured.
+fn letter(data: &PageData, comparison: &Comparison) -> String {
+    let mut text = format!("## {}\n\n{}\n\n", data.title, data.verdict.headline);
+    for point in &data.verdict.points {
+        let _ = writeln!(text, "- {point}");
+    }
+    let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
+    let _ = writeln!(text, "### How it was measured\n\n{}:\n", data.generator);
+    for kernel in &data.kernels {
+        let packages = versions(&kernel.packages);
+        let _ = writeln!(text, "- {}: {}{packages}", kernel.name, kernel.release);
+    }
+    for qemu in &data.qemu {
+        let _ = writeln!(text, "- QEMU {}, build {:.12}", qemu.version, qemu.digest);
+    }
+    for line in &data.command_lines {
+        let _ = writeln!(text, "- kernel command line: `{line}`");
+    }
+    text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
+             checks it.\n";
+    text
+}
+
+fn versions(packages: &[Package]) -> String {
+    let versions: Vec<String> =
+        packages.iter().map(|package| format!("{} {}", package.name, package.version)).collect();
+    if versions.is_empty() { String::new() } else { format!(" ({})", versions.join(", ")) }
+}

@@ -1,0 +1,39 @@
+//! From recordings and their comparison to the data of the HTML page.
+
+mod gathered;
+mod groups;
+mod provenance;
+mod timelines;
+
+use preemptlab_page::PageData;
+use preemptlab_report::caption;
+use preemptlab_stats::Comparison;
+
+pub use gathered::Gathered;
+
+use crate::exit;
+
+/// Everything that the page shows. The verdict is what it says first.
+pub fn data(
+    gathered: Gathered<'_>,
+    comparison: &Comparison,
+    verdict: preemptlab_page::Verdict,
+) -> exit::Result<PageData> {
+    let recordings = gathered.recordings.clone();
+    let title = recordings.iter().map(|recording| recording.manifest().experiment.name.as_str());
+    let (command_lines, cells) = gathered.rows(comparison);
+    Ok(PageData {
+        format: preemptlab_page::FORMAT,
+        title: title.collect::<Vec<_>>().join(", "),
+        generator: concat!("preemptlab ", env!("CARGO_PKG_VERSION")).to_owned(),
+        caption: caption(comparison),
+        margin: comparison.margin.share(),
+        verdict,
+        groups: groups::groups(&gathered, comparison)?,
+        kernels: provenance::kernels(&recordings),
+        qemu: provenance::qemu(&recordings),
+        images: provenance::images(&recordings),
+        command_lines,
+        cells,
+    })
+}

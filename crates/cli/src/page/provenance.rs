@@ -1,0 +1,73 @@
+use preemptlab_model::Package;
+use preemptlab_page as page;
+use preemptlab_recording::Recording;
+
+/// The kernels of recordings.
+pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
+    let kernels = recordings.iter().flat_map(|recording| {
+        recording.manifest().kernels.iter().map(|kernel| page::KernelUsed {
+            run: run(recordings, recording),
+            name: kernel.name.to_string(),
+            release: kernel.release.clone(),
+            image_sha256: kernel.image_sha256.to_string(),
+            packages: packages(&kernel.packages),
+        })
+    });
+    kernels.collect()
+}
+
+/// What ran them.
+pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
+    let builds = recordings.iter().map(|recording| {
+        let qemu = &recording.manifest().qemu;
+        page::QemuUsed {
+            run: run(recordings, recording),
+            version: qemu.build.version.clone(),
+            digest: qemu.build.digest.to_string(),
+            packages: packages(&qemu.packages),
+        }
+    });
+    builds.collect()
+}
+
+/// The guest images; one that serves several kernels or workloads is one.
+pub fn images(recordings: &[&Recording]) -> Vec<page::ImageUsed> {
+    let mut used: Vec<page::ImageUsed> = Vec::new();
+    for recording in recordings {
+        let run = run(recordings, recording);
+        for image in &recording.manifest().images {
+            let sha256 = image.sha256.to_string();
+            let known = used.iter().position(|each| each.run == run && each.sha256 == sha256);
+            let at = known.unwrap_or_else(|| {
+                used.push(page::ImageUsed {
+                    run: run.clone(),
+                    kernels: Vec::new(),
+                    workloads: Vec::new(),
+                    sha256,
+                    packages: packages(&image.packages),
+                });
+                used.len() - 1
+            });
+            let (kernel, workload) = (image.kernel.to_string(), image.workload.clone());
+            if !used[at].kernels.contains(&kernel) {
+                used[at].kernels.push(kernel);
+            }
+            if !used[at].workloads.contains(&workload) {
+                used[at].workloads.push(workload);
+            }
+        }
+    }
+    used
+}
+
+fn run(recordings: &[&Recording], recording: &Recording) -> Option<String> {
+    (recordings.len() > 1).then(|| recording.path().display().to_string())
+}
+
+fn packages(packages: &[Package]) -> Vec<page::Package> {
+    let package = |package: &Package| page::Package {
+        name: package.name.clone(),
+        version: package.version.clone(),
+    };
+    packages.iter().map(package).collect()
+}

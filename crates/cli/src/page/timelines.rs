@@ -1,0 +1,47 @@
+use std::collections::BTreeMap;
+
+use preemptlab_model::{Outcome, SnapshotId};
+use preemptlab_page::Timeline;
+use preemptlab_report::{Lane, one_sentence, timeline_svg};
+use preemptlab_runner::{target, window};
+use preemptlab_trace::{Kernel, Target, timelines, wakeups, worst};
+
+use super::gathered::Worst;
+use crate::{commands::run::recording_failure, exit};
+
+/// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
+/// timeline.
+#[derive(Default)]
+pub struct Timelines {
+    /// The kernels whose traces were read, since all cells of a boot share one.
+    kernels: BTreeMap<SnapshotId, Option<Kernel>>,
+}
+
+impl Timelines {
+    /// The worst wakeup of the real-time probe.
+    pub fn of(&mut self, cell: &Worst<'_>) -> exit::Result<Option<Timeline>> {
+        let (record, folder) = (&cell.record, cell.recording.traces());
+        let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
+        let Some(comm) = target(&record.inputs) else { return Ok(None) };
+        let boot = record.inputs.snapshot.id();
+        if !self.kernels.contains_key(&boot) {
+            self.kernels.insert(boot, folder.kernel(boot).map_err(recording_failure)?);
+        }
+        let Some(Some(kernel)) = self.kernels.get(&boot) else { return Ok(None) };
+
+        let stream = || folder.stream(record.id).map_err(recording_failure);
+        let unreadable = |error| recording_failure(folder.unreadable(record.id, error));
+        let Some(events) = stream()? else { return Ok(None) };
+        let target = Target { comm: &comm, is_realtime: true };
+        let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;
+        let Some(events) = stream()? else { return Ok(None) };
+        let drawn = timelines(events, kernel, worst(all, 1)).map_err(unreadable)?;
+        Ok(drawn.first().map(|timeline| {
+            let caption =
+                format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3);
+            let lane = Lane { caption: &caption, timeline };
+            let svg = timeline_svg(&format!("The worst wakeup of {}", cell.factors), &[lane]);
+            Timeline { sentence: one_sentence(timeline), svg, caption }
+        }))
+    }
+}

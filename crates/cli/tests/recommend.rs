@@ -1,0 +1,206 @@
+//! What `recommend` says of a recording with one cell, and of questions that do not fit one.
+
+mod common;
+#[path = "common/traced.rs"]
+mod traced;
+
+use std::{fs, path::Path};
+
+use common::{Desk, Finished, tree};
+use preemptlab_model::{CellRecord, FailureCause, Outcome};
+
+/// A desk with a copy of the committed recording in the folder `run`.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+    for (name, bytes) in tree(&check) {
+        let path = desk.path("run").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    desk
+}
+
+fn recommend(desk: &Desk, arguments: &[&str]) -> Finished {
+    desk.run(&[&["recommend", "run"], arguments].concat())
+}
+
+fn require(desk: &Desk, requirement: &str) -> Finished {
+    recommend(desk, &["--require", requirement])
+}
+
+/// The output without line breaks.
+#[track_caller]
+fn says(finished: &Finished, texts: &[&str]) {
+    let stdout = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in texts {
+        assert!(stdout.contains(text), "no `{text}` in:\n{}{}", finished.stdout, finished.stderr);
+    }
+}
+
+#[test]
+fn a_single_replicate_is_called_one() {
+    let desk = desk();
+    let before = tree(&desk.path("run"));
+    let finished =
+        recommend(&desk, &["--require", "wakeup.max<=10ms", "--require", "wakeup.p99 <= 10 ms"]);
+    finished.succeeds();
+    says(
+        &finished,
+        &[
+            "Run debian:6.12.107+deb13/full: kernel 6.12.107+deb13-amd64 with preempt=full",
+            "wakeup.fifo.max <= 10000 us",
+            "unclear",
+            "The only replicate (n=1)",
+            "fewer than 95 % of further cells",
+            "there is no other configuration",
+            "wakeup.max is that of the real-time probe, wakeup.fifo.max.",
+            "apt-get install linux-image-6.12.107+deb13-amd64=6.12.107-1",
+            "GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} preempt=full\"",
+            "/etc/kernel/cmdline",
+            "cmdline_preemptlab=+preempt=full",
+        ],
+    );
+    assert_eq!(finished.stdout.matches("Times are virtual").count(), 1);
+    let widest = finished.stdout.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(100), "{}", finished.stdout);
+    assert!(before == tree(&desk.path("run")), "recommending has changed the recording");
+}
+
+#[test]
+fn every_format_says_it() {
+    let desk = desk();
+    let of = |format: &str| {
+        let finished = recommend(&desk, &["--format", format]);
+        finished.succeeds();
+        finished.stdout
+    };
+    assert!(of("markdown").starts_with("**Run debian:6.12.107+deb13/full"));
+    assert!(of("csv").contains(",debian:6.12.107+deb13,full,recommended,throughput,"));
+    let document: serde_json::Value = serde_json::from_str(&of("json")).unwrap();
+    assert_eq!(document["candidates"][0]["status"], "recommended");
+    assert_eq!(document["certainty"], "only");
+    assert_eq!(document["settings"]["parameters"][0], "preempt=full");
+}
+
+#[test]
+fn nothing_that_satisfies_it_is_a_no_with_its_obstacle() {
+    let desk = desk();
+    let finished = recommend(&desk, &["--require", "wakeup.max<1us", "--require", "throughput>=1"]);
+    assert_eq!(finished.code, 1, "{}{}", finished.stdout, finished.stderr);
+    says(
+        &finished,
+        &[
+            "No configuration satisfies every requirement.",
+            "The obstacle is wakeup.fifo.max < 1 us: without it the choice would be debian:6.12",
+            "The closest is debian:6.12.107+deb13/full",
+        ],
+    );
+    assert!(!finished.stdout.contains("GRUB"), "{}", finished.stdout);
+}
+
+#[test]
+fn unknown_metrics_are_answered_with_the_nearest_and_the_list() {
+    let desk = desk();
+    require(&desk, "wakeup.fifo.maxx<=1us")
+        .fails(2, &["`wakeup.fifo.maxx`; did you mean `wakeup.fifo.max`?", "throughput"]);
+    recommend(&desk, &["--maximize", "througput"]).fails(2, &["did you mean `throughput`?"]);
+    require(&desk, "wakeup.bound<=1us").fails(2, &["no metric `wakeup.bound`", "--trace"]);
+}
+
+#[test]
+fn units_that_do_not_fit_are_answered_with_those_that_do() {
+    let desk = desk();
+    require(&desk, "wakeup.max<=100").fails(2, &["there is no unit", "ns, us, ms or s"]);
+    require(&desk, "wakeup.max<=100MB").fails(2, &["`MB` is no unit of wakeup.max"]);
+    require(&desk, "throughput>=5us").fails(2, &["throughput takes messages/s"]);
+    require(&desk, "wakeup.omitted<=5us").fails(2, &["wakeup.omitted takes periods"]);
+}
+
+#[test]
+fn malformed_command_lines_are_usage_errors() {
+    let desk = desk();
+    require(&desk, "wakeup.max").fails(2, &["expected METRIC<=LIMIT"]);
+    require(&desk, "wakeup.max<=nan us").fails(2, &["finite and not negative"]);
+    require(&desk, "wakeup.max<=-5us").fails(2, &["finite and not negative"]);
+    recommend(&desk, &["--maximize", "throughput", "--minimize", "throughput"])
+        .fails(2, &["cannot be used with"]);
+    recommend(&desk, &["--baseline", "debian:7.2/lazy"]).fails(2, &["no measurements", "7.2/lazy"]);
+    desk.run(&["recommend", "nowhere"]).fails(2, &["nowhere is not a recording"]);
+}
+
+#[test]
+fn a_recording_without_a_finished_cell_says_so() {
+    let desk = desk();
+    fs::remove_dir_all(desk.path("run/cells")).unwrap();
+    fs::create_dir(desk.path("run/cells")).unwrap();
+    recommend(&desk, &[]).fails(2, &["nothing was measured", "/full: not executed yet"]);
+}
+
+#[test]
+fn a_recording_whose_cells_all_failed_says_why() {
+    let desk = desk();
+    let cell = fs::read_dir(desk.path("run/cells")).unwrap().next().unwrap().unwrap().path();
+    let mut record: CellRecord = serde_json::from_slice(&fs::read(&cell).unwrap()).unwrap();
+    let reason = "the kernel panicked".to_owned();
+    record.outcome = Outcome::Failed { cause: FailureCause::Panic, reason };
+    fs::write(&cell, serde_json::to_vec(&record).unwrap()).unwrap();
+    require(&desk, "wakeup.max<=1us")
+        .fails(2, &["nothing was measured", "/full: the kernel panicked"]);
+}
+
+#[test]
+fn a_parameter_that_cannot_be_written_safely_is_left_to_the_reader() {
+    let desk = Desk::new();
+    traced::untraced(&desk.path("run"), |manifest| {
+        manifest.experiment.machine.cmdline = vec!["dyndbg=\"$(reboot)\"".to_owned()];
+    });
+    let finished = recommend(&desk, &[]);
+    says(finished.succeeds(), &["Its settings are not given", "set it by hand"]);
+    assert!(!finished.stdout.contains("/etc/"), "{}", finished.stdout);
+}
+
+#[test]
+fn two_configurations_with_few_replicates_are_undecided() {
+    let desk = Desk::new();
+    traced::untraced(&desk.path("run"), |_| {});
+    // The committed report, in which the kernel says that it runs in the other mode.
+    for cell in fs::read_dir(desk.path("run/cells")).unwrap() {
+        let cell = cell.unwrap().path();
+        let mut record: CellRecord = serde_json::from_slice(&fs::read(&cell).unwrap()).unwrap();
+        let Outcome::Completed { report, .. } = &mut record.outcome else { panic!() };
+        if record.inputs.job.preempt == "none" {
+            report.system.preempt = Some("(none) voluntary full".to_owned());
+        }
+        fs::write(&cell, serde_json::to_vec(&record).unwrap()).unwrap();
+    }
+    let finished = recommend(&desk, &[]);
+    says(
+        finished.succeeds(),
+        &[
+            "not sure",
+            "one other configuration might be as good or better; about 3 more replicates",
+            "Fewer than 5 replicates decide nothing.",
+            "preemptlab run traced.toml --out run --until 5% --metric throughput",
+            "--baseline debian:6.12.107+deb13/none",
+            "undecided +3",
+        ],
+    );
+}
+
+#[test]
+fn recordings_with_the_same_configuration_stay_apart() {
+    let desk = desk();
+    for (name, bytes) in tree(&desk.path("run")) {
+        let path = desk.path("other").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    let finished = recommend(&desk, &["other"]);
+    says(
+        finished.succeeds(),
+        &["Run run: debian:6.12.107+deb13/full", "other: debian:6.12.107+deb13/full", "not sure"],
+    );
+    // No run adds to both of them.
+    assert!(!finished.stdout.contains("preemptlab run"), "{}", finished.stdout);
+}

@@ -1,0 +1,179 @@
+//! What the tables hold: each column with its description and where its value comes from.
+
+use preemptlab_model::PreemptMode;
+use preemptlab_stats::Metric;
+
+use crate::{Cell, Column, Kind, cell::Bucket, column::Value};
+
+/// A column, and its value in a row.
+pub struct Field<R> {
+    pub column: Column,
+    pub value: fn(&R) -> Value<'_>,
+}
+
+type OfCell = Field<Cell>;
+type OfMetric = Field<Metric>;
+type OfBucket = Field<Bucket>;
+
+impl<R> Field<R> {
+    const fn new(
+        name: &'static str,
+        kind: Kind,
+        about: &'static str,
+        value: fn(&R) -> Value<'_>,
+    ) -> Self {
+        Self { column: Column { name, kind, optional: false, unit: None, about }, value }
+    }
+
+    const fn optional(mut self) -> Self {
+        self.column.optional = true;
+        self
+    }
+
+    const fn unit(mut self, unit: &'static str) -> Self {
+        self.column.unit = Some(unit);
+        self
+    }
+}
+
+/// The factors: every table begins with them.
+pub static FACTORS: [OfCell; 10] = [
+    OfCell::new("run", Kind::Utf8, "The name of the recording's folder.", |cell| {
+        Value::text(&cell.run)
+    }),
+    OfCell::new("workload", Kind::Utf8, "The workload's name in the experiment.", |cell| {
+        Value::text(&cell.factors.workload)
+    }),
+    OfCell::new("cpus", Kind::U32, "Virtual CPUs.", |cell| Value::U32(cell.factors.cpus))
+        .unit("CPUs"),
+    OfCell::new("kernel", Kind::Utf8, "The kernel's name in the experiment.", |cell| {
+        Value::display(&cell.factors.kernel)
+    }),
+    OfCell::new(
+        "release",
+        Kind::Utf8,
+        "`uname -r` of the kernel; absent where nothing tells.",
+        |cell| Value::optional(cell.release.as_deref(), Value::text),
+    )
+    .optional(),
+    OfCell::new(
+        "rt",
+        Kind::Bool,
+        "Whether the kernel is built with `PREEMPT_RT`; absent where nothing tells.",
+        |cell| Value::optional(cell.rt, Value::Bool),
+    )
+    .optional(),
+    OfCell::new(
+        "preempt",
+        Kind::Utf8,
+        "The mode that was asked for: `none`, `voluntary`, `full` or `lazy`.",
+        |cell| Value::text(cell.factors.preempt.as_str()),
+    ),
+    OfCell::new(
+        "observed",
+        Kind::Utf8,
+        "The mode that the guest observed; absent where its kernel does not tell, and in cells \
+         that did not run to their end.",
+        |cell| Value::optional(cell.observed.map(PreemptMode::as_str), Value::text),
+    )
+    .optional(),
+    OfCell::new("replicate", Kind::U32, "Counts from 1; replicates differ by seed.", |cell| {
+        Value::U32(cell.factors.replicate)
+    }),
+    OfCell::new(
+        "seed",
+        Kind::I64,
+        "The seed; absent in cells that the kernel's config rules out.",
+        |cell| Value::optional(cell.seed, Value::I64),
+    )
+    .optional(),
+];
+
+/// What the table of cells has besides.
+pub static CELL: [OfCell; 5] = [
+    OfCell::new(
+        "look",
+        Kind::U32,
+        "How often the results had been looked at before the cell was planned: 0, or more with \
+         `run --until`.",
+        |cell| Value::U32(cell.look),
+    )
+    .unit("looks"),
+    OfCell::new(
+        "status",
+        Kind::Utf8,
+        "`completed`: it was measured. `failed`: it ran, or tried to, and has no results. \
+         `unavailable`: it cannot exist. `missing`: it was not executed yet.",
+        |cell| Value::text(cell.status.as_str()),
+    ),
+    OfCell::new(
+        "reason",
+        Kind::Utf8,
+        "Why the cell failed or is unavailable; absent in the others.",
+        |cell| Value::optional(cell.status.reason(), Value::text),
+    )
+    .optional(),
+    OfCell::new(
+        "id",
+        Kind::Utf8,
+        "The SHA-256 of the cell's inputs, which names its file in the recording; absent in cells \
+         that the kernel's config rules out.",
+        |cell| Value::optional(cell.id, Value::display),
+    )
+    .optional(),
+    OfCell::new(
+        "digest",
+        Kind::Utf8,
+        "The SHA-256 of everything that the guest said; absent in cells that did not run to their \
+         end.",
+        |cell| Value::optional(cell.digest, Value::display),
+    )
+    .optional(),
+];
+
+/// What the table of metrics has besides.
+pub static METRIC: [OfMetric; 4] = [
+    OfMetric::new("metric", Kind::Utf8, "Its name, as `compare --all` shows it.", |metric| {
+        Value::text(&metric.name)
+    }),
+    OfMetric::new("value", Kind::F64, "Its value in this cell.", |metric| Value::F64(metric.value))
+        .unit("that in `unit`"),
+    OfMetric::new(
+        "unit",
+        Kind::Utf8,
+        "The unit of `value`: `us`, `periods` or `messages/s`.",
+        |metric| Value::text(metric.unit),
+    ),
+    OfMetric::new("better", Kind::Utf8, "Which way is better: `lower` or `higher`.", |metric| {
+        Value::text(metric.direction.as_str())
+    }),
+];
+
+/// What the table of histograms has besides.
+pub static BUCKET: [OfBucket; 5] = [
+    OfBucket::new("probe", Kind::Utf8, "The probe: `fifo` or `other`.", |bucket| {
+        Value::text(&bucket.probe)
+    }),
+    OfBucket::new(
+        "kind",
+        Kind::Utf8,
+        "`bucket`: samples of one value. `overflow`: samples beyond the probe's last bucket, all \
+         in one row.",
+        |bucket| Value::text(bucket.kind.as_str()),
+    ),
+    OfBucket::new(
+        "latency",
+        Kind::I64,
+        "The value, rounded down as the probe does. Of an `overflow` it is the largest; the others \
+         are not known.",
+        |bucket| Value::I64(bucket.latency),
+    )
+    .unit("that in `unit`"),
+    OfBucket::new("unit", Kind::Utf8, "The unit of `latency`: `us`.", |bucket| {
+        Value::text(bucket.unit)
+    }),
+    OfBucket::new("count", Kind::I64, "How many samples; never 0.", |bucket| {
+        Value::I64(bucket.count)
+    })
+    .unit("samples"),
+];

@@ -1,0 +1,22 @@
+//! The cells of recordings as tables for pandas, R, DuckDB: as CSV or as Apache Parquet.
+//!
+//! Rows come in cell by cell and leave as bytes, so memory does not grow with the recording. The
+//! same rows give the same bytes. `fields.rs` says what the tables hold, once: for both formats,
+//! and for docs/export.md.
+
+mod cell;
+mod column;
+mod csv_table;
+mod error;
+mod export;
+mod fields;
+mod parquet_buffer;
+mod parquet_table;
+mod row;
+mod table;
+
+pub use cell::{Cell, Probe, Status};
+pub use column::{Column, Kind};
+pub use error::ExportError;
+pub use export::Export;
+pub use table::{Format, Table};

@@ -1,0 +1,104 @@
+use std::fmt;
+
+use crate::{
+    Column,
+    fields::{BUCKET, CELL, FACTORS, Field, METRIC},
+};
+
+/// A table of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// One row per cell of the plan.
+    Cells,
+    /// One row per completed cell and metric.
+    Metrics,
+    /// One row per completed cell, probe and bucket.
+    Histograms,
+}
+
+impl Table {
+    /// Every table, in the order in which [`Export`](crate::Export) takes its files.
+    pub const ALL: [Self; 3] = [Self::Cells, Self::Metrics, Self::Histograms];
+
+    /// Its name, and that of its file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cells => "cells",
+            Self::Metrics => "metrics",
+            Self::Histograms => "histograms",
+        }
+    }
+
+    /// What its rows are, in a sentence.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Cells => "One row per cell of the plan, whatever became of it.",
+            Self::Metrics => "One row per completed cell and metric.",
+            Self::Histograms => {
+                "One row per completed cell, probe and bucket of its histogram that is not empty."
+            }
+        }
+    }
+
+    /// Its columns, in their order.
+    pub fn columns(self) -> Vec<Column> {
+        fn columns<R>(fields: &[Field<R>]) -> impl Iterator<Item = Column> {
+            fields.iter().map(|field| field.column)
+        }
+        let factors = columns(&FACTORS);
+        match self {
+            Self::Cells => factors.chain(columns(&CELL)).collect(),
+            Self::Metrics => factors.chain(columns(&METRIC)).collect(),
+            Self::Histograms => factors.chain(columns(&BUCKET)).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The form of a table's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// RFC 4180 with line feeds, the names of the columns in the first line.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl Format {
+    /// How the files' names end.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_table_has_two_columns_of_one_name() {
+        for table in Table::ALL {
+            let columns = table.columns();
+            let names: BTreeSet<_> = columns.iter().map(|column| column.name).collect();
+            assert_eq!(names.len(), columns.len(), "{table}");
+        }
+    }
+
+    #[test]
+    fn every_table_says_whose_its_rows_are_in_the_same_columns() {
+        let factors = &Table::Cells.columns()[..FACTORS.len()];
+        for table in Table::ALL {
+            assert_eq!(&table.columns()[..FACTORS.len()], factors);
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Both formats hold the same, and what cannot be written is refused.
+
+use std::{
+    fs::File,
+    io::{self, Write},
+};
+
+use parquet::{
+    file::reader::{FileReader, SerializedFileReader},
+    record::Field,
+};
+use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
+use preemptlab_model::{CellId, Digest, Factors, PreemptMode};
+use preemptlab_stats::{Direction, Histogram, Metric};
+use proptest::prelude::*;
+
+/// Everything that a cell has rows of.
+type Case = (Cell, Vec<Metric>, Vec<Probe>);
+
+fn cell(status: Status) -> Cell {
+    Cell {
+        run: "quick".to_owned(),
+        factors: Factors {
+            workload: "processes".to_owned(),
+            kernel: "debian:6.12".parse().unwrap(),
+            preempt: PreemptMode::None,
+            cpus: 1,
+            replicate: 1,
+        },
+        release: None,
+        rt: None,
+        observed: None,
+        seed: None,
+        look: 0,
+        status,
+        id: None,
+        digest: None,
+    }
+}
+
+fn metric(value: f64) -> Metric {
+    let name = "throughput".to_owned();
+    Metric { name, value, unit: "messages/s", direction: Direction::Higher }
+}
+
+fn probe(histogram: Histogram) -> Probe {
+    Probe { name: "fifo".to_owned(), histogram, unit: "us" }
+}
+
+fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {
+    let mut files = [Vec::new(), Vec::new(), Vec::new()];
+    let mut export = Export::new(format, files.each_mut())?;
+    for (cell, metrics, probes) in cases {
+        export.write(cell, metrics, probes)?;
+    }
+    export.finish()?;
+    Ok(files)
+}
+
+/// The rows of a CSV file, the header first.
+fn csv_rows(file: &[u8]) -> Vec<Vec<String>> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(file);
+    let rows = reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect());
+    rows.collect()
+}
+
+fn reader(file: &[u8]) -> SerializedFileReader<File> {
+    let mut copy = tempfile::tempfile().unwrap();
+    copy.write_all(file).unwrap();
+    SerializedFileReader::new(copy).unwrap()
+}
+
+/// The same of a Parquet file.
+fn parquet_rows(file: &[u8]) -> Vec<Vec<String>> {
+    let reader = reader(file);
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let names = schema.columns().iter().map(|column| column.name().to_owned()).collect();
+    let rows = reader.get_row_iter(None).unwrap().map(|row| {
+        let row = row.unwrap();
+        row.get_column_iter().map(|(_, field)| text(field)).collect()
+    });
+    [names].into_iter().chain(rows).collect()
+}
+
+fn text(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::Str(text) => text.clone(),
+        Field::UInt(number) => number.to_string(),
+        Field::Long(number) => number.to_string(),
+        Field::Double(number) => number.to_string(),
+        Field::Bool(flag) => flag.to_string(),
+        other => panic!("no column is of this type: {other}"),
+    }
+}
+
+prop_compose! {
+    fn any_cell()(
+        (run, workload, cpus, replicate) in (".{1,8}", "\\PC{1,8}", any::<u32>(), any::<u32>()),
+        mode in prop::sample::select(PreemptMode::ALL.to_vec()),
+        observed in prop::option::of(prop::sample::select(PreemptMode::ALL.to_vec())),
+        (release, rt, look) in (prop::option::of("[a-z\",\n]{1,9}"), any::<Option<bool>>(), any::<u32>()),
+        seed in prop::option::of(0..=i64::MAX.cast_unsigned()),
+        hash in prop::option::of(any::<[u8; 32]>().prop_map(Digest::from_bytes)),
+        (status, reason) in (0..4u8, "\\PC{1,20}"),
+    ) -> Cell {
+        let status = [
+            Status::Completed,
+            Status::Failed(reason.clone()),
+            Status::Unavailable(reason),
+            Status::Missing,
+        ][usize::from(status)].clone();
+        let kernel = "debian:7.2-rt".parse().unwrap();
+        let factors = Factors { workload, kernel, preempt: mode, cpus, replicate };
+        let id = hash.map(CellId);
+        Cell { run, factors, release, rt, observed, seed, look, status, id, digest: hash }
+    }
+}
+
+prop_compose! {
+    fn any_case()(
+        cell in any_cell(),
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 0..4),
+        counts in prop::collection::vec((0..1_000_000u64, 0..1_000u64), 0..20),
+        (overflow, beyond) in (0..3u64, 1_000_000..2_000_000u64),
+    ) -> Case {
+        let histogram = Histogram::new(counts).with_overflow(overflow, beyond);
+        (cell, values.into_iter().map(metric).collect(), vec![probe(histogram)])
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_formats_hold_the_same(cases in prop::collection::vec(any_case(), 0..6)) {
+        let csv = write(Format::Csv, &cases).unwrap();
+        let parquet = write(Format::Parquet, &cases).unwrap();
+        prop_assert_eq!(&write(Format::Parquet, &cases).unwrap(), &parquet);
+        for (csv, parquet) in csv.iter().zip(&parquet) {
+            prop_assert_eq!(csv_rows(csv), parquet_rows(parquet));
+        }
+        prop_assert_eq!(csv_rows(&csv[0]).len(), cases.len() + 1);
+    }
+}
+
+#[test]
+fn a_table_of_many_groups_is_whole() {
+    let histogram = Histogram::new((0..50_000).map(|value| (value, 1)));
+    let cases: Vec<Case> = vec![(cell(Status::Completed), vec![], vec![probe(histogram)]); 3];
+    let [_, _, csv] = write(Format::Csv, &cases).unwrap();
+    let [_, _, parquet] = write(Format::Parquet, &cases).unwrap();
+    assert_eq!(reader(&parquet).metadata().num_row_groups(), 3);
+    let rows = csv_rows(&csv);
+    assert_eq!(rows.len(), 150_001);
+    assert!(rows == parquet_rows(&parquet));
+}
+
+#[test]
+fn the_overflow_is_a_row_of_its_own_kind() {
+    let histogram = Histogram::new([(9, 2), (7, 3)]).with_overflow(4, 250_000);
+    let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
+    let [_, _, file] = write(Format::Csv, &[case]).unwrap();
+    let rows = csv_rows(&file);
+    let own: Vec<String> = rows[1..].iter().map(|row| row[10..].join(" ")).collect();
+    assert_eq!(own, ["fifo bucket 7 us 3", "fifo bucket 9 us 2", "fifo overflow 250000 us 4"]);
+}
+
+#[test]
+fn metadata_describes_every_column_and_does_not_change() {
+    let [cells, metrics, _] = write(Format::Parquet, &[]).unwrap();
+    let metadata =
+        reader(&metrics).metadata().file_metadata().key_value_metadata().unwrap().clone();
+    let value = |key: &str| {
+        let found = metadata.iter().find(|pair| pair.key == key).unwrap();
+        found.value.clone().unwrap()
+    };
+    assert_eq!(value("preemptlab.format"), "1");
+    assert_eq!(value("preemptlab.table"), Table::Metrics.about());
+    for column in Table::Metrics.columns() {
+        assert!(value(&format!("preemptlab.column.{}", column.name)).starts_with(column.about));
+    }
+    assert_eq!(write(Format::Parquet, &[]).unwrap()[0], cells);
+}
+
+#[test]
+fn a_value_that_is_none_is_refused_with_its_place() {
+    for format in [Format::Csv, Format::Parquet] {
+        for value in [f64::NAN, f64::INFINITY] {
+            let case = (cell(Status::Completed), vec![metric(value)], vec![]);
+            let error = write(format, &[case]).unwrap_err();
+            let said = error.to_string();
+            assert!(matches!(error, ExportError::Value { table: Table::Metrics, .. }), "{said}");
+            assert!(said.contains("debian:6.12 none processes on 1 CPU #1"), "{said}");
+        }
+        let histogram = Histogram::new([(7, u64::MAX)]);
+        let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
+        let said = write(format, &[case]).unwrap_err().to_string();
+        assert!(said.contains("`count`") && said.contains("18446744073709551615"), "{said}");
+    }
+}
+
+/// A file on a disk that is full after so many bytes.
+struct Disk(usize);
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_called_full() {
+    let histogram = Histogram::new((0..100_000).map(|value| (value * 7, value + 1)));
+    let (cell, probes) = (cell(Status::Completed), [probe(histogram)]);
+    for format in [Format::Csv, Format::Parquet] {
+        for room in [0, 3, 5_000, 100_000] {
+            let written = Export::new(format, [Disk(1 << 20), Disk(1 << 20), Disk(room)]).and_then(
+                |mut export| {
+                    export.write(&cell, &[], &probes)?;
+                    export.finish()
+                },
+            );
+            let Err(ExportError::Io { table: Table::Histograms, error }) = written else {
+                panic!("{format:?} with {room} bytes: {written:?}");
+            };
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What the distribution of maxima says, or why it says nothing.
+
+use preemptlab_stats::{Estimate, ExtremeFit, Group, Summary, Tail, fit};
+
+use crate::{label, number};
+
+/// The level that is named: what one cell in so many exceeds.
+pub const CELLS: u32 = 100;
+
+/// Whether a metric is a maximum of each cell.
+pub fn is_maximum(metric: &str) -> bool {
+    metric.ends_with(".max") || metric == "wakeup.bound"
+}
+
+/// The fit of a metric's maxima in words, or why there is none; `None` for what is no maximum.
+pub fn extreme_in_words(summary: &Summary) -> Option<String> {
+    if !is_maximum(&summary.name) {
+        return None;
+    }
+    Some(match fit(&summary.values) {
+        Ok(fit) => sentence(&fit, summary.unit),
+        Err(reason) => reason.to_string(),
+    })
+}
+
+fn sentence(fit: &ExtremeFit, unit: &str) -> String {
+    let level = match fit.level(CELLS) {
+        Ok(Estimate { value, interval }) => format!(
+            "one cell in {CELLS} exceeds {} {unit} (95%: {})",
+            number::number(value),
+            label::interval(Some(interval))
+        ),
+        Err(reason) => format!("no level of one cell in {CELLS}: {reason}"),
+    };
+    let tail = match fit.tail {
+        Tail::Bounded { end } => format!("the tail ends at {} {unit}", number::number(end)),
+        Tail::Unbounded => "the tail has no end".to_owned(),
+        Tail::Undecided => "whether the tail ends is undecided".to_owned(),
+    };
+    let Estimate { value: shape, interval } = fit.shape;
+    format!(
+        "{level}; {tail} (shape {shape:.2}, {:.2} to {:.2}; Anderson-Darling {:.2}, refused from \
+         {:.2} on)",
+        interval.low, interval.high, fit.anderson_darling, fit.anderson_darling_critical
+    )
+}
+
+/// The same for every configuration of a group, those of which the same is said together.
+pub fn notes(group: &Group, metric: &str) -> Vec<String> {
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for configuration in &group.configurations {
+        let Some(said) = configuration.summary(metric).and_then(extreme_in_words) else { continue };
+        let name = format!("{} {}", label::kernel(configuration), label::mode(configuration));
+        match notes.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, names)) => names.push(name),
+            None => notes.push((said, vec![name])),
+        }
+    }
+    let all = notes.len() == 1;
+    let note = |(said, names): (String, Vec<String>)| {
+        if all { format!("All: {said}.") } else { format!("{}: {said}.", names.join(", ")) }
+    };
+    notes.into_iter().map(note).collect()
+}

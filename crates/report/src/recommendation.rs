@@ -1,0 +1,154 @@
+//! A recommendation: what to run, why, how sure that is, what else there is, and how to put it into
+//! force.
+
+use preemptlab_stats::{Recommendation, Statistic};
+use preemptlab_tune::{Measures, Settings, Step, Target, emit};
+
+use crate::{
+    Table, Terminal, caption, recommendation_tables as tables, recommendation_words as words,
+};
+
+/// A recommendation, and what the recordings say beside it.
+#[derive(Clone, Debug)]
+pub struct Advice<'a> {
+    /// The recommendation.
+    pub recommendation: &'a Recommendation,
+    /// The settings of the recommended configuration, or why they cannot be given; `None` when
+    /// nothing is recommended.
+    pub settings: Option<Result<Settings, String>>,
+    /// The command that would find out what is undecided, where there is one.
+    pub next: Option<String>,
+}
+
+/// A part of the text.
+enum Part {
+    /// A paragraph.
+    Text(String),
+    /// A paragraph that stands out.
+    Heading(String),
+    /// Lines that are to be copied: they are never wrapped.
+    Verbatim(String),
+    Table(Table),
+}
+
+/// A recommendation for a terminal.
+pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> String {
+    let render = |part: &Part| match part {
+        Part::Text(text) => terminal.note(text),
+        Part::Heading(text) => Table { title: text.clone(), ..Table::default() }.terminal(terminal),
+        Part::Verbatim(text) => {
+            let lines = text.lines().map(|line| format!("  {line}"));
+            lines.map(|line| format!("{}\n", line.trim_end())).collect()
+        }
+        Part::Table(table) => table.terminal(terminal),
+    };
+    join(parts(advice).iter().map(render))
+}
+
+/// A recommendation in GitHub's Markdown.
+pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
+    let render = |part: &Part| match part {
+        Part::Text(text) => format!("{}\n", text.replace('<', "&lt;")),
+        Part::Heading(text) => format!("**{}**\n", text.replace('<', "&lt;")),
+        Part::Verbatim(text) => format!("```\n{text}```\n"),
+        Part::Table(table) => table.markdown(),
+    };
+    join(parts(advice).iter().map(render))
+}
+
+fn join(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+fn parts(advice: &Advice<'_>) -> Vec<Part> {
+    let recommendation = advice.recommendation;
+    let mut parts = Vec::new();
+    match &recommendation.choice {
+        Some(choice) => {
+            parts.push(Part::Heading(words::headline(recommendation, choice, advice)));
+            parts.push(Part::Table(tables::why(recommendation, choice)));
+            parts.extend(words::further_cells(recommendation, choice).map(Part::Text));
+            parts.extend(words::failures(recommendation, choice).map(Part::Text));
+            parts.push(Part::Text(words::scope(recommendation)));
+            parts.push(Part::Text(words::certainty(recommendation, choice)));
+            parts.extend(advice.next.as_deref().map(|next| Part::Verbatim(continued(next))));
+            parts.extend(tables::runners_up(recommendation, choice).map(Part::Table));
+        }
+        None => {
+            parts.push(Part::Heading("No configuration satisfies every requirement.".to_owned()));
+            parts.extend(words::obstacle(recommendation).into_iter().map(Part::Text));
+            parts.push(Part::Text(words::scope(recommendation)));
+        }
+    }
+    parts.extend(tables::failing(recommendation).map(Part::Table));
+    parts.extend(tables::unmeasured(recommendation).map(Part::Table));
+    if let Some(settings) = &advice.settings {
+        parts.extend(force(settings));
+    }
+    parts.push(Part::Text(caption(&recommendation.comparison)));
+    parts
+}
+
+/// How to put it into force.
+fn force(settings: &Result<Settings, String>) -> Vec<Part> {
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(reason) => return vec![Part::Text(format!("Its settings are not given: {reason}"))],
+    };
+    let mut parts =
+        vec![Part::Heading("To put it into force, as root, and then reboot".to_owned())];
+    parts.extend(settings.install().map(|command| Part::Verbatim(format!("{command}\n"))));
+    parts.push(Part::Text(settings.notes().join(" ")));
+    for target in Target::ALL {
+        let Measures { steps, notes } = emit(settings, target);
+        parts.push(Part::Heading(format!("With {target}")));
+        let steps: String = steps.iter().map(step).collect();
+        if !steps.is_empty() {
+            parts.push(Part::Verbatim(steps));
+        }
+        if !notes.is_empty() {
+            parts.push(Part::Text(notes.join(" ")));
+        }
+    }
+    parts
+}
+
+fn step(step: &Step) -> String {
+    match step {
+        Step::Run(command) => format!("{command}\n"),
+        Step::Write { path, content, .. } => {
+            let lines = content.lines().map(|line| match line {
+                "" => "\n".to_owned(),
+                line => format!("    {line}\n"),
+            });
+            format!("{path}:\n{}", lines.collect::<String>())
+        }
+        Step::Add { path, words } => {
+            format!("{path}, at the end of its line:\n    {}\n", words.join(" "))
+        }
+    }
+}
+
+/// A command, continued on further lines before an option where it would be too long.
+fn continued(command: &str) -> String {
+    const WIDTH: usize = 90;
+    let mut lines = vec![String::new()];
+    for (index, part) in command.split(" --").enumerate() {
+        let part = if index == 0 { part.to_owned() } else { format!(" --{part}") };
+        let line = lines.last_mut().expect("there is a first line");
+        if line.len() + part.len() > WIDTH && !line.is_empty() {
+            lines.push(format!("   {part}"));
+        } else {
+            line.push_str(&part);
+        }
+    }
+    lines.join(" \\\n") + "\n"
+}
+
+/// What a value is of the replicates.
+pub fn statistic(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Largest => "largest",
+        Statistic::Median => "median",
+    }
+}

@@ -1,0 +1,278 @@
+use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_stats::{
+    Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
+};
+use preemptlab_tune::{Command, Measures, Settings, Target, emit};
+use serde::Serialize;
+
+use crate::{
+    Advice,
+    recommendation::statistic,
+    recommendation_csv::{runner_up, status},
+};
+
+/// The version of what `recommend --format json` prints. Fields may be added within a version.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    margin: f64,
+    groups: Vec<Group<'a>>,
+    requirements: Vec<Requirement<'a>>,
+    objective: Objective<'a>,
+    /// The index of the recommended one among the candidates.
+    recommended: Option<usize>,
+    /// `only`, `sure`, `tied` or `undecided`.
+    certainty: Option<&'static str>,
+    /// About how many more replicates would decide what is undecided.
+    more: Option<u32>,
+    /// `objective`, `requirement` or `fewest_changes`.
+    preferred_by: Option<&'static str>,
+    next: Option<&'a str>,
+    candidates: Vec<CandidateDocument<'a>>,
+    /// Where nothing is recommended: what each requirement does, alone.
+    obstacles: Vec<Obstacle>,
+    /// Where nothing is recommended: what comes closest.
+    closest: Option<usize>,
+    settings: Option<&'a Settings>,
+    settings_error: Option<&'a str>,
+    install: Option<Command>,
+    targets: Vec<(Target, Measures)>,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    workload: &'a str,
+    cpus: u32,
+    baseline: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Requirement<'a> {
+    metric: &'a str,
+    unit: &'a str,
+    comparator: &'static str,
+    /// In the metric's unit.
+    limit: Option<f64>,
+    /// As a share of the baseline's median.
+    of_baseline: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Objective<'a> {
+    metric: &'a str,
+    unit: &'a str,
+    /// `higher` or `lower`.
+    wanted: &'static str,
+    groups: &'a [usize],
+}
+
+#[derive(Serialize)]
+struct CandidateDocument<'a> {
+    run: Option<&'a str>,
+    kernel: &'a KernelRef,
+    preempt: PreemptMode,
+    /// `recommended`, `satisfies`, `fails` or `unmeasured`.
+    status: &'static str,
+    /// Of the objective: in one group in its unit, in several a geometric mean of ratios to the
+    /// baselines.
+    value: Option<f64>,
+    interval: Option<[f64; 2]>,
+    requirements: Vec<JudgementDocument>,
+    missing: Vec<Missing<'a>>,
+    /// How it relates to the recommended one; by metric.
+    relations: Vec<(&'a str, Option<Relation>)>,
+}
+
+#[derive(Serialize)]
+struct JudgementDocument {
+    requirement: usize,
+    group: usize,
+    n: usize,
+    statistic: &'static str,
+    value: f64,
+    interval: Option<[f64; 2]>,
+    limit: f64,
+    /// `holds`, `unclear` or `fails`.
+    answer: &'static str,
+    /// The largest share of further cells that may exceed the limit, with 95 % confidence.
+    further_cells: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Missing<'a> {
+    group: Option<usize>,
+    metric: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Relation {
+    ratio: Option<f64>,
+    interval: Option<[f64; 2]>,
+    verdict: &'static str,
+    more: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Obstacle {
+    requirement: usize,
+    failing: usize,
+    /// The best candidate if this requirement alone is dropped.
+    without: Option<usize>,
+}
+
+/// A recommendation as JSON.
+///
+/// # Panics
+///
+/// Never: the document has no maps, and its numbers are finite.
+pub fn recommendation_json(advice: &Advice<'_>) -> String {
+    let document = document(advice);
+    let mut text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    text.push('\n');
+    text
+}
+
+fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
+    let recommendation = advice.recommendation;
+    let Recommendation { comparison, constraints, objective, candidates, choice, .. } =
+        recommendation;
+    let groups = comparison.groups.iter().map(|group| Group {
+        workload: &group.workload,
+        cpus: group.cpus,
+        baseline: group.baseline().map(|baseline| baseline.name().to_string()),
+    });
+    let requirements = constraints.iter().map(|constraint| Requirement {
+        metric: &constraint.metric.name,
+        unit: constraint.metric.unit,
+        comparator: constraint.comparator.as_str(),
+        limit: match constraint.limit {
+            Limit::Value(value) => Some(value),
+            Limit::OfBaseline(_) => None,
+        },
+        of_baseline: match constraint.limit {
+            Limit::OfBaseline(share) => Some(share),
+            Limit::Value(_) => None,
+        },
+    });
+    let certainty = choice.as_ref().map(|choice| choice.certainty());
+    let settings = advice.settings.as_ref().and_then(|settings| settings.as_ref().ok());
+    let is_unanswered = choice.is_none();
+    let obstacles = recommendation.obstacles().into_iter().filter(|_| is_unanswered);
+    Document {
+        format: FORMAT,
+        margin: comparison.margin.share(),
+        groups: groups.collect(),
+        requirements: requirements.collect(),
+        objective: Objective {
+            metric: &objective.metric.name,
+            unit: objective.metric.unit,
+            wanted: objective.direction.as_str(),
+            groups: &objective.groups,
+        },
+        recommended: choice.as_ref().map(|choice| choice.candidate),
+        certainty: certainty.map(word),
+        more: match certainty {
+            Some(Certainty::Undecided { more, .. }) => more,
+            _ => None,
+        },
+        preferred_by: choice.as_ref().map(|choice| match choice.preference {
+            Preference::Objective => "objective",
+            Preference::Constraint { .. } => "requirement",
+            Preference::FewestChanges => "fewest_changes",
+        }),
+        next: advice.next.as_deref(),
+        candidates: candidates
+            .iter()
+            .enumerate()
+            .map(|(index, of)| candidate(recommendation, index, of))
+            .collect(),
+        obstacles: obstacles
+            .map(|obstacle| Obstacle {
+                requirement: obstacle.constraint,
+                failing: obstacle.failing,
+                without: obstacle.without,
+            })
+            .collect(),
+        closest: recommendation.closest().filter(|_| is_unanswered),
+        settings,
+        settings_error: match &advice.settings {
+            Some(Err(reason)) => Some(reason),
+            _ => None,
+        },
+        install: settings.and_then(Settings::install),
+        targets: settings
+            .map(|settings| Target::ALL.map(|target| (target, emit(settings, target))).to_vec())
+            .unwrap_or_default(),
+    }
+}
+
+fn word(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Only => "only",
+        Certainty::Sure => "sure",
+        Certainty::Tied { .. } => "tied",
+        Certainty::Undecided { .. } => "undecided",
+    }
+}
+
+fn candidate<'a>(
+    recommendation: &'a Recommendation,
+    index: usize,
+    of: &'a Candidate,
+) -> CandidateDocument<'a> {
+    let constrained = recommendation.constrained();
+    let names = [&recommendation.objective.metric].into_iter().chain(constrained);
+    let relations = runner_up(recommendation, index).into_iter().flat_map(|runner_up| {
+        [runner_up.objective].into_iter().chain(runner_up.constrained.iter().copied())
+    });
+    CandidateDocument {
+        run: of.run.as_deref(),
+        kernel: &of.kernel,
+        preempt: of.preempt,
+        status: status(recommendation, index),
+        value: of.standing.map(|standing| standing.value),
+        interval: of.standing.and_then(|standing| standing.interval).map(ends),
+        requirements: of.judgements.iter().map(judgement).collect(),
+        missing: of
+            .missing
+            .iter()
+            .map(|it| Missing { group: it.group, metric: it.metric.as_deref() })
+            .collect(),
+        relations: names
+            .zip(relations)
+            .map(|(metric, it)| (metric.name.as_str(), it.map(relation)))
+            .collect(),
+    }
+}
+
+fn judgement(of: &Judgement) -> JudgementDocument {
+    JudgementDocument {
+        requirement: of.constraint,
+        group: of.group,
+        n: of.n,
+        statistic: statistic(of.statistic),
+        value: of.value,
+        interval: of.interval.map(ends),
+        limit: of.limit,
+        answer: of.answer.as_str(),
+        further_cells: of.further_cells(),
+    }
+}
+
+fn relation(of: Combined) -> Relation {
+    Relation {
+        ratio: of.ratio,
+        interval: of.interval.map(ends),
+        verdict: of.verdict.as_str(),
+        more: match of.verdict {
+            Verdict::Undecided { more } => more,
+            _ => None,
+        },
+    }
+}
+
+fn ends(Interval { low, high }: Interval) -> [f64; 2] {
+    [low, high]
+}

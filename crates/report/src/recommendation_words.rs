@@ -1,0 +1,230 @@
+//! The sentences of a recommendation.
+
+use preemptlab_stats::{
+    Candidate, Certainty, Choice, Configuration, Constraint, Direction, Limit, Obstacle,
+    Preference, REPLICATES_MIN, Recommendation, Statistic,
+};
+
+use crate::{Advice, label, number};
+
+/// `debian:6.12/full`, with the recording where there are several.
+pub fn candidate(candidate: &Candidate) -> String {
+    let run = candidate.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    format!("{run}{}", candidate.name())
+}
+
+/// `wakeup.fifo.max <= 100 us`.
+pub fn constraint(constraint: &Constraint) -> String {
+    let Constraint { metric, comparator, limit } = constraint;
+    let limit = match limit {
+        Limit::Value(value) => format!("{value} {}", metric.unit),
+        Limit::OfBaseline(share) => {
+            format!("{} % of the baseline", (share * 1e6).round() / 1e4)
+        }
+    };
+    format!("{} {} {limit}", metric.name, comparator.as_str())
+}
+
+pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advice<'_>) -> String {
+    let name = candidate(&recommendation.candidates[choice.candidate]);
+    let with = match &advice.settings {
+        Some(Ok(settings)) => {
+            let release = settings.release.as_ref().map(|release| format!("kernel {release}"));
+            let parameters = settings.parameters.join(" ");
+            let parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
+            release.into_iter().chain(parameters).collect::<Vec<_>>().join(" with ")
+        }
+        _ => String::new(),
+    };
+    let with = if with.is_empty() { with } else { format!(": {with}") };
+    format!("Run {name}{with}")
+}
+
+/// What it means that no replicate exceeded a limit on the worst case; of several workloads that
+/// with the fewest replicates counts.
+pub fn further_cells(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
+    let judgements = recommendation.candidates[choice.candidate].judgements.iter();
+    let shares = judgements.filter_map(|it| Some((it.n, it.further_cells()?)));
+    let most = shares.clone().map(|(n, _)| n).max()?;
+    let (n, share) = shares.min_by_key(|(n, _)| *n)?;
+    let none = match n {
+        1 if most == 1 => {
+            "The only replicate (n=1) did not exceed the limit on its worst case".to_owned()
+        }
+        n if n == most => format!("None of {n} replicates exceeded the limit on the worst case"),
+        n => format!(
+            "None of its replicates, {n} to {most} for each workload, exceeded the limit on the \
+             worst case"
+        ),
+    };
+    let percent = (share * 100.0).ceil();
+    Some(format!("{none}: with 95 % confidence fewer than {percent} % of further cells do."))
+}
+
+/// What must not be overlooked: that the recommended configuration itself failed at times.
+pub fn failures(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
+    let recommended = &recommendation.candidates[choice.candidate];
+    let groups = recommendation.comparison.groups.iter().enumerate();
+    let failures = groups.filter_map(|(index, group)| {
+        let configuration = recommended.configuration(&recommendation.comparison, index)?;
+        Some(format!("for {}, {}", label::group(group), label::trouble(configuration)?))
+    });
+    let failures = failures.collect::<Vec<_>>();
+    (!failures.is_empty()).then(|| format!("Of its own replicates {}.", failures.join("; ")))
+}
+
+/// How sure it is that this is the best, and why it is preferred to what is as good.
+pub fn certainty(recommendation: &Recommendation, choice: &Choice) -> String {
+    let metric = &recommendation.objective.metric.name;
+    let margin = recommendation.comparison.margin;
+    let among = match recommendation.constraints.is_empty() {
+        true => "that was measured",
+        false => "that satisfies every requirement",
+    };
+    let groups = recommendation.comparison.groups.iter();
+    let configurations = groups.flat_map(|group| &group.configurations);
+    let few = match configurations.map(Configuration::measured).max() {
+        Some(n) if n < REPLICATES_MIN => {
+            format!(" Fewer than {REPLICATES_MIN} replicates decide nothing.")
+        }
+        _ => String::new(),
+    };
+    let others = |others: usize| match others {
+        1 => "one other configuration".to_owned(),
+        others => format!("{others} other configurations"),
+    };
+    let sure = match choice.certainty() {
+        Certainty::Only => "How sure: there is no other configuration to choose from.".to_owned(),
+        Certainty::Sure => format!(
+            "How sure: every other configuration {among} is worse in {metric}, and that is decided."
+        ),
+        Certainty::Tied { others: count } => format!(
+            "How sure: {} {} the same in {metric} within {margin}, and none {among} is better.",
+            others(count),
+            if count == 1 { "is" } else { "are" },
+        ),
+        Certainty::Undecided { others: count, more } => {
+            let more = match more {
+                Some(more) => format!("about {more} more replicates would tell"),
+                None => "how many more replicates would tell cannot be estimated".to_owned(),
+            };
+            format!(
+                "How sure: not sure. It has the best {metric} measured, but {} might be as good or \
+                 better; {more}.{few}",
+                others(count)
+            )
+        }
+    };
+    match choice.preference {
+        Preference::Objective => sure,
+        Preference::Constraint { constraint } => format!(
+            "{sure} Of those that are the same it is preferred because it is better in {}.",
+            recommendation.constraints[constraint].metric.name
+        ),
+        Preference::FewestChanges => {
+            format!("{sure} Of those that are the same it changes the least against the baseline.")
+        }
+    }
+}
+
+/// What stands in the way, and what comes closest.
+pub fn obstacle(recommendation: &Recommendation) -> Vec<String> {
+    let obstacles = recommendation.obstacles();
+    let name = |index: usize| candidate(&recommendation.candidates[index]);
+    let constraint =
+        |obstacle: &Obstacle| constraint(&recommendation.constraints[obstacle.constraint]);
+    let mut texts: Vec<String> = obstacles
+        .iter()
+        .filter_map(|obstacle| {
+            let without = obstacle.without?;
+            Some(format!(
+                "The obstacle is {}: without it the choice would be {}.",
+                constraint(obstacle),
+                name(without)
+            ))
+        })
+        .collect();
+    if texts.is_empty() && !obstacles.is_empty() {
+        let each: Vec<String> = obstacles
+            .iter()
+            .filter(|obstacle| obstacle.failing > 0)
+            .map(|obstacle| format!("{} (fails for {})", constraint(obstacle), obstacle.failing))
+            .collect();
+        if !each.is_empty() {
+            texts.push(format!(
+                "No requirement is the obstacle alone, and dropping any one of them leaves no \
+                 choice: {}.",
+                each.join("; ")
+            ));
+        }
+    }
+    texts.extend(recommendation.closest().map(|closest| {
+        let candidate = &recommendation.candidates[closest];
+        let misses = (0..recommendation.constraints.len()).filter_map(|index| {
+            let (judgement, _) = candidate.worst_failure(index)?;
+            let of = &recommendation.constraints[index];
+            let value = format!("{} {}", number::number(judgement.value), of.metric.unit);
+            let statistic = match judgement.statistic {
+                Statistic::Largest => format!("the largest of {} is {value}", judgement.n),
+                Statistic::Median => format!("the median is {value}"),
+            };
+            let group = label::group(&recommendation.comparison.groups[judgement.group]);
+            Some(format!("{} ({statistic} for {group})", self::constraint(of)))
+        });
+        format!(
+            "The closest is {}, which misses {}.",
+            name(closest),
+            misses.collect::<Vec<_>>().join("; ")
+        )
+    }));
+    if texts.is_empty() {
+        texts.push("None of them was measured whole.".to_owned());
+    }
+    texts
+}
+
+/// What the answer is over, and what short names stand for.
+pub fn scope(recommendation: &Recommendation) -> String {
+    let Recommendation { comparison, objective, short_names, .. } = recommendation;
+    let groups: Vec<String> = comparison.groups.iter().map(label::group).collect();
+    let mut scope = format!("Over {}.", groups.join(", "));
+    if objective.groups.len() > 1 {
+        scope += &format!(
+            " A requirement must be satisfied in each of them; {} is {} by the geometric mean of \
+             its ratios to the baseline of each.",
+            objective.metric.name,
+            optimized(objective.direction)
+        );
+    }
+    let is_share = |it: &Constraint| matches!(it.limit, Limit::OfBaseline(_));
+    if objective.groups.len() > 1 || recommendation.constraints.iter().any(is_share) {
+        let groups = comparison.groups.iter();
+        let mut baselines: Vec<String> =
+            groups.filter_map(|group| Some(group.baseline()?.name().to_string())).collect();
+        baselines.dedup();
+        scope += &format!(" The baseline is {}.", baselines.join(", and then "));
+    }
+    let left_out: Vec<String> = (0..comparison.groups.len())
+        .filter(|group| !objective.groups.contains(group))
+        .map(|group| label::group(&comparison.groups[group]))
+        .collect();
+    if !left_out.is_empty() {
+        scope += &format!(
+            " {} is not judged in {}, where it has no ratio to a baseline or was not measured.",
+            objective.metric.name,
+            left_out.join(", ")
+        );
+    }
+    for (short, full) in short_names {
+        scope += &format!(" {short} is that of the real-time probe, {full}.");
+    }
+    scope
+}
+
+/// `maximized` or `minimized`.
+pub fn optimized(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Higher => "maximized",
+        Direction::Lower => "minimized",
+    }
+}

@@ -1,0 +1,120 @@
+//! A comparison in a few sentences.
+
+use preemptlab_stats::{Comparison, Configuration, Direction, Group, Summary};
+
+use crate::{label, number, verdict};
+
+/// What a comparison says, for those who read nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InWords {
+    /// One sentence.
+    pub headline: String,
+    /// What else is to be known; a sentence or two each.
+    pub points: Vec<String>,
+}
+
+/// Says which configuration is the least late and which gets most done, in each group, and what the
+/// comparisons are worth.
+pub fn in_words(comparison: &Comparison) -> InWords {
+    let mut said = comparison.groups.iter().filter_map(|group| {
+        let sentence = sentence(group)?;
+        match comparison.groups.len() {
+            1 => Some(sentence),
+            _ => Some(format!("{}: {sentence}", label::group(group))),
+        }
+    });
+    let headline = said.next().unwrap_or_else(|| "Nothing was measured.".to_owned());
+    let missing = comparison.groups.iter().filter_map(missing);
+    let points = said.chain(verdict::legend(comparison)).chain(missing).collect();
+    InWords { headline, points }
+}
+
+/// The metrics by which configurations are told apart, the best of them first.
+const LATENCIES: [&str; 3] = ["wakeup.fifo.p99", "wakeup.fifo.max", "wakeup.other.p99"];
+
+fn sentence(group: &Group) -> Option<String> {
+    let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(name));
+    let latency = latency.and_then(|name| best(group, name));
+    let throughput = best(group, "throughput");
+    Some(match (latency, throughput) {
+        (Some((least, late)), Some((most, done))) if std::ptr::eq(least, most) => format!(
+            "{} has the lowest {}, {}, and the highest throughput, {}.",
+            name(least),
+            spoken(&late.name),
+            with_baseline(group, late),
+            with_baseline(group, done)
+        ),
+        (Some((least, late)), Some((most, done))) => {
+            let own = least.summary("throughput").map(|own| with_baseline(group, own));
+            format!(
+                "{} has the lowest {}, {}{}; {} has the highest throughput, {}.",
+                name(least),
+                spoken(&late.name),
+                with_baseline(group, late),
+                own.map(|own| format!(", at {own}")).unwrap_or_default(),
+                name(most),
+                with_baseline(group, done)
+            )
+        }
+        (Some((configuration, summary)), None) | (None, Some((configuration, summary))) => format!(
+            "{} has the best {}, {}.",
+            name(configuration),
+            spoken(&summary.name),
+            with_baseline(group, summary)
+        ),
+        (None, None) => return None,
+    })
+}
+
+/// The configuration with the best median; of equal ones the first.
+fn best<'a>(group: &'a Group, metric: &str) -> Option<(&'a Configuration, &'a Summary)> {
+    let measured =
+        group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
+    measured.reduce(|best, next| {
+        let is_better = match best.1.direction {
+            Direction::Lower => next.1.median < best.1.median,
+            Direction::Higher => next.1.median > best.1.median,
+        };
+        if is_better { next } else { best }
+    })
+}
+
+fn name(configuration: &Configuration) -> String {
+    let run = configuration.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    format!("{run}{}", configuration.name())
+}
+
+/// `wakeup.fifo.p99` as `FIFO wakeup p99`.
+fn spoken(metric: &str) -> String {
+    match metric.strip_prefix("wakeup.").and_then(|rest| rest.split_once('.')) {
+        Some((probe, statistic)) => format!("{} wakeup {statistic}", probe.to_uppercase()),
+        None => metric.to_owned(),
+    }
+}
+
+/// The median with its unit, and how it relates to the baseline's.
+fn with_baseline(group: &Group, summary: &Summary) -> String {
+    let value = format!("{} {}", number::number(summary.median), summary.unit);
+    let (Some(effect), Some(baseline)) = (summary.effect, group.baseline()) else { return value };
+    let Some(ratio) = effect.ratio else { return value };
+    let ratio = number::ratio(ratio);
+    format!("{value} ({ratio} of {}, {})", name(baseline), effect.verdict.as_str())
+}
+
+fn missing(group: &Group) -> Option<String> {
+    let count = |is: fn(&Configuration) -> bool| {
+        group.configurations.iter().filter(|each| is(each)).count()
+    };
+    let unavailable = count(|each| each.unavailable.is_some());
+    let failed = count(|each| !each.failures.is_empty());
+    let words = [(unavailable, "cannot exist"), (failed, "had cells that failed")];
+    let words: Vec<String> = words
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    (!words.is_empty()).then(|| {
+        let all = group.configurations.len();
+        format!("Of {all} configurations of {}, {}.", label::group(group), words.join(" and "))
+    })
+}

@@ -1,0 +1,112 @@
+use preemptlab_model::nearest;
+
+use crate::{Comparison, Direction};
+
+/// The probe that is meant where none is named.
+const PROBE: &str = "fifo";
+
+/// A metric of a recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricKind {
+    /// Its full name.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Which way is better.
+    pub direction: Direction,
+}
+
+/// No recording has the metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no metric `{name}`{}; the metrics are {}{}",
+    nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default(),
+    known.join(", "),
+    if name.starts_with(BOUND) { " (the bound needs cells that were traced: run --trace)" } else { "" },
+)]
+pub struct UnknownMetric {
+    /// What was asked for.
+    pub name: String,
+    /// What was probably meant.
+    pub nearest: Option<String>,
+    /// What there is.
+    pub known: Vec<String>,
+}
+
+/// The metric that exists for traced cells only.
+const BOUND: &str = "wakeup.bound";
+
+/// Every metric of a comparison, in the order in which the workloads give them.
+pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
+    let groups = comparison.groups.iter();
+    let mut known: Vec<MetricKind> = Vec::new();
+    for summary in groups.flat_map(|group| &group.configurations).flat_map(|each| &each.summaries) {
+        if known.iter().all(|kind| kind.name != summary.name) {
+            let (unit, direction) = (summary.unit, summary.direction);
+            known.push(MetricKind { name: summary.name.clone(), unit, direction });
+        }
+    }
+    known
+}
+
+/// The metric of that name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`.
+pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<&'a MetricKind, UnknownMetric> {
+    let find = |name: &str| known.iter().find(|kind| kind.name == name);
+    find(name)
+        .or_else(|| find(&format!("wakeup.{PROBE}.{}", name.strip_prefix("wakeup.")?)))
+        .ok_or_else(|| {
+            let names = known.iter().map(|kind| kind.name.as_str());
+            UnknownMetric {
+                name: name.to_owned(),
+                nearest: nearest(name, names.clone()).map(str::to_owned),
+                known: names.map(str::to_owned).collect(),
+            }
+        })
+}
+
+impl MetricKind {
+    /// Whether it is the worst of a cell: then one replicate beyond a limit is enough to break it.
+    pub fn is_worst_of_cell(&self) -> bool {
+        self.name == BOUND || self.name.ends_with(".max") || self.name.ends_with(".omitted")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(names: &[&str]) -> Vec<MetricKind> {
+        let kind = |name: &&str| MetricKind {
+            name: (*name).to_owned(),
+            unit: "us",
+            direction: Direction::Lower,
+        };
+        names.iter().map(kind).collect()
+    }
+
+    #[test]
+    fn the_real_time_probe_is_meant_where_none_is_named() {
+        let known =
+            kinds(&["wakeup.fifo.max", "wakeup.other.max", "wakeup.bound.p99.9", "throughput"]);
+        let found = |name: &str| find(&known, name).map(|kind| kind.name.clone());
+        assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
+        assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
+        assert_eq!(found("wakeup.bound.p99.9").unwrap(), "wakeup.bound.p99.9");
+        let error = found("wakeup.maxx").unwrap_err();
+        assert_eq!(error.nearest.as_deref(), Some("wakeup.fifo.max"));
+        assert_eq!(error.known.len(), 4);
+        assert!(found("wakeup.bound").unwrap_err().to_string().contains("--trace"));
+        assert_eq!(found("x").unwrap_err().nearest, None);
+    }
+
+    #[test]
+    fn what_is_the_worst_of_a_cell() {
+        let is_worst = |name: &str| kinds(&[name])[0].is_worst_of_cell();
+        for name in ["wakeup.fifo.max", "wakeup.other.omitted", "wakeup.bound"] {
+            assert!(is_worst(name), "{name}");
+        }
+        for name in ["wakeup.fifo.p99.9", "wakeup.bound.p99.9", "throughput"] {
+            assert!(!is_worst(name), "{name}");
+        }
+    }
+}

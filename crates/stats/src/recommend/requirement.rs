@@ -1,0 +1,287 @@
+use std::{fmt, str::FromStr};
+
+/// What a configuration must satisfy: `wakeup.max <= 100us`, `throughput >= 95%`.
+///
+/// The grammar is `METRIC (<= | < | >= | >) NUMBER [UNIT]`, with blanks wherever one likes. Which
+/// units a metric takes is known only when its recording is: see [`Requirement::limit`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    /// The metric, as it was written.
+    pub metric: String,
+    /// On which side of the limit it must be.
+    pub comparator: Comparator,
+    /// Finite and not negative.
+    pub number: f64,
+    /// As it was written; empty for none.
+    pub unit: String,
+}
+
+/// On which side of a limit a metric must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparator {
+    /// `<=`
+    AtMost,
+    /// `<`
+    Below,
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Above,
+}
+
+/// What a metric is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// In the metric's own unit.
+    Value(f64),
+    /// A share of the baseline's median: 0.95 is 95 %.
+    OfBaseline(f64),
+}
+
+/// The text is no requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no requirement: {reason}")]
+pub struct ParseRequirementError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The unit is not one of the metric's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} in `{requirement}`: {metric} takes {accepted}", match unit.as_str() {
+    "" => "there is no unit".to_owned(),
+    unit => format!("`{unit}` is no unit of {metric}"),
+})]
+pub struct UnitError {
+    /// The requirement.
+    pub requirement: String,
+    /// The metric's full name.
+    pub metric: String,
+    /// What was given.
+    pub unit: String,
+    /// What would be accepted.
+    pub accepted: String,
+}
+
+impl Comparator {
+    /// Every one, those first that begin like another.
+    const ALL: [Self; 4] = [Self::AtMost, Self::AtLeast, Self::Below, Self::Above];
+
+    /// As it is written.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AtMost => "<=",
+            Self::Below => "<",
+            Self::AtLeast => ">=",
+            Self::Above => ">",
+        }
+    }
+
+    /// Whether the limit is the largest value allowed, and not the least.
+    pub const fn is_upper(self) -> bool {
+        matches!(self, Self::AtMost | Self::Below)
+    }
+
+    /// Whether a value is on the right side of a limit.
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::AtMost => value <= limit,
+            Self::Below => value < limit,
+            Self::AtLeast => value >= limit,
+            Self::Above => value > limit,
+        }
+    }
+}
+
+impl FromStr for Requirement {
+    type Err = ParseRequirementError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |reason: &str| ParseRequirementError {
+            text: text.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let place = text
+            .find(['<', '>'])
+            .ok_or_else(|| error("expected METRIC<=LIMIT, as in `wakeup.max<=100us`"))?;
+        let (metric, rest) = text.split_at(place);
+        let comparator = Comparator::ALL
+            .into_iter()
+            .find(|comparator| rest.starts_with(comparator.as_str()))
+            .ok_or_else(|| error("expected one of <=, <, >= and >"))?;
+        let metric = metric.trim();
+        if metric.is_empty() {
+            return Err(error("there is no metric before the comparison"));
+        }
+        if metric.contains(|c: char| c.is_whitespace() || c == '=') {
+            return Err(error("a metric's name has no blanks and no `=`"));
+        }
+        let limit = rest[comparator.as_str().len()..].trim();
+        let is_number = |c: char| c.is_ascii_digit() || c == '.';
+        let end = limit.find(|c| !is_number(c)).unwrap_or(limit.len());
+        let (number, unit) = limit.split_at(end);
+        let number: f64 =
+            number.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
+                error("the limit must be a number that is finite and not negative")
+            })?;
+        Ok(Self { metric: metric.to_owned(), comparator, number, unit: unit.trim().to_owned() })
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { metric, comparator, number, unit } = self;
+        let gap = if unit.is_empty() || unit == "%" { "" } else { " " };
+        write!(f, "{metric} {} {number}{gap}{unit}", comparator.as_str())
+    }
+}
+
+impl Requirement {
+    /// What it holds a metric against that is measured in this unit.
+    ///
+    /// # Errors
+    ///
+    /// [`UnitError`] when the requirement's unit is not one of that metric, with those that are.
+    pub fn limit(&self, of_metric: &str) -> Result<Limit, UnitError> {
+        if self.unit == "%" {
+            return Ok(Limit::OfBaseline(self.number / 100.0));
+        }
+        let factor = match of_metric {
+            "us" => time_us(&self.unit),
+            other => count(&self.unit, other),
+        };
+        let limit = factor.map(|factor| self.number * factor).filter(|limit| limit.is_finite());
+        limit.map(Limit::Value).ok_or_else(|| UnitError {
+            requirement: self.to_string(),
+            metric: self.metric.clone(),
+            unit: self.unit.clone(),
+            accepted: match of_metric {
+                "us" => "ns, us, ms or s, or % of the baseline".to_owned(),
+                unit => format!("{unit} (or nothing, k or M), or % of the baseline"),
+            },
+        })
+    }
+}
+
+/// Microseconds in a unit of time. Both signs for micro are in use, U+00B5 and U+03BC.
+fn time_us(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-3,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    })
+}
+
+/// The factor of a count with its unit, which may be left out and may have a prefix.
+fn count(unit: &str, own: &str) -> Option<f64> {
+    let prefixes = [("", 1.0), ("k", 1e3), ("M", 1e6)];
+    prefixes.into_iter().find_map(|(prefix, factor)| {
+        let rest = unit.strip_prefix(prefix)?.trim_start();
+        (rest.is_empty() || rest == own).then_some(factor)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn limit(text: &str, unit: &str) -> Option<Limit> {
+        text.parse::<Requirement>().unwrap().limit(unit).ok()
+    }
+
+    #[test]
+    fn requirements_are_read_and_printed() {
+        for (text, printed) in [
+            ("wakeup.max<=100us", "wakeup.max <= 100 us"),
+            (" wakeup.fifo.p99.9 < 0.5 ms ", "wakeup.fifo.p99.9 < 0.5 ms"),
+            ("throughput>=95%", "throughput >= 95%"),
+            ("throughput > 40k", "throughput > 40 k"),
+            ("wakeup.omitted<=0", "wakeup.omitted <= 0"),
+        ] {
+            let requirement: Requirement = text.parse().unwrap();
+            assert_eq!(requirement.to_string(), printed);
+            assert_eq!(printed.parse(), Ok(requirement));
+        }
+    }
+
+    #[test]
+    fn what_is_no_requirement_is_refused() {
+        for (text, reason) in [
+            ("", "expected METRIC<=LIMIT"),
+            ("wakeup.max=5us", "expected METRIC<=LIMIT"),
+            ("<=5us", "no metric"),
+            ("a b<=5us", "no blanks"),
+            ("wakeup.max<=", "a number"),
+            ("wakeup.max<=nan", "a number"),
+            ("wakeup.max<=infus", "a number"),
+            ("wakeup.max<=-5us", "not negative"),
+            ("wakeup.max<=1.2.3us", "a number"),
+            ("wakeup.max=<5us", "no `=`"),
+        ] {
+            let error = text.parse::<Requirement>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        assert!(format!("wakeup.max<={}us", "9".repeat(400)).parse::<Requirement>().is_err());
+    }
+
+    #[test]
+    fn units_become_the_metrics_own() {
+        for (text, us) in [
+            ("m<=100us", 100.0),
+            ("m<=100\u{b5}s", 100.0),
+            ("m<=100\u{3bc}s", 100.0),
+            ("m<=0.1ms", 100.0),
+            ("m<=2 s", 2e6),
+            ("m<=500ns", 0.5),
+        ] {
+            assert_eq!(limit(text, "us"), Some(Limit::Value(us)), "{text}");
+        }
+        for (text, value) in [
+            ("m>=40k", 40_000.0),
+            ("m>=1.5M", 1.5e6),
+            ("m>=40 messages/s", 40.0),
+            ("m>=40k messages/s", 40_000.0),
+            ("m>=40", 40.0),
+        ] {
+            assert_eq!(limit(text, "messages/s"), Some(Limit::Value(value)), "{text}");
+        }
+        assert_eq!(limit("m<=0", "periods"), Some(Limit::Value(0.0)));
+        assert_eq!(limit("m>=95%", "messages/s"), Some(Limit::OfBaseline(0.95)));
+    }
+
+    #[test]
+    fn a_unit_of_something_else_is_refused_with_those_that_fit() {
+        let error = |text: &str, unit: &str| {
+            text.parse::<Requirement>().unwrap().limit(unit).unwrap_err().to_string()
+        };
+        for (text, unit, said) in [
+            ("m<=100", "us", "there is no unit in `m <= 100`: m takes ns, us, ms or s"),
+            ("m<=100MB", "us", "`MB` is no unit of m"),
+            ("m>=5us", "messages/s", "m takes messages/s (or nothing, k or M)"),
+            ("m>=5kus", "periods", "`kus` is no unit of m"),
+        ] {
+            let message = error(text, unit);
+            assert!(message.contains(said), "{message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic_or_infinite(text in "\\PC{0,40}") {
+            if let Ok(requirement) = text.parse::<Requirement>() {
+                prop_assert!(requirement.number.is_finite() && requirement.number >= 0.0);
+                for unit in ["us", "messages/s", "periods"] {
+                    if let Ok(Limit::Value(limit)) = requirement.limit(unit) {
+                        prop_assert!(limit.is_finite());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+use crate::{Command, Measures, Settings, Step};
+
+/// Read by kernel-install when it makes an entry.
+const PATH: &str = "/etc/kernel/cmdline";
+
+/// A new entry by kernel-install(8), which takes the command line from `/etc/kernel/cmdline` whole:
+/// it has no drop-ins, and so the parameters are added to what is there. Entries that exist keep
+/// their own. The entry's name ends in the release, whatever it begins with, and bootctl(1) takes a
+/// pattern.
+pub fn emit(settings: &Settings) -> Measures {
+    let mut measures = Measures::default();
+    if !settings.parameters.is_empty() {
+        let words = settings.parameters.clone();
+        measures.steps.push(Step::Add { path: PATH.to_owned(), words });
+        measures.notes.push(format!(
+            "Without {PATH} kernel-install takes the running kernel's parameters: begin the file \
+             with those of /proc/cmdline, but without BOOT_IMAGE= and initrd=."
+        ));
+    }
+    match &settings.release {
+        Some(release) => {
+            let image = format!("/boot/vmlinuz-{release}");
+            let entry = format!("*-{release}.conf");
+            measures.steps.extend([
+                Step::Run(Command::new(["kernel-install", "add", release, &image])),
+                Step::Run(Command::new(["bootctl", "set-default", &entry])),
+            ]);
+        }
+        None => measures.notes.push(
+            "Install the kernel by hand with kernel-install, and make its entry the default."
+                .to_owned(),
+        ),
+    }
+    measures
+}

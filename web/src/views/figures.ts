@@ -1,0 +1,144 @@
+// The table of all configurations and metrics: sorted by any column, filtered by words.
+
+import type { MetricInfo, MetricValues } from "../data.ts";
+import { h } from "../dom.ts";
+import type { Entry } from "../entries.ts";
+import { number, plural, ratio, ratioRange, unit } from "../format.ts";
+import { modeVariable } from "../look.ts";
+import * as names from "../names.ts";
+import type { State } from "../state.ts";
+import { known, verdict } from "../statistics.ts";
+import { symbol } from "../symbol.ts";
+import { type Column, SortedTable } from "./sorted_table.ts";
+import { trouble } from "./missing.ts";
+
+export class Figures {
+  readonly element: HTMLElement;
+  #state: State;
+  #all = h("input", { type: "checkbox", change: () => this.refresh() });
+  #filter = h("input", {
+    type: "search",
+    placeholder: "such as: rt full",
+    input: () => this.#table?.filter(this.#filter.value),
+  });
+  #count = h("output", { "aria-live": "polite" });
+  #caption = h("p", { class: "note" });
+  #notes = h("ol", { class: "note", "aria-label": "Notes" });
+  #place = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "All figures" });
+  #table: SortedTable<Entry> | undefined;
+
+  constructor(state: State) {
+    this.#state = state;
+    const tools = h(
+      "div",
+      { class: "tools" },
+      h("label", { class: "choice" }, h("span", {}, "Filter"), this.#filter),
+      h("label", { class: "check" }, this.#all, " all metrics"),
+      this.#count,
+    );
+    this.element = h("div", {}, tools, this.#caption, this.#place, this.#notes);
+    this.refresh();
+  }
+
+  refresh(): void {
+    const { group, entries, data } = this.#state;
+    if (!group) return;
+    const infos = group.metrics.filter((info) => info.headline || this.#all.checked);
+    const baseline = entries[group.baseline ?? -1];
+    this.#caption.textContent = [
+      "Medians over the replicates, with 95 % intervals where there are enough replicates.",
+      baseline && `× is the ratio to ${baseline.name}; a difference within ${number(100 * data.margin)} % is “same”.`,
+      "“undecided (+5)”: the replicates do not tell; about 5 more would.",
+    ].filter(Boolean).join(" ");
+    const notes = new Notes(entries, infos);
+    const columns: Column<Entry>[] = [
+      { title: "Configuration", sort: ({ index }) => index, render: (entry) => this.#name(entry, entry === baseline) },
+      { title: "n", hint: "Measured replicates", numeric: true, sort: measured, render: (entry) => String(measured(entry)) },
+      ...infos.map((info): Column<Entry> => ({
+        title: names.metric(info.name),
+        subtitle: unit(info.unit),
+        hint: names.meaning(info.name),
+        numeric: true,
+        sort: (entry) => entry.metrics.get(info.name)?.median,
+        render: (entry) => figure(entry.metrics.get(info.name), notes),
+      })),
+    ];
+    this.#table = new SortedTable({
+      caption: `All figures of ${names.group(group)}`,
+      columns,
+      rows: entries,
+      text: (entry) => this.#text(entry, infos),
+      instead: ({ configuration, metrics }) =>
+        metrics.size === 0 ? h("span", { class: "reason" }, trouble(configuration)) : undefined,
+      counted: (shown) => {
+        this.#count.textContent = `${shown} of ${plural(entries.length, "configuration")}`;
+      },
+    });
+    this.#place.replaceChildren(this.#table.element);
+    this.#notes.replaceChildren(...notes.items());
+    this.#table.filter(this.#filter.value);
+  }
+
+  #name({ name, mark, configuration }: Entry, isBaseline: boolean): HTMLElement {
+    const why = trouble(configuration);
+    return h(
+      "div",
+      { class: "name" },
+      symbol(mark, modeVariable(mark.mode)),
+      h("span", {}, ` ${name}`),
+      isBaseline && h("span", { class: "word" }, "baseline"),
+      why !== undefined && configuration.metrics.length > 0 && h("div", { class: "reason" }, why),
+    );
+  }
+
+  /** What the filter looks at: only what is in view. */
+  #text({ name, metrics, configuration }: Entry, infos: MetricInfo[]): string {
+    const words = infos.map(({ name }) => metrics.get(name)?.word ?? "");
+    return [name, trouble(configuration) ?? "", ...words].join(" ");
+  }
+}
+
+/** The notes of what is in the table, each once. */
+class Notes {
+  #texts: string[];
+
+  constructor(entries: Entry[], infos: MetricInfo[]) {
+    const all = entries.flatMap(({ metrics }) => infos.map(({ name }) => metrics.get(name)?.note));
+    this.#texts = [...new Set(all.filter((text) => text !== undefined))];
+  }
+
+  number(text: string): number {
+    return this.#texts.indexOf(text) + 1;
+  }
+
+  items(): HTMLElement[] {
+    return this.#texts.map((text) => h("li", {}, text));
+  }
+}
+
+function measured({ metrics }: Entry): number {
+  return Math.max(0, ...[...metrics.values()].map(({ values }) => values.length));
+}
+
+const SIGNS = { better: "▲", worse: "▼", same: "=", undecided: "?" };
+
+function figure(values: MetricValues | undefined, notes: Notes): HTMLElement {
+  if (!values) return h("span", { class: "none" }, "–");
+  const { word } = values;
+  const note = values.note !== undefined && `note ${notes.number(values.note)}`;
+  const ratios = word !== undefined && values.ratio !== undefined
+    && `${ratio(values.ratio)}${values.ratio_interval ? ` (${ratioRange(values.ratio_interval)})` : ""}`;
+  return h(
+    "div",
+    { class: "figure" },
+    h(
+      "div",
+      {},
+      word !== undefined && h("span", { class: `word ${word}` }, `${SIGNS[word]} ${verdict(values)}`),
+      " ",
+      h("strong", {}, number(values.median)),
+    ),
+    h("small", {}, known(values)),
+    (ratios || note) && h("small", {}, ratios, ratios && note && " · ", note),
+  );
+}

@@ -1,0 +1,40 @@
+// What has no measurements, or fewer than planned, and why: it is never left out in silence.
+
+import { h } from "../dom.ts";
+import { plural } from "../format.ts";
+import type { Configuration } from "../data.ts";
+import * as names from "../names.ts";
+import type { State } from "../state.ts";
+
+/** Why a configuration lacks measurements; `undefined` if it lacks none. */
+export function trouble({ unavailable, failures, replicates, metrics }: Configuration): string | undefined {
+  if (unavailable !== undefined) return `unavailable: ${unavailable}`;
+  if (failures.length > 0) {
+    const reasons = [...new Set(failures.map(({ reason }) => reason))];
+    const each = reasons.length === 1
+      ? reasons[0]
+      : failures.map(({ replicate, reason }) => `#${replicate} ${reason}`).join("; ");
+    return `${failures.length} of ${plural(replicates, "replicate")} failed: ${each}`;
+  }
+  return metrics.length === 0 ? "not measured" : undefined;
+}
+
+export function missing(state: State, into: HTMLElement): void {
+  const lists = new Map<string, { kernel: string; reason: string; modes: string[] }>();
+  for (const { configuration } of state.entries) {
+    const reason = trouble(configuration);
+    if (reason === undefined) continue;
+    const kernel = names.kernel(configuration);
+    const key = `${kernel}\n${reason}`;
+    const list = lists.get(key) ?? { kernel, reason, modes: [] };
+    list.modes.push(configuration.mode);
+    lists.set(key, list);
+  }
+  into.hidden = lists.size === 0;
+  into.replaceChildren(
+    h("h3", {}, "Missing here"),
+    h("ul", {}, ...[...lists.values()].map(({ kernel, modes, reason }) =>
+      h("li", {}, h("strong", {}, `${kernel} ${modes.join(", ")}`), ` ${reason}`)
+    )),
+  );
+}
