@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREEMPTLAB = target/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build test test-report bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -17,6 +17,11 @@ build: deps
 ## test: every test, with real kernels in real virtual machines
 test: deps check reproducible
 	$(CARGO) test --release --locked
+	$(MAKE) test-report
+
+## test-report: the HTML report of a real recording in a headless Chromium
+test-report: build
+	tests/report-in-browser
 
 ## check: formatting and lints
 check: deps
@@ -30,6 +35,7 @@ reproducible: deps
 ## bench: the figures that the README and the docs name
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-lab
+	$(CARGO) bench --locked -p preemptlab --bench large
 
 ## bench-stats: how often intervals hold what they should, and words are wrong
 bench-stats: deps

@@ -76,6 +76,7 @@ all replicates, every other one against the median. % is of the baseline's media
     #[command(after_help = "\
 Examples:
   preemptlab report runs/quick -o report.html
+  preemptlab report runs/quick --require 'wakeup.max<=100us' --maximize throughput
   preemptlab report runs/quick --format markdown
 
 The page works from a disk, without a network.")]
@@ -242,6 +243,8 @@ pub struct Report {
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
     pub rule: RuleArgs,
     /// How to write it
     #[arg(long, default_value = "html")]
@@ -266,6 +269,18 @@ pub struct Recommend {
     /// The recordings
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+}
+
+/// What is wanted of a configuration.
+#[derive(Args, Debug)]
+pub struct QuestionArgs {
     /// What must be satisfied: METRIC (<=, <, >= or >) NUMBER UNIT, such as 'wakeup.max<=100us';
     /// may be repeated
     #[arg(long = "require", value_name = "REQUIREMENT")]
@@ -276,11 +291,6 @@ pub struct Recommend {
     /// The metric to make as small as possible
     #[arg(long, value_name = "METRIC")]
     pub minimize: Option<String>,
-    #[command(flatten)]
-    pub rule: RuleArgs,
-    /// How to print it
-    #[arg(long, default_value = "table")]
-    pub format: Format,
 }
 
 /// How configurations are compared.

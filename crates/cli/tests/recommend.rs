@@ -52,7 +52,7 @@ fn a_single_replicate_is_called_one() {
             "wakeup.fifo.max <= 10000 us",
             "unclear",
             "The only replicate (n=1)",
-            "fewer than 95 % of further cells",
+            "fewer than 95% of further cells",
             "there is no other configuration",
             "wakeup.max is that of the real-time probe, wakeup.fifo.max.",
             "apt-get install linux-image-6.12.107+deb13-amd64=6.12.107-1",

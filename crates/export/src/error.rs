@@ -41,7 +41,13 @@ pub enum ExportError {
 
 impl ExportError {
     pub(crate) fn csv(table: Table) -> impl Fn(csv::Error) -> Self {
-        move |error| Self::Io { table, error: error.into() }
+        move |error| {
+            let error = match error.into_kind() {
+                csv::ErrorKind::Io(error) => error,
+                other => io::Error::other(format!("{other:?}")),
+            };
+            Self::Io { table, error }
+        }
     }
 
     pub(crate) fn parquet(table: Table) -> impl Fn(ParquetError) -> Self {

@@ -31,7 +31,9 @@ pub use document::{
 pub use extremes::extreme_in_words;
 pub use overview::is_headline;
 use preemptlab_stats::Comparison;
-pub use recommendation::{Advice, recommendation_markdown, recommendation_terminal};
+pub use recommendation::{
+    Advice, recommendation_in_words, recommendation_markdown, recommendation_terminal,
+};
 pub use recommendation_csv::recommendation_csv;
 pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};

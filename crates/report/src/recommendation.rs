@@ -5,7 +5,8 @@ use preemptlab_stats::{Recommendation, Statistic};
 use preemptlab_tune::{Measures, Settings, Step, Target, emit};
 
 use crate::{
-    Table, Terminal, caption, recommendation_tables as tables, recommendation_words as words,
+    InWords, Table, Terminal, caption, recommendation_tables as tables,
+    recommendation_words as words,
 };
 
 /// A recommendation, and what the recordings say beside it.
@@ -56,6 +57,28 @@ pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
     join(parts(advice).iter().map(render))
 }
 
+/// A recommendation in a few sentences.
+pub fn recommendation_in_words(advice: &Advice<'_>) -> InWords {
+    let recommendation = advice.recommendation;
+    let requirements = recommendation.constraints.iter().map(words::constraint);
+    let asked = requirements.chain([words::objective(recommendation)]).collect::<Vec<_>>();
+    let mut points = vec![format!("Asked for: {}.", asked.join(", "))];
+    let headline = match &recommendation.choice {
+        Some(choice) => {
+            points.push(words::certainty(recommendation, choice));
+            points.extend(words::further_cells(recommendation, choice));
+            points.extend(words::failures(recommendation, choice));
+            format!("{}.", words::headline(recommendation, choice, advice))
+        }
+        None => {
+            points.extend(words::obstacle(recommendation));
+            words::NO_CHOICE.to_owned()
+        }
+    };
+    points.push(words::scope(recommendation));
+    InWords { headline, points }
+}
+
 fn join(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
@@ -75,7 +98,7 @@ fn parts(advice: &Advice<'_>) -> Vec<Part> {
             parts.extend(tables::runners_up(recommendation, choice).map(Part::Table));
         }
         None => {
-            parts.push(Part::Heading("No configuration satisfies every requirement.".to_owned()));
+            parts.push(Part::Heading(words::NO_CHOICE.to_owned()));
             parts.extend(words::obstacle(recommendation).into_iter().map(Part::Text));
             parts.push(Part::Text(words::scope(recommendation)));
         }

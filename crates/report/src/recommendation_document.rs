@@ -96,7 +96,7 @@ struct JudgementDocument {
     limit: f64,
     /// `holds`, `unclear` or `fails`.
     answer: &'static str,
-    /// The largest share of further cells that may exceed the limit, with 95 % confidence.
+    /// The largest share of further cells that may exceed the limit, with 95% confidence.
     further_cells: Option<f64>,
 }
 

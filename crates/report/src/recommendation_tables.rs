@@ -8,7 +8,7 @@ use preemptlab_stats::{
 use crate::{
     Cell, Column, Row, Table, Tone, label, number,
     recommendation::statistic,
-    recommendation_words::{candidate, constraint, optimized},
+    recommendation_words::{self as words, candidate, constraint},
 };
 
 /// What the recommended configuration satisfies and how well it does, in each group.
@@ -23,14 +23,14 @@ pub fn why(recommendation: &Recommendation, choice: &Choice) -> Table {
             Column::right("n"),
             Column::left("statistic"),
             Column::right("measured"),
-            Column::right("95 %"),
+            Column::right("95%"),
             Column::left(""),
         ],
     );
     for judgement in &recommended.judgements {
         table.rows.push(Row::Cells(judged(recommendation, judgement)));
     }
-    let what = format!("{} {}", objective.metric.name, optimized(objective.direction));
+    let what = words::objective(recommendation);
     for &group in &objective.groups {
         let configuration = recommended.configuration(comparison, group);
         let Some(summary) = configuration.and_then(|it| it.summary(&objective.metric.name)) else {
@@ -98,7 +98,7 @@ pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Ta
         false => "What else satisfies every requirement",
     };
     let title = format!(
-        "{what}; × is the ratio to {name}, below it its 95 % interval and whether it is better"
+        "{what}; × is the ratio to {name}, below it its 95% interval and whether it is better"
     );
     let columns = metrics.iter().map(|metric| Column::right(metric.name.clone()));
     let first = [Column::left("configuration"), Column::left("requirements")];
@@ -181,7 +181,7 @@ pub fn failing(recommendation: &Recommendation) -> Option<Table> {
             Column::right("n"),
             Column::left("statistic"),
             Column::right("measured"),
-            Column::right("95 %"),
+            Column::right("95%"),
             Column::left("workload"),
         ],
     );

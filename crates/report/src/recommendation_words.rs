@@ -1,11 +1,13 @@
 //! The sentences of a recommendation.
 
 use preemptlab_stats::{
-    Candidate, Certainty, Choice, Configuration, Constraint, Direction, Limit, Obstacle,
+    Candidate, Certainty, Choice, Configuration, Constraint, Direction, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
 };
 
 use crate::{Advice, label, number};
+
+pub const NO_CHOICE: &str = "No configuration satisfies every requirement.";
 
 /// `debian:6.12/full`, with the recording where there are several.
 pub fn candidate(candidate: &Candidate) -> String {
@@ -19,7 +21,7 @@ pub fn constraint(constraint: &Constraint) -> String {
     let limit = match limit {
         Limit::Value(value) => format!("{value} {}", metric.unit),
         Limit::OfBaseline(share) => {
-            format!("{} % of the baseline", (share * 1e6).round() / 1e4)
+            format!("{}% of the baseline", (share * 1e6).round() / 1e4)
         }
     };
     format!("{} {} {limit}", metric.name, comparator.as_str())
@@ -58,7 +60,7 @@ pub fn further_cells(recommendation: &Recommendation, choice: &Choice) -> Option
         ),
     };
     let percent = (share * 100.0).ceil();
-    Some(format!("{none}: with 95 % confidence fewer than {percent} % of further cells do."))
+    Some(format!("{none}: with 95% confidence fewer than {percent}% of further cells do."))
 }
 
 /// What must not be overlooked: that the recommended configuration itself failed at times.
@@ -186,14 +188,15 @@ pub fn obstacle(recommendation: &Recommendation) -> Vec<String> {
 /// What the answer is over, and what short names stand for.
 pub fn scope(recommendation: &Recommendation) -> String {
     let Recommendation { comparison, objective, short_names, .. } = recommendation;
+    let Objective { metric, direction, .. } = objective;
     let groups: Vec<String> = comparison.groups.iter().map(label::group).collect();
     let mut scope = format!("Over {}.", groups.join(", "));
     if objective.groups.len() > 1 {
         scope += &format!(
             " A requirement must be satisfied in each of them; {} is {} by the geometric mean of \
              its ratios to the baseline of each.",
-            objective.metric.name,
-            optimized(objective.direction)
+            metric.name,
+            optimized(*direction)
         );
     }
     let is_share = |it: &Constraint| matches!(it.limit, Limit::OfBaseline(_));
@@ -221,8 +224,13 @@ pub fn scope(recommendation: &Recommendation) -> String {
     scope
 }
 
-/// `maximized` or `minimized`.
-pub fn optimized(direction: Direction) -> &'static str {
+/// `throughput maximized`.
+pub fn objective(recommendation: &Recommendation) -> String {
+    let Objective { metric, direction, .. } = &recommendation.objective;
+    format!("{} {}", metric.name, optimized(*direction))
+}
+
+fn optimized(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "maximized",
         Direction::Lower => "minimized",

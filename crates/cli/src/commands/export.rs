@@ -109,12 +109,11 @@ fn write(
     format: Format,
     folder: &Path,
 ) -> exit::Result<(Vec<PathBuf>, BTreeMap<&'static str, usize>)> {
-    let file = |table: Table| folder.join(format!("{table}.{}", format.extension()));
-    let failure = |table, error| write_failure(ExportError::Io { table, error }, folder);
-    let draft = |table| Draft::new_in(folder).map_err(|error| failure(table, error));
+    let unwritten = |error| write_failure(error, folder);
+    let draft =
+        |table| Draft::new_in(folder).map_err(|error| unwritten(ExportError::Io { table, error }));
     let [cells, metrics, histograms] = Table::ALL;
     let mut drafts = [draft(cells)?, draft(metrics)?, draft(histograms)?];
-    let unwritten = |error| write_failure(error, folder);
     let mut export = Export::new(format, drafts.each_mut().map(Draft::file)).map_err(unwritten)?;
     let mut statuses = BTreeMap::new();
     for (recording, name) in recordings.iter().zip(names) {
@@ -131,21 +130,27 @@ fn write(
     }
     export.finish().map_err(unwritten)?;
 
+    let files = publish(drafts, format, folder).map_err(unwritten)?;
+    Ok((files, statuses))
+}
+
+/// Gives the tables their names, all or none of them.
+fn publish(drafts: [Draft; 3], format: Format, folder: &Path) -> Result<Vec<PathBuf>, ExportError> {
     let mut files = Vec::new();
     for (draft, table) in drafts.into_iter().zip(Table::ALL) {
-        let published = match draft.publish(&file(table)) {
+        let file = folder.join(format!("{table}.{}", format.extension()));
+        let published = match draft.publish(&file) {
             Ok(true) => Ok(()),
             Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
             Err(error) => Err(error),
         };
         if let Err(error) = published {
-            // A part of the tables is none.
             files.iter().for_each(|file| drop(fs::remove_file(file)));
-            return Err(failure(table, error));
+            return Err(ExportError::Io { table, error });
         }
-        files.push(file(table));
+        files.push(file);
     }
-    Ok((files, statuses))
+    Ok(files)
 }
 
 /// A disk that is full is the machine's fault, a value that cannot be the recording's.
@@ -154,19 +159,19 @@ fn write_failure(error: ExportError, folder: &Path) -> exit::Failure {
         ExportError::Value { .. } => exit::UNUSABLE,
         ExportError::Io { .. } | ExportError::Parquet { .. } => exit::HOST,
     };
-    let advice = match &error {
-        ExportError::Io { error, .. } => match error.kind() {
-            io::ErrorKind::StorageFull
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::FileTooLarge => {
-                "; free some space and run the same command again, or choose another folder with \
-                 --out"
-            }
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "; choose a folder that you may write to with --out"
-            }
-            _ => "",
-        },
+    let kind = match &error {
+        ExportError::Io { error, .. } => Some(error.kind()),
+        ExportError::Value { .. } | ExportError::Parquet { .. } => None,
+    };
+    let advice = match kind {
+        Some(
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge,
+        ) => {
+            "; free some space and run the same command again, or choose another folder with --out"
+        }
+        Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            "; choose a folder that you may write to with --out"
+        }
         _ => "",
     };
     exit::failure(code, format!("in {}: {error}{advice}", folder.display()))

@@ -6,7 +6,7 @@ use preemptlab_stats::{Certainty, Choice, Direction, Margin, Question, Recommend
 use preemptlab_tune::{Command, Settings};
 
 use crate::{
-    args::{Format, Recommend},
+    args::{Format, QuestionArgs, Recommend},
     commands::{compare::Compared, run::recording_failure},
     exit::{self, OrExit},
     measured,
@@ -21,8 +21,9 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let compared = Compared::open(&args.recordings, &args.rule, output)?;
     let cells = measured::cells(&compared.recordings()).map_err(recording_failure)?;
     let rule = compared.rule();
+    let question = question(&args.question);
     let recommendation =
-        preemptlab_stats::recommend(&cells, rule, &question(args)).or_exit(exit::UNUSABLE)?;
+        preemptlab_stats::recommend(&cells, rule, &question).or_exit(exit::UNUSABLE)?;
     let advice = advice(&recommendation, &compared.recordings(), rule);
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
@@ -36,7 +37,8 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     })
 }
 
-fn question(args: &Recommend) -> Question {
+/// What is asked for.
+pub fn question(args: &QuestionArgs) -> Question {
     let (objective, direction) = match (&args.minimize, &args.maximize) {
         (Some(metric), _) => (metric.as_str(), Direction::Lower),
         (None, metric) => (metric.as_deref().unwrap_or(OBJECTIVE), Direction::Higher),
@@ -44,7 +46,8 @@ fn question(args: &Recommend) -> Question {
     Question { requirements: args.requirements.clone(), objective: objective.to_owned(), direction }
 }
 
-fn advice<'a>(
+/// A recommendation with the settings of what is recommended.
+pub fn advice<'a>(
     recommendation: &'a Recommendation,
     recordings: &[&Recording],
     rule: Rule<'_>,

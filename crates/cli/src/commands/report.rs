@@ -1,13 +1,13 @@
 use std::{fmt::Write, path::Path, process::ExitCode};
 
 use preemptlab_page::{Package, PageData, Verdict};
-use preemptlab_report::{InWords, View, in_words, markdown};
+use preemptlab_report::{InWords, View, in_words, markdown, recommendation_in_words};
 use preemptlab_stats::Comparison;
 
 use crate::{
-    args::{Report, ReportFormat},
-    commands::{compare::Compared, run::recording_failure},
-    exit,
+    args::{QuestionArgs, Report, ReportFormat},
+    commands::{compare::Compared, recommend, run::recording_failure},
+    exit::{self, OrExit},
     output::Output,
     page::{self, Gathered},
 };
@@ -20,7 +20,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let compared = Compared::open(&args.recordings, &args.rule, output)?;
     let gathered = Gathered::new(compared.recordings()).map_err(recording_failure)?;
     let comparison = compared.comparison_of(&gathered.cells)?;
-    let InWords { headline, points } = in_words(&comparison);
+    let InWords { headline, points } = match is_asked(&args.question) {
+        true => recommended(&args.question, &compared, &gathered)?,
+        false => in_words(&comparison),
+    };
     let data = page::data(gathered, &comparison, Verdict { headline, points })?;
     let text = match args.format {
         ReportFormat::Html => preemptlab_page::html(&data),
@@ -36,6 +39,24 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     })?;
     output.note(format!("wrote {}", out.display()));
     Ok(ExitCode::from(exit::OK))
+}
+
+fn is_asked(question: &QuestionArgs) -> bool {
+    let QuestionArgs { requirements, maximize, minimize } = question;
+    !requirements.is_empty() || maximize.is_some() || minimize.is_some()
+}
+
+/// The answer to a question, which then stands first.
+fn recommended(
+    question: &QuestionArgs,
+    compared: &Compared,
+    gathered: &Gathered<'_>,
+) -> exit::Result<InWords> {
+    let (question, rule) = (recommend::question(question), compared.rule());
+    let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
+    let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
+    let advice = recommend::advice(&recommendation, &compared.recordings(), rule);
+    Ok(recommendation_in_words(&advice))
 }
 
 /// What a reviewer wants to see: the verdict, the table, and how it was measured.

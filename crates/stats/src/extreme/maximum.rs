@@ -48,27 +48,34 @@ pub fn maximise(likelihood: &Likelihood, start: Point, fixed: Option<usize>) -> 
 /// step if even that fails.
 fn uphill(local: &Local, fixed: Option<usize>) -> [f64; 3] {
     const DAMPINGS: i32 = 20;
-    let size = (0..3).fold(0.0, |size: f64, i| size.max(local.hessian[i][i].abs()));
-    let mut matrix = local.hessian.map(|row| row.map(|entry| -entry));
+    let mut matrix = information(local);
     let mut gradient = local.gradient;
+    let size = (0..3).fold(0.0, |size: f64, i| size.max(matrix[i][i].abs()));
     if let Some(fixed) = fixed {
         gradient[fixed] = 0.0;
-        for i in 0..3 {
-            (matrix[fixed][i], matrix[i][fixed]) = (0.0, 0.0);
-        }
-        matrix[fixed][fixed] = size;
+        hold(&mut matrix, fixed, size);
     }
     let dampings = (0..DAMPINGS).map(|i| size * 1e-3 * f64::powi(4.0, i));
     std::iter::once(0.0)
         .chain(dampings)
         .find_map(|damping| {
             let mut damped = matrix;
-            for i in 0..3 {
-                damped[i][i] += damping;
-            }
+            damped.iter_mut().enumerate().for_each(|(i, row)| row[i] += damping);
             solve(&damped, gradient)
         })
         .unwrap_or_default()
+}
+
+/// The observed information.
+pub fn information(local: &Local) -> [[f64; 3]; 3] {
+    local.hessian.map(|row| row.map(|entry| -entry))
+}
+
+/// Makes a coordinate's solution its right side divided by `diagonal`, whatever the others are.
+pub fn hold(matrix: &mut [[f64; 3]; 3], coordinate: usize, diagonal: f64) {
+    matrix[coordinate] = [0.0; 3];
+    matrix.iter_mut().for_each(|row| row[coordinate] = 0.0);
+    matrix[coordinate][coordinate] = diagonal;
 }
 
 /// The solution of a symmetric system by Cholesky's method; `None` unless it is positive definite.

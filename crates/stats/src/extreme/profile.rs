@@ -4,7 +4,7 @@ use crate::Interval;
 
 use super::{
     likelihood::{Likelihood, Point, SHAPE},
-    maximum::{Maximum, maximise, solve},
+    maximum::{Maximum, hold, information, maximise, solve},
 };
 
 /// The root of the deviance that ends a 95 % interval: the normal distribution's 97.5 % quantile.
@@ -20,7 +20,7 @@ const BORDER: f64 = -0.99;
 pub fn interval(likelihood: &Likelihood, top: &Maximum, coordinate: usize) -> Option<Interval> {
     let mut unit = [0.0; 3];
     unit[coordinate] = 1.0;
-    let error = solve(&information(top), unit)?[coordinate].sqrt();
+    let error = solve(&information(&top.local), unit)?[coordinate].sqrt();
     let end = |direction| {
         let nearest = (0.0, top.clone());
         let mut profile = Profile { likelihood, top, nearest, coordinate, direction };
@@ -108,21 +108,14 @@ impl Profile<'_> {
     fn follow(&self, distance: f64) -> Option<Maximum> {
         let (from, nearest) = &self.nearest;
         let by = self.direction * (distance - from);
-        let mut matrix = information(nearest);
+        let mut matrix = information(&nearest.local);
         let mut right = nearest.local.hessian[self.coordinate].map(|entry| entry * by);
-        for i in 0..3 {
-            (matrix[self.coordinate][i], matrix[i][self.coordinate]) = (0.0, 0.0);
-        }
-        (matrix[self.coordinate][self.coordinate], right[self.coordinate]) = (1.0, by);
+        hold(&mut matrix, self.coordinate, 1.0);
+        right[self.coordinate] = by;
         let along = solve(&matrix, right)?;
         let mut start: Point = std::array::from_fn(|i| nearest.point[i] + along[i]);
         start[self.coordinate] = self.top.point[self.coordinate] + self.direction * distance;
         let found = maximise(self.likelihood, start, Some(self.coordinate))?;
         (found.interior || found.point[SHAPE] < BORDER).then_some(found)
     }
-}
-
-/// The observed information.
-fn information(top: &Maximum) -> [[f64; 3]; 3] {
-    top.local.hessian.map(|row| row.map(|entry| -entry))
 }

@@ -19,8 +19,11 @@ pub struct MetricKind {
 /// No recording has the metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no metric `{name}`{}; the metrics are {}{}",
-    nearest.as_ref().map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default(),
+    "there is no metric `{name}`{} metrics are {}{}",
+    match nearest {
+        Some(nearest) => format!("; did you mean `{nearest}`? The"),
+        None => "; the".to_owned(),
+    },
     known.join(", "),
     if name.starts_with(BOUND) { " (the bound needs cells that were traced: run --trace)" } else { "" },
 )]

@@ -1,0 +1,83 @@
+//! Recordings made of the committed one: any modes, any number of replicates, any outcome.
+
+#![allow(dead_code, reason = "each test crate uses its own part")]
+
+use std::path::Path;
+
+use preemptlab_model::{CellRecord, FailureCause, Outcome};
+use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
+use preemptlab_spec::Experiment;
+
+/// What a cell came to, by its mode and replicate.
+pub enum Cell {
+    /// What the committed cell measured.
+    Measured,
+    /// The same, each latency so many microseconds later.
+    Later(u64),
+    Failed,
+    Missing,
+}
+
+/// Writes a recording of an experiment whose kernel is that of the committed recording; `text` is
+/// the experiment but for its format, name and kernel.
+pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
+    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+    let check = Recording::open(&check).unwrap();
+    let sound = check.cells().next().unwrap().unwrap().1.unwrap();
+    let manifest = check.manifest();
+    let kernel = &manifest.kernels[0].name;
+    let head = format!("format = 1\nname = \"made\"\n[factors]\nkernel = [\"{kernel}\"]\n");
+    let experiment = Experiment::parse(&format!("{head}{text}")).unwrap();
+    let image =
+        |workload: &String| Image { workload: workload.clone(), ..manifest.images[0].clone() };
+    let images = experiment.workload.keys().map(image).collect();
+    let manifest =
+        Manifest::new(experiment, manifest.kernels.clone(), manifest.qemu.clone(), images);
+    let writer = RecordingWriter::open(path, &manifest).unwrap();
+    for planned in &manifest.plan.cells {
+        let Some(inputs) = planned.inputs() else { continue };
+        let made = cell(planned.factors.preempt.as_str(), planned.factors.replicate);
+        let Some(outcome) = outcome(&sound, &inputs.job.preempt, made) else { continue };
+        let record =
+            CellRecord { id: inputs.id(), inputs: inputs.clone(), outcome, ..sound.clone() };
+        writer.cells().put(&record).unwrap();
+    }
+}
+
+fn outcome(sound: &CellRecord, mode: &str, cell: Cell) -> Option<Outcome> {
+    let later = match cell {
+        Cell::Missing => return None,
+        Cell::Failed => {
+            let reason = "the guest used up its virtual time".to_owned();
+            return Some(Outcome::Failed { cause: FailureCause::VirtualTimeLimit, reason });
+        }
+        Cell::Measured => 0,
+        Cell::Later(us) => us,
+    };
+    let Outcome::Completed { digest, mut report } = sound.outcome.clone() else { panic!() };
+    let modes = ["none", "voluntary", "full"]
+        .map(|each| if each == mode { format!("({each})") } else { each.to_owned() });
+    report.system.preempt = Some(modes.join(" "));
+    for probe in &mut report.probes {
+        for text in probe.files.values_mut() {
+            *text = delayed(text, later);
+        }
+    }
+    Some(Outcome::Completed { digest, report })
+}
+
+/// cyclictest's output with every sample so much later.
+fn delayed(text: &str, later_us: u64) -> String {
+    let mut output: serde_json::Value = serde_json::from_str(text).unwrap();
+    let thread = &mut output["thread"]["0"];
+    let histogram =
+        thread["histogram"].as_object().unwrap().iter().map(|(us, count)| {
+            ((us.parse::<u64>().unwrap() + later_us).to_string(), count.clone())
+        });
+    thread["histogram"] = histogram.collect();
+    for end in ["min", "max"] {
+        thread[end] = (thread[end].as_u64().unwrap() + later_us).into();
+    }
+    thread["avg"] = (thread["avg"].as_f64().unwrap() + later_us as f64).into();
+    serde_json::to_string_pretty(&output).unwrap()
+}

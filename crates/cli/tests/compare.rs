@@ -1,0 +1,197 @@
+//! What `compare` and `report` make of recordings that do not carry an answer.
+
+mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
+
+use std::{fs, process::Command};
+
+use common::{Desk, Finished};
+use recorded::{Cell, record};
+
+const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
+    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+fn with_count(count: u32) -> String {
+    TWO_MODES.replace("count = 5", &format!("count = {count}"))
+}
+
+/// The comparison in every form, checked for what must never be in it.
+#[track_caller]
+fn compare(desk: &Desk, recordings: &[&str]) -> Finished {
+    let mut finished = Vec::new();
+    for format in [&["--all"][..], &["--format", "json"], &["--format", "csv"]] {
+        let said = desk.run(&[&["compare"], recordings, format].concat());
+        said.succeeds();
+        sound(&said.stdout);
+        finished.push(said);
+    }
+    let page = desk.run(&[&["report"], recordings, &["-o", "report.html"]].concat());
+    page.succeeds();
+    sound(&fs::read_to_string(desk.path("report.html")).unwrap().split("<script").next().unwrap());
+    finished.remove(0)
+}
+
+#[track_caller]
+fn sound(text: &str) {
+    for never in ["NaN", "inf", "Infinity", "null,\n      \"null"] {
+        assert!(!text.contains(never), "{never} in:\n{text}");
+    }
+}
+
+#[track_caller]
+fn says(finished: &Finished, texts: &[&str]) {
+    let stdout = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for text in texts {
+        assert!(stdout.contains(text), "no `{text}` in:\n{}{}", finished.stdout, finished.stderr);
+    }
+}
+
+#[test]
+fn one_replicate_decides_nothing() {
+    let desk = Desk::new();
+    record(&desk.path("a"), &with_count(1), |_, _| Cell::Measured);
+    says(&compare(&desk, &["a"]), &["undecided +4", "Fewer than 5 replicates decide nothing."]);
+    let overview = desk.run(&["compare", "a"]);
+    says(&overview, &["1 replicate (n=1: no spread)"]);
+}
+
+#[test]
+fn values_that_are_all_equal_are_the_same() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let finished = compare(&desk, &["a"]);
+    says(&finished, &["are better, 0 worse, 15 the same within 5%, 0 undecided"]);
+    says(&finished, &["5 replicates are too few for an extreme-value fit"]);
+}
+
+#[test]
+fn maxima_that_are_all_equal_are_no_distribution() {
+    let desk = Desk::new();
+    record(&desk.path("a"), &with_count(20), |_, _| Cell::Measured);
+    says(&compare(&desk, &["a"]), &["which is no distribution to fit"]);
+}
+
+#[test]
+fn what_is_apart_is_better_or_worse() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |mode, replicate| match mode {
+        "none" => Cell::Later(replicate.into()),
+        _ => Cell::Measured,
+    });
+    let row = |finished: &Finished, mode: &str| {
+        let of_p99 = finished.stdout.split("wakeup.fifo.p99,").nth(1).unwrap();
+        of_p99.lines().find(|line| line.contains(mode)).unwrap().to_owned()
+    };
+    let finished = compare(&desk, &["a"]);
+    assert!(row(&finished, " full ").ends_with("better"), "{}", finished.stdout);
+    says(&finished, &["Of 15 comparisons"]);
+    let full = ["compare", "a", "--all", "--baseline", "debian:6.12.107+deb13/full"];
+    let finished = desk.run(&full);
+    assert!(row(&finished, " none ").ends_with("worse"), "{}", finished.stdout);
+    says(&finished, &["× is the ratio to debian:6.12.107+deb13/full"]);
+}
+
+#[test]
+fn failed_and_missing_cells_keep_their_reasons() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |mode, replicate| match (mode, replicate) {
+        ("full", 1) => Cell::Failed,
+        ("full", 2) => Cell::Missing,
+        _ => Cell::Measured,
+    });
+    says(
+        &compare(&desk, &["a"]),
+        &["2 of 5 failed: #1 the guest used up its virtual time; #2 not executed yet"],
+    );
+    record(&desk.path("b"), TWO_MODES, |_, _| Cell::Failed);
+    says(&compare(&desk, &["b"]), &["none, full: 5 of 5 failed"]);
+    record(&desk.path("c"), TWO_MODES, |_, _| Cell::Missing);
+    says(&compare(&desk, &["c"]), &["not executed yet"]);
+}
+
+#[test]
+fn one_name_for_two_workloads_is_refused() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let other = TWO_MODES.replace("window = \"1s\"", "window = \"1s\"\nmessage_bytes = 1000");
+    record(&desk.path("b"), &other, |_, _| Cell::Missing);
+    for verb in ["compare", "report", "recommend", "export"] {
+        desk.run(&[verb, "a", "b"]).fails(
+            2,
+            &["`load` is not the same workload in a and b", "message_bytes is 100 and 1000"],
+        );
+    }
+}
+
+#[test]
+fn machines_that_differ_are_pointed_out() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let other = format!("{TWO_MODES}[machine]\ncmdline = [\"threadirqs\"]\n");
+    record(&desk.path("b"), &other, |_, _| Cell::Measured);
+    let finished = desk.run(&["compare", "a", "b"]);
+    finished.succeeds();
+    assert!(finished.stderr.contains("the machines of a and b differ"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("cmdline is [] and [\"threadirqs\"]"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_newer_recording_among_others_is_refused() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    fs::create_dir(desk.path("b")).unwrap();
+    desk.write("b/recording.json", r#"{"format": 99}"#);
+    desk.run(&["compare", "a", "b"]).fails(2, &["format 99", "use a newer one"]);
+}
+
+#[test]
+fn margins_and_baselines_that_are_none_are_refused() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    desk.run(&["compare", "a", "--margin", "5"]).fails(2, &["is no margin", "such as `5%`"]);
+    desk.run(&["compare", "a", "--baseline", "debian:7.2/lazy"])
+        .fails(2, &["no measurements of the baseline", "debian:6.12.107+deb13/full"]);
+}
+
+#[test]
+fn a_report_replaces_the_one_before_and_no_folder() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    for _ in 0..2 {
+        desk.run(&["report", "a", "-o", "report.html"]).succeeds();
+    }
+    let first = fs::read(desk.path("report.html")).unwrap();
+    desk.run(&["report", "a"]).succeeds();
+    assert!(first == fs::read(desk.path("report.html")).unwrap(), "the page differs");
+    desk.run(&["report", "a", "-o", "a"]).fails(4, &["cannot write a"]);
+    desk.run(&["report", "a", "-o", "absent/report.html"]).fails(4, &["absent/report.html"]);
+    let names = fs::read_dir(desk.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".draft")));
+}
+
+#[test]
+fn a_report_answers_what_it_is_asked() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let asked = ["report", "a", "--format", "markdown", "--require", "wakeup.max<1us"];
+    says(&desk.run(&asked), &["No configuration satisfies every requirement."]);
+    let plain = desk.run(&["report", "a", "--format", "markdown"]);
+    says(&plain, &["has the lowest FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
+    desk.run(&["report", "a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
+}
+
+#[test]
+fn a_full_disk_leaves_the_report_that_was_there() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    desk.write("report.html", "the old one");
+    let report = desk.command(&["report", "a", "-o", "report.html"]);
+    // A limit on file sizes is what a full disk looks like to a process.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 8; trap '' XFSZ; exec \"$@\"", "sh"]);
+    limited.arg(report.get_program()).args(report.get_args());
+    limited.current_dir(desk.path(".")).env("NO_COLOR", "1");
+    Finished::new(limited.output().unwrap()).fails(4, &["cannot write report.html"]);
+    assert_eq!(fs::read_to_string(desk.path("report.html")).unwrap(), "the old one");
+}
