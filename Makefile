@@ -21,6 +21,7 @@ test: deps check reproducible
 
 ## test-report: the HTML report of a real recording in a headless Chromium
 test-report: build
+	@SUDO="$(SUDO)" tests/install-deps chromium
 	tests/report-in-browser
 
 ## check: formatting and lints

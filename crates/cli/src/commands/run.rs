@@ -114,7 +114,7 @@ fn conclude(summary: Summary, args: &Run, out: &Path, output: &Output) -> exit::
         output.note(format!("next: preemptlab explain {0}", out.display()));
     }
     output.note(format!(
-        "next: preemptlab compare {0} --all, preemptlab verify {0} --cells 3",
+        "next: preemptlab compare {0} --all, preemptlab report {0}, preemptlab verify {0} --cells 3",
         out.display()
     ));
     Ok(ExitCode::from(if failed > 0 { exit::CELLS_FAILED } else { exit::OK }))
