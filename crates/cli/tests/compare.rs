@@ -39,21 +39,13 @@ fn sound(text: &str) {
     }
 }
 
-#[track_caller]
-fn says(finished: &Finished, texts: &[&str]) {
-    let stdout = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for text in texts {
-        assert!(stdout.contains(text), "no `{text}` in:\n{}{}", finished.stdout, finished.stderr);
-    }
-}
-
 #[test]
 fn one_replicate_decides_nothing() {
     let desk = Desk::new();
     record(&desk.path("a"), &with_count(1), |_, _| Cell::Measured);
-    says(&compare(&desk, &["a"]), &["undecided +4", "Fewer than 5 replicates decide nothing."]);
+    compare(&desk, &["a"]).says(&["undecided +4", "Fewer than 5 replicates decide nothing."]);
     let overview = desk.run(&["compare", "a"]);
-    says(&overview, &["1 replicate (n=1: no spread)"]);
+    overview.says(&["1 replicate (n=1: no spread)"]);
 }
 
 #[test]
@@ -61,15 +53,15 @@ fn values_that_are_all_equal_are_the_same() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let finished = compare(&desk, &["a"]);
-    says(&finished, &["are better, 0 worse, 15 the same within 5%, 0 undecided"]);
-    says(&finished, &["5 replicates are too few for an extreme-value fit"]);
+    finished.says(&["are better, 0 worse, 15 the same within 5%, 0 undecided"]);
+    finished.says(&["5 replicates are too few for an extreme-value fit"]);
 }
 
 #[test]
 fn maxima_that_are_all_equal_are_no_distribution() {
     let desk = Desk::new();
     record(&desk.path("a"), &with_count(20), |_, _| Cell::Measured);
-    says(&compare(&desk, &["a"]), &["which is no distribution to fit"]);
+    compare(&desk, &["a"]).says(&["which is no distribution to fit"]);
 }
 
 #[test]
@@ -85,11 +77,11 @@ fn what_is_apart_is_better_or_worse() {
     };
     let finished = compare(&desk, &["a"]);
     assert!(row(&finished, " full ").ends_with("better"), "{}", finished.stdout);
-    says(&finished, &["Of 15 comparisons"]);
+    finished.says(&["Of 15 comparisons"]);
     let full = ["compare", "a", "--all", "--baseline", "debian:6.12.107+deb13/full"];
     let finished = desk.run(&full);
     assert!(row(&finished, " none ").ends_with("worse"), "{}", finished.stdout);
-    says(&finished, &["× is the ratio to debian:6.12.107+deb13/full"]);
+    finished.says(&["× is the ratio to debian:6.12.107+deb13/full"]);
 }
 
 #[test]
@@ -100,14 +92,12 @@ fn failed_and_missing_cells_keep_their_reasons() {
         ("full", 2) => Cell::Missing,
         _ => Cell::Measured,
     });
-    says(
-        &compare(&desk, &["a"]),
-        &["2 of 5 failed: #1 the guest used up its virtual time; #2 not executed yet"],
-    );
+    compare(&desk, &["a"])
+        .says(&["2 of 5 failed: #1 the guest used up its virtual time; #2 not executed yet"]);
     record(&desk.path("b"), TWO_MODES, |_, _| Cell::Failed);
-    says(&compare(&desk, &["b"]), &["none, full: 5 of 5 failed"]);
+    compare(&desk, &["b"]).says(&["none, full: 5 of 5 failed"]);
     record(&desk.path("c"), TWO_MODES, |_, _| Cell::Missing);
-    says(&compare(&desk, &["c"]), &["not executed yet"]);
+    compare(&desk, &["c"]).says(&["not executed yet"]);
 }
 
 #[test]
@@ -175,9 +165,9 @@ fn a_report_answers_what_it_is_asked() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let asked = ["report", "a", "--format", "markdown", "--require", "wakeup.max<1us"];
-    says(&desk.run(&asked), &["No configuration satisfies every requirement."]);
+    desk.run(&asked).says(&["No configuration satisfies every requirement."]);
     let plain = desk.run(&["report", "a", "--format", "markdown"]);
-    says(&plain, &["has the lowest FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
+    plain.says(&["has the lowest FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
     desk.run(&["report", "a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
 }
 

@@ -29,15 +29,6 @@ fn require(desk: &Desk, requirement: &str) -> Finished {
     recommend(desk, &["--require", requirement])
 }
 
-/// The output without line breaks.
-#[track_caller]
-fn says(finished: &Finished, texts: &[&str]) {
-    let stdout = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for text in texts {
-        assert!(stdout.contains(text), "no `{text}` in:\n{}{}", finished.stdout, finished.stderr);
-    }
-}
-
 #[test]
 fn a_single_replicate_is_called_one() {
     let desk = desk();
@@ -45,22 +36,19 @@ fn a_single_replicate_is_called_one() {
     let finished =
         recommend(&desk, &["--require", "wakeup.max<=10ms", "--require", "wakeup.p99 <= 10 ms"]);
     finished.succeeds();
-    says(
-        &finished,
-        &[
-            "Run debian:6.12.107+deb13/full: kernel 6.12.107+deb13-amd64 with preempt=full",
-            "wakeup.fifo.max <= 10000 us",
-            "unclear",
-            "The only replicate (n=1)",
-            "fewer than 95% of further cells",
-            "there is no other configuration",
-            "wakeup.max is that of the real-time probe, wakeup.fifo.max.",
-            "apt-get install linux-image-6.12.107+deb13-amd64=6.12.107-1",
-            "GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} preempt=full\"",
-            "/etc/kernel/cmdline",
-            "cmdline_preemptlab=+preempt=full",
-        ],
-    );
+    finished.says(&[
+        "Run debian:6.12.107+deb13/full: kernel 6.12.107+deb13-amd64 with preempt=full",
+        "wakeup.fifo.max <= 10000 us",
+        "unclear",
+        "The only replicate (n=1)",
+        "fewer than 95% of further cells",
+        "there is no other configuration",
+        "wakeup.max is that of the real-time probe, wakeup.fifo.max.",
+        "apt-get install linux-image-6.12.107+deb13-amd64=6.12.107-1",
+        "GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} preempt=full\"",
+        "/etc/kernel/cmdline",
+        "cmdline_preemptlab=+preempt=full",
+    ]);
     assert_eq!(finished.stdout.matches("Times are virtual").count(), 1);
     let widest = finished.stdout.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{}", finished.stdout);
@@ -88,14 +76,11 @@ fn nothing_that_satisfies_it_is_a_no_with_its_obstacle() {
     let desk = desk();
     let finished = recommend(&desk, &["--require", "wakeup.max<1us", "--require", "throughput>=1"]);
     assert_eq!(finished.code, 1, "{}{}", finished.stdout, finished.stderr);
-    says(
-        &finished,
-        &[
-            "No configuration satisfies every requirement.",
-            "The obstacle is wakeup.fifo.max < 1 us: without it the choice would be debian:6.12",
-            "The closest is debian:6.12.107+deb13/full",
-        ],
-    );
+    finished.says(&[
+        "No configuration satisfies every requirement.",
+        "The obstacle is wakeup.fifo.max < 1 us: without it the choice would be debian:6.12",
+        "The closest is debian:6.12.107+deb13/full",
+    ]);
     assert!(!finished.stdout.contains("GRUB"), "{}", finished.stdout);
 }
 
@@ -156,7 +141,7 @@ fn a_parameter_that_cannot_be_written_safely_is_left_to_the_reader() {
         manifest.experiment.machine.cmdline = vec!["dyndbg=\"$(reboot)\"".to_owned()];
     });
     let finished = recommend(&desk, &[]);
-    says(finished.succeeds(), &["Its settings are not given", "set it by hand"]);
+    finished.succeeds().says(&["Its settings are not given", "set it by hand"]);
     assert!(!finished.stdout.contains("/etc/"), "{}", finished.stdout);
 }
 
@@ -175,17 +160,14 @@ fn two_configurations_with_few_replicates_are_undecided() {
         fs::write(&cell, serde_json::to_vec(&record).unwrap()).unwrap();
     }
     let finished = recommend(&desk, &[]);
-    says(
-        finished.succeeds(),
-        &[
-            "not sure",
-            "one other configuration might be as good or better; about 3 more replicates",
-            "Fewer than 5 replicates decide nothing.",
-            "preemptlab run traced.toml --out run --until 5% --metric throughput",
-            "--baseline debian:6.12.107+deb13/none",
-            "undecided +3",
-        ],
-    );
+    finished.succeeds().says(&[
+        "not sure",
+        "one other configuration might be as good or better; about 3 more replicates",
+        "Fewer than 5 replicates decide nothing.",
+        "preemptlab run traced.toml --out run --until 5% --metric throughput",
+        "--baseline debian:6.12.107+deb13/none",
+        "undecided +3",
+    ]);
 }
 
 #[test]
@@ -197,10 +179,11 @@ fn recordings_with_the_same_configuration_stay_apart() {
         fs::write(path, bytes).unwrap();
     }
     let finished = recommend(&desk, &["other"]);
-    says(
-        finished.succeeds(),
-        &["Run run: debian:6.12.107+deb13/full", "other: debian:6.12.107+deb13/full", "not sure"],
-    );
+    finished.succeeds().says(&[
+        "Run run: debian:6.12.107+deb13/full",
+        "other: debian:6.12.107+deb13/full",
+        "not sure",
+    ]);
     // No run adds to both of them.
     assert!(!finished.stdout.contains("preemptlab run"), "{}", finished.stdout);
 }

@@ -73,6 +73,15 @@ impl Finished {
         }
     }
 
+    /// Checks that stdout says each of these.
+    #[track_caller]
+    pub fn says(&self, texts: &[&str]) {
+        let stdout = self.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        for text in texts {
+            assert!(stdout.contains(text), "no `{text}` in:\n{}{}", self.stdout, self.stderr);
+        }
+    }
+
     #[track_caller]
     pub fn succeeds(&self) -> &Self {
         assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
