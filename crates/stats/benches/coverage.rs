@@ -1,6 +1,8 @@
 //! Measures, on experiments whose truth is known, how often the intervals hold it, and how often a
 //! difference is found where there is none. Prints the tables of docs/statistics.md.
 
+#![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
+
 use preemptlab_model::{Factors, PreemptMode};
 use preemptlab_stats::{
     Direction, Looks, Margin, MeasuredCell, MedianBootstrap, Metric, Rule, Verdict, compare,

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use preemptlab_model::{Outcome, SnapshotId};
 use preemptlab_page::Timeline;
@@ -24,10 +24,13 @@ impl Timelines {
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
         let Some(comm) = target(&record.inputs) else { return Ok(None) };
         let boot = record.inputs.snapshot.id();
-        if !self.kernels.contains_key(&boot) {
-            self.kernels.insert(boot, folder.kernel(boot).map_err(recording_failure)?);
-        }
-        let Some(Some(kernel)) = self.kernels.get(&boot) else { return Ok(None) };
+        let kernel = match self.kernels.entry(boot) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                unknown.insert(folder.kernel(boot).map_err(recording_failure)?)
+            }
+        };
+        let Some(kernel) = kernel else { return Ok(None) };
 
         let stream = || folder.stream(record.id).map_err(recording_failure);
         let unreadable = |error| recording_failure(folder.unreadable(record.id, error));

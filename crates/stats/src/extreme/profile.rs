@@ -15,7 +15,7 @@ const BORDER: f64 = -0.99;
 
 /// The 95 % interval of a coordinate: where twice the log-likelihood, maximal over the other two
 /// coordinates, is less than the chi-squared quantile below its maximum (Coles 2001, section
-/// 2.6.6). It ends at the border of the parameter space when it gets there; `None` if an end is
+/// 2.6.6). An interval of the shape ends at the border of the parameter space when it gets there; `None` if an end is
 /// out of reach.
 pub fn interval(likelihood: &Likelihood, top: &Maximum, coordinate: usize) -> Option<Interval> {
     let mut unit = [0.0; 3];
@@ -53,7 +53,9 @@ impl Profile<'_> {
             }
             far = border.map_or(far * 2.0, |border| f64::midpoint(near.0, border));
         }
-        border.map(|_| near.0)
+        // Any other failure to get on would pass for an end that is too near.
+        let at = self.top.point[SHAPE] + self.direction * near.0;
+        (self.coordinate == SHAPE && at < BORDER).then_some(near.0)
     }
 
     /// The root between two distances, by the Illinois form of the false position.
