@@ -15,8 +15,8 @@ use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
 use preemptlab_spec::Experiment;
 use serde_json::{Value, json};
 
-/// Of each probe of each cell.
-const SAMPLES: u64 = 1_000;
+/// Of the shorter probe.
+const PERIODS: u64 = 1_000;
 
 /// Workloads, modes and replicates: 10,020 cells.
 const WORKLOADS: usize = 10;
@@ -48,6 +48,9 @@ fn main() {
     let run = run.to_str().expect("a path of text");
     let page = folder.path().join("report.html");
     let page = page.to_str().expect("a path of text");
+    let rows = Command::new(env!("CARGO_BIN_EXE_preemptlab")).args(["compare", run]).output();
+    let said = String::from_utf8(rows.expect("the binary").stdout).expect("text");
+    assert!(!said.contains("failed"), "cells of the recording are not sound:\n{said}");
     measure("compare", &["compare", run, "--format", "json"], limit);
     measure("report", &["report", run, "-o", page], limit);
     let size = fs::metadata(page).expect("the page").len();
@@ -105,10 +108,8 @@ fn record(run: &Path) -> usize {
             "voluntary" => "none (voluntary) full".to_owned(),
             _ => "none voluntary (full)".to_owned(),
         });
-        for (probe, step) in report.probes.iter_mut().zip([1, 7]) {
-            for text in probe.files.values_mut() {
-                *text = histogram(text, number as u64, step);
-            }
+        for text in report.probes.iter_mut().flat_map(|probe| probe.files.values_mut()) {
+            *text = histogram(text, number as u64);
         }
         let outcome = Outcome::Completed { digest, report };
         let record =
@@ -124,8 +125,13 @@ fn manifest(check: &Manifest) -> Manifest {
     let names: Vec<String> = (0..WORKLOADS).map(|number| format!("load{number}")).collect();
     let workloads: String = names
         .iter()
-        .map(|name| {
-            format!("[workload.{name}]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n")
+        .zip(80..)
+        .map(|(name, priority)| {
+            // Priorities that differ make cells of their own.
+            format!(
+                "[workload.{name}]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n\
+                 fifo_priority = {priority}\n"
+            )
         })
         .collect();
     let text = format!(
@@ -143,12 +149,15 @@ fn manifest(check: &Manifest) -> Manifest {
     )
 }
 
-/// cyclictest's output with a histogram in which nearly every sample has a bucket of its own.
-fn histogram(text: &str, number: u64, step: u64) -> String {
+/// cyclictest's output with a histogram in which nearly every sample has a bucket of its own, below
+/// the period of a millisecond.
+fn histogram(text: &str, number: u64) -> String {
     let mut output: Value = serde_json::from_str(text).expect("cyclictest's JSON");
     let thread = &mut output["thread"]["0"];
-    let samples = thread["cycles"].as_u64().unwrap_or(SAMPLES);
-    let value = |sample: u64| 5 + (sample * 7919 + number * 104_729) % 2_003 * step;
+    // No sample is later than a period, so none is missing.
+    let samples = thread["cycles"].as_u64().unwrap_or(0).max(PERIODS);
+    thread["cycles"] = json!(samples);
+    let value = |sample: u64| 5 + (sample * 7919 + number * 104_729) % 983;
     let mut counts = std::collections::BTreeMap::new();
     for sample in 0..samples {
         *counts.entry(value(sample)).or_insert(0_u64) += 1;

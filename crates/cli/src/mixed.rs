@@ -14,7 +14,7 @@ pub fn refuse(recordings: &[Recording]) -> exit::Result<()> {
                 return Err(exit::failure(
                     exit::UNUSABLE,
                     format!(
-                        "`{name}` is not the same workload in {} and {}: {}; compare each by \
+                        "`{name}` is not the same workload in {} and {}: {}; take each by \
                          itself, or run them again with equal parameters",
                         one.path().display(),
                         other.path().display(),

@@ -33,7 +33,8 @@ pub fn anderson_darling(ascending: &[f64], step: f64, fitted: &Point) -> f64 {
 /// What one in twenty samples of the fitted distribution exceeds, the fit being that of the sample
 /// by maximum likelihood: the approximation of Laio, "Cramer-von Mises and Anderson-Darling
 /// goodness of fit tests for extreme value distributions with unknown parameters", Water Resources
-/// Research 40 (2004) W09308, table 3 and equation 6, whose shape has the other sign.
+/// Research 40 (2004) W09308, with the coefficients of `A2_GOFlaio` in the R package nsRFA. The
+/// shape has the other sign there. `examples/extreme_coverage.rs` refuses 3 to 5 % by it.
 pub fn critical(n: usize, shape: f64) -> f64 {
     // The 5 % point of the statistic that all distributions share after the transformation.
     const COMMON: f64 = 0.461_36;

@@ -28,9 +28,9 @@ pub struct Likelihood<'a> {
 }
 
 impl Likelihood<'_> {
-    /// `None` outside the parameter space: where a value is beyond the end of the distribution or so
-    /// near that a slope is infinite, and at shapes up to -1, at which the likelihood has no bound
-    /// (Smith 1985).
+    /// `None` outside the parameter space: where a value is beyond the end of the distribution, or
+    /// so near that a slope is infinite, and at shapes up to -1, at which the likelihood has no
+    /// bound (Smith 1985).
     pub fn at(&self, point: &Point) -> Option<Local> {
         let [quantile, log_scale, shape] = *point;
         if shape <= -1.0 {

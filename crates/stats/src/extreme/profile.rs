@@ -15,8 +15,8 @@ const BORDER: f64 = -0.99;
 
 /// The 95 % interval of a coordinate: where twice the log-likelihood, maximal over the other two
 /// coordinates, is less than the chi-squared quantile below its maximum (Coles 2001, section
-/// 2.6.6). An interval of the shape ends at the border of the parameter space when it gets there; `None` if an end is
-/// out of reach.
+/// 2.6). An interval of the shape ends at the border of the parameter space when it gets there;
+/// `None` if an end is out of reach.
 pub fn interval(likelihood: &Likelihood, top: &Maximum, coordinate: usize) -> Option<Interval> {
     let mut unit = [0.0; 3];
     unit[coordinate] = 1.0;
