@@ -29,8 +29,11 @@ const OUT_OF_MEMORY: &str = "the guest ran out of memory; give it more, or a sma
 /// How often a starting load is looked at.
 const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
 
-/// Of `SCHED_FIFO`.
+/// Of `SCHED_FIFO`: above every command, so that what init does is one step for all of them.
 const PRIORITY_MAX: u8 = 99;
+
+/// While probes measure: below their measuring threads, above a fair load.
+const PRIORITY_MEASURING: u8 = 1;
 
 /// Runs the cell that the host asks for.
 pub fn run() -> Message {
@@ -91,9 +94,7 @@ impl<'job> Cell<'job> {
     }
 
     fn set_up(&mut self) -> Result<System> {
-        // Above every command, so that what init does is one step for all of them; it sleeps
-        // otherwise.
-        kernel::set_own_fifo(PRIORITY_MAX).attempt(|| "set init's priority".into())?;
+        set_own_priority(PRIORITY_MAX)?;
         kernel::block_child_signal().attempt(|| "block SIGCHLD".into())?;
         self.start = counters::read()?;
         entropy::seed(self.job.seed)?;
@@ -147,9 +148,12 @@ impl<'job> Cell<'job> {
             self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
             self.probes.push(Running::start(command)?);
         }
+        // What init does when the first probe has ended must not delay the one that still measures.
+        set_own_priority(PRIORITY_MEASURING)?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
         }
+        set_own_priority(PRIORITY_MAX)?;
         let end_ns = clock::now_ns();
         let after = counters::read()?;
         self.note_written()?;
@@ -238,6 +242,10 @@ impl<'job> Cell<'job> {
         }
         Ok(())
     }
+}
+
+fn set_own_priority(priority: u8) -> Result<()> {
+    kernel::set_own_fifo(priority).attempt(|| "set init's priority".into())
 }
 
 /// Commands in the order of their start; those with equal delays in the job's order.

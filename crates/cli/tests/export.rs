@@ -106,8 +106,8 @@ fn the_committed_recording_is_exported() {
         "run,workload,cpus,kernel,release,rt,preempt,observed,replicate,seed,look,status,reason,\
          id,digest\n\
          check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,full,1,1,0,\
-         completed,,45030c8b2107411b38f3d8997cc0916cd31087cdb0856cc4673a839b554a3a5b,\
-         fedb2f4d2e5f18d12c35774d382af1701a8c1f4cea85659fe132634e1310dd06\n"
+         completed,,c3f9549aeec589c9533e367515280dd6ebe46c0b61810ad04d3a79cceb6dbbd8,\
+         5cd3709ae082dd544f9059afb83809c343bab404cfb26057c43c5fa7ebb49ee9\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
