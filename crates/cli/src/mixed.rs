@@ -1,5 +1,8 @@
 //! Recordings that are compared with each other must have measured the same thing.
 
+use std::collections::BTreeSet;
+
+use preemptlab_model::CellId;
 use preemptlab_recording::Recording;
 use serde_json::Value;
 
@@ -27,8 +30,30 @@ pub fn refuse(recordings: &[Recording]) -> exit::Result<()> {
     Ok(())
 }
 
-/// Differences between recordings' machines, which may be what is to be compared, or an oversight.
+/// What may be meant, or an oversight: machines that differ, and cells that are the same.
 pub fn warnings(recordings: &[Recording]) -> Vec<String> {
+    machines(recordings).into_iter().chain(shared(recordings)).collect()
+}
+
+/// A cell that two recordings share was measured once, however often it was executed.
+fn shared(recordings: &[Recording]) -> Vec<String> {
+    let ids = |recording: &Recording| -> BTreeSet<CellId> {
+        recording.planned().filter_map(|(_, cell)| Some(cell.inputs()?.id())).collect()
+    };
+    let shared = pairs(recordings).filter_map(|(one, other)| {
+        let count = ids(one).intersection(&ids(other)).count();
+        (count > 0).then(|| {
+            format!(
+                "{} and {} share {count} cells: of these there is one measurement and not two",
+                one.path().display(),
+                other.path().display()
+            )
+        })
+    });
+    shared.collect()
+}
+
+fn machines(recordings: &[Recording]) -> Vec<String> {
     let differing = pairs(recordings).filter_map(|(one, other)| {
         let (machine, same) =
             (&one.manifest().experiment.machine, &other.manifest().experiment.machine);

@@ -117,6 +117,16 @@ fn one_name_for_two_workloads_is_refused() {
 }
 
 #[test]
+fn cells_that_two_recordings_share_are_pointed_out() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    record(&desk.path("b"), &with_count(2), |_, _| Cell::Measured);
+    let finished = desk.run(&["compare", "a", "b"]);
+    finished.succeeds();
+    assert!(finished.stderr.contains("a and b share 4 cells"), "{}", finished.stderr);
+}
+
+#[test]
 fn machines_that_differ_are_pointed_out() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
