@@ -8,6 +8,7 @@ use std::{fs, process::Command};
 
 use common::{Desk, Finished};
 use recorded::{Cell, record};
+use serde_json::Value;
 
 const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
@@ -170,6 +171,52 @@ fn a_report_replaces_the_one_before_and_no_folder() {
     desk.run(&["report", "a", "-o", "absent/report.html"]).fails(4, &["absent/report.html"]);
     let names = fs::read_dir(desk.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".draft")));
+}
+
+#[test]
+fn a_report_holds_the_numbers_of_the_comparison_and_every_cell() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |mode, replicate| match (mode, replicate) {
+        ("full", 3) => Cell::Failed,
+        ("full", 4) => Cell::Missing,
+        ("none", _) => Cell::Later(replicate.into()),
+        _ => Cell::Measured,
+    });
+    desk.run(&["report", "a", "-o", "report.html"]).succeeds();
+    let html = fs::read_to_string(desk.path("report.html")).unwrap();
+    let data = html.split("type=\"application/json\"").nth(1).unwrap();
+    let data = &data[data.find('>').unwrap() + 1..data.find("</script>").unwrap()];
+    let page: Value = serde_json::from_str(data).unwrap();
+    let compared = desk.run(&["compare", "a", "--format", "json"]);
+    let compared: Value = serde_json::from_str(&compared.stdout).unwrap();
+
+    let configurations = |document: &Value| document["groups"][0]["configurations"].clone();
+    let (shown, expected) = (configurations(&page), configurations(&compared));
+    for (shown, expected) in shown.as_array().unwrap().iter().zip(expected.as_array().unwrap()) {
+        let metrics = shown["metrics"].as_array().unwrap();
+        assert_eq!(metrics.len(), 15);
+        for (shown, expected) in metrics.iter().zip(expected["metrics"].as_array().unwrap()) {
+            assert_eq!(shown["name"], expected["name"]);
+            assert_eq!(shown["median"], expected["median"]);
+            assert_eq!(shown["interval"], expected["interval"]);
+            if let Some(effect) = expected["effect"].as_object() {
+                assert_eq!(shown["word"], effect["verdict"]);
+                assert_eq!(shown["ratio_interval"], effect["interval"]);
+            }
+        }
+        let replicates = expected["metrics"][0]["n"].as_u64().unwrap();
+        let counts = shown["histograms"][0]["counts"].as_array().unwrap();
+        let samples: u64 = counts.iter().map(|bucket| bucket[1].as_u64().unwrap()).sum();
+        assert_eq!(samples, 1100 * replicates);
+    }
+    let statuses: Vec<&str> = page["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell["status"].as_str().unwrap())
+        .collect();
+    let of = |status| statuses.iter().filter(|each| **each == status).count();
+    assert_eq!((statuses.len(), of("completed"), of("failed"), of("missing")), (10, 8, 1, 1));
 }
 
 #[test]
