@@ -24,6 +24,10 @@ const GAP_NS: u64 = 7_000_000;
 /// module waits by, and what the guest's own calibration of the TSC is off by.
 const TOLERANCE_NS: u64 = 1_000;
 
+/// What waking ksoftirqd takes at most, when an interrupt came in the softirq and has raised another
+/// one that cannot be served at once: that is still a part of the softirq.
+const KSOFTIRQD_NS: u64 = 6_000;
+
 /// How the module holds, in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -90,7 +94,9 @@ impl Hold {
     fn is_of(&self, duration_ns: u64) -> bool {
         let due_ns = self.ns.0 + duration_ns;
         let part_ns = if self.kind == Kind::Softirq { duration_ns / 100 } else { 0 };
-        let until_ns = due_ns.max(self.resumed_ns) + part_ns.max(TOLERANCE_NS);
+        let is_interrupted = self.kind == Kind::Softirq && self.resumed_ns > self.ns.0;
+        let woken_ns = if is_interrupted { KSOFTIRQD_NS } else { 0 };
+        let until_ns = due_ns.max(self.resumed_ns) + part_ns.max(woken_ns).max(TOLERANCE_NS);
         (due_ns..=until_ns).contains(&self.ns.1)
     }
 }
