@@ -200,7 +200,7 @@ fn replicates_are_added_until_it_is_decided() {
     run_until("b").succeeds();
     assert!(tree(&desk.path("a")) == tree(&desk.path("b")), "the recordings differ");
     let compared = run(&desk, &["compare", "a", "--all"]);
-    assert!(compared.succeeds().stdout.contains("and for 2 looks at the results"));
+    compared.succeeds().says(&["and for 2 looks at the results"]);
 
     run(&desk, &["run", "price.toml", "--out", "a", "--until", "1%"])
         .fails(2, &["its looks were begun with 5% for throughput"]);
