@@ -8,9 +8,15 @@ use serde_json::Value;
 
 use crate::exit;
 
-/// Refuses recordings in which one name stands for two workloads.
+/// Refuses recordings in which one name stands for two workloads, and one that is named twice, whose
+/// replicates would count twice.
 pub fn refuse(recordings: &[Recording]) -> exit::Result<()> {
     for (one, other) in pairs(recordings) {
+        let place = |recording: &Recording| std::fs::canonicalize(recording.path()).ok();
+        if place(one).is_some() && place(one) == place(other) {
+            let message = format!("{} is named twice", one.path().display());
+            return Err(exit::failure(exit::UNUSABLE, message));
+        }
         for (name, workload) in &one.manifest().experiment.workload {
             let Some(same) = other.manifest().experiment.workload.get(name) else { continue };
             if workload != same {
@@ -69,9 +75,13 @@ fn machines(recordings: &[Recording]) -> Vec<String> {
     differing.collect()
 }
 
-/// The first recording with each of the others.
+/// Every two of them.
 fn pairs(recordings: &[Recording]) -> impl Iterator<Item = (&Recording, &Recording)> {
-    recordings.iter().skip(1).filter_map(|other| Some((recordings.first()?, other)))
+    let after = |at: usize| recordings.iter().skip(at + 1);
+    recordings
+        .iter()
+        .enumerate()
+        .flat_map(move |(at, one)| after(at).map(move |other| (one, other)))
 }
 
 /// The keys that differ, with both values.

@@ -86,20 +86,21 @@ impl Output {
 
     /// Says something that is not data.
     pub fn note(&self, text: impl std::fmt::Display) {
-        eprintln!("{text}");
+        // Who cannot be told is no reason to stop.
+        let _ = writeln!(io::stderr(), "{text}");
     }
 
     /// Warns.
     pub fn warning(&self, text: impl std::fmt::Display) {
         if self.color_stderr {
-            eprintln!("\x1b[33mwarning:\x1b[0m {text}");
+            let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {text}");
         } else {
-            eprintln!("warning: {text}");
+            let _ = writeln!(io::stderr(), "warning: {text}");
         }
     }
 
     /// Reports the error that ends the command.
     pub fn error(&self, report: &miette::Report) {
-        eprintln!("{report:?}");
+        let _ = writeln!(io::stderr(), "{report:?}");
     }
 }

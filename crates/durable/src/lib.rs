@@ -102,7 +102,11 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     draft.file().write_all(bytes)?;
     // A name is needed for a moment, since only a named file can take another one's place.
     let named = folder.join(format!("{DRAFT_PREFIX}{}", std::process::id()));
-    draft.publish(&named)?;
+    if !draft.publish(&named)? {
+        // Left by a process of the same number that was killed at this very moment.
+        std::fs::remove_file(&named)?;
+        return replace(path, bytes);
+    }
     std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
 }
 

@@ -69,9 +69,9 @@ pub struct ReplicateValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// Better than the baseline by more than the margin.
+    /// Better than the baseline.
     Better,
-    /// Worse than the baseline by more than the margin.
+    /// Worse than the baseline.
     Worse,
     /// Within the margin.
     Same,

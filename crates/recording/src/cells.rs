@@ -55,7 +55,7 @@ impl CellFolder {
     /// When the disk is full or the folder cannot be written to; then the cell is not there.
     pub fn put(&self, record: &CellRecord) -> Result<(), RecordingError> {
         create_folder(&self.path)?;
-        write_json(&self.file(record.id), record)
+        write_json(&self.file(record.id), record).map(drop)
     }
 
     /// Removes a cell, so that it can be executed again.
@@ -78,12 +78,15 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), RecordingError> {
     fs::create_dir_all(path).map_err(RecordingError::io("create", path))
 }
 
-pub(crate) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), RecordingError> {
+/// Returns whether the file is new: one that is there already stays as it is.
+pub(crate) fn write_json(
+    path: &Path,
+    value: &impl serde::Serialize,
+) -> Result<bool, RecordingError> {
     let mut bytes = serde_json::to_vec(value)
         .map_err(|error| RecordingError::io("write", path)(error.into()))?;
     bytes.push(b'\n');
-    preemptlab_durable::write_new(path, &bytes).map_err(RecordingError::io("write", path))?;
-    Ok(())
+    preemptlab_durable::write_new(path, &bytes).map_err(RecordingError::io("write", path))
 }
 
 /// Reads a file whose first level has a `format`; `None` when there is no file.
@@ -95,6 +98,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, R
 
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(metadata) if !metadata.is_file() => {
+            let reason = "it is no regular file".to_owned();
+            return Err(RecordingError::Damaged { path: path.to_owned(), reason });
+        }
         Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
             let reason = format!("it is larger than {FILE_BYTES_MAX} bytes");
             return Err(RecordingError::Damaged { path: path.to_owned(), reason });

@@ -9,10 +9,13 @@ use crate::{
 };
 
 const UNTIL: &str = "until.json";
-const LOOKS: &str = "looks";
+pub const LOOKS: &str = "looks";
 
 /// No recording is looked at more often: from 5 replicates on the number grows by half each time.
 const LOOKS_MAX: u32 = 100;
+
+/// As many as an experiment may ask for.
+const REPLICATES_MAX: u32 = 10_000;
 
 /// Until when replicates are added to a recording, written before its first look.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,11 +49,30 @@ pub struct Looks {
 impl Looks {
     /// Reads what is there; nothing in most recordings.
     pub fn read(recording: &Path) -> Result<Self, RecordingError> {
-        let until = read_json(&recording.join(UNTIL))?;
+        let until: Option<Until> = read_json(&recording.join(UNTIL))?;
+        let damaged = |path: PathBuf, reason: &str| RecordingError::Damaged {
+            path,
+            reason: reason.to_owned(),
+        };
+        if until.as_ref().is_some_and(|until| !(until.margin > 0.0 && until.margin < 1.0)) {
+            return Err(damaged(recording.join(UNTIL), "its margin is none"));
+        }
         let mut added = Vec::new();
         while until.is_some() && added.len() < LOOKS_MAX as usize {
-            let Some(look) = read_json::<Look>(&file(recording, added.len() + 1))? else { break };
+            let path = file(recording, added.len() + 1);
+            let Some(look) = read_json::<Look>(&path)? else { break };
+            if look.cells.iter().any(|cell| cell.factors.replicate > REPLICATES_MAX) {
+                let reason = format!("it has a replicate beyond {REPLICATES_MAX}");
+                return Err(RecordingError::Damaged { path, reason });
+            }
             added.push(look.cells);
+        }
+        // Results must not depend on which of the files somebody has removed.
+        let files = std::fs::read_dir(recording.join(LOOKS)).into_iter().flatten().flatten();
+        let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        if names.filter(|name| name.ends_with(".json")).count() != added.len() {
+            let reason = "a look is missing, or until.json is";
+            return Err(damaged(recording.join(LOOKS), reason));
         }
         Ok(Self { until, added })
     }
@@ -58,7 +80,7 @@ impl Looks {
     /// Writes the rule; one that is there already must be the same.
     pub fn begin(&mut self, recording: &Path, until: &Until) -> Result<(), RecordingError> {
         match &self.until {
-            None => write_json(&recording.join(UNTIL), until)?,
+            None => drop(write_json(&recording.join(UNTIL), until)?),
             Some(before) if before == until => {}
             Some(before) => {
                 let metrics = match before.metrics.as_slice() {
@@ -69,7 +91,8 @@ impl Looks {
                     Some(baseline) => format!(" against {baseline}"),
                     None => String::new(),
                 };
-                let margin = before.margin * 100.0;
+                // Rounded to what somebody may have typed.
+                let margin = (before.margin * 1e8).round() / 1e6;
                 let what = format!("its looks were begun with {margin}%{metrics}{baseline}");
                 return Err(RecordingError::Other { path: recording.to_owned(), what });
             }
@@ -92,7 +115,10 @@ impl Looks {
         if let Some(folder) = file.parent() {
             crate::cells::create_folder(folder)?;
         }
-        write_json(&file, &look)?;
+        if !write_json(&file, &look)? {
+            let reason = "it is left over from other looks".to_owned();
+            return Err(RecordingError::Damaged { path: file, reason });
+        }
         self.added.push(look.cells);
         Ok(true)
     }

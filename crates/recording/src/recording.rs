@@ -1,15 +1,16 @@
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{CellId, CellRecord, Factors, PlannedCell};
+use preemptlab_model::{CellId, CellRecord, Factors, Planned, PlannedCell};
 use rustix::fs::FlockOperation;
 
 use crate::{
     CellFolder, Manifest, RecordingError, TraceFolder, Until,
     cells::{create_folder, read_json, write_json},
-    looks::Looks,
+    looks::{LOOKS, Looks},
 };
 
 const MANIFEST: &str = "recording.json";
@@ -36,7 +37,31 @@ impl Recording {
             .ok_or_else(|| RecordingError::Absent(path.to_owned()))?;
         let looks = Looks::read(path)?;
         let cells = CellFolder::new(path.join(CELLS));
-        Ok(Self { path: path.to_owned(), manifest, looks, cells })
+        let recording = Self { path: path.to_owned(), manifest, looks, cells };
+        recording.check()?;
+        Ok(recording)
+    }
+
+    /// Refuses a plan in which a cell stands twice, which would count twice, or is called what it is
+    /// not.
+    fn check(&self) -> Result<(), RecordingError> {
+        let mut seen = BTreeSet::new();
+        for (_, PlannedCell { factors, planned }) in self.planned() {
+            let is_itself = match planned {
+                Planned::Execute(inputs) => {
+                    inputs.job.preempt == factors.preempt.as_str()
+                        && inputs.snapshot.machine.cpus == factors.cpus
+                }
+                Planned::Unavailable { .. } => true,
+            };
+            if !is_itself || !seen.insert(factors) {
+                let what =
+                    if is_itself { "stands twice in" } else { "is not what it is called in" };
+                let (path, reason) = (self.path.clone(), format!("{factors} {what} the plan"));
+                return Err(RecordingError::Damaged { path, reason });
+            }
+        }
+        Ok(())
     }
 
     /// Whether there is a recording in that folder.
@@ -135,7 +160,9 @@ impl RecordingWriter {
         }
         let cells = path.join(CELLS);
         create_folder(&cells)?;
-        preemptlab_durable::sweep(&cells).map_err(RecordingError::io("clean", cells))?;
+        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
+            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
+        }
         Ok(Self { recording, _lock: lock })
     }
 
@@ -170,7 +197,7 @@ impl RecordingWriter {
             let last = planned().filter(of_configuration).map(|cell| cell.factors.replicate).max();
             let Some(first) = planned().find(of_configuration) else { continue };
             cells.extend(
-                (last.unwrap_or(0) + 1..=*replicates).filter_map(|replicate| {
+                (last.unwrap_or(0).saturating_add(1)..=*replicates).filter_map(|replicate| {
                     preemptlab_spec::replicate(experiment, first, replicate)
                 }),
             );

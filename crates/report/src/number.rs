@@ -9,8 +9,9 @@ pub fn number(value: f64) -> String {
     }
     if magnitude < 999.5 {
         // Rounded first, because 9.999 has one digit before the point and 10.0 has two.
-        let rounded: f64 = format!("{magnitude:.2e}").parse().unwrap_or(magnitude);
-        let decimals = 2 - rounded.log10().floor().clamp(-6.0, 2.0) as i32;
+        let rounded = format!("{magnitude:.2e}");
+        let exponent = rounded.split_once('e').and_then(|(_, digits)| digits.parse::<i32>().ok());
+        let decimals = 2 - exponent.unwrap_or(0).clamp(-6, 2);
         return format!("{value:.*}", decimals as usize);
     }
     match magnitude {

@@ -107,7 +107,8 @@ fn missing(group: &Group) -> Option<String> {
     };
     let unavailable = count(|each| each.unavailable.is_some());
     let failed = count(|each| !each.failures.is_empty());
-    let words = [(unavailable, "cannot exist"), (failed, "had cells that failed")];
+    let words =
+        [(unavailable, "cannot exist"), (failed, "lack cells that failed or were not executed")];
     let words: Vec<String> = words
         .into_iter()
         .filter(|(count, _)| *count > 0)

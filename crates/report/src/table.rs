@@ -131,10 +131,9 @@ impl Cell {
     /// A cell. Control characters become blanks: some texts come from a guest, and none of them
     /// may steer a terminal.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
-        let mut text = text.into();
-        if text.contains(char::is_control) {
-            text = text.replace(char::is_control, " ");
-        }
+        let text = text.into();
+        let is_steering = |c: char| c.is_control() || is_bidi(c);
+        let text = if text.contains(is_steering) { text.replace(is_steering, " ") } else { text };
         Self { text, tone }
     }
 
@@ -147,6 +146,11 @@ impl Cell {
     pub fn tone(&self) -> Tone {
         self.tone
     }
+}
+
+/// Whether a character changes the direction of what follows it.
+pub(crate) fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl<T: Into<String>> From<T> for Cell {

@@ -8,7 +8,7 @@ use tabled::{
     },
 };
 
-use crate::{Align, Cell, Row, Table, Tone};
+use crate::{Align, Cell, Row, Table, Tone, table::is_bidi};
 
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,11 @@ impl Terminal {
 }
 
 fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {
-    textwrap::wrap(text, options(width.max(20))).into_iter().map(String::from)
+    // Some texts come from a guest or from another one's recording, and none may steer a terminal.
+    let is_steering = |c: char| (c.is_control() && c != '\n') || is_bidi(c);
+    let text = text.replace(is_steering, " ");
+    let lines = textwrap::wrap(&text, options(width.max(20)));
+    lines.into_iter().map(String::from).collect::<Vec<_>>().into_iter()
 }
 
 /// Lines break at blanks only, whatever features other crates switch on in textwrap: the names of

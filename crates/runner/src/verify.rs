@@ -45,27 +45,27 @@ pub fn verify(
 ) -> Result<Vec<Verdict>, RunError> {
     let mut recorded = Vec::new();
     for cell in cells_of(recording) {
-        if let Some(digest) =
-            recording.cell(cell.inputs.id())?.and_then(|record| record.outcome.digest())
+        if let Some(record) = recording.cell(cell.inputs.id())?
+            && let Some(digest) = record.outcome.digest()
         {
-            recorded.push((cell, digest));
+            recorded.push((cell, digest, record.outcome));
         }
     }
     let chosen = spread(&recorded, cells.unwrap_or(recorded.len()));
-    let only_cells: Vec<Cell<'_>> = chosen.iter().map(|(cell, _)| *cell).collect();
+    let only_cells: Vec<Cell<'_>> = chosen.iter().map(|(cell, ..)| *cell).collect();
     let boots = boots_of(&only_cells);
     on_event(Event::Planned { boots: boots.len(), cells: chosen.len(), finished: 0 });
     let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
 
     let verdicts = Mutex::new(Vec::new());
     let indexed: Vec<_> = chosen.into_iter().enumerate().collect();
-    queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest))| {
+    queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest, outcome))| {
         let (record, wall) = execute(cell, backend, &unbootable, None, on_event, cancel)?;
         let verdict = Verdict {
             factors: cell.factors.clone(),
             id: record.id,
             recorded: Ok(*digest),
-            other: digest_of(&record.outcome),
+            other: digest_beside(&record.outcome, outcome),
         };
         verdicts.lock().expect("no worker panicked").push((*index, verdict));
         on_event(Event::Finished { factors: cell.factors, record: &record, wall });
@@ -90,18 +90,31 @@ pub fn against(recording: &Recording, other: &Recording) -> Result<Vec<Verdict>,
         let (planned, record) = cell?;
         let Planned::Execute(inputs) = &planned.planned else { continue };
         let id = inputs.id();
-        let digest = |record: Option<preemptlab_model::CellRecord>| match record {
-            Some(record) => digest_of(&record.outcome),
-            None => Err("not there".to_owned()),
-        };
-        verdicts.push(Verdict {
-            factors: planned.factors.clone(),
-            id,
-            recorded: digest(record),
-            other: digest(other.cell(id)?),
+        let absent = || Err("not there".to_owned());
+        let (one, two) = (record, other.cell(id)?);
+        let verdict =
+            |recorded, other| Verdict { factors: planned.factors.clone(), id, recorded, other };
+        verdicts.push(match (one, two) {
+            // There is nothing to compare.
+            (None, None) => continue,
+            (Some(one), None) => verdict(digest_of(&one.outcome), absent()),
+            (None, Some(two)) => verdict(absent(), digest_of(&two.outcome)),
+            (Some(one), Some(two)) => {
+                verdict(digest_of(&one.outcome), digest_beside(&two.outcome, &one.outcome))
+            }
         });
     }
     Ok(verdicts)
+}
+
+/// The digest of an outcome, unless another one has the same digest and says something else: then one
+/// of them was changed after it was recorded.
+fn digest_beside(outcome: &Outcome, other: &Outcome) -> Result<Digest, String> {
+    let digest = digest_of(outcome)?;
+    if other.digest() == Some(digest) && outcome != other {
+        return Err("the same digest with another report: one of them was changed".to_owned());
+    }
+    Ok(digest)
 }
 
 fn digest_of(outcome: &Outcome) -> Result<Digest, String> {

@@ -86,7 +86,7 @@ pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> O
 fn job(experiment: &Experiment, workload: &Workload, factors: &Factors) -> Job {
     let Factors { preempt, cpus, replicate, .. } = *factors;
     workload.job(JobInputs {
-        seed: experiment.replicates.seed + u64::from(replicate) - 1,
+        seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,
         skew_ns: (cpus > 1).then(|| u64::from(experiment.machine.skew_us) * 1_000),

@@ -103,7 +103,7 @@ impl MedianBootstrap {
         let (mut below, mut above) = (low, high);
         loop {
             let middle = f64::midpoint(below, above);
-            if above - below <= above * PRECISION {
+            if above - below <= above * PRECISION || middle <= below || middle >= above {
                 return above;
             }
             if self.ratio_probability(other, middle) >= level {

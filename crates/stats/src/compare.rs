@@ -83,7 +83,8 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
             }
         }
     }
-    let p_values: Vec<f64> = contrasts.iter().map(|(_, contrast)| contrast.p).collect();
+    let p_values: Vec<f64> =
+        contrasts.iter().map(|(_, contrast)| contrast.p_to_adjust(margin)).collect();
     for (((at, of, metric), contrast), p_adjusted) in contrasts.iter().zip(adjust(&p_values)) {
         let summary = &mut comparison.groups[*at].configurations[*of].summaries[*metric];
         summary.effect = Some(contrast.judge(p_adjusted, alpha, margin));
@@ -93,8 +94,14 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
 
 /// Takes over the words that an earlier look had decided on.
 fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
-    for (group, of) in comparison.groups.iter_mut().zip(&earlier.groups) {
-        for (configuration, of) in group.configurations.iter_mut().zip(&of.configurations) {
+    for group in &mut comparison.groups {
+        let is_it = |of: &&Group| (&of.workload, of.cpus) == (&group.workload, group.cpus);
+        let Some(before) = earlier.groups.iter().find(is_it) else { continue };
+        for configuration in &mut group.configurations {
+            let is_it = |of: &&Configuration| {
+                (&of.run, of.name()) == (&configuration.run, configuration.name())
+            };
+            let Some(of) = before.configurations.iter().find(is_it) else { continue };
             for summary in &mut configuration.summaries {
                 let before = of.summary(&summary.name).and_then(|summary| summary.effect);
                 if let (Some(effect), Some(before)) = (&mut summary.effect, before)
@@ -332,5 +339,37 @@ mod tests {
         late.extend(pair(5..=5, 3, 50.0).split_off(1));
         assert!(!verdict(&late, Looks::Any).is_decided());
         assert!(verdict(&late, Looks::One).is_decided());
+    }
+
+    #[test]
+    fn what_is_called_the_same_makes_no_difference_easier_to_find() {
+        // Nine metrics are surely 2 % apart, which is the same; p99 is apart by a little noise.
+        let cells: Vec<MeasuredCell> = (1..=8)
+            .flat_map(|replicate| {
+                [(No, 0.0), (Full, 1.0)].map(|(mode, shift)| (mode, shift, replicate))
+            })
+            .map(|(mode, shift, replicate)| {
+                let noisy = f64::from(replicate * 5 % 8);
+                let mut cell = cell("debian:6.12", mode, replicate, 100.0 + noisy + 4.2 * shift);
+                let metrics = cell.result.as_mut().unwrap();
+                metrics.pop();
+                let sure = |number: usize| Metric {
+                    name: format!("sure{number}"),
+                    value: 1000.0 + f64::from(replicate) * 0.1 + 20.0 * shift,
+                    ..metrics[0].clone()
+                };
+                let further: Vec<Metric> = (0..9).map(sure).collect();
+                metrics.extend(further);
+                cell
+            })
+            .collect();
+        let margin: Margin = "3%".parse().unwrap();
+        let comparison = compare(&cells, Rule { margin, ..Rule::default() }).unwrap();
+        let full = &comparison.groups[0].configurations[1];
+        let effect = |name: &str| full.summary(name).unwrap().effect.unwrap();
+        assert_eq!(effect("sure1").verdict, Verdict::Same);
+        let noisy = effect("p99");
+        assert!((0.005..0.05).contains(&(noisy.p_adjusted / 10.0)), "{noisy:?}");
+        assert!(!noisy.verdict.is_decided(), "{noisy:?}");
     }
 }

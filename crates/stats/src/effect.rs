@@ -1,7 +1,4 @@
-use crate::{
-    Direction, Interval, Margin, Summary,
-    bootstrap::{MedianBootstrap, ln_binomial},
-};
+use crate::{Direction, Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
 
 /// How a metric of a configuration relates to the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,8 +72,9 @@ impl Contrast {
         let other = MedianBootstrap::new(&baseline.values)?;
         let below = own.probability_below(&other);
         let replicates = [summary.n(), baseline.n()];
-        // No difference is less probable than that two equal samples stand apart.
-        let p_min = libm::exp(-ln_binomial(replicates[0] + replicates[1], replicates[0])) * 2.0;
+        // Whatever the bootstrap makes of few values: equal distributions are told apart by their
+        // ranks no more often than this says.
+        let p_min = rank_p(&summary.values, &baseline.values);
         let has_intervals = replicates.iter().all(|n| *n > 1);
         Some(Self {
             ratio: Some(summary.median / baseline.median).filter(|ratio| ratio.is_finite()),
@@ -96,14 +94,28 @@ impl Contrast {
         Effect { ratio, interval, p_adjusted, verdict: self.verdict(p_adjusted, alpha, margin) }
     }
 
-    fn verdict(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Verdict {
-        if self.replicates.iter().any(|n| *n < REPLICATES_MIN) {
-            return Verdict::Undecided { more: self.more(margin) };
-        }
+    /// The p-value that enters the adjustment. What is the same or has too few replicates is called
+    /// no difference however small its own is, and must not make it easier for others to be.
+    pub fn p_to_adjust(&self, margin: Margin) -> f64 {
+        if self.has_too_few() || self.is_same(margin) { 1.0 } else { self.p }
+    }
+
+    fn has_too_few(&self) -> bool {
+        self.replicates.iter().any(|n| *n < REPLICATES_MIN)
+    }
+
+    fn is_same(&self, margin: Margin) -> bool {
         let is_within = self
             .interval
             .is_some_and(|Interval { low, high }| margin.contains(low) && margin.contains(high));
-        if is_within || self.is_same_constant {
+        is_within || self.is_same_constant
+    }
+
+    fn verdict(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Verdict {
+        if self.has_too_few() {
+            return Verdict::Undecided { more: self.more(margin) };
+        }
+        if self.is_same(margin) {
             return Verdict::Same;
         }
         if p_adjusted > alpha {

@@ -16,6 +16,7 @@ mod looks;
 mod margin;
 mod metric;
 mod multiplicity;
+mod rank;
 mod recommend;
 mod summary;
 

@@ -60,12 +60,12 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         None => run(&writer)?.0,
     };
 
-    let until = writer.recording().until().and_then(|until| Margin::new(until.margin));
-    let comparison = compare::comparison(
-        &[writer.recording()],
-        args.baseline.as_ref(),
-        until.unwrap_or_default(),
-    )?;
+    let until = writer.recording().until();
+    let margin = until.and_then(|until| Margin::new(until.margin)).unwrap_or_default();
+    let before = until.and_then(|until| until.baseline.as_deref());
+    let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
+    let baseline = args.baseline.clone().or(before);
+    let comparison = compare::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
     output.data(&preemptlab_report::terminal(&comparison, View::Overview, output.terminal()))?;
     conclude(summary, args, &out, output)
 }
