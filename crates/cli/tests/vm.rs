@@ -206,4 +206,9 @@ fn replicates_are_added_until_it_is_decided() {
         .fails(2, &["its looks were begun with 5% for throughput"]);
     run(&desk, &["run", "price.toml", "--out", "c", "--until", "5%", "--metric", "troughput"])
         .fails(2, &["no workload has the metric `troughput`; did you mean `throughput`?"]);
+    run(&desk, &["run", "price.toml", "--out", "c", "--until", "5%", "--metric", "throughput"])
+        .succeeds();
+
+    std::fs::remove_file(desk.path("c/until.json")).unwrap();
+    run(&desk, &["compare", "c"]).fails(2, &["a look is missing, or until.json is"]);
 }
