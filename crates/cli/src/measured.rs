@@ -4,7 +4,7 @@ use std::{num::NonZero, thread};
 
 use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
 use preemptlab_recording::{Manifest, Recording, RecordingError};
-use preemptlab_stats::{Direction, MeasuredCell, Metric, NoResult};
+use preemptlab_stats::{BOUND, Direction, MeasuredCell, Metric, NoResult};
 use preemptlab_workload::Latency;
 
 /// So many cells are in memory at a time, with all that they said.
@@ -121,7 +121,7 @@ fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, Reco
         unit: "us",
         direction: Direction::Lower,
     };
-    Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric("wakeup.bound", bound.max_ns)])
+    Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric(BOUND, bound.max_ns)])
 }
 
 fn measure(

@@ -6,7 +6,7 @@
 
 mod common;
 
-use std::{io::Read, ops::Range, process::Command};
+use std::{io::Read, ops::Range};
 
 use common::{Desk, Finished};
 use preemptlab_model::{CellRecord, Outcome};
@@ -190,12 +190,7 @@ window = "1s"
 
 /// Runs the binary with the store that lasts.
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {
-    let mut command: Command = desk.command(arguments);
-    match std::env::var_os("PREEMPTLAB_STORE") {
-        Some(store) => command.env("PREEMPTLAB_STORE", store),
-        None => command.env_remove("PREEMPTLAB_STORE"),
-    };
-    Finished::new(command.output().unwrap())
+    Finished::new(desk.lasting_command(arguments).output().unwrap())
 }
 
 /// The finished cells of a recording, by the names of their modes.

@@ -31,18 +31,8 @@ kind = "cyclictest-hackbench"
 window = "1s"
 "#;
 
-/// The binary with the store that lasts.
-fn command(desk: &Desk, arguments: &[&str]) -> Command {
-    let mut command = desk.command(arguments);
-    match std::env::var_os("PREEMPTLAB_STORE") {
-        Some(store) => command.env("PREEMPTLAB_STORE", store),
-        None => command.env_remove("PREEMPTLAB_STORE"),
-    };
-    command
-}
-
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {
-    Finished::new(command(desk, arguments).output().unwrap())
+    Finished::new(desk.lasting_command(arguments).output().unwrap())
 }
 
 /// The processes whose parent is gone or that are this one's, and that run QEMU.
@@ -91,8 +81,15 @@ fn a_killed_run_goes_on_and_leaves_nothing_behind() {
     run(&desk, &["run", "small.toml", "--out", "whole", "--no-cache"]).succeeds();
 
     for wait in [900, 1900, 3100] {
-        let inner =
-            command(&desk, &["run", "small.toml", "--out", "killed", "--no-cache", "--jobs", "1"]);
+        let inner = desk.lasting_command(&[
+            "run",
+            "small.toml",
+            "--out",
+            "killed",
+            "--no-cache",
+            "--jobs",
+            "1",
+        ]);
         // A session of its own tells its processes from others.
         let mut command = Command::new("setsid");
         command.arg(inner.get_program()).args(inner.get_args()).current_dir(desk.path(""));
@@ -155,7 +152,7 @@ fn a_full_disk_loses_nothing() {
     fs::create_dir(desk.path("disk")).unwrap();
     let script =
         "mount -t tmpfs -o size=64k none disk && \"$@\"; code=$?; cp -r disk/. kept; exit $code";
-    let inner = command(&desk, &["run", "small.toml", "--out", "disk/run"]);
+    let inner = desk.lasting_command(&["run", "small.toml", "--out", "disk/run"]);
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
     command.arg(inner.get_program()).args(inner.get_args()).current_dir(desk.path(""));

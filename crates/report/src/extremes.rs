@@ -1,6 +1,6 @@
 //! What the distribution of maxima says, or why it says nothing.
 
-use preemptlab_stats::{Estimate, ExtremeFit, Group, Summary, Tail, fit};
+use preemptlab_stats::{BOUND, Estimate, ExtremeFit, Group, Summary, Tail, fit};
 
 use crate::{label, number};
 
@@ -9,7 +9,7 @@ pub const CELLS: u32 = 100;
 
 /// Whether a metric is a maximum of each cell.
 pub fn is_maximum(metric: &str) -> bool {
-    metric.ends_with(".max") || metric == "wakeup.bound"
+    metric.ends_with(".max") || metric == BOUND
 }
 
 /// The fit of a metric's maxima in words, or why there is none; `None` for what is no maximum.

@@ -1,7 +1,7 @@
 //! One table per group: a block of rows for each kernel, and for each mode the medians with their
 //! ratios to the baseline, above the intervals of these, above what they are worth.
 
-use preemptlab_stats::{Configuration, Group};
+use preemptlab_stats::{BOUND, Configuration, Group};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -36,9 +36,6 @@ pub fn table(group: &Group) -> Table {
     }
     table
 }
-
-/// What the real-time probe would have seen at worst, had it been due at every instant.
-const BOUND: &str = "wakeup.bound";
 
 /// The metrics that an overview shows: of each probe the statistics that tell configurations
 /// apart, and everything that is no probe's. The bound stands beside what the real-time probe saw.

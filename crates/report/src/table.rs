@@ -132,7 +132,6 @@ impl Cell {
     /// may steer a terminal.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         let text = text.into();
-        let is_steering = |c: char| c.is_control() || is_bidi(c);
         let text = if text.contains(is_steering) { text.replace(is_steering, " ") } else { text };
         Self { text, tone }
     }
@@ -148,9 +147,9 @@ impl Cell {
     }
 }
 
-/// Whether a character changes the direction of what follows it.
-pub(crate) fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character could steer a terminal, or changes the direction of what follows it.
+pub(crate) fn is_steering(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl<T: Into<String>> From<T> for Cell {

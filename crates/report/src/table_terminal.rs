@@ -8,7 +8,7 @@ use tabled::{
     },
 };
 
-use crate::{Align, Cell, Row, Table, Tone, table::is_bidi};
+use crate::{Align, Cell, Row, Table, Tone, table::is_steering};
 
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,8 +145,7 @@ impl Terminal {
 
 fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {
     // Some texts come from a guest or from another one's recording, and none may steer a terminal.
-    let is_steering = |c: char| (c.is_control() && c != '\n') || is_bidi(c);
-    let text = text.replace(is_steering, " ");
+    let text = text.replace(|c| c != '\n' && is_steering(c), " ");
     let lines = textwrap::wrap(&text, options(width.max(20)));
     lines.into_iter().map(String::from).collect::<Vec<_>>().into_iter()
 }

@@ -127,22 +127,27 @@ impl Contrast {
         }
     }
 
-    /// About how many more replicates of the smaller sample would decide it: an interval becomes
-    /// narrower with the root of their number, and it must either leave 1 out or be within the
-    /// margin.
+    /// About how many more replicates of the smaller sample would decide it.
     fn more(&self, margin: Margin) -> Option<u32> {
         let n = self.replicates.into_iter().min()?;
+        if let (Some(ratio), Some(interval)) = (self.ratio, self.interval) {
+            return more_replicates(ratio, interval, n, margin);
+        }
         let lacking = REPLICATES_MIN.saturating_sub(n);
-        let (Some(ratio), Some(Interval { low, high })) = (self.ratio, self.interval) else {
-            return u32::try_from(lacking).ok().filter(|lacking| *lacking > 0);
-        };
-        let half = libm::log(high / low) / 2.0;
-        let distance = libm::log(ratio).abs();
-        let target = distance.max(libm::log1p(margin.share()) - distance);
-        let wanted = n as f64 * (half / target) * (half / target);
-        let more = (wanted.ceil() - n as f64).max(lacking.max(1) as f64);
-        Some(more.min(f64::from(u32::MAX)) as u32)
+        u32::try_from(lacking).ok().filter(|lacking| *lacking > 0)
     }
+}
+
+/// About how many more replicates than `n` would decide a comparison: an interval becomes narrower
+/// with the root of their number, and it must either leave 1 out or be within the margin.
+pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Margin) -> Option<u32> {
+    let half = libm::log(interval.high / interval.low) / 2.0;
+    let distance = libm::log(ratio).abs();
+    let target = distance.max(libm::log1p(margin.share()) - distance);
+    let lacking = REPLICATES_MIN.saturating_sub(n).max(1) as f64;
+    let wanted = n as f64 * (half / target) * (half / target);
+    let more = (wanted.ceil() - n as f64).max(lacking);
+    more.is_finite().then(|| more.min(f64::from(u32::MAX)) as u32)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub use histogram::Histogram;
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};
-pub use metric::{Direction, Metric};
+pub use metric::{BOUND, Direction, Metric};
 pub use multiplicity::adjust;
 pub use recommend::{
     Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement, Limit,

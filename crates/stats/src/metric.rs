@@ -11,6 +11,10 @@ pub struct Metric {
     pub direction: Direction,
 }
 
+/// The metric that traced cells alone have: how late the real-time probe would have been, had it
+/// been due at the worst instant.
+pub const BOUND: &str = "wakeup.bound";
+
 /// Which way a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {

@@ -39,6 +39,16 @@ impl Desk {
         command
     }
 
+    /// The command, with the store that lasts.
+    pub fn lasting_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
+        match std::env::var_os("PREEMPTLAB_STORE") {
+            Some(store) => command.env("PREEMPTLAB_STORE", store),
+            None => command.env_remove("PREEMPTLAB_STORE"),
+        };
+        command
+    }
+
     pub fn run(&self, arguments: &[&str]) -> Finished {
         Finished::new(self.command(arguments).output().unwrap())
     }

@@ -1,6 +1,6 @@
 use crate::{
     Direction, Effect, Interval, Margin, REPLICATES_MIN, Verdict, bootstrap::ln_binomial,
-    multiplicity::adjust,
+    effect::more_replicates, multiplicity::adjust,
 };
 
 /// How a configuration relates to another one over several groups: the geometric mean of the ratios
@@ -107,7 +107,7 @@ fn verdict_of(
         let alike = relation.iter().all(|each| each.effect.verdict == first);
         return if alike { first } else { Verdict::Undecided { more: None } };
     };
-    let undecided = Verdict::Undecided { more: more(ratio, interval, n, margin) };
+    let undecided = Verdict::Undecided { more: more_replicates(ratio, interval, n, margin) };
     if n < REPLICATES_MIN {
         return undecided;
     }
@@ -143,17 +143,6 @@ fn p(relation: &[InGroup]) -> f64 {
         (false, false) => 0.0,
     };
     p.max(p_min).min(1.0)
-}
-
-/// About how many more replicates would decide it: see `Contrast`.
-fn more(ratio: f64, interval: Interval, n: usize, margin: Margin) -> Option<u32> {
-    let half = libm::log(interval.high / interval.low) / 2.0;
-    let distance = libm::log(ratio).abs();
-    let target = distance.max(libm::log1p(margin.share()) - distance);
-    let lacking = REPLICATES_MIN.saturating_sub(n).max(1) as f64;
-    let wanted = n as f64 * (half / target) * (half / target);
-    let more = (wanted.ceil() - n as f64).max(lacking);
-    more.is_finite().then(|| more.min(f64::from(u32::MAX)) as u32)
 }
 
 #[cfg(test)]

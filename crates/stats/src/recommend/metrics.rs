@@ -1,6 +1,6 @@
 use preemptlab_model::nearest;
 
-use crate::{Comparison, Direction};
+use crate::{BOUND, Comparison, Direction};
 
 /// The probe that is meant where none is named.
 const PROBE: &str = "fifo";
@@ -35,9 +35,6 @@ pub struct UnknownMetric {
     /// What there is.
     pub known: Vec<String>,
 }
-
-/// The metric that exists for traced cells only.
-const BOUND: &str = "wakeup.bound";
 
 /// Every metric of a comparison, in the order in which the workloads give them.
 pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
