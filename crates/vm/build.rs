@@ -1,4 +1,5 @@
-//! Builds the tracing plugin for `src/tracing.rs` to include: a library of its own that QEMU loads.
+//! Builds the libraries that QEMU loads, for the sources to include: the tracing plugin and the
+//! turnstile.
 
 use std::{env, error::Error, fs, path::PathBuf, process::Command};
 
@@ -6,14 +7,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
     let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
-    for input in ["plugin", "crates/protocol", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
+    let toolchain = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
+    for input in ["plugin", "turnstile", "crates/protocol"].into_iter().chain(toolchain) {
         println!("cargo::rerun-if-changed={}", root.join(input).display());
     }
-    let built = out.join("plugin");
+    let built = out.join("libraries");
     let mut build = Command::new(env::var_os("CARGO").ok_or("CARGO is not set")?);
     build
         .current_dir(root)
-        .args(["build", "--locked", "--release", "--package", "preemptlab-plugin", "--target-dir"])
+        .args(["build", "--locked", "--release", "--package", "preemptlab-plugin"])
+        .args(["--package", "preemptlab-turnstile", "--target-dir"])
         .arg(&built)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
@@ -21,6 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
-    fs::copy(built.join("release/libpreemptlab_plugin.so"), out.join("libpreemptlab_plugin.so"))?;
+    for library in ["libpreemptlab_plugin.so", "libpreemptlab_turnstile.so"] {
+        fs::copy(built.join("release").join(library), out.join(library))?;
+    }
     Ok(())
 }

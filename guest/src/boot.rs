@@ -1,8 +1,8 @@
 //! What is done once per boot, before the snapshot.
 
-use alloc::format;
+use alloc::{ffi::CString, format};
 
-use preemptlab_protocol::{BOOT_FILE, BootConfig, FORMAT, System};
+use preemptlab_protocol::{BOOT_FILE, BootConfig, Command, FORMAT, System};
 use rustix::{
     fs::{CWD, Mode, OFlags, mkdirat, open, unlink},
     io::Errno,
@@ -12,7 +12,10 @@ use rustix::{
 };
 
 use crate::{
-    file, system,
+    children,
+    clock::NS_PER_SEC,
+    command::Running,
+    file, kernel, network, settings, system,
     trouble::{Attempt, Result, Trouble},
 };
 
@@ -28,7 +31,7 @@ const MOUNTS: [(&str, &str); 6] = [
     ("tmpfs", "/dev/shm"),
 ];
 
-/// Mounts, loads the modules, and describes the system that came up.
+/// Mounts, loads the modules, runs the preparations, and describes the system that came up.
 pub fn boot() -> Result<System> {
     for (kind, folder) in MOUNTS {
         match mkdirat(CWD, folder, Mode::from_raw_mode(0o755)) {
@@ -39,8 +42,15 @@ pub fn boot() -> Result<System> {
             .attempt(|| format!("mount {kind} on {folder}"))?;
     }
     leave_console().attempt(|| "open /dev/null".into())?;
-    for module in config()?.modules {
-        load(&module)?;
+    network::bring_up_loopback()?;
+    let config = config()?;
+    let cmdline = file::read_kernel("/proc/cmdline").attempt(|| "read /proc/cmdline".into())?;
+    for module in &config.modules {
+        load(module, &cmdline)?;
+    }
+    kernel::block_child_signal().attempt(|| "block SIGCHLD".into())?;
+    for command in &config.prepare {
+        prepare(command)?;
     }
     system::observe()
 }
@@ -68,9 +78,28 @@ fn config() -> Result<BootConfig> {
 }
 
 /// Loads a module and removes its file, which is memory of the guest.
-fn load(path: &str) -> Result<()> {
+fn load(path: &str, cmdline: &str) -> Result<()> {
+    let file_name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name.strip_suffix(".ko").unwrap_or(file_name);
+    let parameters = settings::module_parameters(cmdline, name);
+    let parameters = CString::new(parameters).unwrap_or_default();
     file::open(path)
-        .and_then(|module| finit_module(module, c"", 0))
+        .and_then(|module| finit_module(module, &parameters, 0))
         .and_then(|()| unlink(path))
         .attempt(|| format!("load the module {path}"))
+}
+
+/// Runs a command to its end, which must be good.
+fn prepare(command: &Command) -> Result<()> {
+    let mut running = Running::start(command)?;
+    while running.is_alive() {
+        kernel::wait_child_signal(NS_PER_SEC);
+        while let Some(ended) = children::take_ended() {
+            running.note_end(&ended)?;
+        }
+    }
+    if running.has_succeeded() {
+        return Ok(());
+    }
+    Err(Trouble::other(format!("the preparation failed: {}", running.describe_end())))
 }

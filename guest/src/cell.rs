@@ -1,6 +1,6 @@
 //! One cell: what happens after the fork from the snapshot.
 
-use alloc::{format, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 use preemptlab_protocol::{
     Activity, Command, CommandReport, FORMAT, Failure, FailureKind, JOB_FILE, Job, Message, Report,
@@ -11,7 +11,7 @@ use rustix::process::Pid;
 use crate::{
     children, clock,
     command::Running,
-    counters, entropy, fw_cfg, kernel, preempt, processes, skew, stage, system,
+    counters, entropy, fw_cfg, kernel, preempt, processes, settings, skew, stage, system, tick,
     trouble::{Attempt, Result, Trouble},
     watchdog::Watchdog,
 };
@@ -32,8 +32,9 @@ const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
 /// Of `SCHED_FIFO`: above every command, so that what init does is one step for all of them.
 const PRIORITY_MAX: u8 = 99;
 
-/// While probes measure: below their measuring threads, above a fair load.
-const PRIORITY_MEASURING: u8 = 1;
+/// While probes measure: below their measuring threads, above a load, be it fair or of the lowest
+/// priority of `SCHED_FIFO`. Below a load that never sleeps init would sleep for good.
+const PRIORITY_MEASURING: u8 = 2;
 
 /// Runs the cell that the host asks for.
 pub fn run() -> Message {
@@ -72,6 +73,13 @@ fn read_job() -> Result<Job> {
     Ok(job)
 }
 
+/// What was counted while the probes ran.
+struct Measured {
+    window: Window,
+    activity: Activity,
+    kernel_threads_ns: BTreeMap<String, u64>,
+}
+
 struct Cell<'job> {
     job: &'job Job,
     /// When the job's virtual time is used up.
@@ -89,8 +97,8 @@ impl<'job> Cell<'job> {
     fn execute(&mut self) -> Result<Report> {
         let system = self.set_up()?;
         self.start_load()?;
-        let (window, activity) = self.measure()?;
-        self.collect(system, window, activity)
+        let measured = self.measure()?;
+        self.collect(system, measured)
     }
 
     fn set_up(&mut self) -> Result<System> {
@@ -102,6 +110,7 @@ impl<'job> Cell<'job> {
             skew::bound(period_ns)?;
         }
         let set = preempt::set(&self.job.preempt);
+        let set = set.and_then(|()| settings::apply(&self.job.settings));
         // A kernel that does not offer the mode says so in its description.
         self.system = Some(system::observe()?);
         set?;
@@ -135,32 +144,38 @@ impl<'job> Cell<'job> {
         }
     }
 
-    fn measure(&mut self) -> Result<(Window, Activity)> {
+    fn measure(&mut self) -> Result<Measured> {
         stage::enter(Stage::Window);
         let origin_ns = clock::now_ns();
         let probes = by_delay(&self.job.probes);
         let delay_ns = probes.first().map_or(0, |probe| probe.delay_ns);
         self.sleep_until(origin_ns.saturating_add(delay_ns))?;
         self.note_written()?;
+        let threads_before = kernel_threads()?;
         let before = counters::read()?;
         let start_ns = clock::now_ns();
         for command in probes {
             self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
             self.probes.push(Running::start(command)?);
+            // What init does from here on, starting the next probe or noting the end of one, must
+            // not delay a probe that measures.
+            set_own_priority(PRIORITY_MEASURING)?;
         }
-        // What init does when the first probe has ended must not delay the one that still measures.
-        set_own_priority(PRIORITY_MEASURING)?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
         }
         set_own_priority(PRIORITY_MAX)?;
         let end_ns = clock::now_ns();
-        let after = counters::read()?;
+        let activity = counters::difference(&before, &counters::read()?);
+        let kernel_threads_ns = counters::moved(&threads_before, &kernel_threads()?);
         self.note_written()?;
-        Ok((Window { start_ns, end_ns }, counters::difference(&before, &after)))
+        if let Some(hz) = self.job.hz {
+            tick::check(hz, &activity, end_ns - start_ns)?;
+        }
+        Ok(Measured { window: Window { start_ns, end_ns }, activity, kernel_threads_ns })
     }
 
-    fn collect(&mut self, system: System, window: Window, activity: Activity) -> Result<Report> {
+    fn collect(&mut self, system: System, measured: Measured) -> Result<Report> {
         stage::enter(Stage::Collect);
         self.take_ended()?;
         self.kill();
@@ -169,7 +184,8 @@ impl<'job> Cell<'job> {
         }
         let load = reports(&self.job.load, &self.load)?;
         let probes = reports(&self.job.probes, &self.probes)?;
-        Ok(Report { format: FORMAT, system, window, activity, load, probes })
+        let Measured { window, activity, kernel_threads_ns } = measured;
+        Ok(Report { format: FORMAT, system, window, activity, kernel_threads_ns, load, probes })
     }
 
     /// Ends what runs and says what is known.
@@ -242,6 +258,15 @@ impl<'job> Cell<'job> {
         }
         Ok(())
     }
+}
+
+/// How long each kernel thread has run; threads of one name are taken together.
+fn kernel_threads() -> Result<BTreeMap<String, u64>> {
+    let mut by_name = BTreeMap::new();
+    for (name, ns) in processes::kernel_threads()? {
+        *by_name.entry(name).or_default() += ns;
+    }
+    Ok(by_name)
 }
 
 fn set_own_priority(priority: u8) -> Result<()> {

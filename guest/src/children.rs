@@ -14,12 +14,18 @@ pub struct Ended {
     pub user_ns: u64,
     /// System time, likewise.
     pub system_ns: u64,
+    /// Context switches because it waited, likewise.
+    pub voluntary_switches: u64,
+    /// Context switches because another was to run, likewise.
+    pub involuntary_switches: u64,
 }
 
 impl From<Waited> for Ended {
     fn from(waited: Waited) -> Self {
-        let Waited { pid, status, user_ns, system_ns } = waited;
-        Self { pid, exit: decode(status), user_ns, system_ns }
+        let Waited { pid, status, user_ns, system_ns, voluntary_switches, involuntary_switches } =
+            waited;
+        let exit = decode(status);
+        Self { pid, exit, user_ns, system_ns, voluntary_switches, involuntary_switches }
     }
 }
 

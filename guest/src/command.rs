@@ -38,6 +38,8 @@ pub struct Running<'job> {
     end: Option<(u64, Exit)>,
     user_ns: u64,
     system_ns: u64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
     written_bytes: Option<(u64, u64)>,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -74,6 +76,8 @@ impl<'job> Running<'job> {
             end: None,
             user_ns: 0,
             system_ns: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
             written_bytes: None,
             stdout,
             stderr,
@@ -94,6 +98,11 @@ impl<'job> Running<'job> {
     /// Whether the command itself still runs.
     pub fn is_alive(&self) -> bool {
         self.end.is_none()
+    }
+
+    /// Whether the command ended by itself with status 0.
+    pub fn has_succeeded(&self) -> bool {
+        matches!(self.end, Some((_, Exit::Code(0))))
     }
 
     /// How the command ended, for people.
@@ -136,8 +145,14 @@ impl<'job> Running<'job> {
 
     fn note_exit(&mut self, ended: &Ended, exit: Exit) {
         self.end = Some((clock::now_ns(), exit));
+        self.note_usage(ended);
+    }
+
+    fn note_usage(&mut self, ended: &Ended) {
         self.user_ns += ended.user_ns;
         self.system_ns += ended.system_ns;
+        self.voluntary_switches += ended.voluntary_switches;
+        self.involuntary_switches += ended.involuntary_switches;
     }
 
     /// Kills every process of the command's group that is left; returns at once.
@@ -153,8 +168,7 @@ impl<'job> Running<'job> {
                 if ended.pid == self.group.as_raw_pid() {
                     self.note_exit(&ended, Exit::Stopped);
                 } else {
-                    self.user_ns += ended.user_ns;
-                    self.system_ns += ended.system_ns;
+                    self.note_usage(&ended);
                 }
             }
             if test_kill_process_group(self.group).is_err() {
@@ -184,6 +198,8 @@ impl<'job> Running<'job> {
             written_bytes: self.written_bytes,
             user_ns: self.user_ns,
             system_ns: self.system_ns,
+            voluntary_switches: self.voluntary_switches,
+            involuntary_switches: self.involuntary_switches,
             stdout: bounded("standard output", read_text(&self.stdout, output_bytes_max)),
             stderr: bounded("standard error", read_text(&self.stderr, output_bytes_max)),
             files: self
@@ -222,13 +238,14 @@ fn read_text(file: &OwnedFd, bytes_max: usize) -> (String, bool) {
 /// A program and its arguments in the kernel's form, made before the fork.
 struct Program {
     argv: Vec<CString>,
+    unprivileged: bool,
 }
 
 impl Program {
     fn new(command: &Command) -> Result<Self> {
         let argv = command.argv.iter().map(|argument| CString::new(argument.as_str()));
         match argv.collect::<core::result::Result<Vec<_>, _>>() {
-            Ok(argv) if !argv.is_empty() => Ok(Self { argv }),
+            Ok(argv) if !argv.is_empty() => Ok(Self { argv, unprivileged: command.unprivileged }),
             _ => Err(Trouble::other(format!("{} has no usable argv", describe(command)))),
         }
     }
@@ -245,6 +262,7 @@ impl Program {
         let environment = pointers(&mut ENVIRONMENT.iter().map(|text| text.as_ptr().cast()));
         let error = dup2_stdout(stdout.as_fd())
             .and_then(|()| dup2_stderr(stderr.as_fd()))
+            .and_then(|()| if self.unprivileged { kernel::become_user() } else { Ok(()) })
             .err()
             // SAFETY: both arrays end with a null pointer, and their strings live on.
             .unwrap_or_else(|| unsafe { kernel::execve(&self.argv[0], &argv, &environment) });

@@ -4,8 +4,9 @@ use core::{ffi::CStr, ptr};
 
 use linux_raw_sys::general::{
     __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_rt_sigprocmask,
-    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_wait4, __kernel_timespec, SCHED_FIFO,
-    SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
+    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_setgid, __NR_setgroups, __NR_setuid,
+    __NR_wait4, __kernel_timespec, SCHED_FIFO, SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG,
+    rusage,
 };
 use rustix::{io::Errno, process::Pid};
 
@@ -61,6 +62,10 @@ pub struct Waited {
     pub user_ns: u64,
     /// System time, likewise.
     pub system_ns: u64,
+    /// Voluntary context switches, likewise.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches, likewise.
+    pub involuntary_switches: u64,
 }
 
 /// Takes any child that has ended, without waiting: wait4(2).
@@ -87,6 +92,8 @@ fn wait4(pid: i32, options: u32) -> Result<Option<Waited>, Errno> {
         status,
         user_ns: ns(usage.ru_utime.tv_sec, usage.ru_utime.tv_usec),
         system_ns: ns(usage.ru_stime.tv_sec, usage.ru_stime.tv_usec),
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
     }))
 }
 
@@ -106,6 +113,20 @@ fn set_scheduler(pid: i32, policy: u32, priority: u8) -> Result<(), Errno> {
     let arguments = [pid as usize, policy as usize, (&raw const priority).addr(), 0];
     // SAFETY: the pointer is to what the kernel reads.
     unsafe { syscall(__NR_sched_setscheduler, arguments) }.map(drop)
+}
+
+/// The ordinary user of the guest's /etc/passwd.
+const USER: usize = 1000;
+
+/// Gives up root for good: setgroups(2), setgid(2), setuid(2).
+pub fn become_user() -> Result<(), Errno> {
+    // SAFETY: the list of groups is empty, and the others take no pointers.
+    unsafe {
+        syscall(__NR_setgroups, [0, 0, 0, 0])?;
+        syscall(__NR_setgid, [USER, 0, 0, 0])?;
+        syscall(__NR_setuid, [USER, 0, 0, 0])?;
+    }
+    Ok(())
 }
 
 /// Keeps the signal that a child ended pending, for [`wait_child_signal`].

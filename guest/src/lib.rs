@@ -1,6 +1,6 @@
 //! What the guest's `/init` does, from the kernel's hand-over to the last byte on the results port.
 //!
-//! [`run`] boots (mounts, modules), stops the machine for the snapshot, and then runs the one cell
+//! [`run`] boots (mounts, modules, preparations), stops the machine for the snapshot, and then runs the one cell
 //! that it was forked for. It never writes to the console, because console output is itself a
 //! latency. Everything that depends on the processor is in `arch`.
 #![no_std]
@@ -21,13 +21,16 @@ mod file;
 mod fw_cfg;
 mod kernel;
 mod memory;
+mod network;
 mod preempt;
 mod processes;
 mod results;
+mod settings;
 mod skew;
 mod snapshot;
 mod stage;
 mod system;
+mod tick;
 mod trouble;
 mod watchdog;
 

@@ -48,7 +48,11 @@ Examples:
 Run the same command again to go on after an interruption.")]
     Run(Run),
     /// Show an experiment's cells and the time that they will take
-    #[command(after_help = "Example:\n  preemptlab plan studies/quick.toml")]
+    #[command(after_help = "\
+Example:
+  preemptlab plan studies/quick.toml
+
+A kernel from source that is not in the store is not built, only named: `run` builds it.")]
     Plan(Plan),
     /// List the kernels that can be had, and which models each of them offers
     #[command(after_help = "\
@@ -78,6 +82,7 @@ Examples:
   preemptlab report runs/quick -o report.html
   preemptlab report runs/quick --require 'wakeup.max<=100us' --maximize throughput
   preemptlab report runs/quick --format markdown
+  preemptlab report runs/quick --template page.md.j2 --out page.md
 
 The page works from a disk, without a network.")]
     Report(Report),
@@ -249,6 +254,9 @@ pub struct Report {
     /// How to write it
     #[arg(long, default_value = "html")]
     pub format: ReportFormat,
+    /// Fill this template instead: text with places for numbers; docs/template.md describes them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize"])]
+    pub template: Option<PathBuf>,
     /// The file to write to [default: report.html; Markdown goes to standard output]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,

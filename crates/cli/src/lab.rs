@@ -1,11 +1,17 @@
 //! From the command line's options to a lab, and the messages while things are brought here.
 
-use std::{cell::RefCell, path::PathBuf, time::Duration};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_backend::Cancel;
+use preemptlab_files::Folders;
+use preemptlab_lab::EmbedError;
 use preemptlab_provision::{Event, Options, Provision, Store};
-use preemptlab_spec::Experiment;
+use preemptlab_spec::{Experiment, SpecError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
@@ -58,21 +64,28 @@ pub fn with_provision<T>(
     result
 }
 
-/// Reads an experiment; a mistake is shown in its place.
-pub fn experiment(path: &std::path::Path) -> exit::Result<Experiment> {
+/// Reads an experiment, and the folders of its workloads; a mistake is shown in its place.
+pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
     })?;
-    Experiment::parse(&text).map_err(|error| {
-        let label = miette::LabeledSpan::at(error.span.clone(), "here");
-        let mut diagnostic = miette::MietteDiagnostic::new(error.message.clone()).with_label(label);
-        if let Some(help) = &error.help {
-            diagnostic = diagnostic.with_help(help);
-        }
-        let source = miette::NamedSource::new(path.display().to_string(), text.clone());
-        let report = miette::Report::new(diagnostic).with_source_code(source);
-        exit::Failure { code: exit::UNUSABLE, report }
+    let experiment = Experiment::parse(&text).map_err(|error| mistake(path, text, &error))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    preemptlab_lab::embed(experiment, base).map_err(|error| match error {
+        EmbedError::Definition { path, text, error } => mistake(&path, text, &error),
+        error => exit::Failure { code: exit::UNUSABLE, report: miette::Report::from_err(error) },
     })
+}
+
+fn mistake(path: &Path, text: String, error: &SpecError) -> exit::Failure {
+    let label = miette::LabeledSpan::at(error.span.clone(), "here");
+    let mut diagnostic = miette::MietteDiagnostic::new(error.message.clone()).with_label(label);
+    if let Some(help) = &error.help {
+        diagnostic = diagnostic.with_help(help);
+    }
+    let source = miette::NamedSource::new(path.display().to_string(), text);
+    let report = miette::Report::new(diagnostic).with_source_code(source);
+    exit::Failure { code: exit::UNUSABLE, report }
 }
 
 /// A flag that the first interrupt sets; a second one ends the process at once.
@@ -129,6 +142,17 @@ impl Spinner {
             }
             Event::Unpacking { what } => format!("unpacking {what}"),
             Event::Building { what } => format!("building {what}"),
+            Event::Compiling { what, steps, steps_expected } => {
+                let line = format!("building {what}");
+                self.bar.set_message(format!("{line} (file {steps} of about {steps_expected})"));
+                // The estimate is one, so a build that goes on is never said to be done.
+                let tenths = (steps * 10 / steps_expected.max(1)).min(9);
+                self.say_once(match tenths {
+                    0 => line,
+                    tenths => format!("{line}, about {tenths}0 %"),
+                });
+                return;
+            }
             Event::Warning(text) => {
                 self.bar.suspend(|| self.output.warning(text));
                 return;

@@ -118,7 +118,7 @@ fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, Reco
     let metric = |name: &str, ns: u64| Metric {
         name: name.to_owned(),
         value: ns as f64 / 1e3,
-        unit: "us",
+        unit: "us".to_owned(),
         direction: Direction::Lower,
     };
     Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric(BOUND, bound.max_ns)])

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_model::CellId;
 use preemptlab_recording::Recording;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::exit;
 
@@ -91,9 +91,20 @@ fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> St
     else {
         return String::new();
     };
-    let differing = one.iter().filter_map(|(key, value)| {
+    differing("", &one, &other).join(", ")
+}
+
+/// The same of an object in another, whose keys begin with a prefix.
+fn differing(prefix: &str, one: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
+    let of_key = |(key, value): (&String, &Value)| {
         let same = other.get(key).unwrap_or(&Value::Null);
-        (value != same).then(|| format!("{key} is {value} and {same}"))
-    });
-    differing.collect::<Vec<_>>().join(", ")
+        match (value, same) {
+            (Value::Object(one), Value::Object(other)) => {
+                differing(&format!("{prefix}{key}."), one, other)
+            }
+            _ if value == same => Vec::new(),
+            _ => vec![format!("{prefix}{key} is {value} and {same}")],
+        }
+    };
+    one.iter().flat_map(of_key).collect()
 }

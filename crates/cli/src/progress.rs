@@ -119,7 +119,7 @@ impl Progress {
             self.bar.suspend(|| eprintln!("finished already: {finished} cells"));
         }
         if self.bar.is_hidden() && cells > 0 {
-            eprintln!("{cells} cells of {boots} kernels to run, {} at a time", self.jobs);
+            eprintln!("{cells} cells of {boots} boots to run, {} at a time", self.jobs);
         }
     }
 

@@ -5,12 +5,9 @@
 
 mod common;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
-use common::{Desk, Finished, tree};
+use common::{Desk, Finished, lasting_store, tree};
 
 const HOLD: &str = r#"format = 1
 name = "hold"
@@ -47,14 +44,6 @@ fn run(desk: &Desk, store: &str, arguments: &[&str]) -> Finished {
     Finished::new(desk.command(arguments).env("PREEMPTLAB_STORE", store).output().unwrap())
 }
 
-fn lasting_store() -> PathBuf {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    folder("PREEMPTLAB_STORE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")))
-        .unwrap()
-}
-
 /// The modules that a store has built.
 fn modules(store: &Path) -> Vec<Vec<u8>> {
     tree(&store.join("kmod")).into_iter().map(|(_, bytes)| bytes).collect()
@@ -83,6 +72,31 @@ fn holds_show_and_their_module_is_the_same_in_another_store() {
     let folder = desk.path("").into_os_string().into_encoded_bytes();
     let folder = folder.strip_suffix(b"/").unwrap_or(&folder);
     assert!(!built[0].windows(folder.len()).any(|bytes| bytes == folder), "it names its folder");
+}
+
+/// The thread's variants are levels of a factor, each verified by the guest; one level switches it
+/// off, and one is no number of pages that the module takes.
+#[test]
+fn pages_are_zeroed_in_the_way_that_was_asked_for() {
+    let desk = Desk::new();
+    let levels = ["yield=1", "yield=0", "pages=0", "pages=4097"];
+    let settings = levels.map(|level| format!("\"preemptlab_pgzero.{level}\"")).join(", ");
+    // Beside a load of dozens of tasks the idle class may not run for seconds.
+    let text = HOLD
+        .replace("[replicates]", &format!("settings = [{settings}]\n\n[replicates]"))
+        .replace("[machine]", "[machine]\nmemory_mib = 1024")
+        .replace("preemptlab_hold", "preemptlab_pgzero")
+        .replace("\"cyclictest-hackbench\"\nwindow = \"1s\"", "\"build\"\nunits = 8");
+    desk.write("pgzero.toml", &text);
+    run(&desk, "store", &["run", "pgzero.toml", "--out", "a"]).fails(3, &["pages=4097", "EINVAL"]);
+    let cells = tree(&desk.path("a/cells"));
+    let cell = |level: &str| {
+        let mut texts = cells.iter().map(|(_, bytes)| String::from_utf8_lossy(bytes));
+        texts.find(|text| text.contains(&format!("preemptlab_pgzero.{level}\""))).unwrap()
+    };
+    for (level, is_there) in [("yield=1", true), ("yield=0", true), ("pages=0", false)] {
+        assert_eq!(cell(level).contains("\"pgzero\":"), is_there, "{level}");
+    }
 }
 
 #[test]

@@ -209,3 +209,32 @@ fn replicates_are_added_until_it_is_decided() {
     std::fs::remove_file(desk.path("c/until.json")).unwrap();
     run(&desk, &["compare", "c"]).fails(2, &["a look is missing, or until.json is"]);
 }
+
+/// Cells whose CPUs have company, at the bound of the skew that is the default.
+const SEVERAL: &str = r#"format = 1
+name = "several"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["full"]
+cpus = [2]
+
+[replicates]
+count = 1
+
+[workload.processes]
+kind = "cyclictest-hackbench"
+window = "1s"
+"#;
+
+#[test]
+fn several_cpus_give_the_same_bytes() {
+    let desk = Desk::new();
+    desk.write("several.toml", SEVERAL);
+    run(&desk, &["run", "several.toml", "--out", "a", "--no-cache"]).succeeds();
+    for _ in 0..2 {
+        run(&desk, &["verify", "a"]).succeeds();
+    }
+    let compared = run(&desk, &["compare", "a"]);
+    compared.succeeds().says(&["no CPU is ahead of another by more than"]);
+}

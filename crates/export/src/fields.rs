@@ -37,7 +37,7 @@ impl<R> Field<R> {
 }
 
 /// The factors: every table begins with them.
-pub static FACTORS: [OfCell; 10] = [
+pub static FACTORS: [OfCell; 11] = [
     OfCell::new("run", Kind::Utf8, "The name of the recording's folder.", |cell| {
         Value::text(&cell.run)
     }),
@@ -68,6 +68,12 @@ pub static FACTORS: [OfCell; 10] = [
         Kind::Utf8,
         "The mode that was asked for: `none`, `voluntary`, `full` or `lazy`.",
         |cell| Value::text(cell.factors.preempt.as_str()),
+    ),
+    OfCell::new(
+        "settings",
+        Kind::Utf8,
+        "What else was switched, separated by blanks; empty where nothing was.",
+        |cell| Value::display(&cell.factors.settings),
     ),
     OfCell::new(
         "observed",
@@ -141,8 +147,8 @@ pub static METRIC: [OfMetric; 4] = [
     OfMetric::new(
         "unit",
         Kind::Utf8,
-        "The unit of `value`: `us`, `periods` or `messages/s`.",
-        |metric| Value::text(metric.unit),
+        "The unit of `value`, such as `us`, `periods` or `messages/s`.",
+        |metric| Value::text(&metric.unit),
     ),
     OfMetric::new("better", Kind::Utf8, "Which way is better: `lower` or `higher`.", |metric| {
         Value::text(metric.direction.as_str())
@@ -151,9 +157,12 @@ pub static METRIC: [OfMetric; 4] = [
 
 /// What the table of histograms has besides.
 pub static BUCKET: [OfBucket; 5] = [
-    OfBucket::new("probe", Kind::Utf8, "The probe: `fifo` or `other`.", |bucket| {
-        Value::text(&bucket.probe)
-    }),
+    OfBucket::new(
+        "probe",
+        Kind::Utf8,
+        "What was measured: `wakeup.fifo`, `wakeup.other` or `response`.",
+        |bucket| Value::text(&bucket.probe),
+    ),
     OfBucket::new(
         "kind",
         Kind::Utf8,

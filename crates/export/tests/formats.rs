@@ -10,7 +10,7 @@ use parquet::{
     record::Field,
 };
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{CellId, Digest, Factors, PreemptMode};
+use preemptlab_model::{CellId, Digest, Factors, PreemptMode, Settings};
 use preemptlab_stats::{Direction, Histogram, Metric};
 use proptest::prelude::*;
 
@@ -25,6 +25,7 @@ fn cell(status: Status) -> Cell {
             kernel: "debian:6.12".parse().unwrap(),
             preempt: PreemptMode::None,
             cpus: 1,
+            settings: Settings::default(),
             replicate: 1,
         },
         release: None,
@@ -40,7 +41,7 @@ fn cell(status: Status) -> Cell {
 
 fn metric(value: f64) -> Metric {
     let name = "throughput".to_owned();
-    Metric { name, value, unit: "messages/s", direction: Direction::Higher }
+    Metric { name, value, unit: "messages/s".to_owned(), direction: Direction::Higher }
 }
 
 fn probe(histogram: Histogram) -> Probe {
@@ -111,7 +112,8 @@ prop_compose! {
             Status::Missing,
         ][usize::from(status)].clone();
         let kernel = "debian:7.2-rt".parse().unwrap();
-        let factors = Factors { workload, kernel, preempt: mode, cpus, replicate };
+        let settings = Settings::default();
+        let factors = Factors { workload, kernel, preempt: mode, cpus, settings, replicate };
         let id = hash.map(CellId);
         Cell { run, factors, release, rt, observed, seed, look, status, id, digest: hash }
     }

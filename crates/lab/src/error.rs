@@ -1,4 +1,4 @@
-use preemptlab_model::KernelRef;
+use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{AptError, ImageError, KernelError, ModuleError, QemuError};
 
 /// Why an experiment cannot be prepared.
@@ -49,6 +49,9 @@ pub enum LabError {
          it, or run the experiment anew into another folder"
     )]
     OtherImage,
+    /// The files of a workload's folder are not at hand.
+    #[error("the files of a workload's folder ({}) are missing", .0.short())]
+    FilesMissing(Digest),
     /// A kernel cannot be traced.
     #[error(transparent)]
     Untraceable(#[from] preemptlab_trace::KernelError),

@@ -3,6 +3,7 @@
 //! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
 //! is pinned: exactly what it was made with is brought here again, or nothing is run.
 
+mod embed;
 mod error;
 mod kernels;
 mod pin;
@@ -10,10 +11,13 @@ mod resolve;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
+use preemptlab_files::Folders;
+use preemptlab_model::KernelRef;
 use preemptlab_provision::{Provision, Store};
 use preemptlab_recording::Manifest;
 use preemptlab_vm::{Artifacts, Config, Limits, Vm};
 
+pub use embed::{EmbedError, embed};
 pub use error::LabError;
 pub use kernels::Kernels;
 
@@ -26,13 +30,19 @@ const LIMITS: Limits =
 pub struct Lab<'a> {
     provision: Provision<'a>,
     qemu: Option<PathBuf>,
+    folders: &'a Folders,
 }
+
+/// Of experiments without workloads of their own.
+static NO_FOLDERS: Folders = Folders::new();
 
 /// An experiment with everything that it needs at hand.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The experiment, what it was resolved to, and its plan.
     pub manifest: Manifest,
+    /// The kernels from source that nobody has built yet, where none are to be built.
+    pub unbuilt: Vec<KernelRef>,
     artifacts: Artifacts,
     command: Vec<OsString>,
     store: Store,
@@ -41,7 +51,14 @@ pub struct Prepared {
 impl<'a> Lab<'a> {
     /// `qemu` is another QEMU than release 13's.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
-        Self { provision, qemu }
+        Self { provision, qemu, folders: &NO_FOLDERS }
+    }
+
+    /// With the files of the users' own workloads, which their images need.
+    #[must_use]
+    pub fn with_folders(mut self, folders: &'a Folders) -> Self {
+        self.folders = folders;
+        self
     }
 }
 

@@ -1,6 +1,7 @@
 use preemptlab_model::{Kernel, KernelRef};
 use preemptlab_provision::ProvisionedKernel;
 use preemptlab_recording::{Image, Manifest};
+use preemptlab_spec::Experiment;
 use preemptlab_vm::Artifacts;
 
 use crate::{Lab, LabError, Prepared};
@@ -38,7 +39,8 @@ impl Lab<'_> {
             artifacts.insert(image.sha256, path);
         }
         let command = qemu.command;
-        Ok(Prepared { manifest, artifacts, command, store: self.provision.store().clone() })
+        let store = self.provision.store().clone();
+        Ok(Prepared { manifest, unbuilt: Vec::new(), artifacts, command, store })
     }
 
     fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
@@ -51,11 +53,17 @@ impl Lab<'_> {
             KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
                 .parse()
                 .map_err(|_| gone("its release is no version".to_owned()))?,
-            file @ KernelRef::File { .. } => file.clone(),
+            other @ (KernelRef::Source { .. } | KernelRef::File { .. }) => other.clone(),
         };
-        let kernel = self.provision.kernel(&exact).map_err(|error| gone(error.to_string()))?;
+        let kernel = self.provision.kernel_exact(&exact, &recorded.packages);
+        let kernel = kernel.map_err(|error| gone(error.to_string()))?;
         if kernel.kernel.image_sha256 != recorded.image_sha256 {
-            return Err(gone("another build has its name now".to_owned()));
+            return Err(gone(match &recorded.name {
+                KernelRef::Source { .. } => "this preemptlab builds another kernel from the same \
+                                             packages; use the one that made the recording"
+                    .to_owned(),
+                _ => "another build has its name now".to_owned(),
+            }));
         }
         Ok(kernel)
     }
@@ -64,7 +72,9 @@ impl Lab<'_> {
         let kernel = manifest.kernel(&recorded.kernel).ok_or(LabError::OtherImage)?;
         let packages = self.provision.packages_exact(&recorded.packages)?;
         let kernel = self.kernel_again(kernel)?;
-        let image = self.build_image(&manifest.experiment.machine.modules, &kernel, &packages)?;
+        let Experiment { machine, workload, .. } = &manifest.experiment;
+        let workload = workload.get(&recorded.workload).ok_or(LabError::OtherImage)?;
+        let image = self.build_image(&machine.modules, &kernel, &packages, workload)?;
         if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, KernelRef, Machine, PreemptMode, QemuBuild};
+use crate::{Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings};
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +81,8 @@ pub struct Factors {
     pub preempt: PreemptMode,
     /// Virtual CPUs.
     pub cpus: u32,
+    /// What else is switched.
+    pub settings: Settings,
     /// Counts from 1; replicates differ by seed.
     pub replicate: u32,
 }
@@ -88,16 +90,20 @@ pub struct Factors {
 impl Factors {
     /// Whether both differ in nothing but the replicate.
     pub fn is_replicate_of(&self, other: &Self) -> bool {
-        let Self { workload, kernel, preempt, cpus, replicate: _ } = self;
-        (workload, kernel, preempt, cpus)
-            == (&other.workload, &other.kernel, &other.preempt, &other.cpus)
+        let Self { workload, kernel, preempt, cpus, settings, replicate: _ } = self;
+        (workload, kernel, preempt, cpus, settings)
+            == (&other.workload, &other.kernel, &other.preempt, &other.cpus, &other.settings)
     }
 }
 
 impl fmt::Display for Factors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { workload, kernel, preempt, cpus, replicate } = self;
-        write!(f, "{kernel} {preempt} {workload} on {cpus} CPU")?;
+        let Self { workload, kernel, preempt, cpus, settings, replicate } = self;
+        write!(f, "{kernel} {preempt} ")?;
+        if !settings.is_empty() {
+            write!(f, "{settings} ")?;
+        }
+        write!(f, "{workload} on {cpus} CPU")?;
         if *cpus > 1 {
             f.write_str("s")?;
         }

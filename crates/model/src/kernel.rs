@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, PreemptMode};
+use crate::{Digest, PreemptMode, Symbols};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +40,16 @@ pub enum KernelRef {
         /// The flavour.
         flavour: Flavour,
     },
+    /// `source:VERSION[-rt|-cloud][+SYMBOL=VALUE...]`: Debian's source, built with Debian's
+    /// configuration but for these symbols.
+    Source {
+        /// The series (`6.12`) or the kernel's own version (`6.12.107`).
+        version: String,
+        /// The flavour whose configuration it is.
+        flavour: Flavour,
+        /// What is configured differently.
+        symbols: Symbols,
+    },
     /// `file:BZIMAGE[,modules=FOLDER]`.
     File {
         /// The bzImage.
@@ -66,12 +76,7 @@ impl FromStr for KernelRef {
         let error = |reason| ParseKernelRefError { text: text.to_owned(), reason };
         match text.split_once(':') {
             Some(("debian", name)) => {
-                let name = name.strip_suffix("-amd64").unwrap_or(name);
-                let (version, flavour) = Flavour::ALL
-                    .into_iter()
-                    .filter(|flavour| !flavour.suffix().is_empty())
-                    .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, flavour)))
-                    .unwrap_or((name, Flavour::Generic));
+                let (version, flavour) = flavoured(name.strip_suffix("-amd64").unwrap_or(name));
                 let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
                 if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
                     return Err(error(
@@ -83,6 +88,22 @@ impl FromStr for KernelRef {
                 }
                 Ok(Self::Debian { version: version.to_owned(), flavour })
             }
+            Some(("source", name)) => {
+                let (name, symbols) = name.split_at(name.find('+').unwrap_or(name.len()));
+                let (version, flavour) = flavoured(name);
+                let mut numbers = version.split('.');
+                let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+                if !numbers.all(|part| !part.is_empty() && is_number(part))
+                    || !version.contains('.')
+                {
+                    return Err(error(
+                        "a version of digits and dots, such as `6.12`, is expected after \
+                         `source:`, and symbols after it, as in `source:6.12-rt+HZ_1000=y`",
+                    ));
+                }
+                let symbols = symbols.parse().map_err(error)?;
+                Ok(Self::Source { version: version.to_owned(), flavour, symbols })
+            }
             Some(("file", path)) => {
                 let (image, modules) = match path.split_once(",modules=") {
                     Some((image, modules)) => (image, Some(PathBuf::from(modules))),
@@ -93,15 +114,29 @@ impl FromStr for KernelRef {
                 }
                 Ok(Self::File { image: image.into(), modules })
             }
-            _ => Err(error("it must start with `debian:` or `file:`, as in `debian:6.12-rt`")),
+            _ => Err(error(
+                "it must start with `debian:`, `source:` or `file:`, as in `debian:6.12-rt`",
+            )),
         }
     }
+}
+
+/// A name without the suffix of its flavour, and that.
+fn flavoured(name: &str) -> (&str, Flavour) {
+    Flavour::ALL
+        .into_iter()
+        .filter(|flavour| !flavour.suffix().is_empty())
+        .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, flavour)))
+        .unwrap_or((name, Flavour::Generic))
 }
 
 impl fmt::Display for KernelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Debian { version, flavour } => write!(f, "debian:{version}{}", flavour.suffix()),
+            Self::Source { version, flavour, symbols } => {
+                write!(f, "source:{version}{}{symbols}", flavour.suffix())
+            }
             Self::File { image, modules: None } => write!(f, "file:{}", image.display()),
             Self::File { image, modules: Some(modules) } => {
                 write!(f, "file:{},modules={}", image.display(), modules.display())
@@ -144,7 +179,7 @@ pub struct Kernel {
     pub release: String,
     /// Of the bzImage.
     pub image_sha256: Digest,
-    /// The packages it came from; none for a file.
+    /// The packages it came from, with the compiler where it was built; none for a file.
     pub packages: Vec<Package>,
     /// Whether it is built with `PREEMPT_RT`; `None` where no config is at hand.
     pub rt: Option<bool>,
@@ -183,9 +218,43 @@ mod tests {
     }
 
     #[test]
+    fn sources_are_read_and_printed() {
+        for (text, version, flavour, symbols) in [
+            ("source:6.12", "6.12", Flavour::Generic, ""),
+            ("source:6.12.107-rt", "6.12.107", Flavour::Rt, ""),
+            ("source:6.12+HZ_1000=y", "6.12", Flavour::Generic, "+HZ_1000=y"),
+            ("source:7.2-cloud+HZ=9+NO_HZ_FULL=n", "7.2", Flavour::Cloud, "+HZ=9+NO_HZ_FULL=n"),
+        ] {
+            let symbols = symbols.parse().unwrap();
+            let kernel = KernelRef::Source { version: version.into(), flavour, symbols };
+            assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
+            assert_eq!(kernel.to_string(), text);
+        }
+        // The order of the symbols makes no other kernel.
+        let kernel = |text: &str| text.parse::<KernelRef>().unwrap();
+        assert_eq!(kernel("source:6.12+B=y+A=n"), kernel("source:6.12+A=n+B=y"));
+    }
+
+    #[test]
     fn what_names_no_kernel_is_refused() {
-        for text in ["", "6.12", "debian:", "debian:rt", "debian:6.12;rm", "file:", "ubuntu:24.04"]
-        {
+        for text in [
+            "",
+            "6.12",
+            "debian:",
+            "debian:rt",
+            "debian:6.12;rm",
+            "file:",
+            "ubuntu:24.04",
+            "source:",
+            "source:6",
+            "source:6.",
+            "source:6.12/..",
+            "source:6.12-hardened",
+            "source:6.12+",
+            "source:6.12+HZ_1000",
+            "source:6.12+HZ-1000=y",
+            "source:6.12-1+HZ_1000=y",
+        ] {
             assert!(text.parse::<KernelRef>().is_err(), "{text}");
         }
     }

@@ -12,7 +12,9 @@ mod outcome;
 mod plan;
 mod preempt;
 mod qemu;
+mod settings;
 mod suggest;
+mod symbols;
 mod units;
 
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
@@ -24,7 +26,9 @@ pub use outcome::{CellRecord, FailureCause, Outcome};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode};
 pub use qemu::QemuBuild;
+pub use settings::{ParseSettingError, Setting, Settings};
 pub use suggest::nearest;
+pub use symbols::{SymbolValue, Symbols};
 pub use units::VirtualDuration;
 
 /// The version of everything in a recording. A reader refuses a newer one.

@@ -8,7 +8,7 @@ pub const JOB_FILE: &str = "opt/preemptlab/job";
 
 /// One cell's work. The guest runs it as it stands and decides nothing by itself.
 ///
-/// The order of events: set the preemption mode, seed the entropy pool, start the load and wait
+/// The order of events: set the preemption mode and the other settings, seed the entropy pool, start the load and wait
 /// until it works ([`LoadStart`]), start the probes, wait until every probe has ended, stop the
 /// load. The window that is measured lies between the last two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,11 @@ pub struct Job {
     /// What to write to `sched/preempt` in debugfs; nothing is written when the kernel already
     /// runs in that mode.
     pub preempt: String,
+    /// The tick's frequency that the kernel must turn out to have, in Hz; `None` where nothing
+    /// tells.
+    pub hz: Option<u32>,
+    /// What else is put into force or was asked for at boot, and how it shows.
+    pub settings: Vec<Setting>,
     /// Period of the timer that ends the time slices of the virtual CPUs, in nanoseconds; `None`
     /// with one CPU, which needs none. See `docs/virtual-time.md`.
     pub skew_ns: Option<u64>,
@@ -44,6 +49,59 @@ pub struct LoadStart {
     pub settle_ns: u64,
 }
 
+/// A switch of the system besides the mode.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// As the experiment writes it; names the setting in failures.
+    pub name: String,
+    /// What puts it into force; `None` for what the kernel was told at boot.
+    pub write: Option<Write>,
+    /// What shows that it is in force: all of it.
+    pub evidence: Vec<Evidence>,
+}
+
+/// A text for a file of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    /// Its path.
+    pub file: String,
+    /// What to write.
+    pub text: String,
+}
+
+/// What shows that a setting is in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Evidence {
+    /// The file holds one of these texts, but for white space around it.
+    Text {
+        /// Its path.
+        file: String,
+        /// The texts.
+        any_of: Vec<String>,
+    },
+    /// One of the file's words is this one.
+    Word {
+        /// Its path.
+        file: String,
+        /// The word.
+        word: String,
+    },
+    /// The kernel did not hand this word of its command line on to init, as it does with what it
+    /// does not know.
+    Known {
+        /// The word.
+        parameter: String,
+    },
+    /// There is a kernel thread whose name begins with one of these.
+    KernelThread {
+        /// The beginnings.
+        any_of: Vec<String>,
+    },
+}
+
 /// A program to run in the guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +110,8 @@ pub struct Command {
     pub name: String,
     /// The program's absolute path, then its arguments.
     pub argv: Vec<String>,
+    /// Whether it runs as an ordinary user; a database server refuses to run as root.
+    pub unprivileged: bool,
     /// The policy it starts under; what it then sets for itself is its own business.
     pub policy: Policy,
     /// Waits this long before it starts, in nanoseconds.

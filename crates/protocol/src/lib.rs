@@ -18,7 +18,7 @@ pub mod trace;
 
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
-pub use job::{Command, JOB_FILE, Job, LoadStart, Policy};
+pub use job::{Command, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write};
 pub use port::{
     DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
     WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,
@@ -29,4 +29,4 @@ pub use report::{
 
 /// The version of every format in this crate; host and guest must agree on it exactly, because the
 /// host always brings its own guest.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;

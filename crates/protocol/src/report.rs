@@ -15,6 +15,9 @@ pub struct Report {
     pub window: Window,
     /// The kernel's counters over the window.
     pub activity: Activity,
+    /// How long each of the kernel's own threads ran during the window, in nanoseconds, by name;
+    /// those that did not run are left out, and equal names are added up.
+    pub kernel_threads_ns: BTreeMap<String, u64>,
     /// One per load command of the job, in its order.
     pub load: Vec<CommandReport>,
     /// One per probe of the job, in its order.
@@ -62,8 +65,8 @@ pub struct Window {
     pub end_ns: u64,
 }
 
-/// How far the kernel's counters in `/proc/stat` and `/proc/vmstat` moved during the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How far the kernel's counters in procfs moved during the window.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
     /// Context switches (`ctxt`).
@@ -76,6 +79,13 @@ pub struct Activity {
     pub forks: u64,
     /// Tasks killed for want of memory (`oom_kill`).
     pub oom_kills: u64,
+    /// Interrupts on all CPUs by the name that `/proc/interrupts` begins their line with: `LOC` is
+    /// the local timer, `RES` the rescheduling interrupt. Those that did not happen are left out.
+    pub interrupts_by_name: BTreeMap<String, u64>,
+    /// Softirqs on all CPUs by their name in `/proc/softirqs`, likewise.
+    pub softirqs_by_name: BTreeMap<String, u64>,
+    /// The kernel's jiffies (`timestamp` of `/proc/schedstat`); `None` where it has no such file.
+    pub jiffies: Option<u64>,
 }
 
 /// What became of one command.
@@ -98,6 +108,10 @@ pub struct CommandReport {
     pub user_ns: u64,
     /// System time, likewise.
     pub system_ns: u64,
+    /// Context switches because it waited for something, likewise (`ru_nvcsw`, getrusage(2)).
+    pub voluntary_switches: u64,
+    /// Context switches because another task was to run, likewise (`ru_nivcsw`).
+    pub involuntary_switches: u64,
     /// Its standard output; what is not UTF-8 is replaced by U+FFFD.
     pub stdout: String,
     /// Its standard error, likewise.

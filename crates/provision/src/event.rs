@@ -24,6 +24,15 @@ pub enum Event {
         /// Which one, and for which kernel.
         what: String,
     },
+    /// A kernel is being built.
+    Compiling {
+        /// Which one.
+        what: String,
+        /// Files that were made.
+        steps: u32,
+        /// About how many there will be.
+        steps_expected: u32,
+    },
     /// Work goes on, and a person should know this.
     Warning(String),
 }

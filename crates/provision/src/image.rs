@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use preemptlab_files::Files;
 use preemptlab_model::{Digest, Package};
-use preemptlab_protocol::{BOOT_FILE, BootConfig, FORMAT};
+use preemptlab_protocol::{BOOT_FILE, BootConfig, Command, FORMAT};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -14,13 +15,14 @@ use crate::{
 };
 
 /// Counts up when the same packages, modules and init are to make another image.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 /// The largest image that is made, in bytes: it has to fit into a guest's memory.
 const IMAGE_BYTES_MAX: usize = 512 << 20;
 
 /// What no command of a guest reads.
-const LEFT_OUT: [&str; 15] = [
+const LEFT_OUT: [&str; 16] = [
+    "usr/lib/postgresql/17/lib/bitcode",
     "usr/lib/python3",
     "usr/lib/systemd",
     "usr/lib/x86_64-linux-gnu/gconv",
@@ -38,10 +40,14 @@ const LEFT_OUT: [&str; 15] = [
     "var",
 ];
 
+/// Where the files of a user's own workload are.
+const WORKLOAD: &str = "workload";
+
 /// Where init mounts something, and the folders that programs expect.
 const FOLDERS: [&str; 6] = ["dev", "proc", "root", "run", "sys", "tmp"];
 
-const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\n";
+/// Root, and the ordinary user that unprivileged commands run as.
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nbench:x:1000:1000:bench:/tmp:/bin/sh\n";
 
 /// A guest image in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +89,15 @@ pub enum ImageError {
     Store(#[from] StoreError),
 }
 
+/// What a workload brings besides packages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own<'a> {
+    /// What the guest runs before the snapshot.
+    pub prepare: &'a [Command],
+    /// What it finds in `/workload`.
+    pub files: Option<&'a Files>,
+}
+
 /// Everything that an image is made of.
 #[derive(Serialize)]
 struct Inputs {
@@ -90,6 +105,9 @@ struct Inputs {
     init: Digest,
     packages: Vec<Digest>,
     modules: Vec<(String, Digest)>,
+    prepare: Vec<Command>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Digest>,
 }
 
 /// Remembers which image was made of some inputs.
@@ -99,8 +117,9 @@ struct Made {
 }
 
 /// Makes the image of some packages, each with the file that holds it, and of uncompressed kernel
-/// modules, each with its path in the image and after those it depends on. An image that was made
-/// before is not made again. The same inputs make the same bytes.
+/// modules, each with its path in the image and after those it depends on, and of what a workload
+/// brings itself. An image that was made before is not made again. The same inputs make the same
+/// bytes.
 ///
 /// # Errors
 ///
@@ -109,19 +128,22 @@ pub fn build_image(
     images: &Path,
     packages: &[(Package, PathBuf)],
     modules: &[(String, Vec<u8>)],
+    own: Own<'_>,
 ) -> Result<GuestImage, ImageError> {
     let mut inputs = Inputs {
         layout: LAYOUT,
         init: Digest::of(guest::INIT),
         packages: packages.iter().map(|(package, _)| package.sha256).collect(),
         modules: modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect(),
+        prepare: own.prepare.to_vec(),
+        files: own.files.map(Files::digest),
     };
     inputs.packages.sort_unstable();
     let note = images.join(format!("{}.json", Digest::of_json(&inputs)));
     if let Some(image) = made_before(images, &note) {
         return Ok(image);
     }
-    let archive = tree(packages, modules)?.archive().map_err(StoreError::at(images))?;
+    let archive = tree(packages, modules, own)?.archive().map_err(StoreError::at(images))?;
     let sha256 = Digest::of(&archive);
     let path = images.join(sha256.to_string());
     preemptlab_durable::write_new(&path, &archive).map_err(StoreError::at(&path))?;
@@ -139,6 +161,7 @@ fn made_before(images: &Path, note: &Path) -> Option<GuestImage> {
 fn tree(
     packages: &[(Package, PathBuf)],
     modules: &[(String, Vec<u8>)],
+    own: Own<'_>,
 ) -> Result<Tree, ImageError> {
     let mut tree = Tree::new();
     place(&mut tree, "preemptlab", "init", executable(guest::INIT))?;
@@ -158,14 +181,30 @@ fn tree(
         place(&mut tree, &from, path, file(bytes))?;
         paths.push(format!("/{}", canonical(path).map_err(|error| unfit(&from, &error))?));
     }
-    let config = BootConfig { format: FORMAT, modules: paths };
+    let config = BootConfig { format: FORMAT, modules: paths, prepare: own.prepare.to_vec() };
     let config = serde_json::to_vec(&config).map_err(|error| ImageError::Unfit {
         from: "the list of modules".to_owned(),
         reason: error.to_string(),
     })?;
     place(&mut tree, "preemptlab", BOOT_FILE, file(&config))?;
+    add_files(&mut tree, own.files)?;
     check_size(&tree)?;
     Ok(tree)
+}
+
+fn add_files(tree: &mut Tree, files: Option<&Files>) -> Result<(), ImageError> {
+    let from = "the workload's folder";
+    let Some(files) = files else { return Ok(()) };
+    place(tree, from, WORKLOAD, Node::Folder)?;
+    for (path, node) in files.iter() {
+        let node = match node.clone() {
+            preemptlab_files::Node::Folder => Node::Folder,
+            preemptlab_files::Node::File { executable, bytes } => Node::File { executable, bytes },
+            preemptlab_files::Node::Symlink(target) => Node::Symlink(target),
+        };
+        place(tree, from, &format!("{WORKLOAD}/{path}"), node)?;
+    }
+    Ok(())
 }
 
 fn check_size(tree: &Tree) -> Result<(), ImageError> {
@@ -234,12 +273,12 @@ mod tests {
     fn an_image_holds_packages_and_modules() {
         let folder = tempfile::tempdir().unwrap();
         let packages = [package(folder.path(), "tool")];
-        let image = build_image(folder.path(), &packages, &modules()).unwrap();
+        let image = build_image(folder.path(), &packages, &modules(), Own::default()).unwrap();
         assert_eq!(image.sha256, hash::sha256(&image.path).unwrap());
         assert!(holds(&image, "usr/share/tool"));
         assert!(holds(
             &image,
-            r#"{"format":1,"modules":["/usr/lib/modules/first.ko","/usr/lib/modules/second.ko"]}"#
+            r#""modules":["/usr/lib/modules/first.ko","/usr/lib/modules/second.ko"],"prepare":[]}"#
         ));
     }
 
@@ -249,22 +288,41 @@ mod tests {
         let deb = package(folders[0].path(), "tool");
         let moved = folders[1].path().join("elsewhere.deb");
         std::fs::copy(&deb.1, &moved).unwrap();
-        let one = build_image(folders[0].path(), std::slice::from_ref(&deb), &modules()).unwrap();
-        let two = build_image(folders[1].path(), &[(deb.0, moved)], &modules()).unwrap();
+        let one =
+            build_image(folders[0].path(), std::slice::from_ref(&deb), &modules(), Own::default())
+                .unwrap();
+        let two =
+            build_image(folders[1].path(), &[(deb.0, moved)], &modules(), Own::default()).unwrap();
         assert_eq!(one.sha256, two.sha256);
         assert_eq!(std::fs::read(one.path).unwrap(), std::fs::read(two.path).unwrap());
+    }
+
+    #[test]
+    fn a_workloads_files_are_in_its_image() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = |text: &str| {
+            let mut files = Files::default();
+            let script = preemptlab_files::Node::File { executable: true, bytes: text.into() };
+            files.insert("bin/run", script).unwrap();
+            let own = Own { files: Some(&files), ..Own::default() };
+            build_image(folder.path(), &[], &[], own).unwrap()
+        };
+        let (one, other) = (image("#!/bin/sh"), image("#!/bin/bash"));
+        assert!(holds(&one, "workload/bin/run") && holds(&one, "#!/bin/sh"));
+        assert_ne!(one, other);
+        assert_eq!(image("#!/bin/sh"), one);
     }
 
     #[test]
     fn an_image_is_made_once() {
         let folder = tempfile::tempdir().unwrap();
         let packages = [package(folder.path(), "tool")];
-        let made = build_image(folder.path(), &packages, &[]).unwrap();
+        let made = build_image(folder.path(), &packages, &[], Own::default()).unwrap();
         std::fs::remove_file(&packages[0].1).unwrap();
-        assert_eq!(build_image(folder.path(), &packages, &[]).unwrap(), made);
+        assert_eq!(build_image(folder.path(), &packages, &[], Own::default()).unwrap(), made);
         std::fs::remove_file(&made.path).unwrap();
         assert!(matches!(
-            build_image(folder.path(), &packages, &[]),
+            build_image(folder.path(), &packages, &[], Own::default()),
             Err(ImageError::Store(StoreError::Io { .. }))
         ));
     }
@@ -273,9 +331,9 @@ mod tests {
     fn the_order_of_modules_matters() {
         let folder = tempfile::tempdir().unwrap();
         let mut modules = modules();
-        let one = build_image(folder.path(), &[], &modules).unwrap();
+        let one = build_image(folder.path(), &[], &modules, Own::default()).unwrap();
         modules.reverse();
-        let two = build_image(folder.path(), &[], &modules).unwrap();
+        let two = build_image(folder.path(), &[], &modules, Own::default()).unwrap();
         assert_ne!(one.sha256, two.sha256);
     }
 
@@ -284,7 +342,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // Both bring `usr/share/link`, each with a target of its own.
         let packages = ["tool", "rival"].map(|name| package(folder.path(), name));
-        let error = build_image(folder.path(), &packages, &[]).unwrap_err();
+        let error = build_image(folder.path(), &packages, &[], Own::default()).unwrap_err();
         assert!(matches!(error, ImageError::Unfit { .. }), "{error}");
         assert!(error.to_string().contains("usr/share/link"), "{error}");
     }
@@ -294,7 +352,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (package, path) = package(folder.path(), "tool");
         std::fs::write(&path, b"something else").unwrap();
-        let refused = build_image(folder.path(), &[(package, path)], &[]);
+        let refused = build_image(folder.path(), &[(package, path)], &[], Own::default());
         assert!(matches!(refused, Err(ImageError::Changed { .. })));
     }
 

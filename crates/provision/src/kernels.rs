@@ -10,11 +10,12 @@ use std::{
 use preemptlab_model::{Digest, Flavour, Kernel, KernelConfig, KernelRef};
 
 use crate::{
-    AptError, BzImageError, DebError, Event, LeftOut, Store, StoreError, StoreLock,
+    AptError, BzImageError, DebError, Event, KbuildError, LeftOut, Store, StoreError, StoreLock,
     apt::{Apt, Candidate, LeftOutNote},
     bzimage,
     deb::{self, Content},
     hash::sha256,
+    kbuild::{Built, Recipe},
     kmod::Headers,
     modules::ModuleSource,
     names::{self, Build, Layout},
@@ -73,6 +74,9 @@ pub enum KernelError {
     /// It cannot be put into the store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// It cannot be built.
+    #[error(transparent)]
+    Build(#[from] KbuildError),
     /// Its package is not packaged as expected.
     #[error("the package {package} holds no {what}")]
     Package {
@@ -232,6 +236,33 @@ fn image_in(store: &Store, package: &Candidate) -> Option<Digest> {
         .then_some(digest)
 }
 
+/// A kernel that was built from source.
+pub(crate) fn built(
+    store: &Store,
+    name: &KernelRef,
+    recipe: &Recipe,
+    built: Built,
+) -> Result<ProvisionedKernel, KernelError> {
+    let image = store.kernel_image(built.image_sha256);
+    let bytes = read_bounded(&image)?;
+    let release = bzimage::release(&bytes)
+        .map_err(|source| KernelError::BzImage { path: image.clone(), source })?;
+    let config = read_config(&built.config)?;
+    let kernel = Kernel {
+        name: name.clone(),
+        release,
+        image_sha256: built.image_sha256,
+        packages: recipe.packages(),
+        rt: config.as_ref().map(KernelConfig::is_rt),
+        modes: config.as_ref().map(KernelConfig::offered_modes),
+        hz: config.as_ref().and_then(KernelConfig::hz),
+    };
+    // The folder holds no module, and says which symbols are built in.
+    let modules = ModuleSource::Folder(built.folder);
+    let reason = "of a kernel that is built from source no build tree is kept";
+    Ok(ProvisionedKernel { kernel, image, config, modules, headers: Headers::None(reason.into()) })
+}
+
 /// A kernel of one's own. The store keeps a copy, so that what is booted is what was hashed.
 pub(crate) fn file(
     store: &Store,
@@ -339,7 +370,8 @@ fn keep_config(deb: &Path, candidate: &Candidate, path: &Path) -> Result<(), Ker
     }
 }
 
-fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {
+/// Takes a bzImage into the store.
+pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {
     let digest = Digest::of(image);
     let folder = store.kernel(digest);
     fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;

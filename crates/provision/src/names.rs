@@ -177,7 +177,8 @@ fn split_flavour(text: &str) -> (&str, Flavour) {
         .unwrap_or((text, Flavour::Generic))
 }
 
-fn series(version: &str) -> &str {
+/// The first two parts of a version.
+pub(crate) fn series(version: &str) -> &str {
     let is_end = |c: char| !c.is_ascii_digit() && c != '.';
     let numbers = &version[..version.find(is_end).unwrap_or(version.len())];
     numbers.match_indices('.').nth(1).map_or(numbers, |(end, _)| &numbers[..end])

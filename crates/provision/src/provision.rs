@@ -6,9 +6,10 @@ use std::{
 use preemptlab_model::{KernelRef, Package};
 
 use crate::{
-    AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, ProvisionedKernel,
-    Qemu, QemuError, Store, StoreLock,
+    AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
+    ProvisionedKernel, Qemu, QemuError, Store, StoreLock,
     apt::{Apt, Lists},
+    kbuild::Recipe,
     kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
@@ -33,13 +34,20 @@ pub struct Provision<'a> {
     store: Store,
     options: Options,
     lists: OnceCell<Lists>,
+    builds: bool,
     on_event: &'a dyn Fn(Event),
 }
 
 impl<'a> Provision<'a> {
     /// Does nothing yet.
     pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self { store, options, lists: OnceCell::new(), on_event }
+        Self { store, options, lists: OnceCell::new(), builds: true, on_event }
+    }
+
+    /// The same, but a kernel from source that the store does not have is an error and not built.
+    #[must_use]
+    pub fn without_builds(self) -> Self {
+        Self { builds: false, ..self }
     }
 
     /// The store.
@@ -47,7 +55,7 @@ impl<'a> Provision<'a> {
         &self.store
     }
 
-    /// The kernel that a name means.
+    /// The kernel that a name means. One from source is built, unless the store has it.
     ///
     /// # Errors
     ///
@@ -58,10 +66,59 @@ impl<'a> Provision<'a> {
             KernelRef::Debian { version, flavour } => self.with_apt(&lock, |apt| {
                 kernels::debian(apt, &self.store, version, *flavour, self.on_event)
             }),
+            KernelRef::Source { version, flavour, symbols } => {
+                let wanted = (name, version.as_str(), *flavour, symbols);
+                let recipe = self.with_apt(&lock, |apt| Recipe::find(apt, wanted, None))?;
+                self.built(name, &recipe, lock)
+            }
             KernelRef::File { image, modules } => {
                 kernels::file(&self.store, &lock, image, modules.as_deref())
             }
         }
+    }
+
+    /// The kernel of that name from exactly these packages, as a recording names them: what is from
+    /// source is built again, and whether it becomes the same is left to the caller to check.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn kernel_exact(
+        &self,
+        name: &KernelRef,
+        packages: &[Package],
+    ) -> Result<ProvisionedKernel, KernelError> {
+        let KernelRef::Source { version, flavour, symbols } = name else {
+            return self.kernel(name);
+        };
+        let lock = self.store.lock(self.on_event)?;
+        let wanted = (name, version.as_str(), *flavour, symbols);
+        let recipe = self.with_apt(&lock, |apt| Recipe::find(apt, wanted, Some(packages)))?;
+        self.built(name, &recipe, lock)
+    }
+
+    /// A kernel from source. The store's lock is not held while it is built.
+    fn built(
+        &self,
+        name: &KernelRef,
+        recipe: &Recipe,
+        lock: StoreLock,
+    ) -> Result<ProvisionedKernel, KernelError> {
+        if recipe.built(&self.store).is_none() {
+            if !self.builds {
+                return Err(KbuildError::NotBuilt.into());
+            }
+            let programs =
+                self.with_apt(&lock, |apt| recipe.fetch(apt, &self.store, &lock, self.on_event))?;
+            drop(lock);
+            let keep = |image: &[u8]| {
+                let _lock = self.store.lock(self.on_event)?;
+                kernels::keep_image(&self.store, image)
+            };
+            recipe.build(&self.store, &programs, keep, self.on_event)?;
+        }
+        let built = recipe.built(&self.store).ok_or(KbuildError::NotBuilt)?;
+        kernels::built(&self.store, name, recipe, built)
     }
 
     /// Modules of a kernel with those they depend on, in the order in which they can be loaded:

@@ -16,6 +16,10 @@ const UNPACK_PREFIX: &str = ".unpack-";
 const LOCKED_FOLDERS: [&str; 8] =
     ["packages", "kernels", "modules", "configs", "qemu", "headers", "toolchains", "kmod"];
 
+/// The folder of the kernels that were built, which has a lock of its own: a build takes long, and
+/// everybody else goes on meanwhile.
+const BUILDS: &str = "builds";
+
 /// A folder with everything that was brought here or made here once and can be used again. What
 /// it holds is named by a hash, is whole, and never changes.
 #[derive(Clone, Debug)]
@@ -80,11 +84,12 @@ impl Store {
             return Err(StoreError::Path(root));
         }
         let store = Self { root };
-        for folder in LOCKED_FOLDERS.into_iter().chain(["apt", "images", "snapshots", "cells"]) {
+        let others = [BUILDS, "apt", "images", "snapshots", "cells"];
+        for folder in LOCKED_FOLDERS.into_iter().chain(others) {
             let folder = store.root.join(folder);
             fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
-        store.lock_file()?;
+        store.lock_file("lock")?;
         Ok(store)
     }
 
@@ -143,7 +148,7 @@ impl Store {
         self.root.join("headers").join(digest.to_string())
     }
 
-    /// An unpacked compiler of kernel modules, by the digest of its packages.
+    /// An unpacked compiler of kernels, by the digest of its packages.
     pub(crate) fn toolchain(&self, digest: Digest) -> PathBuf {
         self.root.join("toolchains").join(digest.to_string())
     }
@@ -156,6 +161,11 @@ impl Store {
     /// A folder to build a module in that is not to be kept.
     pub(crate) fn kmod_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
         draft_in(&self.root.join("kmod"))
+    }
+
+    /// A kernel that was built, by the digest of everything that it was built from.
+    pub(crate) fn build(&self, digest: Digest) -> PathBuf {
+        self.root.join(BUILDS).join(digest.to_string())
     }
 
     /// The folder of the guest images.
@@ -189,36 +199,47 @@ impl Store {
     ///
     /// [`StoreError`] when the lock file cannot be used.
     pub fn lock(&self, on_event: &dyn Fn(Event)) -> Result<StoreLock, StoreError> {
-        let file = self.lock_file()?;
+        self.locked("lock", &LOCKED_FOLDERS, on_event)
+    }
+
+    /// The same for the kernels that are built. Whoever holds it may take the store's lock, and
+    /// nobody does it the other way round.
+    pub(crate) fn lock_builds(&self, on_event: &dyn Fn(Event)) -> Result<StoreLock, StoreError> {
+        self.locked("builds.lock", &[BUILDS], on_event)
+    }
+
+    fn locked(
+        &self,
+        name: &str,
+        folders: &[&str],
+        on_event: &dyn Fn(Event),
+    ) -> Result<StoreLock, StoreError> {
+        let file = self.lock_file(name)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 on_event(Event::Waiting);
-                file.lock().map_err(StoreError::at(&self.lock_path()))?;
+                file.lock().map_err(StoreError::at(&self.root.join(name)))?;
             }
             Err(TryLockError::Error(error)) => {
-                return Err(StoreError::new(&self.lock_path(), error));
+                return Err(StoreError::new(&self.root.join(name), error));
             }
         }
-        for folder in LOCKED_FOLDERS {
+        for folder in folders {
             let folder = self.root.join(folder);
             sweep(&folder).map_err(StoreError::at(&folder))?;
         }
         Ok(StoreLock { file })
     }
 
-    fn lock_path(&self) -> PathBuf {
-        self.root.join("lock")
-    }
-
-    fn lock_file(&self) -> Result<File, StoreError> {
-        let path = self.lock_path();
+    fn lock_file(&self, name: &str) -> Result<File, StoreError> {
+        let path = self.root.join(name);
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         file.map_err(StoreError::at(&path))
     }
 }
 
-/// The store's lock (`flock(2)`), until it is dropped.
+/// A lock of the store (`flock(2)`), until it is dropped.
 #[derive(Debug)]
 pub struct StoreLock {
     file: File,

@@ -5,6 +5,7 @@
 //! RUN/cells/ID.json     one CellRecord per executed cell
 //! RUN/until.json        of a run with --until: until when replicates are added
 //! RUN/looks/NNN.json    the cells that were added after the results had been looked at NNN times
+//! RUN/folders/          of the users' own workloads: SHA256.tar.zst, the files of a folder
 //! RUN/traces/           of cells that were traced: ID.trace.zst, the plugin's stream, and
 //!                       ID.findings.zst, what it says; of boots: ID.layout.zst, the kernel's
 //!                       symbols and probes, with which traces are read
@@ -15,6 +16,7 @@
 
 mod cells;
 mod error;
+mod folders;
 mod looks;
 mod manifest;
 mod packed;

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use preemptlab_model::{Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT};
 use preemptlab_spec::{Experiment, Resolved, plan};
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,7 @@ pub struct Manifest {
     pub format: u32,
     /// The experiment.
     pub experiment: Experiment,
-    /// The kernels that it named, in its order.
+    /// The kernels that it named and that could be had, in its order.
     pub kernels: Vec<Kernel>,
     /// What ran them.
     pub qemu: QemuUsed,
@@ -56,8 +58,24 @@ impl Manifest {
         qemu: QemuUsed,
         images: Vec<Image>,
     ) -> Self {
+        Self::without(experiment, kernels, BTreeMap::new(), qemu, images)
+    }
+
+    /// The same, where some kernels cannot be had: their cells are planned with the reason.
+    ///
+    /// # Panics
+    ///
+    /// When a kernel is in neither, or an image is missing, which is the caller's bug.
+    pub fn without(
+        experiment: Experiment,
+        kernels: Vec<Kernel>,
+        unavailable: BTreeMap<KernelRef, String>,
+        qemu: QemuUsed,
+        images: Vec<Image>,
+    ) -> Self {
         let resolved = Resolved {
             kernels: kernels.iter().map(|kernel| (kernel.name.clone(), kernel.clone())).collect(),
+            unavailable,
             images: images
                 .iter()
                 .map(|image| ((image.kernel.clone(), image.workload.clone()), image.sha256))

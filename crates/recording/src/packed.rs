@@ -43,6 +43,7 @@ pub(crate) enum Kind {
     Trace,
     Findings,
     Layout,
+    Files,
 }
 
 impl Kind {
@@ -51,6 +52,7 @@ impl Kind {
             Self::Trace => "trace",
             Self::Findings => "findings",
             Self::Layout => "layout",
+            Self::Files => "tar",
         }
     }
 }

@@ -4,12 +4,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_files::Folders;
 use preemptlab_model::{CellId, CellRecord, Factors, Planned, PlannedCell};
 use rustix::fs::FlockOperation;
 
 use crate::{
     CellFolder, Manifest, RecordingError, TraceFolder, Until,
     cells::{create_folder, read_json, write_json},
+    folders::{self, FOLDERS},
     looks::{LOOKS, Looks},
 };
 
@@ -93,6 +95,15 @@ impl Recording {
         TraceFolder::new(self.path.join(TRACES))
     }
 
+    /// The files of its users' own workloads.
+    ///
+    /// # Errors
+    ///
+    /// When they are missing or damaged.
+    pub fn folders(&self) -> Result<Folders, RecordingError> {
+        folders::read(&self.path.join(FOLDERS), &self.manifest)
+    }
+
     /// Until when replicates are added, if any are.
     pub fn until(&self) -> Option<&Until> {
         self.looks.until.as_ref()
@@ -169,6 +180,16 @@ impl RecordingWriter {
     /// The recording so far.
     pub fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    /// Keeps the files of the users' own workloads, so that the recording can be executed again
+    /// without their folders.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
+    pub fn keep(&self, folders: &Folders) -> Result<(), RecordingError> {
+        folders::write(&self.recording.path.join(FOLDERS), folders)
     }
 
     /// Says until when replicates are to be added.

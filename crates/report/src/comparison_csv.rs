@@ -3,13 +3,14 @@ use preemptlab_stats::{Comparison, Configuration, Effect, Group, Summary, Verdic
 
 use crate::{label, table_csv};
 
-const HEADER: [&str; 25] = [
+const HEADER: [&str; 26] = [
     "run",
     "workload",
     "cpus",
     "kernel",
     "rt",
     "preempt",
+    "settings",
     "observed",
     "status",
     "metric",
@@ -71,6 +72,7 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         configuration.kernel.to_string(),
         configuration.rt.map(|rt| rt.to_string()).unwrap_or_default(),
         PreemptMode::as_str(configuration.preempt).to_owned(),
+        configuration.settings.to_string(),
         observed.join(" "),
         status.to_owned(),
         of_summary(|summary| summary.name.clone()),

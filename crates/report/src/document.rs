@@ -1,4 +1,4 @@
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, Settings};
 use preemptlab_stats::{Comparison, Configuration, Effect, Group, Interval, Summary, Verdict, fit};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +47,8 @@ pub struct ConfigurationDocument {
     pub rt: Option<bool>,
     /// The requested mode.
     pub preempt: PreemptMode,
+    /// What else is switched, settings separated by blanks.
+    pub settings: Settings,
     /// The modes that the guest observed.
     pub observed: Vec<PreemptMode>,
     /// Planned replicates.
@@ -177,6 +179,7 @@ impl From<&Configuration> for ConfigurationDocument {
             kernel: configuration.kernel.clone(),
             rt: configuration.rt,
             preempt: configuration.preempt,
+            settings: configuration.settings.clone(),
             observed: configuration.observed.iter().copied().collect(),
             replicates: configuration.replicates,
             unavailable: configuration.unavailable.clone(),

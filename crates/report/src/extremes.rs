@@ -18,7 +18,7 @@ pub fn extreme_in_words(summary: &Summary) -> Option<String> {
         return None;
     }
     Some(match fit(&summary.values) {
-        Ok(fit) => sentence(&fit, summary.unit),
+        Ok(fit) => sentence(&fit, &summary.unit),
         Err(reason) => reason.to_string(),
     })
 }

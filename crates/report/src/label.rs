@@ -13,20 +13,26 @@ pub fn group(group: &Group) -> String {
     }
 }
 
-/// The kernel, with the recording where there are several, and with what its name does not say.
+/// The kernel with its settings, with the recording where there are several, and with what its name
+/// does not say.
 pub fn kernel(configuration: &Configuration) -> String {
-    let Configuration { run, kernel, rt, .. } = configuration;
+    let Configuration { run, kernel, rt, settings, .. } = configuration;
     let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
-    let named = matches!(kernel, KernelRef::Debian { flavour: Flavour::Rt, .. });
+    let named = matches!(
+        kernel,
+        KernelRef::Debian { flavour: Flavour::Rt, .. }
+            | KernelRef::Source { flavour: Flavour::Rt, .. }
+    );
     let rt = if *rt == Some(true) && !named { ", PREEMPT_RT" } else { "" };
-    format!("{run}{kernel}{rt}")
+    let settings = if settings.is_empty() { String::new() } else { format!(" {settings}") };
+    format!("{run}{kernel}{settings}{rt}")
 }
 
-/// The configurations of each kernel of each recording.
+/// The configurations of each kernel of each recording with the same settings.
 pub fn by_kernel(group: &Group) -> impl Iterator<Item = &[Configuration]> {
-    group
-        .configurations
-        .chunk_by(|left, right| (&left.run, &left.kernel) == (&right.run, &right.kernel))
+    group.configurations.chunk_by(|left, right| {
+        (&left.run, &left.kernel, &left.settings) == (&right.run, &right.kernel, &right.settings)
+    })
 }
 
 /// The mode, and what the kernel made of it if that is not the same.
@@ -93,9 +99,9 @@ pub fn replicates(group: &Group) -> String {
     }
 }
 
-/// `× is the ratio to KERNEL/MODE`; `None` without a baseline.
+/// `× is the ratio to KERNEL/MODE SETTINGS`; `None` without a baseline.
 pub fn baseline(group: &Group) -> Option<String> {
-    let Configuration { run, kernel, preempt, .. } = group.baseline()?;
-    let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
-    Some(format!("× is the ratio to {run}{kernel}/{preempt}"))
+    let baseline = group.baseline()?;
+    let run = baseline.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
+    Some(format!("× is the ratio to {run}{}", baseline.name()))
 }

@@ -20,6 +20,7 @@ mod table;
 mod table_csv;
 mod table_markdown;
 mod table_terminal;
+mod template;
 mod timeline;
 mod verdict;
 
@@ -39,6 +40,7 @@ pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
+pub use template::{Facts, TemplateError, fill};
 pub use timeline::{Lane, one_sentence, timeline_svg, timeline_terminal};
 
 /// How much of a comparison is shown.
@@ -96,8 +98,9 @@ pub fn caption(comparison: &Comparison) -> String {
         about hardware."
         .to_owned();
     if comparison.groups.iter().any(|group| group.cpus > 1) {
-        caption += " With several CPUs, time advances with the instructions of all of them, and a \
-            cell is not the same to the byte each time: see docs/virtual-time.md.";
+        caption += " With several CPUs, time advances with the instructions of all of them, and no \
+            CPU is ahead of another by more than the experiment's `skew_us` (10 us unless it says \
+            otherwise): see docs/virtual-time.md.";
     }
     caption
 }

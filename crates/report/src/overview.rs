@@ -9,7 +9,11 @@ use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 const STATISTICS: [&str; 4] = ["p50", "p99", "max", "bound"];
 
 pub fn table(group: &Group) -> Table {
-    let shown = shown(group);
+    of_metrics(group, shown(group))
+}
+
+/// The table with these metrics.
+pub fn of_metrics(group: &Group, shown: Vec<&str>) -> Table {
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
         .chain(label::baseline(group))
@@ -37,8 +41,8 @@ pub fn table(group: &Group) -> Table {
     table
 }
 
-/// The metrics that an overview shows: of each probe the statistics that tell configurations
-/// apart, and everything that is no probe's. The bound stands beside what the real-time probe saw.
+/// The metrics that an overview shows: of each latency the statistics that tell configurations
+/// apart, and the workload's main numbers. The bound stands beside what the real-time probe saw.
 fn shown(group: &Group) -> Vec<&str> {
     let mut shown: Vec<&str> =
         group.metrics().into_iter().filter(|metric| is_headline(metric)).collect();
@@ -55,17 +59,26 @@ fn shown(group: &Group) -> Vec<&str> {
     shown
 }
 
-/// Whether a metric is one of those that tell configurations apart.
+/// Whether a metric is one of those that tell configurations apart. Numbers whose names have parts,
+/// such as `interrupts.LOC`, say where the time went.
 pub fn is_headline(metric: &str) -> bool {
-    probe(metric).is_none_or(|(_, statistic)| STATISTICS.contains(&statistic))
+    match latency(metric) {
+        Some((_, statistic)) => STATISTICS.contains(&statistic),
+        None => !metric.contains('.'),
+    }
 }
 
-/// The probe and the statistic of a metric such as `wakeup.fifo.p99.9`.
-fn probe(metric: &str) -> Option<(&str, &str)> {
+/// What a metric such as `wakeup.fifo.p99.9` or `response.max` is a statistic of, in words, and the
+/// statistic.
+pub fn latency(metric: &str) -> Option<(String, &str)> {
     if metric == BOUND {
-        return Some(("fifo", "bound"));
+        return Some(("FIFO wakeup".to_owned(), "bound"));
     }
-    metric.strip_prefix("wakeup.")?.split_once('.')
+    if let Some(statistic) = metric.strip_prefix("response.") {
+        return Some(("response".to_owned(), statistic));
+    }
+    let (probe, statistic) = metric.strip_prefix("wakeup.")?.split_once('.')?;
+    Some((format!("{} wakeup", probe.to_uppercase()), statistic))
 }
 
 fn column(group: &Group, metric: &str) -> Column {
@@ -73,12 +86,9 @@ fn column(group: &Group, metric: &str) -> Column {
         .configurations
         .iter()
         .find_map(|configuration| configuration.summary(metric))
-        .map_or("", |summary| summary.unit);
-    match probe(metric) {
-        Some((probe, statistic)) => {
-            let group = format!("{} wakeup", probe.to_uppercase());
-            Column::right(statistic).with_unit(unit).under(group)
-        }
+        .map_or("", |summary| &*summary.unit);
+    match latency(metric) {
+        Some((of, statistic)) => Column::right(statistic).with_unit(unit).under(of),
         None => Column::right(metric).with_unit(unit),
     }
 }

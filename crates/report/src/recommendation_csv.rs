@@ -2,10 +2,11 @@ use preemptlab_stats::{Answer, Candidate, Combined, Recommendation, RunnerUp};
 
 use crate::{recommendation_tables as tables, recommendation_words as words, table_csv};
 
-const HEADER: [&str; 14] = [
+const HEADER: [&str; 15] = [
     "run",
     "kernel",
     "preempt",
+    "settings",
     "status",
     "objective",
     "value",
@@ -47,6 +48,7 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
         candidate.run.clone().unwrap_or_default(),
         candidate.kernel.to_string(),
         candidate.preempt.to_string(),
+        candidate.settings.to_string(),
         status(recommendation, index).to_owned(),
         recommendation.objective.metric.name.clone(),
         text(standing.map(|standing| standing.value)),

@@ -73,6 +73,7 @@ struct CandidateDocument<'a> {
     run: Option<&'a str>,
     kernel: &'a KernelRef,
     preempt: PreemptMode,
+    settings: &'a preemptlab_model::Settings,
     /// `recommended`, `satisfies`, `fails` or `unmeasured`.
     status: &'static str,
     /// Of the objective: in one group in its unit, in several a geometric mean of ratios to the
@@ -145,7 +146,7 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
     });
     let requirements = constraints.iter().map(|constraint| Requirement {
         metric: &constraint.metric.name,
-        unit: constraint.metric.unit,
+        unit: &constraint.metric.unit,
         comparator: constraint.comparator.as_str(),
         limit: match constraint.limit {
             Limit::Value(value) => Some(value),
@@ -167,7 +168,7 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
         requirements: requirements.collect(),
         objective: Objective {
             metric: &objective.metric.name,
-            unit: objective.metric.unit,
+            unit: &objective.metric.unit,
             wanted: objective.direction.as_str(),
             groups: &objective.groups,
         },
@@ -231,6 +232,7 @@ fn candidate<'a>(
         run: of.run.as_deref(),
         kernel: &of.kernel,
         preempt: of.preempt,
+        settings: &of.settings,
         status: status(recommendation, index),
         value: of.standing.map(|standing| standing.value),
         interval: of.standing.and_then(|standing| standing.interval).map(ends),

@@ -2,7 +2,7 @@
 
 use preemptlab_stats::{Comparison, Configuration, Direction, Group, Summary};
 
-use crate::{label, number, verdict};
+use crate::{label, number, overview::latency, verdict};
 
 /// What a comparison says, for those who read nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,8 @@ pub fn in_words(comparison: &Comparison) -> InWords {
 }
 
 /// The metrics by which configurations are told apart, the best of them first.
-const LATENCIES: [&str; 3] = ["wakeup.fifo.p99", "wakeup.fifo.max", "wakeup.other.p99"];
+const LATENCIES: [&str; 4] =
+    ["response.p99", "wakeup.fifo.p99", "wakeup.fifo.max", "wakeup.other.p99"];
 
 fn sentence(group: &Group) -> Option<String> {
     let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(name));
@@ -86,8 +87,8 @@ fn name(configuration: &Configuration) -> String {
 
 /// `wakeup.fifo.p99` as `FIFO wakeup p99`.
 fn spoken(metric: &str) -> String {
-    match metric.strip_prefix("wakeup.").and_then(|rest| rest.split_once('.')) {
-        Some((probe, statistic)) => format!("{} wakeup {statistic}", probe.to_uppercase()),
+    match latency(metric) {
+        Some((of, statistic)) => format!("{of} {statistic}"),
         None => metric.to_owned(),
     }
 }

@@ -23,16 +23,16 @@ const MEDIANS: [(&str, [f64; 3]); 6] = [
 ];
 
 fn factors(workload: &str, name: &str, replicate: u32) -> Factors {
-    let Baseline { kernel, preempt } = name.parse().unwrap();
-    Factors { workload: workload.into(), kernel, preempt, cpus: 1, replicate }
+    let Baseline { kernel, preempt, settings } = name.parse().unwrap();
+    Factors { workload: workload.into(), kernel, preempt, cpus: 1, settings, replicate }
 }
 
 fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> MeasuredCell {
     let shift = [0.0, 0.031, -0.024, 0.012, -0.009, 0.02, 0.008, -0.015][replicate as usize % 8];
-    let metric = |name: &str, value: f64, unit, direction| Metric {
+    let metric = |name: &str, value: f64, unit: &str, direction| Metric {
         name: name.into(),
         value,
-        unit,
+        unit: unit.into(),
         direction,
     };
     let [max, p99, throughput] = medians;
@@ -99,7 +99,7 @@ fn advice<'a>(recommendation: &'a Recommendation, release: &str) -> Advice<'a> {
             modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
             hz: Some(250),
         };
-        Settings::new(&kernel, candidate.preempt, &["threadirqs".into()])
+        Settings::new(&kernel, candidate.preempt, &["threadirqs".into()], &candidate.settings)
             .map_err(|error| error.to_string())
     });
     Advice { recommendation, settings, next: None }

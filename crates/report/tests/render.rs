@@ -1,6 +1,6 @@
 //! A comparison of realistic size and troubles, in every form.
 
-use preemptlab_model::{Factors, PreemptMode};
+use preemptlab_model::{Factors, PreemptMode, Settings};
 use preemptlab_report::{
     Cell, Column, ComparisonDocument, Table, Terminal, Tone, View, csv, json, markdown, terminal,
 };
@@ -54,7 +54,8 @@ fn metrics(medians: Medians, replicate: u32) -> Vec<Metric> {
                 "throughput" => "messages/s",
                 _ if name.ends_with("omitted") => "periods",
                 _ => "us",
-            },
+            }
+            .to_owned(),
             direction: match name.as_str() {
                 "throughput" => Direction::Higher,
                 _ => Direction::Lower,
@@ -85,6 +86,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             kernel: level.kernel.parse().unwrap(),
             preempt: level.preempt,
             cpus,
+            settings: Settings::default(),
             replicate,
         };
         let cell = |replicate| MeasuredCell {

@@ -1,5 +1,5 @@
 use indexmap::IndexMap;
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, Settings};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,13 @@ pub struct Factors {
     /// Numbers of virtual CPUs.
     #[serde(default = "one_cpu")]
     pub cpus: Vec<u32>,
+    /// What else is switched: each level is a combination of settings, and `""` is none.
+    #[serde(default = "no_settings")]
+    pub settings: Vec<Settings>,
+}
+
+fn no_settings() -> Vec<Settings> {
+    vec![Settings::default()]
 }
 
 fn one_cpu() -> Vec<u32> {
@@ -109,11 +116,12 @@ impl Experiment {
             let message = format!("format {} is not known", self.format);
             return refuse("format", &message, "this version reads format 1");
         }
-        if self.factors.kernel.is_empty() || self.factors.preempt.is_empty() {
+        let Factors { kernel, preempt, settings, .. } = &self.factors;
+        if kernel.is_empty() || preempt.is_empty() || settings.is_empty() {
             return refuse(
                 "[factors]",
                 "a factor has no level",
-                "list at least one kernel and one mode",
+                "list at least one kernel and one mode; no settings are `settings = [\"\"]`",
             );
         }
         if self.workload.is_empty() {
@@ -121,6 +129,17 @@ impl Experiment {
                 "workload",
                 "there is no workload",
                 "add a table such as [workload.hackbench]",
+            );
+        }
+        let has_no_path = |workload: &Workload| match workload {
+            Workload::Folder(folder) => folder.path().is_none(),
+            _ => false,
+        };
+        if self.workload.values().any(has_no_path) {
+            return refuse(
+                "\"folder\"",
+                "the folder has no path",
+                "add `path = \"my-workload\"`; see docs/workload.md",
             );
         }
         if !(1..=10_000).contains(&self.replicates.count) {
@@ -219,6 +238,15 @@ kind = "cyclictest-hackbench"
             error("kind = \"cyclictest-hackbench\"", "kind = \"cyclictest-hackbench\"\ngruops = 2");
         assert!(error.line >= 9, "{error}");
         assert_eq!(error.help.as_deref(), Some("did you mean `groups`?"));
+    }
+
+    #[test]
+    fn a_folder_needs_a_path() {
+        let error = error("\"cyclictest-hackbench\"", "\"folder\"");
+        assert_eq!((error.line, error.message.as_str()), (10, "the folder has no path"));
+        let text = SMALL.replace("\"cyclictest-hackbench\"", "\"folder\"\npth = \"mine\"");
+        let error = Experiment::parse(&text).unwrap_err();
+        assert_eq!((error.line, error.help.as_deref()), (11, Some("did you mean `path`?")));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! From an experiment's TOML text to the plan of its cells. Nothing here does I/O: what the world
 //! has to say (which kernel a name stands for, what the image is) comes in as [`Resolved`].
 
+mod definition;
 mod error;
+mod evidence;
 mod experiment;
 mod plan;
 
+pub use definition::definition;
 pub use error::SpecError;
 pub use experiment::{Experiment, Factors, MachineSpec, Replicates};
 pub use plan::{Resolved, plan, replicate};

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
-    PreemptMode, QemuBuild, SnapshotInputs,
+    PreemptMode, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::Experiment;
+use crate::{Experiment, evidence};
 
 /// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
 /// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -19,13 +19,15 @@ const CMDLINE: [&str; 6] =
 pub struct Resolved {
     /// The kernels.
     pub kernels: BTreeMap<KernelRef, Kernel>,
+    /// The kernels that cannot be had, and why.
+    pub unavailable: BTreeMap<KernelRef, String>,
     /// The digest of the guest image, by kernel and workload.
     pub images: BTreeMap<(KernelRef, String), Digest>,
     /// The QEMU build.
     pub qemu: QemuBuild,
 }
 
-/// Lays out every cell of an experiment: workloads, kernels, modes, CPUs, replicates, in this
+/// Lays out every cell of an experiment: workloads, kernels, settings, modes, CPUs, replicates, in this
 /// order and each in the order that the experiment gives.
 ///
 /// # Panics
@@ -35,37 +37,40 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
     let mut cells = Vec::new();
     for (name, workload) in &experiment.workload {
         for kernel_ref in &experiment.factors.kernel {
-            let kernel = &resolved.kernels[kernel_ref];
-            for &preempt in &experiment.factors.preempt {
-                for &cpus in &experiment.factors.cpus {
-                    let snapshot = SnapshotInputs {
-                        kernel_sha256: kernel.image_sha256,
-                        cmdline: cmdline(cpus, &experiment.machine.cmdline),
-                        image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
-                        machine: Machine {
-                            arch: Arch::Amd64,
-                            cpus,
-                            memory_mib: experiment.machine.memory_mib,
-                            shift: experiment.machine.shift,
-                        },
-                        qemu: resolved.qemu.clone(),
-                    };
-                    for replicate in 1..=experiment.replicates.count {
-                        let factors = Factors {
-                            workload: name.clone(),
-                            kernel: kernel_ref.clone(),
-                            preempt,
-                            cpus,
-                            replicate,
+            for settings in &experiment.factors.settings {
+                for &preempt in &experiment.factors.preempt {
+                    for &cpus in &experiment.factors.cpus {
+                        let kernel = runnable(resolved, kernel_ref, preempt);
+                        let snapshot = |kernel: &Kernel| SnapshotInputs {
+                            kernel_sha256: kernel.image_sha256,
+                            cmdline: cmdline(cpus, &experiment.machine.cmdline, settings),
+                            image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
+                            machine: Machine {
+                                arch: Arch::Amd64,
+                                cpus,
+                                memory_mib: experiment.machine.memory_mib,
+                                shift: experiment.machine.shift,
+                            },
+                            qemu: resolved.qemu.clone(),
                         };
-                        let planned = match unavailable(kernel, preempt) {
-                            Some(reason) => Planned::Unavailable { reason },
-                            None => Planned::Execute(Box::new(CellInputs {
-                                snapshot: snapshot.clone(),
-                                job: job(experiment, workload, &factors),
-                            })),
-                        };
-                        cells.push(PlannedCell { factors, planned });
+                        cells.extend((1..=experiment.replicates.count).map(|replicate| {
+                            let factors = Factors {
+                                workload: name.clone(),
+                                kernel: kernel_ref.clone(),
+                                preempt,
+                                cpus,
+                                settings: settings.clone(),
+                                replicate,
+                            };
+                            let planned = match &kernel {
+                                Err(reason) => Planned::Unavailable { reason: reason.clone() },
+                                Ok(kernel) => Planned::Execute(Box::new(CellInputs {
+                                    snapshot: snapshot(kernel),
+                                    job: job(experiment, workload, kernel.hz, &factors),
+                                })),
+                            };
+                            PlannedCell { factors, planned }
+                        }));
                     }
                 }
             }
@@ -78,14 +83,17 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
 pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> Option<PlannedCell> {
     let workload = experiment.workload.get(&of.factors.workload)?;
     let factors = Factors { replicate, ..of.factors.clone() };
-    let snapshot = of.inputs()?.snapshot.clone();
-    let inputs = CellInputs { snapshot, job: job(experiment, workload, &factors) };
+    let CellInputs { snapshot, job: first } = of.inputs()?;
+    let job = job(experiment, workload, first.hz, &factors);
+    let inputs = CellInputs { snapshot: snapshot.clone(), job };
     Some(PlannedCell { factors, planned: Planned::Execute(Box::new(inputs)) })
 }
 
-fn job(experiment: &Experiment, workload: &Workload, factors: &Factors) -> Job {
+fn job(experiment: &Experiment, workload: &Workload, hz: Option<u32>, factors: &Factors) -> Job {
     let Factors { preempt, cpus, replicate, .. } = *factors;
     workload.job(JobInputs {
+        hz,
+        settings: factors.settings.iter().map(evidence::provable).collect(),
         seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,
@@ -94,20 +102,35 @@ fn job(experiment: &Experiment, workload: &Workload, factors: &Factors) -> Job {
 }
 
 /// With several CPUs the HPET is there to end time slices, and the kernel must leave it alone.
-fn cmdline(cpus: u32, further: &[String]) -> String {
+fn cmdline(cpus: u32, further: &[String], settings: &Settings) -> String {
     let hpet = (cpus > 1).then_some("hpet=disable");
-    let parameters: Vec<&str> =
-        CMDLINE.into_iter().chain(hpet).chain(further.iter().map(String::as_str)).collect();
+    let parameters: Vec<String> = CMDLINE
+        .into_iter()
+        .chain(hpet)
+        .map(str::to_owned)
+        .chain(further.iter().cloned())
+        .chain(settings.parameters().map(ToString::to_string))
+        .collect();
     parameters.join(" ")
 }
 
-fn unavailable(kernel: &Kernel, preempt: PreemptMode) -> Option<String> {
-    let offered = kernel.modes.as_ref()?;
-    if offered.contains(&preempt) {
-        return None;
+/// The kernel, or why it cannot run in that mode.
+fn runnable<'a>(
+    resolved: &'a Resolved,
+    name: &KernelRef,
+    preempt: PreemptMode,
+) -> Result<&'a Kernel, String> {
+    if let Some(reason) = resolved.unavailable.get(name) {
+        return Err(reason.clone());
     }
-    let offered: Vec<&str> = offered.iter().map(|mode| mode.as_str()).collect();
-    Some(format!("{} offers {} only", kernel.release, offered.join(", ")))
+    let kernel = &resolved.kernels[name];
+    match &kernel.modes {
+        Some(offered) if !offered.contains(&preempt) => {
+            let offered: Vec<&str> = offered.iter().map(|mode| mode.as_str()).collect();
+            Err(format!("{} offers {} only", kernel.release, offered.join(", ")))
+        }
+        _ => Ok(kernel),
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +175,7 @@ mod tests {
                 .iter()
                 .map(|kernel| ((kernel.name.clone(), "hackbench".into()), Digest::of(b"image")))
                 .collect(),
+            unavailable: BTreeMap::new(),
             kernels: kernels.into_iter().map(|kernel| (kernel.name.clone(), kernel)).collect(),
             qemu: QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") },
         }
@@ -168,6 +192,24 @@ mod tests {
         // A kernel without a config is asked at run time.
         assert_eq!(plan.executable().len(), 4 + 8);
         assert_eq!(plan.snapshots().len(), 2 * 2);
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_be_had_keeps_its_cells() {
+        let mut resolved = resolved();
+        let name: KernelRef = "file:bzImage".parse().unwrap();
+        resolved.kernels.remove(&name);
+        resolved.images.remove(&(name.clone(), "hackbench".into()));
+        resolved.unavailable.insert(name.clone(), "it cannot be built".into());
+        let plan = plan(&experiment(), &resolved);
+        assert_eq!(plan.cells.len(), 2 * 2 * 2 * 2);
+        let of_it = plan.cells.iter().filter(|cell| cell.factors.kernel == name);
+        let reason = "it cannot be built".to_owned();
+        assert!(
+            of_it.clone().all(|c| c.planned == Planned::Unavailable { reason: reason.clone() })
+        );
+        assert_eq!(of_it.count(), 8);
+        assert_eq!(plan.executable().len(), 4);
     }
 
     #[test]

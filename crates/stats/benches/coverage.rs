@@ -3,7 +3,7 @@
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
-use preemptlab_model::{Factors, PreemptMode};
+use preemptlab_model::{Factors, PreemptMode, Settings};
 use preemptlab_stats::{
     Direction, Looks, Margin, MeasuredCell, MedianBootstrap, Metric, Rule, Verdict, compare,
 };
@@ -189,6 +189,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
                 kernel: "debian:6.12".parse().expect("it is a name"),
                 preempt: mode,
                 cpus: 1,
+                settings: Settings::default(),
                 replicate,
             },
             rt: None,
@@ -197,7 +198,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
             result: Ok(vec![Metric {
                 name: "value".into(),
                 value: *value,
-                unit: "us",
+                unit: "us".to_owned(),
                 direction: Direction::Lower,
             }]),
         };

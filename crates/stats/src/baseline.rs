@@ -1,20 +1,24 @@
 use std::{fmt, str::FromStr};
 
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, Settings};
 
 /// The configuration that the others are compared with, in every group that has it; as text
-/// `KERNEL/MODE`.
+/// `KERNEL/MODE`, with its settings after a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
     /// Its kernel, as the experiment names it.
     pub kernel: KernelRef,
     /// Its requested mode.
     pub preempt: PreemptMode,
+    /// Its settings.
+    pub settings: Settings,
 }
 
 impl fmt::Display for Baseline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.kernel, self.preempt)
+        let Self { kernel, preempt, settings } = self;
+        write!(f, "{kernel}/{preempt}")?;
+        if settings.is_empty() { Ok(()) } else { write!(f, " {settings}") }
     }
 }
 
@@ -33,12 +37,15 @@ impl FromStr for Baseline {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |reason| ParseBaselineError { text: text.to_owned(), reason };
-        let (kernel, preempt) = text
+        let text = text.trim();
+        let (name, settings) = text.split_once(' ').unwrap_or((text, ""));
+        let (kernel, preempt) = name
             .rsplit_once('/')
             .ok_or_else(|| error("expected KERNEL/MODE, as in `debian:6.12/full`".to_owned()))?;
         Ok(Self {
             kernel: kernel.trim().parse().map_err(|cause| error(format!("{cause}")))?,
             preempt: preempt.trim().parse().map_err(|cause| error(format!("{cause}")))?,
+            settings: settings.parse().map_err(|cause| error(format!("{cause}")))?,
         })
     }
 }
@@ -59,7 +66,9 @@ mod tests {
 
     #[test]
     fn names_are_read_and_printed() {
-        for text in ["debian:6.12-rt/lazy", "file:/b,modules=/m/full"] {
+        for text in
+            ["debian:6.12-rt/lazy", "file:/b,modules=/m/full", "debian:6.12/none threadirqs a/b=1"]
+        {
             assert_eq!(text.parse::<Baseline>().unwrap().to_string(), text);
         }
     }
@@ -69,6 +78,7 @@ mod tests {
         for (text, reason) in [
             ("debian:6.12", "KERNEL/MODE"),
             ("debian:6.12/ful", "did you mean `full`?"),
+            ("debian:6.12/full a=\"b\"", "is no setting"),
             ("6.12/full", "must start with `debian:`"),
         ] {
             let error = text.parse::<Baseline>().unwrap_err().to_string();

@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use preemptlab_model::Factors;
+
 use crate::{
     Baseline, Comparison, Configuration, Failure, Group, Looks, Margin, MeasuredCell, Metric,
     NoResult, Summary, UnknownBaseline, effect::Contrast, multiplicity::adjust,
@@ -124,13 +126,18 @@ fn offered(groups: &[Group]) -> Vec<String> {
     measured.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn configurations(cells: &[&MeasuredCell]) -> Vec<Configuration> {
-    by_key(cells.iter().copied(), |cell| (&cell.run, &cell.factors.kernel, cell.factors.preempt))
+fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
+    let key = |cell: &'a MeasuredCell| {
+        let Factors { kernel, preempt, settings, .. } = &cell.factors;
+        (&cell.run, kernel, *preempt, settings)
+    };
+    by_key(cells.iter().copied(), key)
         .into_iter()
-        .map(|((run, kernel, preempt), cells)| Configuration {
+        .map(|((run, kernel, preempt, settings), cells)| Configuration {
             run: run.clone(),
             kernel: kernel.clone(),
             preempt,
+            settings: settings.clone(),
             rt: cells.iter().find_map(|cell| cell.rt),
             observed: cells.iter().filter_map(|cell| cell.observed).collect(),
             replicates: cells.len(),
@@ -157,7 +164,7 @@ fn summaries(cells: &[&MeasuredCell]) -> Vec<Summary> {
         }
     }
     let summary = |(metric, values): (&Metric, Vec<_>)| {
-        Summary::new(metric.name.clone(), metric.unit, metric.direction, &values)
+        Summary::new(metric.name.clone(), metric.unit.clone(), metric.direction, &values)
     };
     metrics.into_iter().filter_map(summary).collect()
 }
@@ -201,7 +208,7 @@ mod tests {
         let metric = |name: &str, value| Metric {
             name: name.into(),
             value,
-            unit: "us",
+            unit: "us".to_owned(),
             direction: Direction::Lower,
         };
         MeasuredCell {
@@ -211,6 +218,7 @@ mod tests {
                 kernel: kernel.parse().unwrap(),
                 preempt,
                 cpus: 1,
+                settings: Default::default(),
                 replicate,
             },
             rt: Some(false),

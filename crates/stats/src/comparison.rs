@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, Settings};
 
 use crate::{Baseline, Margin, Summary};
 
@@ -41,6 +41,8 @@ pub struct Configuration {
     pub kernel: KernelRef,
     /// The requested mode.
     pub preempt: PreemptMode,
+    /// What else is switched.
+    pub settings: Settings,
     /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.
     pub rt: Option<bool>,
     /// The modes that its cells observed; one, unless something is wrong.
@@ -68,7 +70,11 @@ pub struct Failure {
 impl Configuration {
     /// Its name, as that of a baseline is given.
     pub fn name(&self) -> Baseline {
-        Baseline { kernel: self.kernel.clone(), preempt: self.preempt }
+        Baseline {
+            kernel: self.kernel.clone(),
+            preempt: self.preempt,
+            settings: self.settings.clone(),
+        }
     }
 
     /// The summary of a metric.

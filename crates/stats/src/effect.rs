@@ -156,7 +156,7 @@ mod tests {
 
     fn summary(values: &[f64], direction: Direction) -> Summary {
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        Summary::new("p99".into(), "us", direction, &values).unwrap()
+        Summary::new("p99".into(), "us".into(), direction, &values).unwrap()
     }
 
     fn verdict(values: &[f64], baseline: &[f64], direction: Direction) -> Verdict {

@@ -86,6 +86,7 @@ fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed
         kernel: configuration.kernel.clone(),
         preempt: configuration.preempt,
         cpus: group.cpus,
+        settings: configuration.settings.clone(),
         replicate: 1,
     };
     Needed { factors, replicates, more: replicates.saturating_sub(planned(configuration)) }

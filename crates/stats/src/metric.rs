@@ -6,7 +6,7 @@ pub struct Metric {
     /// Its value, which is finite.
     pub value: f64,
     /// Its unit: `us`, `messages/s`, `periods`.
-    pub unit: &'static str,
+    pub unit: String,
     /// Which way is better.
     pub direction: Direction,
 }

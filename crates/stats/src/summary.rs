@@ -9,7 +9,7 @@ pub struct Summary {
     /// The metric's name.
     pub name: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: String,
     /// Which way is better.
     pub direction: Direction,
     /// The value of each replicate that has one, in the order of the replicates; never empty.
@@ -43,7 +43,7 @@ impl Summary {
     /// Of the values of replicates; `None` when there is none.
     pub(crate) fn new(
         name: String,
-        unit: &'static str,
+        unit: String,
         direction: Direction,
         of_replicates: &[(u32, f64)],
     ) -> Option<Self> {
@@ -89,7 +89,7 @@ mod tests {
 
     fn summary(values: &[f64]) -> Option<Summary> {
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        Summary::new("throughput".into(), "messages/s", Direction::Higher, &values)
+        Summary::new("throughput".into(), "messages/s".into(), Direction::Higher, &values)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use preemptlab_model::{Flavour, Kernel, KernelRef, PreemptMode};
+use preemptlab_model::{self as model, Flavour, Kernel, KernelRef, PreemptMode, Setting};
 use serde::Serialize;
 
 use crate::Command;
@@ -13,6 +13,8 @@ pub struct Settings {
     pub package: Option<KernelPackage>,
     /// Kernel parameters, each of them one word.
     pub parameters: Vec<String>,
+    /// What is set at run time, after every boot.
+    pub run_time: Vec<Setting>,
 }
 
 /// The package of a kernel.
@@ -41,7 +43,7 @@ pub struct UnsafeText {
 }
 
 impl Settings {
-    /// The settings of a kernel in a mode, with further kernel parameters.
+    /// What a kernel in a mode needs, with further kernel parameters and other settings.
     ///
     /// `preempt=` is given where the kernel has a choice, or where nothing tells whether it has: a
     /// kernel without `CONFIG_PREEMPT_DYNAMIC` does not know the parameter
@@ -50,12 +52,18 @@ impl Settings {
     /// # Errors
     ///
     /// [`UnsafeText`] when some text must not be written into files as it is.
-    pub fn new(kernel: &Kernel, mode: PreemptMode, cmdline: &[String]) -> Result<Self, UnsafeText> {
+    pub fn new(
+        kernel: &Kernel,
+        mode: PreemptMode,
+        cmdline: &[String],
+        settings: &model::Settings,
+    ) -> Result<Self, UnsafeText> {
         let has_choice = kernel.modes.as_ref().is_none_or(|modes| modes.len() > 1);
         let preempt = has_choice.then(|| format!("preempt={mode}"));
         let words = cmdline.iter().flat_map(|each| each.split_ascii_whitespace());
         let parameters = words
             .map(str::to_owned)
+            .chain(settings.parameters().map(ToString::to_string))
             .chain(preempt)
             .map(|parameter| plain("the kernel parameter", parameter))
             .collect::<Result<_, _>>()?;
@@ -65,7 +73,9 @@ impl Settings {
             Some(release) => package(kernel, release)?,
             None => None,
         };
-        Ok(Self { release, package, parameters })
+        let is_parameter = |setting: &&Setting| matches!(setting, Setting::Parameter { .. });
+        let run_time = settings.iter().filter(|setting| !is_parameter(setting)).cloned().collect();
+        Ok(Self { release, package, parameters, run_time })
     }
 
     /// The command that installs the kernel, in exactly the version that was measured; `None` for a
@@ -77,6 +87,17 @@ impl Settings {
 
     /// What is to be known about the kernel.
     pub fn notes(&self) -> Vec<String> {
+        let run_time = self.run_time.iter().map(|setting| match setting {
+            Setting::Debugfs { path, value } => {
+                format!("After each boot write `{value}` to /sys/kernel/debug/{path}.")
+            }
+            Setting::Sysctl { name, value } => format!("After each boot: sysctl -w {name}={value}"),
+            Setting::Parameter { .. } => format!("Boot with {setting}."),
+        });
+        self.package_notes().into_iter().chain(run_time).collect()
+    }
+
+    fn package_notes(&self) -> Vec<String> {
         let Some(KernelPackage { version, meta, .. }) = &self.package else {
             return vec!["The kernel is from a file: install it by hand.".to_owned()];
         };
@@ -123,6 +144,10 @@ mod tests {
 
     use super::*;
 
+    fn no_settings() -> model::Settings {
+        model::Settings::default()
+    }
+
     fn kernel(name: &str, release: &str, modes: &[PreemptMode]) -> Kernel {
         let sha256 = Digest::of(name.as_bytes());
         let package = |kind: &str| Package {
@@ -146,7 +171,7 @@ mod tests {
     #[test]
     fn the_exact_package_is_preferred_to_the_metapackage() {
         let rt = kernel("debian:7.2-rt", "7.2.12+deb13-rt-amd64", &[Full, Lazy]);
-        let settings = Settings::new(&rt, Lazy, &["threadirqs".into()]).unwrap();
+        let settings = Settings::new(&rt, Lazy, &["threadirqs".into()], &no_settings()).unwrap();
         assert_eq!(settings.parameters, ["threadirqs", "preempt=lazy"]);
         assert_eq!(settings.release.as_deref(), Some("7.2.12+deb13-rt-amd64"));
         let package = settings.package.unwrap();
@@ -158,7 +183,7 @@ mod tests {
     #[test]
     fn the_measured_version_is_installed() {
         let rt = kernel("debian:7.2-rt", "7.2.12+deb13-rt-amd64", &[Full, Lazy]);
-        let settings = Settings::new(&rt, Lazy, &[]).unwrap();
+        let settings = Settings::new(&rt, Lazy, &[], &no_settings()).unwrap();
         let command = "apt-get install 'linux-image-7.2.12+deb13-rt-amd64=7.2.12-1~bpo13+1'";
         assert_eq!(settings.install().unwrap().to_string(), command);
         assert_eq!(settings.notes()[0], "The package is in the backports of Debian 13.");
@@ -169,7 +194,7 @@ mod tests {
     fn a_kernel_without_a_choice_gets_no_mode() {
         let parameters = |modes: Option<Vec<PreemptMode>>| {
             let kernel = Kernel { modes, ..kernel("file:b", "", &[]) };
-            Settings::new(&kernel, Full, &[]).unwrap().parameters
+            Settings::new(&kernel, Full, &[], &no_settings()).unwrap().parameters
         };
         assert_eq!(parameters(Some(vec![Full])), [] as [&str; 0]);
         assert_eq!(parameters(Some(vec![Full, Lazy])), ["preempt=full"]);
@@ -178,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_kernel_from_a_file_has_no_package() {
-        let settings = Settings::new(&kernel("file:b", "6.12.1", &[]), Full, &[]).unwrap();
+        let settings =
+            Settings::new(&kernel("file:b", "6.12.1", &[]), Full, &[], &no_settings()).unwrap();
         assert_eq!((settings.release.as_deref(), settings.install()), (Some("6.12.1"), None));
     }
 
@@ -186,19 +212,19 @@ mod tests {
     fn what_needs_quoting_is_refused() {
         let kernel = kernel("file:b", "6.12.1", &[]);
         for bad in ["a=\"b\"", "a;b", "$(reboot)", "a%s", "a#b", "a\u{a0}b", "\u{1b}[2J"] {
-            let error = Settings::new(&kernel, Full, &[bad.into()]).unwrap_err();
+            let error = Settings::new(&kernel, Full, &[bad.into()], &no_settings()).unwrap_err();
             assert!(error.to_string().contains("by hand"), "{error}");
             assert!(!error.to_string().contains('\u{1b}'));
         }
         let hostile = Kernel { release: "6.12\nrm".into(), ..kernel };
-        assert!(Settings::new(&hostile, Full, &[]).is_err());
+        assert!(Settings::new(&hostile, Full, &[], &no_settings()).is_err());
     }
 
     proptest! {
         #[test]
         fn parameters_are_words_without_blanks(text in "\\PC{0,30}") {
             let kernel = kernel("file:b", "6.12.1", &[Full, Lazy]);
-            if let Ok(settings) = Settings::new(&kernel, Lazy, &[text]) {
+            if let Ok(settings) = Settings::new(&kernel, Lazy, &[text], &no_settings()) {
                 for word in settings.parameters {
                     prop_assert!(!word.is_empty() && word.is_ascii());
                     prop_assert!(!word.contains(['"', '\'', '$', '`', '\\', '#', ';', ' ', '\n']));

@@ -14,6 +14,7 @@ fn settings() -> Settings {
         }),
         release: Some(release),
         parameters: vec!["nohz_full=1-3".into(), "preempt=lazy".into()],
+        run_time: vec![],
     }
 }
 

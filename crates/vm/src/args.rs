@@ -63,6 +63,8 @@ pub(crate) fn arguments(
     let hpet = if machine.cpus > 1 { "on" } else { "off" };
     let mut arguments = Arguments::default();
     arguments
+        // The turnstile knows the thread of the CPUs by its name.
+        .option("-name", "debug-threads=on")
         .flag("-nodefaults")
         .flag("-no-user-config")
         .flag("-no-reboot")
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_boot() {
-        let expected = "-nodefaults\n-no-user-config\n-no-reboot\n-S\n-display none\n\
+        let expected = "-name debug-threads=on\n-nodefaults\n-no-user-config\n-no-reboot\n-S\n-display none\n\
             -sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny\n\
             -machine q35,hpet=off\n-accel tcg,tb-size=128\n-icount shift=1,sleep=off\n\
             -cpu max\n-smp 1\n-m 512\n-rtc clock=vm,base=2026-01-01\n-seed 1\n\

@@ -13,6 +13,8 @@ use crate::process::OUTPUT_BYTES_MAX;
 pub(crate) enum End {
     /// Its watchdog expired, and the machine stands still.
     Watchdog,
+    /// Its watchdog expired, and the machine went on.
+    Hung,
     /// The host gave up waiting after so long.
     WallLimit(Duration),
     /// QEMU's monitor failed.
@@ -118,7 +120,7 @@ fn trouble(remains: &Remains) -> (FailureCause, String) {
         return panic;
     }
     match &remains.end {
-        End::Watchdog => (
+        End::Watchdog | End::Hung => (
             FailureCause::VirtualTimeLimit,
             "the guest hung: its watchdog was not kept from expiring".to_owned(),
         ),
@@ -188,6 +190,7 @@ mod tests {
             system: System::default(),
             window: Default::default(),
             activity: Default::default(),
+            kernel_threads_ns: Default::default(),
             load: vec![],
             probes: vec![],
         })
@@ -269,6 +272,7 @@ mod tests {
         let out_of_memory = [b"Out of memory: Killed process 1\n", PANIC].concat();
         for (end, console, cause) in [
             (End::Watchdog, b"".as_slice(), FailureCause::VirtualTimeLimit),
+            (End::Hung, b"", FailureCause::VirtualTimeLimit),
             (End::WallLimit(Duration::from_secs(9)), b"", FailureCause::WallTimeLimit),
             (End::WallLimit(Duration::from_secs(9)), PANIC, FailureCause::Panic),
             (End::Monitor("eh".into()), b"", FailureCause::Qemu),
@@ -302,6 +306,7 @@ mod tests {
         assert_eq!(failure, Err((FailureCause::Boot, "no hackbench".into())));
         for (end, said, cause) in [
             (End::Watchdog, vec![], FailureCause::Boot),
+            (End::Hung, said(&[ready()]), FailureCause::Boot),
             (End::Watchdog, said(&[ready(), ready()]), FailureCause::Boot),
             (with_code(85), said(&[ready()]), FailureCause::Boot),
             (exited(0, "guest-reset"), vec![], FailureCause::Boot),

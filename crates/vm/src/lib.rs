@@ -16,6 +16,7 @@ mod qemu;
 mod qmp;
 mod snapshot;
 mod tracing;
+mod turnstile;
 
 use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
 

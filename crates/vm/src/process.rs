@@ -38,12 +38,14 @@ pub(crate) struct Process {
 
 impl Process {
     /// Starts a program with `channel` as standard input and output. Of all other descriptors of
-    /// this process it inherits `inherited` only, under their numbers here.
+    /// this process it inherits `inherited` only, under their numbers here; of its environment,
+    /// nothing, but it gets `environment`.
     ///
     /// It gets a process group of its own, so that Ctrl-C in a terminal reaches this process alone.
     pub(crate) fn spawn(
         program: &OsString,
         arguments: &[OsString],
+        environment: &[(&str, String)],
         channel: OwnedFd,
         inherited: &[BorrowedFd<'_>],
     ) -> io::Result<Self> {
@@ -53,6 +55,7 @@ impl Process {
             .args(arguments)
             .env_clear()
             .env("LC_ALL", "C")
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(channel.try_clone()?)
             .stdout(channel)
             .stderr(stderr.try_clone()?)

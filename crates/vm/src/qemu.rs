@@ -16,9 +16,20 @@ use serde_json::{Value, json};
 
 use crate::{
     end::{self, End},
+    output::no_memory_file,
     process::Process,
     qmp::{Event, Message, Qmp, QmpError},
+    turnstile::Turnstile,
 };
+
+/// How long a machine gets to stop when its watchdog has expired. It stops when all its CPUs are
+/// idle, which those of a guest that hangs may never be.
+const STOP_WALL: Duration = Duration::from_secs(5);
+
+/// What QEMU needs to be deterministic, said where it is lacking.
+const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not take the library that \
+    keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
+    GNU C library; without --qemu release 13's is used";
 
 /// How often a wait looks whether the run was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
@@ -34,6 +45,10 @@ pub(crate) enum Halt {
     Ended,
     /// The guest's watchdog has expired, and the machine stands still.
     Watchdog,
+    /// The guest's watchdog has expired, and the machine goes on.
+    Hung,
+    /// The turnstile is not in its place.
+    NoTurnstile,
     /// QEMU does not behave as one.
     Qmp(QmpError),
 }
@@ -49,6 +64,7 @@ impl From<QmpError> for Halt {
 pub(crate) struct Qemu<'a> {
     process: Process,
     qmp: Qmp,
+    turnstile: Turnstile,
     wall: Duration,
     deadline: Instant,
     /// Why QEMU is about to end, as far as it has said.
@@ -76,12 +92,15 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let process =
-            Process::spawn(program, &[fixed, &arguments].concat(), theirs.into(), inherited)
-                .map_err(unable)?;
+        let turnstile = Turnstile::new().map_err(no_memory_file)?;
+        let arguments = [fixed, &arguments].concat();
+        let environment = turnstile.environment();
+        let inherited = [inherited, &turnstile.files()].concat();
+        let process = Process::spawn(program, &arguments, &environment, theirs.into(), &inherited)
+            .map_err(unable)?;
         let qmp = Qmp::new(ours).map_err(unable)?;
         let deadline = Instant::now() + wall;
-        let mut qemu = Self { process, qmp, wall, deadline, shutdown: None, cancel };
+        let mut qemu = Self { process, qmp, turnstile, wall, deadline, shutdown: None, cancel };
         let trouble = match qemu.receive() {
             Ok(Message::Greeting { .. }) => return Ok(qemu),
             Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
@@ -89,7 +108,7 @@ impl<'a> Qemu<'a> {
                 // It greets from a thread of its own, perhaps after it has found a fault.
                 End::Exited { status, stderr, .. } => return Err(end::of_start(status, &stderr)),
                 End::Monitor(error) => error,
-                End::WallLimit(_) | End::Watchdog => {
+                End::WallLimit(_) | End::Watchdog | End::Hung => {
                     format!("it says nothing within {} s", wall.as_secs())
                 }
             },
@@ -100,6 +119,9 @@ impl<'a> Qemu<'a> {
     /// Opens the conversation: after this, QEMU tells what happens.
     pub(crate) fn negotiate(&mut self) -> Result<(), Halt> {
         self.execute("qmp_capabilities", json!({}))?;
+        if !self.turnstile.is_in_place() {
+            return Err(Halt::NoTurnstile);
+        }
         let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
         self.execute("migrate-set-capabilities", events)?;
         // A loaded machine announces itself to a network that it does not have, by timers of host
@@ -139,9 +161,15 @@ impl<'a> Qemu<'a> {
         self.execute("cont", json!({}))?;
         let mut expired = false;
         loop {
-            let event = self.event()?;
+            let event = match self.event() {
+                Err(Halt::WallLimit) if expired => return Err(Halt::Hung),
+                event => event?,
+            };
             match event.event.as_str() {
-                "WATCHDOG" => expired = true,
+                "WATCHDOG" => {
+                    expired = true;
+                    self.deadline = self.deadline.min(Instant::now() + STOP_WALL);
+                }
                 // The machine stands still only now.
                 "STOP" if expired => return Err(Halt::Watchdog),
                 "SHUTDOWN" => self.shutdown = Some(event.text("reason").to_owned()),
@@ -229,6 +257,8 @@ impl<'a> Qemu<'a> {
             Halt::Cancelled => Err(Stop::Cancelled),
             Halt::WallLimit => Ok(End::WallLimit(wall)),
             Halt::Watchdog => Ok(End::Watchdog),
+            Halt::Hung => Ok(End::Hung),
+            Halt::NoTurnstile => Err(host(NO_TURNSTILE)),
             Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),
             Halt::Ended => Ok(End::Exited { status, shutdown, stderr }),
         }

@@ -95,6 +95,7 @@ fn what_is_no_qemu_ends_the_run() {
         ("mute", SHORT, "says nothing"),
         ("garbage", LONG, "hello"),
         ("long-line", LONG, "line of more than"),
+        ("unguarded", LONG, "would not be deterministic"),
     ] {
         let stop = failed_boot(behaviour, wall);
         let Stop::Host { reason } = &stop else { panic!("{behaviour}: {stop:?}") };
@@ -136,6 +137,7 @@ fn a_cell_that_does_not_come_to_its_end_is_a_failed_one() {
         ("asleep", SHORT, FailureCause::WallTimeLimit),
         ("crash", LONG, FailureCause::Qemu),
         ("verbose", LONG, FailureCause::Workload),
+        ("hung", LONG, FailureCause::VirtualTimeLimit),
     ] {
         let (cause, reason) = failed_cell(behaviour, wall);
         assert_eq!(cause, expected, "{behaviour}: {reason}");
@@ -164,7 +166,10 @@ fn nothing_of_this_process_leaks_into_qemu() {
     let file = OpenOptions::new().read(true).open(folder.path()).unwrap();
     let leaking = rustix::io::dup(&file).unwrap();
     fake.vm("", LONG).prepare(&cell().snapshot, &Cancel::default()).unwrap();
-    assert_eq!(fs::read(folder.path().join("environment")).unwrap(), b"LC_ALL=C\0");
+    let environment = fs::read_to_string(folder.path().join("environment")).unwrap();
+    let names: Vec<_> =
+        environment.split_terminator('\0').map(|one| one.split('=').next().unwrap()).collect();
+    assert_eq!(names, ["LC_ALL", "LD_PRELOAD", "PREEMPTLAB_TURNSTILE"]);
     assert!(!fake.lines("descriptors").contains(&leaking.as_raw_fd().to_string()));
 }
 

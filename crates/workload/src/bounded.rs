@@ -15,3 +15,10 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
         Err(D::Error::invalid_value(Unexpected::Unsigned(number.into()), &expected.as_str()))
     }
 }
+
+/// The same, where a number may also be missing.
+pub fn some_bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    bounded::<D, MIN, MAX>(deserializer).map(Some)
+}

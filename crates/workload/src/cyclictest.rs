@@ -13,13 +13,18 @@ use crate::{
     error::{end, excerpt},
 };
 
+/// Where cyclictest is.
+pub const PACKAGE: &str = "rt-tests";
+
+/// In rt-tests only the helper scripts are written in Python.
+pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
+
 /// Buckets of the histogram, one per microsecond. Their memory is touched while the probe starts,
 /// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
 const BUCKETS_US: u64 = 200_000;
 
-/// The priority of a probe's main thread. It prepares the measuring threads, polls for their end
-/// and writes the result; as a fair task it would take seconds for that beside the load.
-const MAIN_PRIORITY: u8 = 1;
+/// The priority that is usual for the main thread: above what is fair.
+pub const MAIN_PRIORITY: u8 = 1;
 
 /// One cyclictest process.
 pub struct Cyclictest {
@@ -27,6 +32,10 @@ pub struct Cyclictest {
     pub name: &'static str,
     /// The policy of the measuring threads.
     pub policy: Policy,
+    /// The priority of the main thread, under `SCHED_FIFO`. It prepares the measuring threads, polls
+    /// for their end and writes the result; as a fair task it would take seconds for that beside the
+    /// load.
+    pub main_priority: u8,
     /// When it starts, counted from the first that a probe may start at.
     pub delay_ns: u64,
     /// One measuring thread runs on each.
@@ -78,7 +87,8 @@ impl Cyclictest {
         Command {
             name: self.name.to_owned(),
             argv: argv.collect(),
-            policy: Policy::Fifo(MAIN_PRIORITY),
+            unprivileged: false,
+            policy: Policy::Fifo(self.main_priority),
             delay_ns: self.delay_ns,
             files: vec![self.file()],
         }
@@ -134,7 +144,8 @@ impl Cyclictest {
             return Err(self.inconsistent(format!("no CPU has {least} periods, but {longest}")));
         }
         let avg_us = sum_us / all.count() as f64;
-        Ok(Latency { probe: self.name.to_owned(), histogram: all, avg_us, omitted })
+        let name = format!("wakeup.{}", self.name);
+        Ok(Latency { name, histogram: all, avg_us, omitted: Some(omitted) })
     }
 
     /// The histogram of one thread, checked against the thread's totals.

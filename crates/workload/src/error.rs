@@ -74,6 +74,14 @@ pub enum MeasureError {
         /// What does not fit.
         contradiction: String,
     },
+    /// A number that the workload defines cannot be read.
+    #[error("the metric {metric} has no value: {cause}")]
+    NoValue {
+        /// The metric.
+        metric: String,
+        /// Why not, and what there is instead.
+        cause: String,
+    },
 }
 
 /// How much of what a command said goes into an error, in characters.
@@ -93,7 +101,8 @@ pub fn end(command: &CommandReport) -> String {
     }
 }
 
-fn tail(text: &str) -> &str {
+/// The end of a text, for an error.
+pub fn tail(text: &str) -> &str {
     let start = text.char_indices().rev().nth(SAID_CHARS_MAX - 1).map_or(0, |(start, _)| start);
     &text[start..]
 }

@@ -1,9 +1,10 @@
 //! hackbench of rt-tests: groups of senders and receivers that pass messages over socket pairs.
 
 use preemptlab_protocol::{Command, CommandReport, Exit, Policy, Window};
+use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
-use crate::{MeasureError, Throughput, error::end};
+use crate::{MeasureError, error::end, measurements::throughput};
 
 /// What hackbench's senders and receivers are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,7 @@ impl Hackbench {
                 format!("--datasize={}", self.message_bytes),
                 format!("--loops={LOOPS}"),
             ],
+            unprivileged: false,
             policy: Policy::Other,
             delay_ns: 0,
             files: Vec::new(),
@@ -73,7 +75,7 @@ impl Hackbench {
         &self,
         report: &CommandReport,
         window: Window,
-    ) -> Result<Throughput, MeasureError> {
+    ) -> Result<Metric, MeasureError> {
         let name = || report.name.clone();
         if report.exit != Exit::Stopped {
             return Err(MeasureError::LoadEnded { name: name(), end: end(report) });
@@ -84,6 +86,6 @@ impl Hackbench {
             return Err(MeasureError::LoadIdle { name: name() });
         }
         let messages = bytes as f64 / f64::from(self.message_bytes);
-        Ok(Throughput { messages_per_second: messages / (window_ns as f64 / 1e9) })
+        Ok(throughput(messages / (window_ns as f64 / 1e9), "messages"))
     }
 }

@@ -11,13 +11,19 @@ use serde::{
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use crate::Workload;
+use crate::{StressNg, Workload};
 
 /// The names of the workloads.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
+    Build,
+    Cyclictest,
     CyclictestHackbench,
+    StressNg,
+    Sockperf,
+    Pgbench,
+    Folder,
 }
 
 impl<'de> Deserialize<'de> for Workload {
@@ -47,6 +53,15 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
             Kind::CyclictestHackbench => {
                 Deserialize::deserialize(parameters).map(Workload::CyclictestHackbench)
             }
+            Kind::Cyclictest => Deserialize::deserialize(parameters).map(Workload::Cyclictest),
+            Kind::Sockperf => Deserialize::deserialize(parameters).map(Workload::Sockperf),
+            Kind::Pgbench => Deserialize::deserialize(parameters).map(Workload::Pgbench),
+            Kind::StressNg => {
+                let workload = StressNg::deserialize(parameters)?;
+                workload.check().map(Workload::StressNg).map_err(A::Error::custom)
+            }
+            Kind::Build => Deserialize::deserialize(parameters).map(Workload::Build),
+            Kind::Folder => Deserialize::deserialize(parameters).map(Workload::Folder),
         }
     }
 }
@@ -91,9 +106,9 @@ mod tests {
 
     #[test]
     fn the_kind_is_checked() {
-        let (line, said) = refused("kind = \"cyclictest\"");
+        let (line, said) = refused("kind = \"cyclictst\"");
         assert_eq!(line, 2);
-        assert!(said.contains("expected `cyclictest-hackbench`"), "{said}");
+        assert!(said.contains("`cyclictest-hackbench`"), "{said}");
         assert!(refused("groups = 2").1.contains("first key"));
         assert!(refused("").1.contains("missing field `kind`"));
     }

@@ -4,24 +4,45 @@
 //! [`Measurements`] come out. A report that does not hold what the job wanted is a
 //! [`MeasureError`], never a smaller measurement.
 
+mod activity;
 mod bounded;
+mod build;
 mod cyclictest;
 mod cyclictest_hackbench;
+mod cyclictest_load;
 mod error;
+mod folder;
 mod hackbench;
 mod kind;
 mod measurements;
+mod pgbench;
+mod pgbench_result;
+mod pgbench_server;
 mod phase;
+mod probes;
+mod program;
 mod seconds;
+mod sockperf;
+mod sockperf_output;
+mod stress_ng;
+mod stress_ng_yaml;
 
+pub use build::Build;
 pub use cyclictest_hackbench::CyclictestHackbench;
+pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
+pub use folder::{Definition, Flaw, Folder};
 pub use hackbench::HackbenchMode;
-pub use measurements::{Latency, Measurements, Throughput};
-use preemptlab_model::{CellInputs, PreemptMode, VirtualDuration};
-use preemptlab_protocol::{Job, Report};
+pub use measurements::{Latency, Measurements, THROUGHPUT};
+pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};
+use preemptlab_model::{CellInputs, Digest, PreemptMode, VirtualDuration};
+use preemptlab_protocol::{Command, FORMAT, Job, Report, Setting};
+pub use probes::Probes;
+use program::{Circumstances, Program, Work};
 pub use seconds::{ParseSecondsError, Seconds};
 use serde::Serialize;
+pub use sockperf::{Protocol, Sockperf, SockperfMode};
+pub use stress_ng::{StressNg, StressPolicy};
 
 /// A workload with its parameters. In TOML its `kind` stands first and says which one it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -29,15 +50,31 @@ use serde::Serialize;
 pub enum Workload {
     /// Two cyclictest probes beside hackbench.
     CyclictestHackbench(CyclictestHackbench),
+    /// cyclictest alone, or beside stress-ng.
+    Cyclictest(CyclictestLoad),
+    /// A stressor of stress-ng.
+    StressNg(StressNg),
+    /// sockperf over the loopback interface.
+    Sockperf(Sockperf),
+    /// A PostgreSQL server and its clients.
+    Pgbench(Pgbench),
+    /// make and gcc.
+    Build(Build),
+    /// A program of the user's own.
+    Folder(Folder),
 }
 
 /// What distinguishes a workload's cells from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInputs {
     /// The replicate's seed: of the guest's entropy, and of the phases between load and probes.
     pub seed: u64,
     /// The mode to run in.
     pub preempt: PreemptMode,
+    /// See [`Job::hz`].
+    pub hz: Option<u32>,
+    /// What else is switched.
+    pub settings: Vec<Setting>,
     /// Virtual CPUs.
     pub cpus: u32,
     /// See [`Job::skew_ns`].
@@ -45,33 +82,65 @@ pub struct JobInputs {
 }
 
 impl Workload {
-    /// The Debian packages that the guest's image needs, besides what they depend on.
-    pub fn packages(&self) -> &'static [&'static str] {
+    fn program(&self) -> &dyn Program {
         match self {
-            Self::CyclictestHackbench(_) => &["rt-tests"],
+            Self::CyclictestHackbench(workload) => workload,
+            Self::Cyclictest(workload) => workload,
+            Self::StressNg(workload) => workload,
+            Self::Sockperf(workload) => workload,
+            Self::Pgbench(workload) => workload,
+            Self::Build(workload) => workload,
+            Self::Folder(workload) => workload,
         }
     }
 
+    /// The Debian packages that the guest's image needs, besides what they depend on.
+    pub fn packages(&self) -> Vec<&str> {
+        self.program().packages()
+    }
+
     /// Packages that [`packages`](Self::packages) depend on and that the workload does not use, so
-    /// that the image can do without. In rt-tests only the helper scripts are written in Python.
-    pub fn assumed_packages(&self) -> &'static [&'static str] {
+    /// that the image can do without.
+    pub fn assumed_packages(&self) -> Vec<&str> {
+        self.program().assumed_packages()
+    }
+
+    /// The SHA-256 of the archive of the files that the guest's image needs besides packages; `None`
+    /// when it needs none.
+    pub fn files_sha256(&self) -> Option<Digest> {
         match self {
-            Self::CyclictestHackbench(_) => &["python3"],
+            Self::Folder(folder) => folder.files_sha256(),
+            _ => None,
         }
+    }
+
+    /// What is done once per boot, before the snapshot, for all cells that are forked from it.
+    pub fn prepare(&self) -> Vec<Command> {
+        self.program().prepare()
     }
 
     /// What the guest has to do in one cell.
     pub fn job(&self, inputs: JobInputs) -> Job {
-        match self {
-            Self::CyclictestHackbench(workload) => workload.job(inputs),
+        let JobInputs { seed, preempt, hz, settings, cpus, skew_ns } = inputs;
+        let Work { limit, load_start, load, probes } =
+            self.program().work(Circumstances { seed, cpus });
+        Job {
+            format: FORMAT,
+            seed,
+            preempt: preempt.as_str().to_owned(),
+            hz,
+            settings,
+            skew_ns,
+            limit_ns: limit.as_ns(),
+            load_start,
+            load,
+            probes,
         }
     }
 
     /// How much virtual time a cell takes, roughly.
     pub fn virtual_time_estimate(&self) -> VirtualDuration {
-        match self {
-            Self::CyclictestHackbench(workload) => workload.virtual_time_estimate(),
-        }
+        self.program().virtual_time_estimate()
     }
 
     /// What a cell measured.
@@ -85,10 +154,6 @@ impl Workload {
         report: &Report,
     ) -> Result<Measurements, MeasureError> {
         error::check_mode(&cell.job, report)?;
-        match self {
-            Self::CyclictestHackbench(workload) => {
-                workload.measure(cell.snapshot.machine.cpus, report)
-            }
-        }
+        self.program().measure(cell.snapshot.machine.cpus, report)
     }
 }

@@ -1,68 +1,70 @@
 use preemptlab_stats::{Direction, Histogram, Metric};
 
 /// What a cell measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
-    /// One per probe.
+    /// Distributions of latencies: response times, R.
     pub latencies: Vec<Latency>,
-    /// One per load.
-    pub throughputs: Vec<Throughput>,
+    /// Single numbers: [`THROUGHPUT`], X, first, where there is one.
+    pub numbers: Vec<Metric>,
 }
 
-/// The wakeup latency that one probe saw, on all CPUs.
+/// A distribution of latencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    /// The probe's name: `fifo` or `other`.
-    pub probe: String,
-    /// The samples, in whole microseconds as cyclictest rounds them (down).
+    /// What the names of its metrics begin with: `wakeup.PROBE` for a cyclictest, whose samples are
+    /// of all CPUs; `response` for what a client waited for.
+    pub name: String,
+    /// The samples, in whole microseconds, rounded down.
     pub histogram: Histogram,
     /// The mean of the samples, in microseconds.
     pub avg_us: f64,
-    /// Periods without a sample, because the probe was still late with the one before.
-    pub omitted: u64,
+    /// Periods without a sample, because the probe was still late with the one before; `None` of
+    /// what has no period.
+    pub omitted: Option<u64>,
 }
 
-/// What a load got done.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Throughput {
-    /// Messages written per virtual second of the window.
-    pub messages_per_second: f64,
-}
+/// The metric that every workload with a load has: what got done per virtual second.
+pub const THROUGHPUT: &str = "throughput";
 
 /// Names and ranks, in per mille, of the quantiles that are reported.
 const QUANTILES: [(&str, u32); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
 
 impl Measurements {
-    /// The flat list: `wakeup.PROBE.STATISTIC` for each probe, then `throughput`.
+    /// The flat list: `NAME.STATISTIC` for each latency, then the numbers.
     pub fn metrics(&self) -> Vec<Metric> {
         let latencies = self.latencies.iter().flat_map(Latency::metrics);
-        let throughputs = self.throughputs.iter().map(|throughput| Metric {
-            name: "throughput".to_owned(),
-            value: throughput.messages_per_second,
-            unit: "messages/s",
-            direction: Direction::Higher,
-        });
-        latencies.chain(throughputs).collect()
+        latencies.chain(self.numbers.iter().cloned()).collect()
     }
 }
 
 impl Latency {
     fn metrics(&self) -> Vec<Metric> {
-        let metric = |statistic: &str, value, unit| Metric {
-            name: format!("wakeup.{}.{statistic}", self.probe),
+        let metric = |statistic: &str, value, unit: &str| Metric {
+            name: format!("{}.{statistic}", self.name),
             value,
-            unit,
+            unit: unit.to_owned(),
             direction: Direction::Lower,
         };
         let us = |statistic, value: Option<u64>| Some(metric(statistic, value? as f64, "us"));
         let histogram = &self.histogram;
         let quantiles = QUANTILES.map(|(name, permille)| us(name, histogram.quantile(permille)));
+        let omitted = self.omitted.map(|periods| metric("omitted", periods as f64, "periods"));
         [us("min", histogram.min()), Some(metric("avg", self.avg_us, "us"))]
             .into_iter()
             .chain(quantiles)
-            .chain([us("max", histogram.max())])
-            .chain([Some(metric("omitted", self.omitted as f64, "periods"))])
+            .chain([us("max", histogram.max()), omitted])
             .flatten()
             .collect()
+    }
+}
+
+/// The throughput of a load, in `unit` per virtual second.
+pub(crate) fn throughput(per_second: f64, unit: &str) -> Metric {
+    Metric {
+        name: THROUGHPUT.to_owned(),
+        value: per_second,
+        unit: format!("{unit}/s"),
+        direction: Direction::Higher,
     }
 }

@@ -11,6 +11,9 @@ pub struct Seconds(u32);
 impl Seconds {
     const MAX: u32 = 3600;
 
+    /// `1s`.
+    pub const ONE: Self = Self(1);
+
     /// `None` unless it is 1 to 3600.
     pub const fn new(seconds: u32) -> Option<Self> {
         match seconds {

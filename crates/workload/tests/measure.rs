@@ -1,9 +1,12 @@
 //! Real results of cyclictest, run in the guest beside hackbench (kernel 6.12, without preemption
 //! on one CPU, with full preemption on two), and what is wrong with them after a change.
 
-use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
-use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
-use preemptlab_workload::{JobInputs, MeasureError, Measurements, Workload};
+mod common;
+
+use common::{command, inputs};
+use preemptlab_model::{CellInputs, PreemptMode};
+use preemptlab_protocol::{CommandReport, Exit, Report};
+use preemptlab_workload::{MeasureError, Measurements, Workload};
 
 const FIFO: &str = include_str!("data/rt-tests-2.6-fifo.json");
 const OTHER: &str = include_str!("data/rt-tests-2.6-other.json");
@@ -17,32 +20,7 @@ fn workload() -> Workload {
 }
 
 fn cell(cpus: u32) -> CellInputs {
-    let digest = Digest::of(b"");
-    CellInputs {
-        snapshot: SnapshotInputs {
-            kernel_sha256: digest,
-            cmdline: String::new(),
-            image_sha256: digest,
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift: 1 },
-            qemu: QemuBuild { version: String::new(), digest },
-        },
-        job: workload().job(JobInputs { seed: 1, preempt: PreemptMode::None, cpus, skew_ns: None }),
-    }
-}
-
-fn command(name: &str, exit: Exit) -> CommandReport {
-    CommandReport {
-        name: name.to_owned(),
-        start_ns: 0,
-        end_ns: 0,
-        exit,
-        written_bytes: None,
-        user_ns: 0,
-        system_ns: 0,
-        stdout: String::new(),
-        stderr: String::new(),
-        files: Default::default(),
-    }
+    common::cell(&workload(), cpus)
 }
 
 /// The report of a sound cell.
@@ -51,19 +29,11 @@ fn report(cell: &CellInputs, fifo: &str, other: &str) -> Report {
         let files = [(probe.files[0].clone(), json.to_owned())].into();
         CommandReport { files, ..command(&probe.name, Exit::Code(0)) }
     });
-    let mut report = Report {
-        format: FORMAT,
-        system: Default::default(),
-        window: Window { start_ns: 5_000_000_000, end_ns: 7_000_000_000 },
-        activity: Default::default(),
-        load: vec![CommandReport {
-            written_bytes: Some((1_000, 8_001_000)),
-            ..command("hackbench", Exit::Stopped)
-        }],
-        probes: probes.collect(),
+    let hackbench = CommandReport {
+        written_bytes: Some((1_000, 8_001_000)),
+        ..command("hackbench", Exit::Stopped)
     };
-    report.system.preempt = Some("(none) voluntary full".to_owned());
-    report
+    common::report(vec![hackbench], probes.collect())
 }
 
 fn measure(cpus: u32, fifo: &str, other: &str) -> Result<Measurements, MeasureError> {
@@ -123,15 +93,15 @@ fn every_metric_of_a_real_cell() {
 fn rt_tests_2_4_writes_the_same() {
     let measurements = measure(1, FIFO_2_4, OTHER_2_4).unwrap();
     let [fifo, other] = measurements.latencies.as_slice() else { panic!() };
-    assert_eq!((fifo.histogram.count(), fifo.omitted), (2100, 0));
-    assert_eq!((other.histogram.count(), other.omitted), (1901, 99));
+    assert_eq!((fifo.histogram.count(), fifo.omitted), (2100, Some(0)));
+    assert_eq!((other.histogram.count(), other.omitted), (1901, Some(99)));
 }
 
 #[test]
 fn cpus_are_merged_and_none_may_be_missing() {
     let measurements = measure(2, FIFO_2_CPUS, OTHER_2_CPUS).unwrap();
     let [fifo, other] = measurements.latencies.as_slice() else { panic!() };
-    assert_eq!((fifo.histogram.max(), fifo.omitted), (Some(1522), 2));
+    assert_eq!((fifo.histogram.max(), fifo.omitted), (Some(1522), Some(2)));
     assert_eq!((other.histogram.count(), other.histogram.max()), (1999 + 1963, Some(1058)));
     let error = measure(2, FIFO, OTHER_2_CPUS).unwrap_err().to_string();
     assert!(error.contains("1 threads measured on 2 CPUs"), "{error}");
@@ -222,7 +192,7 @@ fn a_sample_beyond_the_buckets_keeps_its_value() {
     let json = format!(r#"{{"resolution_in_ns": 0, "thread": {{"0": {thread}}}}}"#);
     let measurements = measure(1, FIFO, &json).unwrap();
     let other = &measurements.latencies[1];
-    assert_eq!((other.histogram.overflow(), other.omitted), (1, 250));
+    assert_eq!((other.histogram.overflow(), other.omitted), (1, Some(250)));
     assert_eq!(other.histogram.max(), Some(250_300));
     assert!((other.avg_us - 151.94).abs() < 0.01);
 }
@@ -251,8 +221,7 @@ fn the_job_of_a_seed_never_changes() {
 #[test]
 fn seeds_move_every_phase_within_a_tick() {
     let phases = |seed| {
-        let inputs = JobInputs { seed, preempt: PreemptMode::Full, cpus: 1, skew_ns: None };
-        let job = workload().job(inputs);
+        let job = workload().job(inputs(seed, PreemptMode::Full, 1));
         [
             job.load_start.settle_ns - 50_000_000,
             job.probes[0].delay_ns,

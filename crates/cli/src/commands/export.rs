@@ -209,6 +209,6 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         return (cell, Vec::new(), Vec::new());
     };
     // Workloads count latencies in whole microseconds.
-    let probe = |Latency { probe, histogram, .. }| Probe { name: probe, histogram, unit: "us" };
+    let probe = |Latency { name, histogram, .. }| Probe { name, histogram, unit: "us" };
     (cell, metrics, latencies.into_iter().map(probe).collect())
 }

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use preemptlab_lab::{Lab, Prepared};
-use preemptlab_model::{KernelRef, Planned, PreemptMode};
+use preemptlab_model::{KernelRef, Planned, PreemptMode, Settings};
 use preemptlab_recording::{CellFolder, Manifest};
 use preemptlab_report::{Cell, Column, Table, Tone};
 use serde::Serialize;
@@ -29,11 +29,14 @@ struct Configuration<'a> {
     release: &'a str,
     rt: Option<bool>,
     preempt: PreemptMode,
+    settings: &'a Settings,
     cpus: u32,
     replicates: usize,
     /// How many of them the store has already.
     finished: usize,
-    /// Why it cannot exist.
+    /// Whether its kernel is from source and is to be built first.
+    to_build: bool,
+    /// Why it cannot exist, or why that is not known yet.
     unavailable: Option<&'a str>,
 }
 
@@ -44,6 +47,9 @@ struct Document<'a> {
     experiment: &'a str,
     qemu: &'a str,
     configurations: Vec<Configuration<'a>>,
+    /// Kernels from source that are not in the store; neither their cells nor the time to build
+    /// them is counted below.
+    kernels_to_build: usize,
     cells_to_execute: usize,
     boots: usize,
     jobs: usize,
@@ -52,11 +58,12 @@ struct Document<'a> {
 
 /// Shows an experiment's cells.
 pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let experiment = lab::experiment(&args.experiment)?;
+    let (experiment, folders) = lab::experiment(&args.experiment)?;
     let store = lab::store(store)?;
     let cache = CellFolder::new(store.cells());
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        Lab::new(provision, args.machines.qemu.clone()).resolve(experiment).or_exit(exit::HOST)
+        let lab = Lab::new(provision.without_builds(), args.machines.qemu.clone());
+        lab.with_folders(&folders).resolve(experiment).or_exit(exit::HOST)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
     let document = document(&prepared, &cache, jobs);
@@ -75,7 +82,8 @@ fn document<'a>(prepared: &'a Prepared, cache: &CellFolder, jobs: usize) -> Docu
         format: 1,
         experiment: &manifest.experiment.name,
         qemu: &manifest.qemu.build.version,
-        configurations: configurations(manifest, cache),
+        configurations: configurations(prepared, cache),
+        kernels_to_build: prepared.unbuilt.len(),
         cells_to_execute: missing,
         boots,
         jobs,
@@ -83,7 +91,8 @@ fn document<'a>(prepared: &'a Prepared, cache: &CellFolder, jobs: usize) -> Docu
     }
 }
 
-fn configurations<'a>(manifest: &'a Manifest, cache: &CellFolder) -> Vec<Configuration<'a>> {
+fn configurations<'a>(prepared: &'a Prepared, cache: &CellFolder) -> Vec<Configuration<'a>> {
+    let manifest = &prepared.manifest;
     let replicates = usize::try_from(manifest.experiment.replicates.count).unwrap_or(usize::MAX);
     manifest
         .plan
@@ -101,9 +110,11 @@ fn configurations<'a>(manifest: &'a Manifest, cache: &CellFolder) -> Vec<Configu
                 release: kernel.map_or("", |kernel| kernel.release.as_str()),
                 rt: kernel.and_then(|kernel| kernel.rt),
                 preempt: factors.preempt,
+                settings: &factors.settings,
                 cpus: factors.cpus,
                 replicates: cells.len(),
                 finished: cells.iter().filter(finished).count(),
+                to_build: prepared.unbuilt.contains(&factors.kernel),
                 unavailable: match &cells[0].planned {
                     Planned::Unavailable { reason } => Some(reason),
                     Planned::Execute(_) => None,
@@ -139,6 +150,7 @@ fn table(document: &Document<'_>) -> Table {
     let mut table = Table::new(format!("Plan of {}", document.experiment), columns);
     for configuration in &document.configurations {
         let (cells, state) = match (configuration.unavailable, configuration.finished) {
+            (Some(_), _) if configuration.to_build => (String::new(), Cell::from("to build")),
             (Some(_), _) => (String::new(), Cell::new("unavailable", Tone::Faint)),
             (None, 0) => (configuration.replicates.to_string(), Cell::from("to execute")),
             (None, finished) if finished == configuration.replicates => {
@@ -151,7 +163,7 @@ fn table(document: &Document<'_>) -> Table {
         };
         table.row([
             Cell::from(configuration.workload),
-            Cell::from(configuration.kernel.to_string()),
+            Cell::from(format!("{} {}", configuration.kernel, configuration.settings).trim_end()),
             Cell::from(configuration.release),
             Cell::from(yes_or_no(configuration.rt)),
             Cell::from(configuration.preempt.as_str()),
@@ -160,12 +172,20 @@ fn table(document: &Document<'_>) -> Table {
             state,
         ]);
     }
-    let mut reasons: Vec<&str> =
-        document.configurations.iter().filter_map(|each| each.unavailable).collect();
+    let known = document.configurations.iter().filter(|each| !each.to_build);
+    let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
     reasons.sort_unstable();
     reasons.dedup();
     table.notes.extend(reasons.into_iter().map(|reason| format!("unavailable: {reason}")));
+    if document.kernels_to_build > 0 {
+        table.notes.push(format!(
+            "Kernels to build before the run: {}, some 15 minutes each on 2 CPUs; their cells are not \
+             counted.",
+            document.kernels_to_build
+        ));
+    }
     table.notes.push(match document.cells_to_execute {
+        0 if document.kernels_to_build > 0 => "No other cell is to be executed.".to_owned(),
         0 => "Every cell is in the store: the run only has to compare.".to_owned(),
         cells => format!(
             "{cells} cells and {} boots to execute, {} at a time: about {}.",

@@ -86,7 +86,8 @@ fn settings(
     let kernel = manifest
         .kernel(&candidate.kernel)
         .ok_or_else(|| format!("the recording does not say what {} is", candidate.kernel))?;
-    Settings::new(kernel, candidate.preempt, &manifest.experiment.machine.cmdline)
+    let cmdline = &manifest.experiment.machine.cmdline;
+    Settings::new(kernel, candidate.preempt, cmdline, &candidate.settings)
         .map_err(|error| error.to_string())
 }
 

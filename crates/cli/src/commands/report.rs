@@ -1,7 +1,7 @@
 use std::{fmt::Write, path::Path, process::ExitCode};
 
 use preemptlab_page::{Package, PageData, Verdict};
-use preemptlab_report::{InWords, View, in_words, markdown, recommendation_in_words};
+use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
 use preemptlab_stats::Comparison;
 
 use crate::{
@@ -25,14 +25,16 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         false => in_words(&comparison),
     };
     let data = page::data(gathered, &comparison, Verdict { headline, points })?;
-    let text = match args.format {
-        ReportFormat::Html => preemptlab_page::html(&data),
-        ReportFormat::Markdown => letter(&data, &comparison),
+    let text = match (&args.template, args.format) {
+        (Some(template), _) => filled(template, &data, &comparison)?,
+        (None, ReportFormat::Html) => preemptlab_page::html(&data),
+        (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
-    let out = match (&args.out, args.format) {
-        (Some(out), _) => out.as_path(),
-        (None, ReportFormat::Html) => Path::new(OUT),
-        (None, ReportFormat::Markdown) => return output.data(&text),
+    let is_page = args.template.is_none() && matches!(args.format, ReportFormat::Html);
+    let out = match &args.out {
+        Some(out) => out.as_path(),
+        None if is_page => Path::new(OUT),
+        None => return output.data(&text),
     };
     preemptlab_durable::replace(out, text.as_bytes()).map_err(|error| {
         exit::failure(exit::HOST, format!("cannot write {}: {error}", out.display()))
@@ -59,6 +61,16 @@ fn recommended(
     Ok(recommendation_in_words(&advice))
 }
 
+/// A template with the comparison's numbers.
+fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
+    let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
+    let template = std::fs::read_to_string(path)
+        .map_err(|error| unusable(format!("cannot read {}: {error}", path.display())))?;
+    let facts = Facts { experiment: data.title.clone(), measured: measured(data) };
+    preemptlab_report::fill(&template, comparison, &facts)
+        .map_err(|error| unusable(format!("{}, {error}", path.display())))
+}
+
 /// What a reviewer wants to see: the verdict, the table, and how it was measured.
 fn letter(data: &PageData, comparison: &Comparison) -> String {
     let mut text = format!("## {}\n\n{}\n\n", data.title, data.verdict.headline);
@@ -66,7 +78,13 @@ fn letter(data: &PageData, comparison: &Comparison) -> String {
         let _ = writeln!(text, "- {point}");
     }
     let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
-    let _ = writeln!(text, "### How it was measured\n\n{}:\n", data.generator);
+    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data));
+    text
+}
+
+/// What was used.
+fn measured(data: &PageData) -> String {
+    let mut text = format!("{}:\n\n", data.generator);
     for kernel in &data.kernels {
         let packages = versions(&kernel.packages);
         let _ = writeln!(text, "- {}: {}{packages}", kernel.name, kernel.release);
@@ -78,7 +96,7 @@ fn letter(data: &PageData, comparison: &Comparison) -> String {
         let _ = writeln!(text, "- kernel command line: `{line}`");
     }
     text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
-             checks it.\n";
+             checks it.";
     text
 }
 

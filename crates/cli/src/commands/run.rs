@@ -25,16 +25,18 @@ use crate::{
 
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let experiment = lab::experiment(&args.experiment)?;
+    let (experiment, folders) = lab::experiment(&args.experiment)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(&experiment.name));
     let store = lab::store(store)?;
     let cache = (!args.no_cache).then(|| CellFolder::new(store.cells()));
     let cancel = lab::cancel()?;
 
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        prepare(&Lab::new(provision, args.machines.qemu.clone()), experiment, &out)
+        let lab = Lab::new(provision, args.machines.qemu.clone());
+        prepare(&lab.with_folders(&folders), experiment, &out)
     })?;
     let mut writer = RecordingWriter::open(&out, &prepared.manifest).map_err(recording_failure)?;
+    writer.keep(&folders).map_err(recording_failure)?;
     let jobs = lab::jobs(args.machines.jobs);
     let vm = prepared.vm();
     let folder = writer.recording().traces();

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use preemptlab_model::RECORDING_FORMAT;
+use preemptlab_model::{Factors, RECORDING_FORMAT};
 use preemptlab_recording::{RecordingWriter, Until};
 use preemptlab_report::is_headline;
 use preemptlab_runner::Summary;
-use preemptlab_stats::{Comparison, Margin, Needed, needed};
+use preemptlab_stats::{Baseline, Comparison, Margin, Needed, needed};
 
 use crate::{
     args::Run,
@@ -111,7 +111,8 @@ fn conclusion(undecided: usize) -> String {
 /// What is added, by configuration: `debian:6.12/none +3`.
 fn in_words(needed: &[Needed]) -> String {
     let words = needed.iter().map(|Needed { factors, more, .. }| {
-        format!("{}/{} {} +{more}", factors.kernel, factors.preempt, factors.workload)
+        let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
+        format!("{} {workload} +{more}", Baseline { kernel, preempt, settings })
     });
     words.collect::<Vec<_>>().join(", ")
 }

@@ -64,9 +64,10 @@ fn again(
 ) -> exit::Result<Vec<Verdict>> {
     let store = lab::store(store)?;
     let cancel = lab::cancel()?;
+    let folders = recording.folders().map_err(recording_failure)?;
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         let lab = Lab::new(provision, args.machines.qemu.clone());
-        lab.pin(recording.manifest().clone()).or_exit(exit::HOST)
+        lab.with_folders(&folders).pin(recording.manifest().clone()).or_exit(exit::HOST)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
     let progress = Progress::new(jobs, plan::mean_cell_wall(recording.manifest()));

@@ -50,6 +50,7 @@ pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
         kernel: configuration.kernel.clone(),
         preempt: configuration.preempt,
         cpus: group.cpus,
+        settings: configuration.settings.clone(),
         replicate: 0,
     };
     (configuration.run.clone(), factors)
@@ -74,9 +75,9 @@ impl<'a> Gathered<'a> {
         if let Ok(measured) = &reading.result {
             let histograms = self.histograms.entry(key.clone()).or_default();
             for latency in &measured.latencies {
-                match histograms.iter_mut().find(|(probe, _)| *probe == latency.probe) {
+                match histograms.iter_mut().find(|(name, _)| *name == latency.name) {
                     Some((_, histogram)) => histogram.merge(&latency.histogram),
-                    None => histograms.push((latency.probe.clone(), latency.histogram.clone())),
+                    None => histograms.push((latency.name.clone(), latency.histogram.clone())),
                 }
             }
         }

@@ -62,7 +62,7 @@ fn configuration(
     let histograms = gathered.histograms.get(key).into_iter().flatten();
     page::Configuration {
         run: configuration.run.clone(),
-        kernel: configuration.kernel.to_string(),
+        kernel: kernel(configuration),
         rt: configuration.rt,
         mode: configuration.preempt.to_string(),
         observed: configuration.observed.iter().map(ToString::to_string).collect(),
@@ -111,10 +111,16 @@ fn values(summary: &Summary) -> page::MetricValues {
     }
 }
 
-fn histogram(probe: &str, histogram: &Histogram) -> page::Histogram {
+/// The kernel with its settings.
+fn kernel(configuration: &Configuration) -> String {
+    let Configuration { kernel, settings, .. } = configuration;
+    format!("{kernel} {settings}").trim_end().to_owned()
+}
+
+fn histogram(name: &str, histogram: &Histogram) -> page::Histogram {
     page::Histogram {
-        probe: probe.to_owned(),
-        metric_prefix: format!("wakeup.{probe}"),
+        probe: name.strip_prefix("wakeup.").unwrap_or(name).to_owned(),
+        metric_prefix: name.to_owned(),
         unit: "us".to_owned(),
         counts: histogram.counts().collect(),
         overflow: histogram.overflow(),

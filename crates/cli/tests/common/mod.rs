@@ -54,6 +54,15 @@ impl Desk {
     }
 }
 
+/// The store that lasts.
+pub fn lasting_store() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    folder("PREEMPTLAB_STORE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")))
+        .unwrap()
+}
+
 /// What a command said.
 #[derive(Debug)]
 pub struct Finished {

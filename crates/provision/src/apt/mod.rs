@@ -18,7 +18,7 @@ pub use self::{
     stanza::Candidate,
 };
 use self::{run::Root, stanza::stanzas};
-use crate::{Event, Store, StoreLock};
+use crate::{Event, Store, StoreLock, names};
 
 /// The private apt root, locked and with its lists ready.
 pub(crate) struct Apt<'a> {
@@ -94,6 +94,15 @@ impl<'a> Apt<'a> {
         Ok(found.collect())
     }
 
+    /// Every version of a package, the newest first.
+    pub(crate) fn versions(&self, name: &str) -> Result<Vec<Candidate>, AptError> {
+        let output = self.root.run("apt-cache", &["show", name])?;
+        let mut found: Vec<_> =
+            stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
+        found.sort_by(|a, b| names::compare(&b.package.version, &a.package.version));
+        Ok(found)
+    }
+
     /// Exactly these packages; one that has other content than named counts as unknown.
     pub(crate) fn exact(&self, packages: &[Package]) -> Result<Vec<Candidate>, AptError> {
         let names: Vec<String> = packages
@@ -121,6 +130,8 @@ impl<'a> Apt<'a> {
             arguments.push(format!("-oDir::State::status={}", status.display()));
             // Else the cache for the empty status would have to be built again each time.
             arguments.push("-oDir::Cache::pkgcache=".to_owned());
+            // Else apt takes what has the same source package as something new along.
+            arguments.push("-oAPT::Get::Upgrade-By-Source-Package=false".to_owned());
         }
         arguments.extend(names.iter().copied().map(str::to_owned));
         let output = self.root.run("apt-get", &arguments)?;
@@ -142,7 +153,9 @@ impl<'a> Apt<'a> {
         for name in names {
             let stanza = found.iter().find(|stanza| stanza.get("Package") == Some(name));
             let stanza = stanza.ok_or_else(|| self.unknown(name))?;
-            status.push_str("Status: install ok installed\n");
+            // On hold, or apt would install the very same version where a package depends on exactly
+            // that.
+            status.push_str("Status: hold ok installed\n");
             for key in ["Package", "Version", "Architecture", "Multi-Arch", "Provides"] {
                 if let Some(value) = stanza.get(key) {
                     status.push_str(&format!("{key}: {value}\n"));

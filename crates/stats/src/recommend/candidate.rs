@@ -1,4 +1,4 @@
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, Settings};
 
 use super::{
     combined::{geometric_mean, mean_interval},
@@ -27,6 +27,8 @@ pub struct Candidate {
     pub kernel: KernelRef,
     /// The requested mode.
     pub preempt: PreemptMode,
+    /// What else is switched.
+    pub settings: Settings,
     /// Its index among the configurations of each group; `None` where it was not planned.
     pub places: Vec<Option<usize>>,
     /// What the constraints say of it, by constraint and then by group.
@@ -61,7 +63,11 @@ pub struct Missing {
 impl Candidate {
     /// Its name, as that of a baseline is given.
     pub fn name(&self) -> Baseline {
-        Baseline { kernel: self.kernel.clone(), preempt: self.preempt }
+        Baseline {
+            kernel: self.kernel.clone(),
+            preempt: self.preempt,
+            settings: self.settings.clone(),
+        }
     }
 
     /// Whether it may be recommended: everything is known, and no constraint fails.
@@ -91,8 +97,7 @@ impl Candidate {
 
     /// Whether a configuration is this one.
     pub(crate) fn is(&self, configuration: &Configuration) -> bool {
-        let Configuration { run, kernel, preempt, .. } = configuration;
-        (run, kernel, *preempt) == (&self.run, &self.kernel, self.preempt)
+        (&configuration.run, configuration.name()) == (&self.run, self.name())
     }
 }
 
@@ -121,11 +126,12 @@ pub fn candidates(
 }
 
 fn unjudged(configuration: &Configuration, groups: usize) -> Candidate {
-    let Configuration { run, kernel, preempt, .. } = configuration;
+    let Configuration { run, kernel, preempt, settings, .. } = configuration;
     Candidate {
         run: run.clone(),
         kernel: kernel.clone(),
         preempt: *preempt,
+        settings: settings.clone(),
         places: vec![None; groups],
         judgements: Vec::new(),
         standing: None,

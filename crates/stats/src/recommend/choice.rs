@@ -1,5 +1,7 @@
 use std::cmp::Ordering;
 
+use preemptlab_model::Factors;
+
 use super::{
     candidate::{Candidate, Objective},
     combined::{Combined, InGroup, combine},
@@ -251,8 +253,9 @@ impl Field<'_> {
     fn against(&self, candidate: usize) -> Result<Comparison, UnknownBaseline> {
         let candidate = &self.candidates[candidate];
         let (mut own, others): (Vec<_>, Vec<_>) = self.cells.iter().cloned().partition(|cell| {
-            (&cell.run, &cell.factors.kernel, cell.factors.preempt)
-                == (&candidate.run, &candidate.kernel, candidate.preempt)
+            let Factors { kernel, preempt, settings, .. } = &cell.factors;
+            (&cell.run, kernel, *preempt, settings)
+                == (&candidate.run, &candidate.kernel, candidate.preempt, &candidate.settings)
         });
         own.extend(others);
         let name = candidate.name();

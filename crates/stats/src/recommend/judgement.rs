@@ -145,12 +145,12 @@ mod tests {
         let requirement: Requirement = requirement.parse().unwrap();
         let (unit, direction) = ("us", Direction::Lower);
         let constraint = Constraint {
-            metric: MetricKind { name: name.into(), unit, direction },
+            metric: MetricKind { name: name.into(), unit: unit.into(), direction },
             comparator: requirement.comparator,
             limit: requirement.limit(unit).unwrap(),
         };
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        let summary = Summary::new(name.into(), unit, direction, &values).unwrap();
+        let summary = Summary::new(name.into(), unit.into(), direction, &values).unwrap();
         let group =
             Group { workload: "w".into(), cpus: 1, baseline: None, configurations: Vec::new() };
         Judgement::new((0, &constraint), (0, &group), &summary)

@@ -11,7 +11,7 @@ pub struct MetricKind {
     /// Its full name.
     pub name: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: String,
     /// Which way is better.
     pub direction: Direction,
 }
@@ -42,7 +42,7 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
     let mut known: Vec<MetricKind> = Vec::new();
     for summary in groups.flat_map(|group| &group.configurations).flat_map(|each| &each.summaries) {
         if known.iter().all(|kind| kind.name != summary.name) {
-            let (unit, direction) = (summary.unit, summary.direction);
+            let (unit, direction) = (summary.unit.clone(), summary.direction);
             known.push(MetricKind { name: summary.name.clone(), unit, direction });
         }
     }
@@ -78,7 +78,7 @@ mod tests {
     fn kinds(names: &[&str]) -> Vec<MetricKind> {
         let kind = |name: &&str| MetricKind {
             name: (*name).to_owned(),
-            unit: "us",
+            unit: "us".to_owned(),
             direction: Direction::Lower,
         };
         names.iter().map(kind).collect()

@@ -17,7 +17,11 @@ pub use judgement::{Answer, Constraint, Judgement, Statistic};
 pub use metrics::{MetricKind, UnknownMetric};
 pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, UnitError};
 
-use crate::{Comparison, Direction, MeasuredCell, NoResult, Rule, UnknownBaseline, compare};
+use preemptlab_model::Factors;
+
+use crate::{
+    Baseline, Comparison, Direction, MeasuredCell, NoResult, Rule, UnknownBaseline, compare,
+};
 use choice::{Field, constrained, is_eligible_without};
 
 /// What is wanted.
@@ -120,7 +124,7 @@ pub fn recommend(
     let mut constraints = Vec::new();
     for requirement in &question.requirements {
         let metric = find(&requirement.metric)?;
-        let limit = requirement.limit(metric.unit)?;
+        let limit = requirement.limit(&metric.unit)?;
         constraints.push(Constraint { metric, comparator: requirement.comparator, limit });
     }
     let metric = find(&question.objective)?;
@@ -174,7 +178,9 @@ fn reasons(cells: &[MeasuredCell]) -> Vec<String> {
         let Err(NoResult::Failed(reason) | NoResult::Unavailable(reason)) = &cell.result else {
             continue;
         };
-        let reason = format!("{}/{}: {reason}", cell.factors.kernel, cell.factors.preempt);
+        let Factors { kernel, preempt, settings, .. } = cell.factors.clone();
+        let name = Baseline { kernel, preempt, settings };
+        let reason = format!("{name}: {reason}");
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }

@@ -6,8 +6,12 @@ use crate::{Metric, Verdict};
 /// A cell whose worst wakeup and throughput are these.
 fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64) -> MeasuredCell {
     let name: crate::Baseline = name.parse().unwrap();
-    let metric =
-        |name: &str, value, unit, direction| Metric { name: name.into(), value, unit, direction };
+    let metric = |name: &str, value, unit: &str, direction| Metric {
+        name: name.into(),
+        value,
+        unit: unit.into(),
+        direction,
+    };
     MeasuredCell {
         run: None,
         factors: Factors {
@@ -15,6 +19,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
             kernel: name.kernel,
             preempt: name.preempt,
             cpus: 1,
+            settings: name.settings,
             replicate,
         },
         rt: None,

@@ -74,6 +74,7 @@ pub fn done() -> Message {
         system: System::default(),
         window: Default::default(),
         activity: Default::default(),
+        kernel_threads_ns: Default::default(),
         load: vec![],
         probes: vec![],
     })
@@ -91,6 +92,8 @@ pub fn cell() -> CellInputs {
         job: Job {
             format: FORMAT,
             seed: 1,
+            hz: None,
+            settings: Vec::new(),
             preempt: "full".into(),
             skew_ns: None,
             limit_ns: 1,

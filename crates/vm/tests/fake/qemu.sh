@@ -38,6 +38,7 @@ migrated() {
     say "{\"event\": \"MIGRATION\", \"data\": {\"status\": \"$1\"}}"
 }
 
+[ "$behaviour" = unguarded ] || printf . > "/proc/self/fd/$PREEMPTLAB_TURNSTILE"
 say '{"QMP": {"version": {}, "capabilities": ["oob"]}}'
 case $behaviour in
 deaf) hang ;;
@@ -72,6 +73,9 @@ while read -r line; do
             cat "$folder/ready" > "$results"
             say '{"event": "WATCHDOG", "data": {"action": "pause"}}'
             say '{"event": "STOP"}'
+        elif [ "$behaviour" = hung ]; then
+            say '{"event": "WATCHDOG", "data": {"action": "pause"}}'
+            hang
         elif [ "$behaviour" = verbose ]; then
             exec cat /dev/zero > "$results"
         elif [ "$behaviour" = crash ]; then

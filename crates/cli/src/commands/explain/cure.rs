@@ -55,7 +55,8 @@ pub fn sibling(
 ) -> exit::Result<Option<Chosen>> {
     let is_like = |other: &Chosen| {
         let (a, b) = (&cell.factors, &other.factors);
-        (&a.workload, a.cpus, a.replicate) == (&b.workload, b.cpus, b.replicate)
+        (&a.workload, a.cpus, &a.settings, a.replicate)
+            == (&b.workload, b.cpus, &b.settings, b.replicate)
             && other.id != cell.id
     };
     let others: Vec<Chosen> = completed(recording, is_fair)?.into_iter().filter(is_like).collect();

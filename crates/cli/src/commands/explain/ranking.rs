@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, process::ExitCode};
 
+use preemptlab_model::Factors;
 use preemptlab_recording::Recording;
 use preemptlab_report::{Cell, Column, Table};
+use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
@@ -22,8 +24,8 @@ struct Document {
 #[derive(Serialize)]
 struct Configuration {
     workload: String,
-    kernel: String,
-    preempt: String,
+    /// Its kernel, mode and settings.
+    configuration: String,
     cells: usize,
     sections: Vec<Ranked>,
 }
@@ -35,13 +37,14 @@ pub fn execute(args: &Explain, recording: &Recording, output: &Output) -> exit::
         let findings = recording.traces().findings(cell.id).map_err(recording_failure)?;
         let Some(findings) = findings else { continue };
         let workload = cell.factors.workload.clone();
-        let (kernel, preempt) = (cell.factors.kernel.to_string(), cell.factors.preempt.to_string());
+        let Factors { kernel, preempt, settings, .. } = cell.factors;
+        let configuration = Baseline { kernel, preempt, settings }.to_string();
         let place = configurations.iter().position(|known| {
-            (&known.workload, &known.kernel, &known.preempt) == (&workload, &kernel, &preempt)
+            (&known.workload, &known.configuration) == (&workload, &configuration)
         });
         let place = place.unwrap_or_else(|| {
             let sections = Vec::new();
-            configurations.push(Configuration { workload, kernel, preempt, cells: 0, sections });
+            configurations.push(Configuration { workload, configuration, cells: 0, sections });
             configurations.len() - 1
         });
         let configuration = &mut configurations[place];
@@ -96,9 +99,9 @@ fn table(configurations: &[Configuration]) -> Table {
         Column::right("max").with_unit("us"),
     ];
     let mut table = Table::new("The longest sections by function", columns);
-    for Configuration { workload, kernel, preempt, cells, sections } in configurations {
+    for Configuration { workload, configuration, cells, sections } in configurations {
         let plural = if *cells == 1 { "" } else { "s" };
-        table.span(Cell::from(format!("{kernel} {preempt} {workload}, {cells} cell{plural}")));
+        table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
         for ranked in sections.iter().take(SHOWN) {
             let what = match ranked.kind {
                 SectionKind::PreemptOff => "preemption",

@@ -125,9 +125,11 @@ impl Tracing<'_> {
 
     fn prepare(&self) -> exit::Result<Prepared> {
         let store = lab::store(self.store.clone())?;
+        let folders = self.recording.folders().map_err(recording_failure)?;
         lab::with_provision(store, &self.args.packages, self.output, |provision| {
             let lab = Lab::new(provision, self.args.machines.qemu.clone());
-            lab.pin(self.recording.manifest().clone()).or_exit(exit::HOST)
+            let manifest = self.recording.manifest().clone();
+            lab.with_folders(&folders).pin(manifest).or_exit(exit::HOST)
         })
     }
 }

@@ -1,0 +1,16 @@
+//! The files of a folder as a value: read from a disk or out of an archive, bounded either way, and
+//! the same bytes wherever the folder was.
+
+mod archive;
+mod error;
+mod files;
+mod read;
+
+use std::collections::BTreeMap;
+
+pub use error::FilesError;
+pub use files::{ARCHIVE_BYTES_MAX, Files, Node};
+use preemptlab_model::Digest;
+
+/// The files of several folders, by the digests of their archives.
+pub type Folders = BTreeMap<Digest, Files>;

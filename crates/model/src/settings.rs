@@ -1,0 +1,195 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+/// A switch of the system besides kernel, mode and CPUs, written as the kernel itself names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Setting {
+    /// A parameter of the kernel's command line, such as `threadirqs` or `nohz_full=1`
+    /// (Documentation/admin-guide/kernel-parameters.txt).
+    Parameter {
+        /// Its name.
+        name: String,
+        /// What follows the `=`.
+        value: Option<String>,
+    },
+    /// `sysctl.NAME=VALUE`, the form that the command line has for a sysctl; it is set at run time.
+    Sysctl {
+        /// Its name with dots, such as `kernel.sched_rt_runtime_us`.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// `PATH=VALUE`, a file of debugfs, such as `sched/base_slice_ns=1000000`; set at run time.
+    Debugfs {
+        /// Its path below debugfs, which holds a `/`.
+        path: String,
+        /// What is written to it.
+        value: String,
+    },
+}
+
+/// The text is no setting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no setting: {reason}", text.escape_debug())]
+pub struct ParseSettingError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl FromStr for Setting {
+    type Err = ParseSettingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let error = |reason| Err(ParseSettingError { text: text.to_owned(), reason });
+        if !text.chars().all(|c| c.is_ascii_graphic() && !"\"'\\`$".contains(c)) {
+            return error("it holds a character that a kernel's command line would not keep");
+        }
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let is_plain = |name: &str| {
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+                && name.split('.').all(|part| !part.is_empty())
+        };
+        if name == "preempt" {
+            return error("the mode is a factor of its own: `preempt = [...]` under [factors]");
+        }
+        if let Some(name) = name.strip_prefix("sysctl.") {
+            return match value {
+                Some(value) if is_plain(name) && !value.is_empty() => {
+                    Ok(Self::Sysctl { name: name.to_owned(), value: value.to_owned() })
+                }
+                _ => error("a sysctl is written sysctl.NAME=VALUE"),
+            };
+        }
+        if name.contains('/') {
+            return match value {
+                Some(value) if name.split('/').all(is_plain) && !value.is_empty() => {
+                    Ok(Self::Debugfs { path: name.to_owned(), value: value.to_owned() })
+                }
+                _ => {
+                    error("a file of debugfs is written PATH=VALUE, as in `sched/base_slice_ns=1`")
+                }
+            };
+        }
+        if !is_plain(name) {
+            return error("a kernel parameter is written NAME or NAME=VALUE");
+        }
+        Ok(Self::Parameter { name: name.to_owned(), value: value.map(str::to_owned) })
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameter { name, value: None } => f.write_str(name),
+            Self::Parameter { name, value: Some(value) } => write!(f, "{name}={value}"),
+            Self::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
+            Self::Debugfs { path, value } => write!(f, "{path}={value}"),
+        }
+    }
+}
+
+impl Serialize for Setting {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Settings that are in force together, written side by side: a level of the factor `settings`.
+/// None at all is a level, too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Settings(Vec<Setting>);
+
+impl Settings {
+    /// Each of them, in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = &Setting> {
+        self.0.iter()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Those that are parameters of the kernel's command line.
+    pub fn parameters(&self) -> impl Iterator<Item = &Setting> {
+        self.iter().filter(|setting| matches!(setting, Setting::Parameter { .. }))
+    }
+}
+
+impl FromStr for Settings {
+    type Err = ParseSettingError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl TryFrom<String> for Settings {
+    type Error = ParseSettingError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, setting) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            setting.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Settings> for String {
+    fn from(settings: Settings) -> Self {
+        settings.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_and_written() {
+        let text = "nohz_full=1 threadirqs sysctl.kernel.sched_rt_runtime_us=-1 \
+                    sched/features=NO_HRTICK rcutree.enable_rcu_lazy=1";
+        let settings: Settings = text.parse().unwrap();
+        assert_eq!(settings.to_string(), text);
+        assert_eq!(settings.iter().count(), 5);
+        assert_eq!(settings.parameters().count(), 3);
+        assert!(" ".parse::<Settings>().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_setting_is_refused() {
+        for text in [
+            "preempt=full",
+            "a=\"b\"",
+            "=1",
+            "sysctl.kernel.x",
+            "sysctl.=1",
+            "sched/features",
+            "sched/features=",
+            "../x=1",
+            "/sched/x=1",
+            "a$b=1",
+            "ä=1",
+            "sysctl.a..b=1",
+        ] {
+            assert!(text.parse::<Settings>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+use std::{io, path::PathBuf};
+
+use preemptlab_model::SymbolValue;
+
+use crate::{AptError, DebError, StoreError};
+
+/// Why a kernel cannot be built from source.
+#[derive(Debug, thiserror::Error)]
+pub enum KbuildError {
+    /// It was built by nobody yet, and is not to be built now.
+    #[error(
+        "it is not built yet; `preemptlab run` builds it first, which takes some 15 minutes on 2 \
+         CPUs"
+    )]
+    NotBuilt,
+    /// The kernel has no such symbol.
+    #[error("CONFIG_{symbol} is to be {asked}, and Linux {version} has no such symbol")]
+    NoSymbol {
+        /// Its name.
+        symbol: String,
+        /// The value that was asked for.
+        asked: SymbolValue,
+        /// The kernel's version.
+        version: String,
+    },
+    /// The kernel's own tools did not leave a symbol at the value that was asked for.
+    #[error(
+        "CONFIG_{symbol} is to be {asked}, and {} with Linux {version}: its type, its range or \
+         what it depends on does not allow it", became.as_ref().map_or_else(
+            || "it cannot be set".to_owned(),
+            |became| format!("it becomes {became}")
+        )
+    )]
+    Symbol {
+        /// Its name.
+        symbol: String,
+        /// The value that was asked for.
+        asked: SymbolValue,
+        /// What it became; `None` when it is not there.
+        became: Option<String>,
+        /// The kernel's version.
+        version: String,
+    },
+    /// make or the compiler failed.
+    #[error("`make {target}` failed: {reason} (the whole log is {log} in the store)")]
+    Failed {
+        /// What was to be made.
+        target: &'static str,
+        /// The first complaint.
+        reason: String,
+        /// The log's path in the store.
+        log: String,
+    },
+    /// make was ended from outside.
+    #[error("the build of a kernel was interrupted")]
+    Interrupted,
+    /// The packages are not as expected.
+    #[error("the package {package} holds no {what}")]
+    Package {
+        /// The package.
+        package: String,
+        /// What is missing.
+        what: String,
+    },
+    /// make would take the path for several.
+    #[error(
+        "no kernel can be built in `{}`, because make takes no path with blanks, colons or other \
+         signs with a meaning; choose a store with --store", .0.display()
+    )]
+    Path(PathBuf),
+    /// make cannot be started.
+    #[error("make cannot be run: {0}")]
+    Tool(io::Error),
+    /// A package cannot be had.
+    #[error(transparent)]
+    Apt(#[from] AptError),
+    /// A package cannot be unpacked.
+    #[error(transparent)]
+    Deb(#[from] DebError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl KbuildError {
+    /// Whether it is about this one kernel, and others can go on.
+    pub fn is_of_kernel(&self) -> bool {
+        matches!(
+            self,
+            Self::NotBuilt | Self::NoSymbol { .. } | Self::Symbol { .. } | Self::Failed { .. }
+        )
+    }
+}

@@ -1,0 +1,385 @@
+//! Kernels built from Debian's source packages, for configurations that no package offers.
+//!
+//! Source, configuration and compiler come from Debian's packages, and not from the machine. The
+//! build says neither when nor where it happened, so that everybody gets the same bytes. Modules
+//! are off: a guest has no disk and no network device, and they are what takes hours.
+
+mod config;
+mod error;
+mod make;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use liblzma::read::XzDecoder;
+use preemptlab_model::{Digest, Flavour, KernelConfig, KernelRef, Package, Symbols};
+use serde::Serialize;
+
+pub use self::error::KbuildError;
+use self::make::Make;
+use crate::{
+    Event, KernelError, Store, StoreError, StoreLock,
+    apt::{Apt, Candidate},
+    deb::{self, Content},
+    names,
+    toolchain::{self, Programs, Toolchain},
+};
+
+/// Counts up when the same packages are to become another kernel.
+const RECIPE: u32 = 1;
+
+/// The packages with the source and with its configurations, before the series.
+const SOURCE: &str = "linux-source-";
+const CONFIG: &str = "linux-config-";
+
+/// What is built with, besides the compiler.
+const BUILT_WITH: [&str; 11] = [
+    "bc",
+    "binutils-x86-64-linux-gnu",
+    "bison",
+    "flex",
+    "libc6-dev",
+    "libelf-dev",
+    "libssl-dev",
+    "make",
+    "pahole",
+    "xz-utils",
+    "zstd",
+];
+
+/// What make says while it builds 6.12's configuration of the generic flavour, in files.
+const STEPS_EXPECTED: u32 = 2900;
+
+/// The largest configuration that is read, in bytes.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
+
+/// Files of a kernel that was built, in its folder.
+const CONFIG_FILE: &str = "config";
+const BUILTIN_FILE: &str = "modules.builtin";
+const IMAGE_FILE: &str = "image";
+const LOG_FILE: &str = "log";
+
+/// A kernel to be built: its packages, resolved, and what is configured differently.
+pub(crate) struct Recipe {
+    name: KernelRef,
+    flavour: Flavour,
+    symbols: Symbols,
+    source: Candidate,
+    config: Candidate,
+    /// Debian's configuration.
+    debian: String,
+    /// The compiler, as `gcc-14`.
+    compiler: String,
+    toolchain: Toolchain,
+}
+
+/// What is kept of a kernel that was built.
+pub(crate) struct Built {
+    /// Of its bzImage, which is among the kernels of the store.
+    pub(crate) image_sha256: Digest,
+    /// Its configuration.
+    pub(crate) config: PathBuf,
+    /// The folder with its `modules.builtin`.
+    pub(crate) folder: PathBuf,
+}
+
+/// Everything that the bytes of a kernel depend on.
+#[derive(Serialize)]
+struct Inputs<'a> {
+    recipe: u32,
+    source: Digest,
+    config: Digest,
+    flavour: &'a str,
+    symbols: String,
+    tools: Digest,
+}
+
+impl Recipe {
+    /// Resolves a kernel to the newest packages on offer, or to exactly those that a recording
+    /// names.
+    pub(crate) fn find(
+        apt: &Apt<'_>,
+        (name, version, flavour, symbols): (&KernelRef, &str, Flavour, &Symbols),
+        exactly: Option<&[Package]>,
+    ) -> Result<Self, KernelError> {
+        let series = names::series(version);
+        let (source_name, config_name) = (format!("{SOURCE}{series}"), format!("{CONFIG}{series}"));
+        let (source, config, mut tools) = match exactly {
+            Some(packages) => {
+                let mut candidates = apt.exact(packages)?;
+                let mut take = |name: &str| {
+                    let place = candidates.iter().position(|found| found.package.name == name);
+                    place.map(|place| candidates.remove(place)).ok_or_else(|| apt.unknown(name))
+                };
+                let (source, config) = (take(&source_name)?, take(&config_name)?);
+                (source, config, Some(candidates))
+            }
+            None => {
+                let source = source(apt, name, version)?;
+                let config = format!("{config_name}={}", source.package.version);
+                let config = apt.show(&[config])?.remove(0);
+                (source, config, None)
+            }
+        };
+        let debian = debian_config(apt, &config, flavour)?;
+        let compiler = config::compiler(&debian).ok_or_else(|| KbuildError::Package {
+            package: config.package.name.clone(),
+            what: "configuration that names its compiler".to_owned(),
+        })?;
+        let tools = match tools.take() {
+            Some(tools) => tools,
+            None => {
+                let names: Vec<_> = BUILT_WITH.into_iter().chain([compiler.as_str()]).collect();
+                apt.closure(&names, &[])?
+            }
+        };
+        Ok(Self {
+            name: name.clone(),
+            flavour,
+            symbols: symbols.clone(),
+            source,
+            config,
+            debian,
+            compiler,
+            toolchain: Toolchain::new(tools),
+        })
+    }
+
+    /// Every package that it is built from and with.
+    pub(crate) fn packages(&self) -> Vec<Package> {
+        let sources = [&self.source, &self.config].into_iter().map(|candidate| &candidate.package);
+        sources.chain(self.toolchain.packages()).cloned().collect()
+    }
+
+    /// What the store has of it, if it was built before and its image is still sound.
+    pub(crate) fn built(&self, store: &Store) -> Option<Built> {
+        let folder = store.build(self.digest());
+        let digest = fs::read_to_string(folder.join(IMAGE_FILE)).ok()?.parse().ok()?;
+        let found = crate::hash::sha256(&store.kernel_image(digest)).ok()?;
+        let config = folder.join(CONFIG_FILE);
+        (found == digest).then_some(Built { image_sha256: digest, config, folder })
+    }
+
+    /// Downloads everything, and unpacks what is built with.
+    pub(crate) fn fetch(
+        &self,
+        apt: &Apt<'_>,
+        store: &Store,
+        lock: &StoreLock,
+        on_event: &dyn Fn(Event),
+    ) -> Result<Programs, KbuildError> {
+        apt.fetch(std::slice::from_ref(&self.source))?;
+        self.toolchain.unpacked(apt, store, lock, on_event)
+    }
+
+    /// Builds it. `keep` takes the bzImage into the store.
+    pub(crate) fn build(
+        &self,
+        store: &Store,
+        programs: &Programs,
+        keep: impl Fn(&[u8]) -> Result<Digest, StoreError>,
+        on_event: &dyn Fn(Event),
+    ) -> Result<(), KbuildError> {
+        if !toolchain::is_plain(store.root()) {
+            return Err(KbuildError::Path(store.root().to_owned()));
+        }
+        let lock = store.lock_builds(on_event)?;
+        if self.built(store).is_some() {
+            // By another process, while this one waited.
+            return Ok(());
+        }
+        let folder = store.build(self.digest());
+        if folder.is_dir() {
+            // Its image is gone or was spoilt.
+            fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
+        }
+        lock.fill(&folder, |draft| {
+            on_event(Event::Unpacking { what: self.source.package.name.clone() });
+            let deb = store.package(self.source.package.sha256);
+            let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
+            let image = self.make(store, programs, (draft, &tree), &lock, on_event)?;
+            let digest = keep(&image)?;
+            let path = draft.join(IMAGE_FILE);
+            fs::write(&path, digest.to_string()).map_err(StoreError::at(&path))?;
+            fs::remove_dir_all(&tree).map_err(StoreError::at(&tree))?;
+            Ok::<_, KbuildError>(())
+        })?;
+        remove_if_there(&self.log(store))
+    }
+
+    /// Configures and compiles it in its source tree, and returns the bzImage.
+    fn make(
+        &self,
+        store: &Store,
+        programs: &Programs,
+        (draft, tree): (&Path, &Path),
+        lock: &StoreLock,
+        on_event: &dyn Fn(Event),
+    ) -> Result<Vec<u8>, KbuildError> {
+        let log = draft.join(LOG_FILE);
+        let make = Make { programs, compiler: &self.compiler, tree, log: &log, lock };
+        let run = |target, on_step: &mut dyn FnMut()| match make.run(target, on_step)? {
+            true => Ok(()),
+            false => Err(self.failed(store, &make, target)?),
+        };
+        let path = tree.join(".config");
+        fs::write(&path, config::start(&self.debian, &self.symbols))
+            .map_err(StoreError::at(&path))?;
+        run("olddefconfig", &mut || ())?;
+        self.check(tree, &path)?;
+
+        let mut steps = 0;
+        let mut on_step = || {
+            on_event(Event::Compiling {
+                what: self.name.to_string(),
+                steps,
+                steps_expected: STEPS_EXPECTED,
+            });
+            steps += 1;
+        };
+        run("bzImage", &mut on_step)?;
+        for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
+            let from = tree.join(from);
+            fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
+        }
+        let image = tree.join("arch/x86/boot/bzImage");
+        Ok(fs::read(&image).map_err(StoreError::at(&image))?)
+    }
+
+    /// Every symbol must have got its value.
+    fn check(&self, tree: &Path, path: &Path) -> Result<(), KbuildError> {
+        let text = fs::read_to_string(path).map_err(StoreError::at(path))?;
+        let config = KernelConfig::parse(&text);
+        let exists = |symbol: &str| tree::has_symbol(tree, symbol).unwrap_or(true);
+        let Some((symbol, asked)) = config::refused(&config, &self.symbols, exists) else {
+            return Ok(());
+        };
+        let (symbol, asked, version) = (symbol.to_owned(), asked.clone(), self.version());
+        match tree::has_symbol(tree, &symbol)? {
+            false => Err(KbuildError::NoSymbol { symbol, asked, version }),
+            true => {
+                let not_set = format!("# CONFIG_{symbol} is not set");
+                let became = config.get(&symbol).map(str::to_owned);
+                let became =
+                    became.or_else(|| text.lines().any(|line| line == not_set).then(|| "n".into()));
+                Err(KbuildError::Symbol { symbol, asked, became, version })
+            }
+        }
+    }
+
+    /// Keeps the log of a build that failed, and says why it did.
+    fn failed(
+        &self,
+        store: &Store,
+        make: &Make<'_>,
+        target: &'static str,
+    ) -> Result<KbuildError, KbuildError> {
+        let reason = make.complaint()?;
+        if reason.contains("No space left") {
+            return Ok(StoreError::Full(make.tree.to_owned()).into());
+        }
+        let kept = self.log(store);
+        remove_if_there(&kept)?;
+        fs::rename(make.log, &kept).map_err(StoreError::at(&kept))?;
+        let log = kept.strip_prefix(store.root()).unwrap_or(&kept).display().to_string();
+        Ok(KbuildError::Failed { target, reason, log })
+    }
+
+    /// Where the log of a build is kept that failed.
+    fn log(&self, store: &Store) -> PathBuf {
+        store.build(self.digest()).with_extension("log")
+    }
+
+    /// The kernel's own version, without that of Debian's package.
+    fn version(&self) -> String {
+        upstream(&self.source.package.version).to_owned()
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of_json(&Inputs {
+            recipe: RECIPE,
+            source: self.source.package.sha256,
+            config: self.config.package.sha256,
+            flavour: self.flavour.suffix(),
+            symbols: self.symbols.to_string(),
+            tools: self.toolchain.digest(),
+        })
+    }
+}
+
+/// The package with the source of a version, or of the newest of a series.
+fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, KernelError> {
+    let series = names::series(version);
+    let package = format!("{SOURCE}{series}");
+    let unknown = |nearest: Vec<String>| {
+        let left_out = apt.left_out().to_vec();
+        KernelError::Unknown { name: name.clone(), nearest, left_out }
+    };
+    if let Some(newest) = apt.find(&[&package])?.remove(0).filter(|_| version == series) {
+        return Ok(newest);
+    }
+    let versions = apt.versions(&package)?;
+    if let Some(found) = versions.iter().find(|found| upstream(&found.package.version) == version) {
+        return Ok(found.clone());
+    }
+    let mut nearest: Vec<_> =
+        versions.iter().map(|found| upstream(&found.package.version).to_owned()).collect();
+    if nearest.is_empty() {
+        let packages = apt.names(SOURCE)?;
+        nearest =
+            packages.iter().filter_map(|name| Some(name.strip_prefix(SOURCE)?.into())).collect();
+    }
+    nearest.sort_by(|a, b| names::compare(a, b));
+    nearest.dedup();
+    Err(unknown(nearest.iter().map(|version| format!("source:{version}")).collect()))
+}
+
+/// `6.12.117` of `6.12.117-1~deb12u1`.
+fn upstream(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+}
+
+/// Debian's configuration of a flavour.
+fn debian_config(
+    apt: &Apt<'_>,
+    package: &Candidate,
+    flavour: Flavour,
+) -> Result<String, KernelError> {
+    // With 7.0 the flavour moved behind what was a set of features.
+    let files: &[&str] = match flavour {
+        Flavour::Generic => &["config.amd64_none_amd64.xz"],
+        Flavour::Rt => &["config.amd64_rt_amd64.xz", "config.amd64_none_rt-amd64.xz"],
+        Flavour::Cloud => &["config.amd64_none_cloud-amd64.xz"],
+    };
+    let deb = apt.fetch(std::slice::from_ref(package))?.remove(0);
+    let is_it = |path: &str| path.rsplit('/').next().is_some_and(|name| files.contains(&name));
+    let missing = || KbuildError::Package {
+        package: package.package.name.clone(),
+        what: format!("readable {}", files[0]),
+    };
+    let mut entries = deb::read(&deb, is_it)?;
+    let Some(Content::File(packed)) = entries.pop().map(|entry| entry.content) else {
+        return Err(missing().into());
+    };
+    let mut text = String::new();
+    XzDecoder::new(packed.as_slice())
+        .take(CONFIG_BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(|_| missing())?;
+    Ok(text)
+}
+
+fn remove_if_there(path: &Path) -> Result<(), KbuildError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::new(path, error).into())
+        }
+        _ => Ok(()),
+    }
+}

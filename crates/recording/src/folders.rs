@@ -1,0 +1,93 @@
+//! The files of the users' own workloads: an archive of each folder.
+
+use std::{io::Read, path::Path};
+
+use preemptlab_files::{ARCHIVE_BYTES_MAX, Files, Folders};
+use preemptlab_model::Digest;
+use preemptlab_workload::Workload;
+
+use crate::{
+    Manifest, RecordingError,
+    cells::create_folder,
+    packed::{Kind, Packed},
+};
+
+pub const FOLDERS: &str = "folders";
+
+/// Reads what the workloads of a manifest need.
+pub fn read(path: &Path, manifest: &Manifest) -> Result<Folders, RecordingError> {
+    let workloads = manifest.experiment.workload.values();
+    let read = |sha256| Ok((sha256, read_one(&Packed::new(path, Kind::Files, &sha256), sha256)?));
+    workloads.filter_map(Workload::files_sha256).map(read).collect()
+}
+
+fn read_one(packed: &Packed, sha256: Digest) -> Result<Files, RecordingError> {
+    let damaged = |reason: String| RecordingError::Damaged { path: packed.path.clone(), reason };
+    let stream = packed.open()?.ok_or_else(|| damaged("it is not there".to_owned()))?;
+    let mut archive = Vec::new();
+    stream
+        .take(ARCHIVE_BYTES_MAX + 1)
+        .read_to_end(&mut archive)
+        .map_err(|error| damaged(format!("it is cut off or damaged ({error})")))?;
+    if archive.len() as u64 > ARCHIVE_BYTES_MAX || Digest::of(&archive) != sha256 {
+        return Err(damaged("it holds other files than its name says".to_owned()));
+    }
+    Files::from_archive(&archive).map_err(|error| damaged(error.to_string()))
+}
+
+/// Writes folders; those that are there already stay as they are.
+pub fn write(path: &Path, folders: &Folders) -> Result<(), RecordingError> {
+    if folders.is_empty() {
+        return Ok(());
+    }
+    create_folder(path)?;
+    preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+    for (sha256, files) in folders {
+        let packed = Packed::new(path, Kind::Files, sha256);
+        if !packed.path.exists() {
+            packed.write(&mut files.archive().as_slice())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_files::Node;
+
+    use super::*;
+
+    fn files(text: &str) -> Files {
+        let mut files = Files::default();
+        files.insert("run", Node::File { executable: true, bytes: text.into() }).unwrap();
+        files
+    }
+
+    fn read_back(folder: &Path, sha256: Digest) -> Result<Files, String> {
+        let packed = Packed::new(folder, Kind::Files, &sha256);
+        read_one(&packed, sha256).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn folders_are_kept_and_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, other) = (files("one"), files("other"));
+        let digest = one.digest();
+        let said = read_back(folder.path(), digest).unwrap_err();
+        assert!(said.contains("it is not there"), "{said}");
+        write(folder.path(), &Folders::from([(digest, one.clone())])).unwrap();
+        write(folder.path(), &Folders::from([(digest, one.clone())])).unwrap();
+        assert_eq!(read_back(folder.path(), digest).unwrap(), one);
+
+        let packed = Packed::new(folder.path(), Kind::Files, &digest);
+        std::fs::remove_file(&packed.path).unwrap();
+        packed.write(&mut other.archive().as_slice()).unwrap();
+        let said = read_back(folder.path(), digest).unwrap_err();
+        assert!(said.contains("other files than its name says"), "{said}");
+
+        // A few bytes of zstd can stand for anything.
+        std::fs::remove_file(&packed.path).unwrap();
+        packed.write(&mut std::io::repeat(0).take(ARCHIVE_BYTES_MAX + 10)).unwrap();
+        assert!(read_back(folder.path(), digest).is_err());
+    }
+}

@@ -1,0 +1,236 @@
+//! A page of one's own: text with places where numbers of a comparison go.
+
+use std::sync::Arc;
+
+use minijinja::{
+    Environment, Error, ErrorKind, UndefinedBehavior, context, syntax::SyntaxConfig, value::Rest,
+};
+use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+
+use crate::{caption, in_words, label, number, overview, verdict};
+
+/// What a page may say besides numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The experiment's name.
+    pub experiment: String,
+    /// How it was measured, as Markdown.
+    pub measured: String,
+}
+
+/// The template cannot be filled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
+pub struct TemplateError {
+    /// Counts from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+/// Fills a template of the Jinja language with a comparison. `docs/template.md` says what a
+/// template may use.
+///
+/// # Errors
+///
+/// [`TemplateError`] where the template is no template, or asks for something that the comparison
+/// does not have.
+pub fn fill(
+    template: &str,
+    comparison: &Comparison,
+    facts: &Facts,
+) -> Result<String, TemplateError> {
+    let environment = environment(Arc::new(comparison.clone()));
+    let said = in_words(comparison);
+    let context = context! {
+        experiment => &facts.experiment,
+        measured => &facts.measured,
+        headline => said.headline,
+        points => said.points,
+        caption => caption(comparison),
+    };
+    environment.render_str(template, context).map_err(|error| TemplateError {
+        line: error.line().unwrap_or(1),
+        reason: match error.detail() {
+            Some(detail) => detail.to_owned(),
+            None => error.to_string(),
+        },
+    })
+}
+
+fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build();
+    environment.set_syntax(syntax.expect("the syntax is the usual one"));
+    let of = comparison.clone();
+    environment.add_function("table", move |group: &str, metrics: Rest<String>| {
+        let group = find_group(&of, group)?;
+        let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+        for metric in &metrics {
+            known(group, metric)?;
+        }
+        let table = match metrics.is_empty() {
+            true => overview::table(group),
+            false => overview::of_metrics(group, metrics),
+        };
+        Ok::<_, Error>(table.markdown())
+    });
+    let of = comparison.clone();
+    environment.add_function("value", move |group: &str, configuration: &str, metric: &str| {
+        let (_, summary) = find(&of, group, configuration, metric)?;
+        Ok::<_, Error>(summary.median)
+    });
+    let of = comparison.clone();
+    environment.add_function("median", move |group: &str, configuration: &str, metric: &str| {
+        let (_, summary) = find(&of, group, configuration, metric)?;
+        Ok::<_, Error>(format!("{} {}", number::number(summary.median), summary.unit))
+    });
+    let of = comparison.clone();
+    environment.add_function("range", move |group: &str, configuration: &str, metric: &str| {
+        let (_, summary) = find(&of, group, configuration, metric)?;
+        Ok::<_, Error>(format!("{} {}", number::range(summary.min, summary.max), summary.unit))
+    });
+    let of = comparison.clone();
+    environment.add_function("ratio", move |group: &str, configuration: &str, metric: &str| {
+        let (_, summary) = find(&of, group, configuration, metric)?;
+        Ok::<_, Error>(ratio(summary))
+    });
+    let of = comparison;
+    environment.add_function("verdict", move |group: &str, configuration: &str, metric: &str| {
+        let (group, summary) = find(&of, group, configuration, metric)?;
+        let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
+        Ok::<_, Error>(verdict::word(summary, baseline).text().to_owned())
+    });
+    environment
+}
+
+/// The ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is `×1`.
+fn ratio(summary: &Summary) -> String {
+    let ratio = summary.ratio().map_or_else(|| "×1".to_owned(), number::ratio);
+    match label::ratio_interval(summary).as_str() {
+        "" => ratio,
+        interval => format!("{ratio} ({interval})"),
+    }
+}
+
+fn find<'a>(
+    comparison: &'a Comparison,
+    group: &str,
+    configuration: &str,
+    metric: &str,
+) -> Result<(&'a Group, &'a Summary), Error> {
+    let group = find_group(comparison, group)?;
+    known(group, metric)?;
+    let name = |each: &Configuration| each.name().to_string();
+    let found = group.configurations.iter().find(|each| name(each) == configuration);
+    let found = found.ok_or_else(|| {
+        let names: Vec<String> = group.configurations.iter().map(name).collect();
+        unknown("configuration", configuration, &names)
+    })?;
+    let summary = found.summary(metric).ok_or_else(|| {
+        let why = label::trouble(found).unwrap_or_else(|| "nothing was measured".to_owned());
+        Error::new(
+            ErrorKind::InvalidOperation,
+            format!("`{configuration}` has no `{metric}` in `{}`: {why}", label::group(group)),
+        )
+    })?;
+    Ok((group, summary))
+}
+
+/// The group of that workload, with its CPUs where there are several: `build` or `build on 2 CPUs`.
+fn find_group<'a>(comparison: &'a Comparison, name: &str) -> Result<&'a Group, Error> {
+    let mut named = comparison
+        .groups
+        .iter()
+        .filter(|group| group.workload == name || label::group(group) == name);
+    match (named.next(), named.next()) {
+        (Some(group), None) => Ok(group),
+        _ => {
+            let names: Vec<String> = comparison.groups.iter().map(label::group).collect();
+            Err(unknown("workload", name, &names))
+        }
+    }
+}
+
+fn known(group: &Group, metric: &str) -> Result<(), Error> {
+    let metrics = group.metrics();
+    if metrics.contains(&metric) {
+        return Ok(());
+    }
+    let names: Vec<String> = metrics.into_iter().map(str::to_owned).collect();
+    Err(unknown("metric", metric, &names))
+}
+
+fn unknown(what: &str, name: &str, known: &[String]) -> Error {
+    let known = known.join(", ");
+    Error::new(
+        ErrorKind::InvalidOperation,
+        format!("`{name}` is no {what} here; there are {known}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::{Factors, PreemptMode};
+    use preemptlab_stats::{Direction, MeasuredCell, Metric, Rule, compare};
+
+    use super::*;
+
+    fn comparison() -> Comparison {
+        let cell = |(preempt, replicate, value): (PreemptMode, u32, f64)| MeasuredCell {
+            run: None,
+            factors: Factors {
+                workload: "build".into(),
+                kernel: "debian:6.12".parse().unwrap(),
+                preempt,
+                cpus: 2,
+                settings: "threadirqs".parse().unwrap(),
+                replicate,
+            },
+            rt: None,
+            observed: Some(preempt),
+            look: 0,
+            result: Ok(vec![Metric {
+                name: "real".into(),
+                value,
+                unit: "s".into(),
+                direction: Direction::Lower,
+            }]),
+        };
+        let cells = [(PreemptMode::None, 8.0), (PreemptMode::Full, 8.4)];
+        let cells = cells.into_iter().flat_map(|(mode, real)| {
+            (1..=5).map(move |replicate| (mode, replicate, real + f64::from(replicate) / 100.0))
+        });
+        compare(&cells.map(cell).collect::<Vec<_>>(), Rule::default()).unwrap()
+    }
+
+    fn filled(template: &str) -> Result<String, TemplateError> {
+        fill(template, &comparison(), &Facts { experiment: "e".into(), measured: String::new() })
+    }
+
+    #[test]
+    fn numbers_take_their_places() {
+        let template = "{{ experiment }}: {% set full = 'debian:6.12/full threadirqs' %}\n\
+            {{ median('build', full, 'real') }}, {{ ratio('build on 2 CPUs', full, 'real') }}, \
+            {{ verdict('build', full, 'real') }}, {{ value('build', full, 'real') > 8.4 }}\n";
+        assert_eq!(filled(template).unwrap(), "e: 8.43 s, ×1.05 (1.05–1.05), worse, true\n");
+        let table = filled("{{ table('build', 'real') }}").unwrap();
+        assert!(table.contains("| real") && table.contains("debian:6.12 threadirqs"), "{table}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_named_with_its_line() {
+        for (template, reason) in [
+            ("{{ table('bulid') }}", "`bulid` is no workload here; there are build on 2 CPUs"),
+            ("{{ table('build', 'rael') }}", "`rael` is no metric here; there are real"),
+            ("{{ median('build', 'debian:6.12/full', 'real') }}", "is no configuration here"),
+            ("{{ nothing }}", "undefined"),
+            ("{% if %}", "unexpected"),
+        ] {
+            let error = filled(&format!("first line\n{template}")).unwrap_err();
+            assert_eq!(error.line, 2, "{error}");
+            assert!(error.reason.contains(reason), "{error}");
+        }
+    }
+}

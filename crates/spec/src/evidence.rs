@@ -1,0 +1,156 @@
+//! How a guest puts a setting into force, and what shows that it is.
+
+use preemptlab_model::Setting;
+use preemptlab_protocol::{self as protocol, Evidence, Write};
+
+const CMDLINE: &str = "/proc/cmdline";
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// Of q35, the one interrupt that every kernel requests and that may be threaded: ACPI's.
+const THREADED_INTERRUPT: &str = "irq/9-";
+
+/// The most CPUs that a list may name; more than any machine here has.
+const CPUS_MAX: u32 = 64;
+
+/// The setting as the guest takes it.
+pub fn provable(setting: &Setting) -> protocol::Setting {
+    let (write, evidence) = match setting {
+        Setting::Sysctl { name, value } => {
+            let file = format!("/proc/sys/{}", name.replace('.', "/"));
+            written(file, value, false)
+        }
+        Setting::Debugfs { path, value } => {
+            let file = format!("/sys/kernel/debug/{path}");
+            written(file, value, path == "sched/features")
+        }
+        Setting::Parameter { name, value } => (None, parameter(setting, name, value.as_deref())),
+    };
+    protocol::Setting { name: setting.to_string(), write, evidence }
+}
+
+/// A file that holds afterwards what was written, or one word of it that is as written.
+fn written(file: String, value: &str, is_word: bool) -> (Option<Write>, Vec<Evidence>) {
+    let evidence = if is_word {
+        Evidence::Word { file: file.clone(), word: value.to_owned() }
+    } else {
+        Evidence::Text { file: file.clone(), any_of: vec![value.to_owned()] }
+    };
+    (Some(Write { file, text: value.to_owned() }), vec![evidence])
+}
+
+/// A parameter must have reached the kernel, the kernel must know it, and what it switches must
+/// show it where there is a place for that.
+fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence> {
+    let mut evidence = vec![Evidence::Word { file: CMDLINE.to_owned(), word: setting.to_string() }];
+    if let Some((module, parameter)) = name.split_once('.') {
+        let file = format!("/sys/module/{}/parameters/{parameter}", module.replace('-', "_"));
+        evidence.push(Evidence::Text { file, any_of: readings(value) });
+        return evidence;
+    }
+    evidence.push(Evidence::Known { parameter: setting.to_string() });
+    let list = value.and_then(cpu_list);
+    match (name, list) {
+        ("nohz_full", Some(cpus)) => evidence.push(shows("nohz_full", &cpus)),
+        ("isolcpus", Some(cpus)) => evidence.push(shows("isolated", &cpus)),
+        ("rcu_nocbs", Some(cpus)) => evidence.extend(cpus.iter().map(|cpu| {
+            // The letter is that of the preemptible or of the other RCU
+            // (kernel/rcu/tree_nocb.h, `rcu_spawn_cpu_nocb_kthread`).
+            Evidence::KernelThread { any_of: vec![format!("rcuop/{cpu}"), format!("rcuos/{cpu}")] }
+        })),
+        ("threadirqs", _) => {
+            evidence.push(Evidence::KernelThread { any_of: vec![THREADED_INTERRUPT.to_owned()] })
+        }
+        _ => {}
+    }
+    evidence
+}
+
+fn shows(file: &str, cpus: &[u32]) -> Evidence {
+    Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![ranges(cpus)] }
+}
+
+/// How a module's parameter reads afterwards: a truth value as `Y` or `N`.
+fn readings(value: Option<&str>) -> Vec<String> {
+    let boolean = match value {
+        None | Some("1" | "y" | "Y" | "on") => Some("Y"),
+        Some("0" | "n" | "N" | "off") => Some("N"),
+        Some(_) => None,
+    };
+    boolean.into_iter().chain(value).map(str::to_owned).collect()
+}
+
+/// The CPUs of a list such as `1-3,5`, which flags of `isolcpus` may precede; `None` for what is no
+/// such list (`all`, or a list with groups).
+fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        if cpus.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_') {
+            continue;
+        }
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last >= CPUS_MAX {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    (!cpus.is_empty()).then_some(cpus)
+}
+
+/// A list of CPUs as the kernel prints it.
+fn ranges(cpus: &[u32]) -> String {
+    let ranges: Vec<String> = cpus
+        .chunk_by(|a, b| a + 1 == *b)
+        .map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            one => one.iter().map(u32::to_string).collect(),
+        })
+        .collect();
+    ranges.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evidence(setting: &str) -> Vec<Evidence> {
+        provable(&setting.parse().unwrap()).evidence
+    }
+
+    #[test]
+    fn lists_of_cpus_are_compared_as_the_kernel_prints_them() {
+        assert_eq!(cpu_list("1,2,3,5").map(|cpus| ranges(&cpus)).as_deref(), Some("1-3,5"));
+        let list = cpu_list("domain,managed_irq,2-3").map(|cpus| ranges(&cpus));
+        assert_eq!(list.as_deref(), Some("2-3"));
+        for text in ["all", "", "1-", "3-70", "1:2/3", "a1"] {
+            assert_eq!(cpu_list(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_setting_has_evidence_of_its_own() {
+        let file = "/sys/devices/system/cpu/nohz_full".to_owned();
+        assert!(
+            evidence("nohz_full=1,2")
+                .contains(&Evidence::Text { file, any_of: vec!["1-2".into()] })
+        );
+        assert_eq!(evidence("rcu_nocbs=0-1").len(), 4);
+        let file = "/sys/module/rcutree/parameters/enable_rcu_lazy".to_owned();
+        let any_of = vec!["Y".to_owned(), "1".to_owned()];
+        assert!(evidence("rcutree.enable_rcu_lazy=1").contains(&Evidence::Text { file, any_of }));
+        let parameter = "skew_tick=1".to_owned();
+        assert!(evidence("skew_tick=1").contains(&Evidence::Known { parameter }));
+    }
+
+    #[test]
+    fn what_is_set_at_run_time_is_read_again() {
+        let sysctl = provable(&"sysctl.kernel.sched_rt_runtime_us=-1".parse().unwrap());
+        assert_eq!(sysctl.write.unwrap().file, "/proc/sys/kernel/sched_rt_runtime_us");
+        let feature = provable(&"sched/features=NO_HRTICK".parse().unwrap());
+        assert!(
+            matches!(&feature.evidence[..], [Evidence::Word { word, .. }] if word == "NO_HRTICK")
+        );
+    }
+}

@@ -1,0 +1,251 @@
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
+use preemptlab_stats::{Direction, Metric};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    MeasureError, Measurements, Seconds,
+    activity::activity_of_every_thread,
+    bounded::{bounded, some_bounded},
+    cyclictest,
+    error::{end, find},
+    measurements::throughput,
+    phase::Phases,
+    probes::{ProbeSet, Probes},
+    program::{Circumstances, Program, Work},
+};
+
+/// make and gcc compile newlib, a C library for embedded systems.
+///
+/// A translation unit is three processes, the driver, the compiler and the assembler, and needs
+/// nothing but newlib's headers and the compiler's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Build {
+    /// How many translation units are compiled, in the order of the makefile.
+    #[serde(deserialize_with = "bounded::<_, 1, 300>")]
+    pub units: u32,
+    /// How many of them at the same time; by default one more than CPUs.
+    #[serde(
+        deserialize_with = "some_bounded::<_, 1, 64>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub jobs: Option<u32>,
+    /// gcc's level of optimization.
+    #[serde(deserialize_with = "bounded::<_, 0, 3>")]
+    pub optimize: u32,
+    /// What measures wakeup latency while it compiles.
+    pub probes: Probes,
+    /// How long the probes measure; the build must last longer.
+    pub window: Seconds,
+    /// The period of the probes.
+    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
+    pub interval_us: u32,
+    /// The real-time probe's priority.
+    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
+    pub fifo_priority: u32,
+}
+
+impl Default for Build {
+    fn default() -> Self {
+        Self {
+            units: 24,
+            jobs: None,
+            optimize: 0,
+            probes: Probes::None,
+            window: const { Seconds::new(3).unwrap() },
+            interval_us: 5_000,
+            fifo_priority: 90,
+        }
+    }
+}
+
+/// The shell and tar, the build, the compiler, and what it compiles.
+const PACKAGES: [&str; 5] =
+    ["busybox", "make", "gcc-14-x86-64-linux-gnu", "binutils", "newlib-source"];
+
+/// What only C++, the sanitizers, the linker, gdb and documentation need.
+const ASSUMED_PACKAGES: [&str; 19] = [
+    "binutils-common",
+    "gcc-14-base",
+    "libasan8",
+    "libatomic1",
+    "libcc1-0",
+    "libctf-nobfd0",
+    "libctf0",
+    "libgcc-s1",
+    "libgomp1",
+    "libgprofng0",
+    "libhwasan0",
+    "libitm1",
+    "libjansson4",
+    "liblsan0",
+    "libquadmath0",
+    "libstdc++6",
+    "libtsan2",
+    "libubsan1",
+    "python3",
+];
+
+const BUILD: &str = "build";
+
+/// How the line begins by which make says that it compiles a translation unit.
+const COMPILES: &str = "x86_64-linux-gnu-gcc-14 ";
+
+/// Unpacks the sources, writes the makefile, which is its argument, and removes what takes memory
+/// and is not needed: the sources' archive and the compiler's parts for optimizing at link time.
+const PREPARE: &str = "set -e
+busybox mkdir /tmp/all
+cd /tmp/all
+busybox tar -xJf /usr/src/newlib/*.tar.xz
+busybox mv */newlib /tmp/newlib
+cd /tmp/newlib
+busybox rm -r /tmp/all /usr/src/newlib
+busybox rm -f /usr/libexec/gcc/x86_64-linux-gnu/14/lto* /usr/bin/x86_64-linux-gnu-lto-dump-14
+printf %s \"$1\" > makefile
+for folder in $(busybox sed -n 's/^FOLDERS := //p' makefile); do
+	busybox mkdir -p /tmp/out/$folder
+done
+";
+
+const MAKEFILE: &str = include_str!("newlib.mk");
+
+/// From the start of the build to that of the probes, besides the phases: make reads its makefile.
+const START_NS: u64 = 100_000_000;
+
+/// What a translation unit takes, roughly, and a multiple of what it may take.
+const UNIT_ESTIMATE: VirtualDuration = VirtualDuration::from_ms(210);
+const UNIT_MAX: VirtualDuration = VirtualDuration::from_ms(3_000);
+
+/// Of a cell besides the build: settling, starting and ending.
+const AROUND_BUILD: VirtualDuration = VirtualDuration::from_ms(300);
+
+/// What a cell may take at least, so that the probes have their time.
+const LEAST: VirtualDuration = VirtualDuration::from_ms(20_000);
+
+impl Program for Build {
+    fn packages(&self) -> Vec<&str> {
+        let probes = self.probes.any().then_some(cyclictest::PACKAGE);
+        PACKAGES.into_iter().chain(probes).collect()
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        ASSUMED_PACKAGES.into()
+    }
+
+    fn prepare(&self) -> Vec<Command> {
+        let argv = ["/usr/bin/busybox", "sh", "-c", PREPARE, "sh", MAKEFILE];
+        vec![command(argv.map(str::to_owned).into(), 0)]
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let Circumstances { seed, cpus } = circumstances;
+        let mut phases = Phases::new(seed);
+        let [settle_ns, build_ns, fifo_ns, other_ns] = [(); 4].map(|()| phases.next_ns());
+        let jobs = self.jobs.unwrap_or(cpus + 1);
+        let build = command(
+            vec![
+                "/usr/bin/make".to_owned(),
+                "--directory=/tmp/newlib".to_owned(),
+                "--no-print-directory".to_owned(),
+                "--no-builtin-rules".to_owned(),
+                format!("--jobs={jobs}"),
+                format!("UNITS={}", self.units),
+                format!("OPTIMIZE={}", self.optimize),
+            ],
+            build_ns,
+        );
+        let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
+        let most_ns = u64::from(self.units) * UNIT_MAX.as_ns();
+        Work {
+            limit: VirtualDuration::from_ns(most_ns + LEAST.as_ns()),
+            load_start: LoadStart { written_bytes_min: 0, settle_ns },
+            load: Vec::new(),
+            probes: [build].into_iter().chain(probes).collect(),
+        }
+    }
+
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        let build_ns = u64::from(self.units) * UNIT_ESTIMATE.as_ns();
+        VirtualDuration::from_ns(build_ns + AROUND_BUILD.as_ns())
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let build = find(&report.probes, BUILD)?;
+        self.check(build)?;
+        if let Some(probe) = report.probes.iter().find(|probe| probe.end_ns > build.end_ns) {
+            return Err(inconsistent(format!(
+                "it ended before the probe {} did; give it more units, or the probes a shorter \
+                 window",
+                probe.name
+            )));
+        }
+        let latencies = self.probe_set().latencies(cpus, report)?;
+        let real_ns = build.end_ns.saturating_sub(build.start_ns);
+        if real_ns == 0 {
+            return Err(inconsistent("it took no time".to_owned()));
+        }
+        let real = real_ns as f64 / 1e9;
+        let metric = |name: &str, value: f64, unit: &str| Metric {
+            name: name.to_owned(),
+            value,
+            unit: unit.to_owned(),
+            direction: Direction::Lower,
+        };
+        let seconds = |name, ns: u64| metric(name, ns as f64 / 1e9, "s");
+        let events = |name, count: u64| metric(name, count as f64, "events");
+        let mut numbers = vec![
+            throughput(f64::from(self.units) / real, "units"),
+            seconds("real", real_ns),
+            seconds("user", build.user_ns),
+            seconds("system", build.system_ns),
+        ];
+        numbers.extend(activity_of_every_thread(report));
+        numbers.extend([
+            events("build.forks", report.activity.forks),
+            events("build.voluntary_switches", build.voluntary_switches),
+            events("build.involuntary_switches", build.involuntary_switches),
+        ]);
+        Ok(Measurements { latencies, numbers })
+    }
+}
+
+impl Build {
+    fn probe_set(&self) -> ProbeSet {
+        ProbeSet {
+            probes: self.probes,
+            window: self.window,
+            interval_us: self.interval_us,
+            fifo_priority: self.fifo_priority,
+            main_priority: cyclictest::MAIN_PRIORITY,
+        }
+    }
+
+    /// make must have ended well and compiled as many translation units as it was to.
+    fn check(&self, build: &CommandReport) -> Result<(), MeasureError> {
+        if build.exit != Exit::Code(0) {
+            return Err(MeasureError::ProbeFailed { name: BUILD.to_owned(), end: end(build) });
+        }
+        let units = build.stdout.lines().filter(|line| line.starts_with(COMPILES)).count();
+        if u32::try_from(units) != Ok(self.units) {
+            let wanted = self.units;
+            return Err(inconsistent(format!("it compiled {units} of {wanted} translation units")));
+        }
+        Ok(())
+    }
+}
+
+fn command(argv: Vec<String>, delay_ns: u64) -> Command {
+    Command {
+        name: BUILD.to_owned(),
+        argv,
+        unprivileged: false,
+        policy: Policy::Other,
+        delay_ns,
+        files: Vec::new(),
+    }
+}
+
+fn inconsistent(contradiction: String) -> MeasureError {
+    MeasureError::Inconsistent { name: BUILD.to_owned(), contradiction }
+}

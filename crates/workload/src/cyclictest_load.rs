@@ -1,0 +1,171 @@
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{LoadStart, Report};
+use preemptlab_stats::{Direction, Metric};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
+
+use crate::{
+    MeasureError, Measurements, Seconds,
+    activity::activity,
+    bounded::bounded,
+    cyclictest,
+    error::find,
+    measurements::throughput,
+    phase::Phases,
+    probes::{ProbeSet, Probes},
+    program::{Circumstances, Program, Work},
+    stress_ng,
+};
+
+/// Wakeup latency without any load, or beside one of stress-ng.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CyclictestLoad {
+    /// What runs beside the probes.
+    pub load: Load,
+    /// How long the fair probe measures, in virtual time.
+    pub window: Seconds,
+    /// Which probes measure; at least one.
+    #[serde(deserialize_with = "some_probes")]
+    pub probes: Probes,
+    /// The period of each probe.
+    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
+    pub interval_us: u32,
+    /// The real-time probe's priority.
+    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
+    pub fifo_priority: u32,
+}
+
+/// What runs beside the probes, one instance of each stressor per CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Load {
+    /// Nothing.
+    #[default]
+    None,
+    /// stress-ng's `cpu`, which stays in user mode.
+    Cpu,
+    /// All of [`MIXED`] at once.
+    Mixed,
+}
+
+/// Computing, forking, switching between two tasks over a pipe, and page faults.
+const MIXED: [&str; 4] = ["cpu", "fork", "switch", "fault"];
+
+const CPU: [&str; 1] = ["cpu"];
+
+impl Default for CyclictestLoad {
+    fn default() -> Self {
+        Self {
+            load: Load::None,
+            window: const { Seconds::new(2).unwrap() },
+            probes: Probes::Both,
+            interval_us: 1_000,
+            fifo_priority: 90,
+        }
+    }
+}
+
+impl Program for CyclictestLoad {
+    fn packages(&self) -> Vec<&str> {
+        let load = (self.load != Load::None).then_some(stress_ng::PACKAGE);
+        [cyclictest::PACKAGE].into_iter().chain(load).collect()
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        let load = (self.load != Load::None).then_some(stress_ng::ASSUMED_PACKAGES);
+        cyclictest::ASSUMED_PACKAGES.into_iter().chain(load.into_iter().flatten()).collect()
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let Circumstances { seed, cpus } = circumstances;
+        let mut phases = Phases::new(seed);
+        let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
+        let stressors = self.stressors();
+        let start_ns = if stressors.is_empty() { 0 } else { stress_ng::START_NS };
+        // It runs to its end, or else it would not say what it did.
+        let load = (!stressors.is_empty()).then(|| {
+            let instances = stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
+            let time = format!("--timeout={}", self.load_time());
+            stress_ng::stress(seed, instances.chain([time]))
+        });
+        let probes = self.probe_set().commands(cpus, start_ns, [fifo_ns, other_ns]);
+        let load_ns = VirtualDuration::from(self.load_time()).as_ns();
+        Work {
+            limit: VirtualDuration::from_ns(stress_ng::START_NS_MAX + 2 * load_ns),
+            load_start: LoadStart { written_bytes_min: 0, settle_ns },
+            load: Vec::new(),
+            probes: probes.into_iter().chain(load).collect(),
+        }
+    }
+
+    /// Without a load nearly all of the time is idle, and so it costs the host nothing.
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        match self.load {
+            Load::None => stress_ng::AROUND_WORK,
+            Load::Cpu | Load::Mixed => VirtualDuration::from_ns(
+                VirtualDuration::from(self.load_time()).as_ns() + stress_ng::AROUND_WORK.as_ns(),
+            ),
+        }
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let latencies = self.probe_set().latencies(cpus, report)?;
+        let stressed = || find(&report.probes, stress_ng::PROBE);
+        let mut numbers = match self.load {
+            Load::None => Vec::new(),
+            Load::Cpu => {
+                let [cpu] = stress_ng::stressed(stressed()?, CPU)?;
+                vec![throughput(cpu.ops_per_second, "ops")]
+            }
+            Load::Mixed => {
+                let rates = stress_ng::stressed(stressed()?, MIXED)?;
+                let rates = MIXED.iter().zip(rates);
+                rates.map(|(stressor, did)| rate(stressor, did.ops_per_second)).collect()
+            }
+        };
+        numbers.extend(activity(report));
+        Ok(Measurements { latencies, numbers })
+    }
+}
+
+impl CyclictestLoad {
+    fn stressors(&self) -> &'static [&'static str] {
+        match self.load {
+            Load::None => &[],
+            Load::Cpu => &CPU,
+            Load::Mixed => &MIXED,
+        }
+    }
+
+    /// It begins before the probes and ends after them.
+    fn load_time(&self) -> Seconds {
+        Seconds::new(self.window.get() + 1).unwrap_or(self.window)
+    }
+
+    fn probe_set(&self) -> ProbeSet {
+        ProbeSet {
+            probes: self.probes,
+            window: self.window,
+            interval_us: self.interval_us,
+            fifo_priority: self.fifo_priority,
+            main_priority: cyclictest::MAIN_PRIORITY,
+        }
+    }
+}
+
+/// The operations of different stressors have nothing in common, and so they have no sum.
+fn rate(stressor: &str, per_second: f64) -> Metric {
+    Metric {
+        name: format!("stressor.{stressor}"),
+        value: per_second,
+        unit: "ops/s".to_owned(),
+        direction: Direction::Higher,
+    }
+}
+
+fn some_probes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Probes, D::Error> {
+    match Probes::deserialize(deserializer)? {
+        Probes::None => Err(D::Error::custom("without `probes` there is nothing to measure")),
+        probes => Ok(probes),
+    }
+}

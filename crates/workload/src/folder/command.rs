@@ -1,0 +1,139 @@
+use std::{fmt, str::FromStr};
+
+use preemptlab_protocol::{Command, Exit, Policy, Report};
+use serde::{Deserialize, Serialize};
+
+use super::text;
+use crate::{
+    MeasureError, Seconds,
+    error::{end, find},
+    program::Circumstances,
+};
+
+/// A command of a `workload.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderCommand {
+    /// Names it, in metrics and in failures.
+    #[serde(deserialize_with = "text::command_name")]
+    pub name: String,
+    /// The program's absolute path, then its arguments.
+    #[serde(deserialize_with = "text::argv")]
+    pub argv: Vec<String>,
+    /// The policy it starts under.
+    #[serde(default)]
+    pub policy: StartPolicy,
+    /// Whether it runs as an ordinary user.
+    #[serde(default)]
+    pub unprivileged: bool,
+}
+
+/// What differs from cell to cell, as arguments write it.
+const SEED: &str = "{seed}";
+const CPUS: &str = "{cpus}";
+/// What differs between experiments.
+const SECONDS: &str = "{seconds}";
+
+impl FolderCommand {
+    /// Whether its arguments depend on the cell.
+    pub fn varies(&self) -> bool {
+        self.argv.iter().any(|argument| argument.contains(SEED) || argument.contains(CPUS))
+    }
+
+    /// Its arguments in one cell.
+    pub fn filled(&self, circumstances: Circumstances, window: Seconds) -> Vec<String> {
+        let fill = |argument: &String| {
+            argument
+                .replace(SEED, &circumstances.seed.to_string())
+                .replace(CPUS, &circumstances.cpus.to_string())
+                .replace(SECONDS, &window.get().to_string())
+        };
+        self.argv.iter().map(fill).collect()
+    }
+
+    pub fn command(&self, argv: &[String], files: Vec<String>, delay_ns: u64) -> Command {
+        Command {
+            name: self.name.clone(),
+            argv: argv.to_vec(),
+            unprivileged: self.unprivileged,
+            policy: self.policy.0,
+            delay_ns,
+            files,
+        }
+    }
+
+    /// A load must have run until the guest stopped it.
+    pub fn check_load(&self, report: &Report) -> Result<(), MeasureError> {
+        let report = find(&report.load, &self.name)?;
+        if report.exit == Exit::Stopped {
+            return Ok(());
+        }
+        Err(MeasureError::LoadEnded { name: self.name.clone(), end: end(report) })
+    }
+
+    /// A probe must have ended well.
+    pub fn check_probe(&self, report: &Report) -> Result<(), MeasureError> {
+        let report = find(&report.probes, &self.name)?;
+        if report.exit == Exit::Code(0) {
+            return Ok(());
+        }
+        Err(MeasureError::ProbeFailed { name: self.name.clone(), end: end(report) })
+    }
+}
+
+/// A scheduling policy: `other`, or `fifo:50`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct StartPolicy(Policy);
+
+impl Default for StartPolicy {
+    fn default() -> Self {
+        Self(Policy::Other)
+    }
+}
+
+/// The text is no policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a policy: it is `other`, or `fifo:` with a priority from 1 to 98")]
+pub struct ParsePolicyError(String);
+
+impl FromStr for StartPolicy {
+    type Err = ParsePolicyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fifo = || {
+            let priority = text.strip_prefix("fifo:")?;
+            let is_number = priority.bytes().all(|byte| byte.is_ascii_digit());
+            // The guest's init alone runs at 99.
+            let priority = priority.parse().ok().filter(|_| is_number)?;
+            (1..=98).contains(&priority).then_some(Self(Policy::Fifo(priority)))
+        };
+        if text == "other" {
+            return Ok(Self(Policy::Other));
+        }
+        fifo().ok_or_else(|| ParsePolicyError(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for StartPolicy {
+    type Error = ParsePolicyError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for StartPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Policy::Other => f.write_str("other"),
+            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+        }
+    }
+}
+
+impl From<StartPolicy> for String {
+    fn from(policy: StartPolicy) -> Self {
+        policy.to_string()
+    }
+}

@@ -1,0 +1,139 @@
+use std::num::NonZero;
+
+use preemptlab_protocol::Report;
+use preemptlab_stats::{Direction, Metric};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    pattern::Pattern,
+    source::{self, Part, Source, Text, Used},
+    text,
+};
+use crate::{MeasureError, error::tail};
+
+/// A number of a cell, as `workload.toml` describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderMetric {
+    /// What it is called; `throughput` is X.
+    #[serde(deserialize_with = "text::metric_name")]
+    pub name: String,
+    /// Its unit.
+    #[serde(deserialize_with = "text::unit")]
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Where it is read.
+    pub from: Source,
+    /// Finds it in a text; without one the text is the number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// Of a time: how much was done in it, which makes the metric an amount per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<NonZero<u64>>,
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// The higher, the better.
+    Higher,
+    /// The lower, the better.
+    Lower,
+}
+
+impl FolderMetric {
+    /// What a cell has of it.
+    pub fn measure(&self, report: &Report) -> Result<Metric, MeasureError> {
+        let value = self.value(report).map_err(|cause| MeasureError::NoValue {
+            metric: self.name.clone(),
+            cause: format!("in {}, {cause}", self.from),
+        })?;
+        let direction = match self.better {
+            Better::Higher => Direction::Higher,
+            Better::Lower => Direction::Lower,
+        };
+        Ok(Metric { name: self.name.clone(), value, unit: self.unit.clone(), direction })
+    }
+
+    fn value(&self, report: &Report) -> Result<f64, String> {
+        let report = source::find(report, &self.from.name)?;
+        match &self.from.part {
+            Part::Text(text) => self.read(text.of(report)?),
+            Part::Used(used) => self.used(used.of(report)),
+        }
+    }
+
+    fn read(&self, text: &str) -> Result<f64, String> {
+        match &self.pattern {
+            Some(pattern) => pattern.only(text).and_then(number),
+            None => number(text.trim()),
+        }
+        .map_err(|cause| said(&cause, text))
+    }
+
+    fn used(&self, used: f64) -> Result<f64, String> {
+        match self.amount {
+            None => Ok(used),
+            Some(_) if used <= 0.0 => Err("no time has passed".to_owned()),
+            Some(amount) => Ok(amount.get() as f64 / used),
+        }
+    }
+
+    /// What contradicts itself in it, and what to do about it.
+    pub fn flaw(&self) -> Option<(String, String)> {
+        let (name, from) = (&self.name, &self.from);
+        let flaw = |message: String, help: &str| Some((message, help.to_owned()));
+        match &from.part {
+            Part::Text(_) if self.amount.is_some() => flaw(
+                format!("the metric {name} has an amount, but {from} is no time"),
+                "an amount is divided by NAME.real, NAME.user or NAME.system",
+            ),
+            Part::Text(_) => None,
+            Part::Used(_) if self.pattern.is_some() => flaw(
+                format!("the metric {name} has a pattern, but {from} is no text"),
+                "leave the pattern away, or read NAME.stdout",
+            ),
+            Part::Used(Used::Switches) if self.amount.is_some() => flaw(
+                format!("the metric {name} has an amount, but {from} is no time"),
+                "an amount is divided by NAME.real, NAME.user or NAME.system",
+            ),
+            Part::Used(used) if self.amount.is_none() && self.unit != used.unit() => flaw(
+                format!("the metric {name} is not in {}", self.unit),
+                &format!("{from} has the unit `{}`", used.unit()),
+            ),
+            Part::Used(_) => None,
+        }
+    }
+
+    /// The file that it is read from.
+    pub fn file(&self) -> Option<(&str, &str)> {
+        file(&self.from)
+    }
+}
+
+/// The file that something is read from, after the name of the command that writes it.
+pub fn file(source: &Source) -> Option<(&str, &str)> {
+    match &source.part {
+        Part::Text(Text::File(file)) => Some((&source.name, file)),
+        _ => None,
+    }
+}
+
+/// A number that can be reckoned with.
+pub fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.ok_or_else(|| {
+        let excerpt: String = text.chars().take(40).collect();
+        format!("`{}` is not a number", excerpt.escape_debug())
+    })
+}
+
+/// A cause with the end of the text that it is about.
+pub fn said(cause: &str, text: &str) -> String {
+    match tail(text.trim()) {
+        "" => format!("{cause}; it is empty"),
+        tail => format!("{cause}; it ends with `{}`", tail.escape_debug()),
+    }
+}

@@ -1,0 +1,173 @@
+//! A program of the user's own: a folder that holds it, and a `workload.toml` that says how it is
+//! run and read. `docs/workload.md` describes that file key by key.
+
+mod command;
+mod definition;
+mod metric;
+mod pattern;
+mod response;
+mod source;
+mod span;
+mod text;
+
+pub use definition::{Definition, Flaw};
+use preemptlab_model::{Digest, VirtualDuration};
+use preemptlab_protocol::{Command, LoadStart, Report};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    MeasureError, Measurements,
+    activity::activity,
+    cyclictest,
+    measurements::THROUGHPUT,
+    phase::Phases,
+    probes::ProbeSet,
+    program::{Circumstances, Program, Work},
+};
+
+/// Of a cell besides settling and the window: starting, the surplus, ending.
+const AROUND_WINDOW_NS: u64 = 500_000_000;
+
+/// cyclictest's interval and its priority under `SCHED_FIFO`, as elsewhere by default.
+const INTERVAL_US: u32 = 1_000;
+const FIFO_PRIORITY: u32 = 90;
+
+/// A program in a folder. Somebody's experiment has the folder's path; one that is run or was
+/// recorded has what the folder holds instead, and needs it no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Folder {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<Box<Content>>,
+}
+
+/// What a folder holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    /// Of the archive of its other files.
+    files_sha256: Digest,
+    /// Its `workload.toml`.
+    #[serde(deserialize_with = "definition::checked")]
+    definition: Definition,
+}
+
+impl Folder {
+    /// The file that says what the others are.
+    pub const DEFINITION: &str = "workload.toml";
+
+    /// Where its files are in the guest.
+    pub const PLACE: &str = "/workload";
+
+    /// With what its folder holds in the place of the folder's path.
+    pub fn with_content(files_sha256: Digest, definition: Definition) -> Self {
+        Self { path: None, content: Some(Box::new(Content { files_sha256, definition })) }
+    }
+
+    /// The path of a folder that has not been read.
+    pub fn path(&self) -> Option<&str> {
+        self.path.as_deref()
+    }
+
+    /// The SHA-256 of the archive of a folder's files, once it was read.
+    pub fn files_sha256(&self) -> Option<Digest> {
+        self.content.as_ref().map(|content| content.files_sha256)
+    }
+
+    /// A folder that was not read says nothing, and so it does nothing.
+    fn definition(&self) -> Option<&Definition> {
+        self.content.as_ref().map(|content| &content.definition)
+    }
+}
+
+impl Program for Folder {
+    fn packages(&self) -> Vec<&str> {
+        self.definition().map_or_else(Vec::new, |definition| {
+            let probes = definition.cyclictest.any().then_some(cyclictest::PACKAGE);
+            definition.packages.iter().map(String::as_str).chain(probes).collect()
+        })
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        self.definition().map_or_else(Vec::new, |definition| {
+            // What the program itself needs is there for it.
+            let own = |name: &&str| !definition.packages.iter().any(|package| package == name);
+            let probes = definition.cyclictest.any().then_some(cyclictest::ASSUMED_PACKAGES);
+            let probes = probes.into_iter().flatten().filter(own);
+            definition.without.iter().map(String::as_str).chain(probes).collect()
+        })
+    }
+
+    fn prepare(&self) -> Vec<Command> {
+        let prepare = self.definition().into_iter().flat_map(|definition| &definition.prepare);
+        prepare.map(|command| command.command(&command.argv, Vec::new(), 0)).collect()
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let Some(definition) = self.definition() else {
+            let load_start = LoadStart { written_bytes_min: 0, settle_ns: 0 };
+            let limit = VirtualDuration::from_ns(0);
+            return Work { limit, load_start, load: Vec::new(), probes: Vec::new() };
+        };
+        let mut phases = Phases::new(circumstances.seed);
+        let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
+        let command = |command: &command::FolderCommand, delay_ns| {
+            let argv = command.filled(circumstances, definition.window);
+            command.command(&argv, definition.files_of(&command.name), delay_ns)
+        };
+        let own = definition.probe.iter().map(|probe| command(probe, phases.next_ns()));
+        let mut probes: Vec<Command> = own.collect();
+        probes.extend(probe_set(definition).commands(circumstances.cpus, 0, [fifo_ns, other_ns]));
+        Work {
+            limit: definition.limit.get(),
+            load_start: LoadStart {
+                written_bytes_min: 0,
+                settle_ns: definition.settle.get().as_ns() + settle_ns,
+            },
+            load: definition.load.iter().map(|load| command(load, 0)).collect(),
+            probes,
+        }
+    }
+
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        let window = self.definition().map_or(0, |definition| {
+            definition.settle.get().as_ns() + VirtualDuration::from(definition.window).as_ns()
+        });
+        VirtualDuration::from_ns(window + AROUND_WINDOW_NS)
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let definition = self.definition().ok_or_else(|| MeasureError::NoValue {
+            metric: Self::DEFINITION.to_owned(),
+            cause: "the folder was not read".to_owned(),
+        })?;
+        for command in &definition.load {
+            command.check_load(report)?;
+        }
+        for command in &definition.probe {
+            command.check_probe(report)?;
+        }
+        let response = definition.latency.as_ref().map(|latency| latency.measure(report));
+        let mut latencies: Vec<_> = response.into_iter().collect::<Result<_, _>>()?;
+        latencies.extend(probe_set(definition).latencies(cpus, report)?);
+        let mut numbers = Vec::new();
+        for metric in &definition.metric {
+            numbers.push(metric.measure(report)?);
+        }
+        numbers.sort_by_key(|metric| metric.name != THROUGHPUT);
+        numbers.extend(activity(report));
+        Ok(Measurements { latencies, numbers })
+    }
+}
+
+fn probe_set(definition: &Definition) -> ProbeSet {
+    ProbeSet {
+        probes: definition.cyclictest,
+        window: definition.window,
+        interval_us: INTERVAL_US,
+        fifo_priority: FIFO_PRIORITY,
+        main_priority: cyclictest::MAIN_PRIORITY,
+    }
+}

@@ -1,0 +1,98 @@
+use preemptlab_protocol::Report;
+use preemptlab_stats::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    metric::{number, said},
+    pattern::Pattern,
+    source::{self, Part, Source},
+};
+use crate::{Latency, MeasureError};
+
+/// What the distribution is called.
+pub const NAME: &str = "response";
+
+/// A response time beyond this is no response time, in microseconds: some 11 days.
+const US_MAX: f64 = 1e12;
+
+/// A distribution of response times: a number on each line of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Response {
+    /// Where they are.
+    pub from: Source,
+    /// Finds the number in a line, and passes over lines without one; without a pattern each line
+    /// that is not empty is a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// The unit of the numbers.
+    pub unit: TimeUnit,
+}
+
+/// A unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeUnit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl TimeUnit {
+    const fn us(self) -> f64 {
+        match self {
+            Self::Ns => 1e-3,
+            Self::Us => 1.0,
+            Self::Ms => 1e3,
+            Self::S => 1e6,
+        }
+    }
+}
+
+impl Response {
+    /// What a cell has of it.
+    pub fn measure(&self, report: &Report) -> Result<Latency, MeasureError> {
+        self.latency(report).map_err(|cause| MeasureError::NoValue {
+            metric: NAME.to_owned(),
+            cause: format!("in {}, {cause}", self.from),
+        })
+    }
+
+    fn latency(&self, report: &Report) -> Result<Latency, String> {
+        let report = source::find(report, &self.from.name)?;
+        let Part::Text(text) = &self.from.part else { return Err("there is no text".to_owned()) };
+        let text = text.of(report)?;
+        let (mut samples, mut sum_us) = (Vec::new(), 0.0);
+        for line in text.lines() {
+            let Some(us) = self.sample_us(line)? else { continue };
+            sum_us += us;
+            // Whole microseconds, rounded down.
+            samples.push((us as u64, 1));
+        }
+        if samples.is_empty() {
+            return Err(said("there is no response time", text));
+        }
+        let avg_us = sum_us / samples.len() as f64;
+        let histogram = Histogram::new(samples);
+        Ok(Latency { name: NAME.to_owned(), histogram, avg_us, omitted: None })
+    }
+
+    fn sample_us(&self, line: &str) -> Result<Option<f64>, String> {
+        let found = match &self.pattern {
+            Some(pattern) => pattern.first(line),
+            None => Some(line.trim()).filter(|line| !line.is_empty()),
+        };
+        let Some(found) = found else { return Ok(None) };
+        let us = number(found)? * self.unit.us();
+        if (0.0..=US_MAX).contains(&us) {
+            Ok(Some(us))
+        } else {
+            Err(format!("`{}` cannot be a response time", found.escape_debug()))
+        }
+    }
+}

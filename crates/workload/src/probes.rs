@@ -1,0 +1,106 @@
+//! The cyclictest probes beside a load: one of real-time tasks, one of fair tasks.
+
+use preemptlab_protocol::{Command, Policy, Report};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Latency, MeasureError, Seconds,
+    cyclictest::{Cyclictest, End},
+    error::find,
+};
+
+/// Which probes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Probes {
+    /// None: nothing disturbs what is measured.
+    None,
+    /// The one under `SCHED_FIFO`.
+    Fifo,
+    /// The one under `SCHED_OTHER`.
+    Other,
+    /// Both at once.
+    Both,
+}
+
+impl Probes {
+    /// Whether there is a probe.
+    pub fn any(self) -> bool {
+        self != Self::None
+    }
+
+    fn has(self, one: Self) -> bool {
+        self == Self::Both || self == one
+    }
+}
+
+/// How much later than the real-time probe the fair one starts, besides the phases of both. With
+/// one CPU the second to start waits for the first anyway.
+const LEAD_NS: u64 = 20_000_000;
+
+/// How much longer than the fair probe the real-time one measures, per CPU: the lead, the phases,
+/// and the time that the probes take to start (some 30 ms each at 500 MIPS).
+const SURPLUS_US: u64 = 100_000;
+
+/// The probes of one cell.
+pub struct ProbeSet {
+    /// Which ones.
+    pub probes: Probes,
+    /// How long they measure; the real-time one a little longer when both do.
+    pub window: Seconds,
+    /// The period of each.
+    pub interval_us: u32,
+    /// The real-time probe's priority.
+    pub fifo_priority: u32,
+    /// See [`Cyclictest::main_priority`].
+    pub main_priority: u8,
+}
+
+impl ProbeSet {
+    /// The commands that measure, `delay_ns` and their phases after the first that a probe may
+    /// start at.
+    pub fn commands(&self, cpus: u32, delay_ns: u64, phases_ns: [u64; 2]) -> Vec<Command> {
+        let later = |mut command: Command| {
+            command.delay_ns += delay_ns;
+            command
+        };
+        self.list(cpus, phases_ns).iter().map(|probe| later(probe.command())).collect()
+    }
+
+    /// What they measured.
+    pub fn latencies(&self, cpus: u32, report: &Report) -> Result<Vec<Latency>, MeasureError> {
+        let probes = self.list(cpus, [0, 0]);
+        probes.iter().map(|probe| probe.latency(find(&report.probes, probe.name)?)).collect()
+    }
+
+    /// The real-time probe starts first and ends last. Starting and writing results are the work of
+    /// real-time tasks, and so neither can be mistaken for a latency: what the fair probe does does
+    /// not delay the real-time one, and while the fair one measures the other does nothing else.
+    fn list(&self, cpus: u32, phases_ns: [u64; 2]) -> Vec<Cyclictest> {
+        let Self { probes, window, interval_us, main_priority, .. } = *self;
+        let surplus_us = if probes == Probes::Both { SURPLUS_US * u64::from(cpus) } else { 0 };
+        let fifo_us = u64::from(window.get()) * 1_000_000 + surplus_us;
+        let fifo = Cyclictest {
+            name: "fifo",
+            policy: Policy::Fifo(self.fifo_priority as u8),
+            main_priority,
+            delay_ns: phases_ns[0],
+            cpus,
+            interval_us,
+            end: End::Samples(fifo_us.div_ceil(interval_us.into())),
+        };
+        let other = Cyclictest {
+            name: "other",
+            policy: Policy::Other,
+            main_priority,
+            delay_ns: LEAD_NS + phases_ns[1],
+            cpus,
+            interval_us,
+            end: End::Duration(window),
+        };
+        [(Probes::Fifo, fifo), (Probes::Other, other)]
+            .into_iter()
+            .filter_map(|(one, probe)| probes.has(one).then_some(probe))
+            .collect()
+    }
+}

@@ -1,0 +1,51 @@
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{Command, LoadStart, Report};
+
+use crate::{MeasureError, Measurements};
+
+/// What every workload is: commands to run in a guest, and how to read what they say.
+pub trait Program {
+    /// See [`Workload::packages`](crate::Workload::packages).
+    fn packages(&self) -> Vec<&str>;
+
+    /// See [`Workload::assumed_packages`](crate::Workload::assumed_packages).
+    fn assumed_packages(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// See [`Workload::prepare`](crate::Workload::prepare).
+    fn prepare(&self) -> Vec<Command> {
+        Vec::new()
+    }
+
+    /// What one cell does.
+    fn work(&self, circumstances: Circumstances) -> Work;
+
+    /// See [`Workload::virtual_time_estimate`](crate::Workload::virtual_time_estimate).
+    fn virtual_time_estimate(&self) -> VirtualDuration;
+
+    /// What a cell with so many CPUs measured.
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError>;
+}
+
+/// What a cell's commands may depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    /// Draws the phases between load and probes.
+    pub seed: u64,
+    /// Virtual CPUs.
+    pub cpus: u32,
+}
+
+/// The commands of a cell; see [`Job`](preemptlab_protocol::Job).
+#[derive(Debug)]
+pub struct Work {
+    /// The most virtual time that it may take.
+    pub limit: VirtualDuration,
+    /// When the load counts as running.
+    pub load_start: LoadStart,
+    /// Run for the whole window.
+    pub load: Vec<Command>,
+    /// Run to their end.
+    pub probes: Vec<Command>,
+}

@@ -1,0 +1,289 @@
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
+use preemptlab_stats::{Direction, Metric};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Latency, MeasureError, Measurements, Seconds,
+    activity::activity,
+    bounded::bounded,
+    cyclictest,
+    error::{end, excerpt, find},
+    measurements::throughput,
+    phase::Phases,
+    probes::{ProbeSet, Probes},
+    program::{Circumstances, Program, Work},
+    sockperf_output::{self, Datagrams, Exchanged},
+};
+
+/// sockperf's client and server, over the loopback interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sockperf {
+    /// What carries the messages.
+    pub protocol: Protocol,
+    /// What the client does.
+    pub mode: SockperfMode,
+    /// The length of a message; 14 is sockperf's header, 65507 the most that UDP carries.
+    #[serde(deserialize_with = "bounded::<_, 14, 65_507>")]
+    pub message_bytes: u32,
+    /// How long the probes measure; the client works for one second more then, and so long where
+    /// there are none.
+    pub window: Seconds,
+    /// What measures wakeup latency beside it; by default both in the throughput mode, none in the
+    /// ping-pong mode, which has response times of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<Probes>,
+    /// The period of the probes.
+    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
+    pub interval_us: u32,
+    /// The real-time probe's priority.
+    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
+    pub fifo_priority: u32,
+}
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// A stream.
+    #[default]
+    Tcp,
+    /// Datagrams.
+    Udp,
+}
+
+/// What sockperf's client does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SockperfMode {
+    /// It sends as fast as it can, and nothing comes back.
+    #[default]
+    Throughput,
+    /// It sends the next message when the answer to the last one is there.
+    PingPong,
+}
+
+impl SockperfMode {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::PingPong => "ping-pong",
+        }
+    }
+}
+
+impl Default for Sockperf {
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::Tcp,
+            mode: SockperfMode::Throughput,
+            message_bytes: 64,
+            window: const { Seconds::new(2).unwrap() },
+            probes: None,
+            interval_us: 1_000,
+            fifo_priority: 90,
+        }
+    }
+}
+
+const PACKAGE: &str = "sockperf";
+
+const PROGRAM: &str = "/usr/bin/sockperf";
+
+const SERVER: &str = "server";
+
+const CLIENT: &str = "client";
+
+const LOG: &str = "/tmp/sockperf.csv";
+
+/// The kernel's counters of the network's protocols; nothing but sockperf uses UDP in a guest.
+const COUNTERS: &str = "/proc/net/snmp";
+
+/// The server has written its 240 bytes when it listens, most of them before; stdout has no buffer.
+const SERVER_BYTES: u64 = 200;
+
+/// From the server's last line to the client, besides a phase. Nothing runs in it.
+const SETTLE_NS: u64 = 200_000_000;
+
+/// From the client's start to that of the probes. It calibrates its clock and connects, then sleeps
+/// for 2 s, in which nothing runs, before it begins (`initBeforeLoop` in client.cpp).
+const START_NS: u64 = 2_500_000_000;
+
+/// Of a cell besides the client's work: starting and ending both.
+const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(700);
+
+/// What all that may take, beyond which something is wrong.
+const START_NS_MAX: u64 = 10_000_000_000;
+
+impl Program for Sockperf {
+    fn packages(&self) -> Vec<&str> {
+        let probes = self.probes().any().then_some(cyclictest::PACKAGE);
+        [PACKAGE].into_iter().chain(probes).collect()
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        let probes = self.probes().any().then_some(cyclictest::ASSUMED_PACKAGES);
+        probes.into_iter().flatten().collect()
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let mut phases = Phases::new(circumstances.seed);
+        let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
+        let probes = self.probe_set().commands(circumstances.cpus, START_NS, [fifo_ns, other_ns]);
+        let work_ns = VirtualDuration::from(self.time()).as_ns();
+        Work {
+            limit: VirtualDuration::from_ns(START_NS_MAX + 2 * work_ns),
+            load_start: LoadStart {
+                written_bytes_min: SERVER_BYTES,
+                settle_ns: SETTLE_NS + settle_ns,
+            },
+            load: vec![self.server()],
+            // What measures wakeups stands first: that is what a trace of the cell is read for.
+            probes: probes.into_iter().chain([self.client()]).collect(),
+        }
+    }
+
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        VirtualDuration::from_ns(VirtualDuration::from(self.time()).as_ns() + AROUND_WORK.as_ns())
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let server = find(&report.load, SERVER)?;
+        if server.exit != Exit::Stopped {
+            return Err(MeasureError::LoadEnded { name: SERVER.to_owned(), end: end(server) });
+        }
+        let client = find(&report.probes, CLIENT)?;
+        if client.exit != Exit::Code(0) {
+            return Err(MeasureError::ProbeFailed { name: CLIENT.to_owned(), end: end(client) });
+        }
+        let mut measurements = match self.mode {
+            SockperfMode::Throughput => self.sent(client)?,
+            SockperfMode::PingPong => self.exchanged(client)?,
+        };
+        measurements.latencies.extend(self.probe_set().latencies(cpus, report)?);
+        measurements.numbers.extend(activity(report));
+        Ok(measurements)
+    }
+}
+
+impl Sockperf {
+    fn probes(&self) -> Probes {
+        self.probes.unwrap_or(match self.mode {
+            SockperfMode::Throughput => Probes::Both,
+            SockperfMode::PingPong => Probes::None,
+        })
+    }
+
+    fn probe_set(&self) -> ProbeSet {
+        ProbeSet {
+            probes: self.probes(),
+            window: self.window,
+            interval_us: self.interval_us,
+            fifo_priority: self.fifo_priority,
+            main_priority: cyclictest::MAIN_PRIORITY,
+        }
+    }
+
+    /// How long the client works.
+    fn time(&self) -> Seconds {
+        let more = u32::from(self.probes().any());
+        Seconds::new(self.window.get() + more).unwrap_or(self.window)
+    }
+
+    fn server(&self) -> Command {
+        self.command(SERVER, SERVER, vec![], vec![])
+    }
+
+    fn client(&self) -> Command {
+        let mut arguments = vec![
+            format!("--msg-size={}", self.message_bytes),
+            format!("--time={}", self.time().get()),
+        ];
+        let files = match (self.mode, self.protocol) {
+            (SockperfMode::PingPong, _) => {
+                arguments.push(format!("--full-log={LOG}"));
+                vec![LOG.to_owned()]
+            }
+            (SockperfMode::Throughput, Protocol::Udp) => vec![COUNTERS.to_owned()],
+            (SockperfMode::Throughput, Protocol::Tcp) => vec![],
+        };
+        self.command(CLIENT, self.mode.as_str(), arguments, files)
+    }
+
+    fn command(
+        &self,
+        name: &str,
+        mode: &str,
+        arguments: Vec<String>,
+        files: Vec<String>,
+    ) -> Command {
+        let tcp = (self.protocol == Protocol::Tcp).then_some("--tcp");
+        let argv = [PROGRAM, mode, "--ip=127.0.0.1", "--port=11111"].into_iter().chain(tcp);
+        Command {
+            name: name.to_owned(),
+            argv: argv.map(str::to_owned).chain(arguments).collect(),
+            unprivileged: false,
+            policy: Policy::Other,
+            delay_ns: 0,
+            files,
+        }
+    }
+
+    fn sent(&self, client: &CommandReport) -> Result<Measurements, MeasureError> {
+        let sent = sockperf_output::sent(&client.stdout).map_err(unreadable(&client.stdout))?;
+        let numbers = match self.protocol {
+            Protocol::Tcp => vec![throughput(sent.per_second, "messages")],
+            Protocol::Udp => {
+                let counters = file(client, COUNTERS)?;
+                let datagrams =
+                    Datagrams::read(counters, sent.messages).map_err(unreadable(counters))?;
+                vec![
+                    throughput(sent.per_second * datagrams.arrived(), "messages"),
+                    Metric {
+                        name: "sent".to_owned(),
+                        value: sent.per_second,
+                        unit: "messages/s".to_owned(),
+                        direction: Direction::Higher,
+                    },
+                    loss(1.0 - datagrams.arrived()),
+                ]
+            }
+        };
+        Ok(Measurements { latencies: Vec::new(), numbers })
+    }
+
+    fn exchanged(&self, client: &CommandReport) -> Result<Measurements, MeasureError> {
+        let log = file(client, LOG)?;
+        let Exchanged { latencies_us, avg_us, per_second, lost } =
+            sockperf_output::exchanged(log).map_err(unreadable(log))?;
+        let response =
+            Latency { name: "response".to_owned(), histogram: latencies_us, avg_us, omitted: None };
+        let mut numbers = vec![throughput(per_second, "messages")];
+        if self.protocol == Protocol::Udp {
+            numbers.push(loss(lost));
+        }
+        Ok(Measurements { latencies: vec![response], numbers })
+    }
+}
+
+/// A part of all messages.
+fn loss(lost: f64) -> Metric {
+    Metric {
+        name: "loss".to_owned(),
+        value: 100.0 * lost,
+        unit: "%".to_owned(),
+        direction: Direction::Lower,
+    }
+}
+
+fn file<'a>(client: &'a CommandReport, path: &str) -> Result<&'a str, MeasureError> {
+    let text = client.files.get(path).filter(|text| !text.trim().is_empty());
+    text.map(String::as_str)
+        .ok_or_else(|| MeasureError::NoResult { name: CLIENT.to_owned(), end: end(client) })
+}
+
+fn unreadable(text: &str) -> impl FnOnce(String) -> MeasureError {
+    let excerpt = excerpt(text.trim_start());
+    move |cause| MeasureError::Unreadable { name: CLIENT.to_owned(), cause, excerpt }
+}

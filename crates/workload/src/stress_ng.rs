@@ -1,0 +1,340 @@
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
+use preemptlab_stats::{Direction, Metric};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, Unexpected},
+};
+
+use crate::{
+    MeasureError, Measurements, Seconds,
+    activity::activity,
+    bounded::{bounded, some_bounded},
+    cyclictest,
+    error::{end, excerpt, find},
+    measurements::throughput,
+    phase::Phases,
+    probes::{ProbeSet, Probes},
+    program::{Circumstances, Program, Work},
+    stress_ng_yaml::{self, Stressed},
+};
+
+/// One stressor of stress-ng, with its rate, its times and what the system did meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StressNg {
+    /// Its name, such as `matrix`.
+    #[serde(deserialize_with = "stressor")]
+    pub stressor: String,
+    /// How many instances work at the same time; by default one per CPU.
+    #[serde(
+        deserialize_with = "some_bounded::<_, 1, 64>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub instances: Option<u32>,
+    /// How long it works; by default 2 s, unless there are `ops`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Seconds>,
+    /// How many operations all instances together do, however long that takes.
+    #[serde(
+        deserialize_with = "some_bounded::<_, 1, 1_000_000_000>",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ops: Option<u32>,
+    /// The policy of the instances.
+    pub policy: StressPolicy,
+    /// The CPUs that they may run on, in the form of `/sys/devices/system/cpu/online`; by default
+    /// all.
+    #[serde(deserialize_with = "some_cpus", skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
+    /// What measures wakeup latency beside it, for one second less than `duration`.
+    pub probes: Probes,
+    /// The period of the probes.
+    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
+    pub interval_us: u32,
+    /// The real-time probe's priority.
+    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
+    pub fifo_priority: u32,
+}
+
+/// The policy of a stressor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StressPolicy {
+    /// `SCHED_OTHER`, nice 0.
+    #[default]
+    Other,
+    /// `SCHED_FIFO` at [`FIFO_PRIORITY`].
+    Fifo,
+}
+
+impl Default for StressNg {
+    fn default() -> Self {
+        Self {
+            stressor: "matrix".to_owned(),
+            instances: None,
+            duration: None,
+            ops: None,
+            policy: StressPolicy::Other,
+            cpus: None,
+            probes: Probes::None,
+            interval_us: 1_000,
+            fifo_priority: 90,
+        }
+    }
+}
+
+pub const PACKAGE: &str = "stress-ng";
+
+/// What stress-ng is linked with needs these, but loads them only to draw something, which takes a
+/// graphics device. With them the image would be five times as large.
+pub const ASSUMED_PACKAGES: [&str; 2] = ["libegl-mesa0", "mesa-libgallium"];
+
+pub const PROBE: &str = "stress-ng";
+
+const YAML: &str = "/tmp/stress-ng.yaml";
+
+/// Of a stressor under `SCHED_FIFO`: the lowest, so that init and the main threads of the probes
+/// are above it. A stressor never sleeps, and what is not above it does not run.
+const FIFO_PRIORITY: u8 = 1;
+
+/// Of the probes' main threads.
+const MAIN_PRIORITY: u8 = FIFO_PRIORITY + 1;
+
+/// From the start of stress-ng to that of the probes, besides the phases: what it takes to start
+/// its instances.
+pub const START_NS: u64 = 400_000_000;
+
+/// Of a cell besides the work: settling, starting stress-ng and writing its results.
+pub const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(600);
+
+/// What operations may take by default.
+const OPS_TIME_MAX: Seconds = const { Seconds::new(120).unwrap() };
+
+/// What operations are taken to take, roughly, where nothing is known of them.
+const OPS_TIME_ESTIMATE: Seconds = const { Seconds::new(3).unwrap() };
+
+/// What stress-ng may take to start and to end, beyond which something is wrong.
+pub const START_NS_MAX: u64 = 10_000_000_000;
+
+const DURATION: Seconds = const { Seconds::new(2).unwrap() };
+
+impl Program for StressNg {
+    fn packages(&self) -> Vec<&str> {
+        let probes = self.probes.any().then_some(cyclictest::PACKAGE);
+        [PACKAGE].into_iter().chain(probes).collect()
+    }
+
+    fn assumed_packages(&self) -> Vec<&str> {
+        let probes = self.probes.any().then_some(cyclictest::ASSUMED_PACKAGES);
+        ASSUMED_PACKAGES.into_iter().chain(probes.into_iter().flatten()).collect()
+    }
+
+    fn work(&self, circumstances: Circumstances) -> Work {
+        let Circumstances { seed, cpus } = circumstances;
+        let mut phases = Phases::new(seed);
+        let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
+        let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
+        Work {
+            limit: self.limit(cpus),
+            load_start: LoadStart { written_bytes_min: 0, settle_ns },
+            load: Vec::new(),
+            // What measures wakeups stands first: that is what a trace of the cell is read for.
+            probes: probes.into_iter().chain([self.command(seed, cpus)]).collect(),
+        }
+    }
+
+    fn virtual_time_estimate(&self) -> VirtualDuration {
+        let work = self.time().unwrap_or(OPS_TIME_ESTIMATE);
+        VirtualDuration::from_ns(VirtualDuration::from(work).as_ns() + AROUND_WORK.as_ns())
+    }
+
+    fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
+        let command = find(&report.probes, PROBE)?;
+        let stressed = self.stressed(command)?;
+        let latencies = self.probe_set().latencies(cpus, report)?;
+        let seconds = |name: &str, value: f64| Metric {
+            name: name.to_owned(),
+            value,
+            unit: "s".to_owned(),
+            direction: Direction::Lower,
+        };
+        let mut numbers = vec![
+            throughput(self.rate(cpus, command, &stressed), "ops"),
+            seconds("real", real_s(command)),
+            seconds("user", command.user_ns as f64 / 1e9),
+            seconds("system", command.system_ns as f64 / 1e9),
+            seconds("stressor.wall", stressed.wall_s),
+            seconds("stressor.user", stressed.user_s),
+            seconds("stressor.system", stressed.system_s),
+        ];
+        numbers.extend(activity(report));
+        Ok(Measurements { latencies, numbers })
+    }
+}
+
+impl StressNg {
+    /// What the keys say about each other; each alone was checked as it was read.
+    pub(crate) fn check(self) -> Result<Self, &'static str> {
+        match (self.ops, self.duration) {
+            (Some(_), Some(_)) => Err("`ops` and `duration` exclude each other"),
+            (Some(_), None) if self.probes.any() => {
+                Err("`probes` need a `duration`, because nobody knows how long `ops` take")
+            }
+            (None, Some(Seconds::ONE)) if self.probes.any() => Err(
+                "beside `probes`, which measure for one second less, a `duration` is 2s or more",
+            ),
+            _ => Ok(self),
+        }
+    }
+
+    /// How long it works; `None` where that depends on the work.
+    fn time(&self) -> Option<Seconds> {
+        self.ops.is_none().then_some(self.duration.unwrap_or(DURATION))
+    }
+
+    fn instances(&self, cpus: u32) -> u32 {
+        self.instances.unwrap_or(cpus)
+    }
+
+    /// Under `SCHED_FIFO` instances that share a CPU work one after the other.
+    fn limit(&self, cpus: u32) -> VirtualDuration {
+        let time = VirtualDuration::from(self.time().unwrap_or(OPS_TIME_MAX)).as_ns();
+        let turns = match (self.ops, self.policy) {
+            (None, StressPolicy::Fifo) => self.instances(cpus),
+            _ => 1,
+        };
+        VirtualDuration::from_ns(START_NS_MAX + 2 * time * u64::from(turns))
+    }
+
+    fn command(&self, seed: u64, cpus: u32) -> Command {
+        let stressor = &self.stressor;
+        let end = match self.ops {
+            Some(ops) => vec![format!("--{stressor}-ops={ops}"), "--timeout=0".to_owned()],
+            None => vec![format!("--timeout={}", self.time().unwrap_or(DURATION))],
+        };
+        let what = [format!("--{stressor}={}", self.instances(cpus))].into_iter().chain(end);
+        let where_ = self.cpus.iter().map(|cpus| format!("--taskset={cpus}"));
+        Command {
+            // What it forks inherits its policy.
+            policy: match self.policy {
+                StressPolicy::Other => Policy::Other,
+                StressPolicy::Fifo => Policy::Fifo(FIFO_PRIORITY),
+            },
+            ..stress(seed, what.chain(where_))
+        }
+    }
+
+    fn probe_set(&self) -> ProbeSet {
+        let time = self.time().unwrap_or(DURATION);
+        ProbeSet {
+            probes: self.probes,
+            window: Seconds::new(time.get().saturating_sub(1)).unwrap_or(Seconds::ONE),
+            interval_us: self.interval_us,
+            fifo_priority: self.fifo_priority,
+            main_priority: MAIN_PRIORITY,
+        }
+    }
+
+    /// Operations per second. stress-ng adds up the rates of its instances, as if all had worked at
+    /// the same time. Under `SCHED_FIFO` those that share a CPU take turns, each from its beginning
+    /// to its end, and so there the whole time counts.
+    fn rate(&self, cpus: u32, command: &CommandReport, stressed: &Stressed) -> f64 {
+        match self.policy {
+            StressPolicy::Fifo if self.instances(cpus) > 1 => stressed.ops as f64 / real_s(command),
+            _ => stressed.ops_per_second,
+        }
+    }
+
+    /// What stress-ng says of a run that did what it was asked for.
+    fn stressed(&self, command: &CommandReport) -> Result<Stressed, MeasureError> {
+        let [stressed] = stressed(command, [self.stressor.as_str()])?;
+        match self.ops {
+            Some(ops) if stressed.ops < u64::from(ops) => {
+                let done = stressed.ops;
+                let contradiction = format!("{done} operations of {ops} were done");
+                Err(MeasureError::Inconsistent { name: PROBE.to_owned(), contradiction })
+            }
+            _ => Ok(stressed),
+        }
+    }
+}
+
+/// stress-ng with these arguments, as a fair task.
+pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
+    let argv = [format!("/usr/bin/{PACKAGE}")].into_iter().chain(arguments).chain([
+        // Replicates differ in what is random, configurations do not.
+        format!("--seed={seed}"),
+        "--temp-path=/tmp".to_owned(),
+        "--metrics".to_owned(),
+        format!("--yaml={YAML}"),
+    ]);
+    Command {
+        name: PROBE.to_owned(),
+        argv: argv.collect(),
+        unprivileged: false,
+        policy: Policy::Other,
+        delay_ns: 0,
+        files: vec![YAML.to_owned()],
+    }
+}
+
+/// What stress-ng says of these stressors after a run that ended well.
+pub fn stressed<const N: usize>(
+    command: &CommandReport,
+    stressors: [&str; N],
+) -> Result<[Stressed; N], MeasureError> {
+    let name = || PROBE.to_owned();
+    if command.exit != Exit::Code(0) {
+        return Err(MeasureError::ProbeFailed { name: name(), end: end(command) });
+    }
+    let yaml = command
+        .files
+        .get(YAML)
+        .filter(|text| !text.trim().is_empty())
+        .ok_or_else(|| MeasureError::NoResult { name: name(), end: end(command) })?;
+    let unreadable =
+        |cause| MeasureError::Unreadable { name: name(), cause, excerpt: excerpt(yaml) };
+    let all = stress_ng_yaml::read(yaml, &stressors).map_err(unreadable)?;
+    all.try_into().map_err(|_| unreadable("it has other stressors".to_owned()))
+}
+
+/// From its start to its end, all instances together, as `time(1)` has it; a clock tick at least.
+fn real_s(command: &CommandReport) -> f64 {
+    command.end_ns.saturating_sub(command.start_ns).max(1) as f64 / 1e9
+}
+
+/// A stressor's name. What it may be depends on the package's version; what is no option of
+/// stress-ng fails the cell, in stress-ng's own words.
+fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= 32
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    if is_name {
+        Ok(name)
+    } else {
+        Err(D::Error::invalid_value(Unexpected::Str(&name), &"a stressor's name, such as matrix"))
+    }
+}
+
+fn some_cpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let list = String::deserialize(deserializer)?;
+    if list.len() <= 64 && list.split(',').all(is_cpus) {
+        Ok(Some(list))
+    } else {
+        Err(D::Error::invalid_value(Unexpected::Str(&list), &"a list of CPUs, such as 0,2-3"))
+    }
+}
+
+/// `2` or `2-3`.
+fn is_cpus(text: &str) -> bool {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits { text.parse::<u8>().ok() } else { None }
+    };
+    match text.split_once('-') {
+        Some((first, last)) => number(first).zip(number(last)).is_some_and(|(a, b)| a <= b),
+        None => number(text).is_some(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Cells and reports around what a workload's commands left.
+
+// Not every file that uses this module uses all of it.
+#![allow(dead_code)]
+
+use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
+use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
+use preemptlab_workload::{JobInputs, Workload};
+
+pub fn inputs(seed: u64, preempt: PreemptMode, cpus: u32) -> JobInputs {
+    JobInputs { seed, preempt, hz: None, settings: vec![], cpus, skew_ns: None }
+}
+
+/// A cell of a workload, in the mode `none` and with the seed 1.
+pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
+    let digest = Digest::of(b"");
+    CellInputs {
+        snapshot: SnapshotInputs {
+            kernel_sha256: digest,
+            cmdline: String::new(),
+            image_sha256: digest,
+            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift: 1 },
+            qemu: QemuBuild { version: String::new(), digest },
+        },
+        job: workload.job(inputs(1, PreemptMode::None, cpus)),
+    }
+}
+
+/// What became of a command that did nothing.
+pub fn command(name: &str, exit: Exit) -> CommandReport {
+    CommandReport {
+        name: name.to_owned(),
+        start_ns: 0,
+        end_ns: 0,
+        exit,
+        written_bytes: None,
+        user_ns: 0,
+        system_ns: 0,
+        voluntary_switches: 0,
+        involuntary_switches: 0,
+        stdout: String::new(),
+        stderr: String::new(),
+        files: Default::default(),
+    }
+}
+
+/// A report in the mode `none`, with a window of 2 s.
+pub fn report(load: Vec<CommandReport>, probes: Vec<CommandReport>) -> Report {
+    let mut report = Report {
+        format: FORMAT,
+        system: Default::default(),
+        window: Window { start_ns: 5_000_000_000, end_ns: 7_000_000_000 },
+        activity: Default::default(),
+        kernel_threads_ns: Default::default(),
+        load,
+        probes,
+    };
+    report.system.preempt = Some("(none) voluntary full".to_owned());
+    report
+}
+
+/// The workload of a table in TOML, or why it is none.
+pub fn read(parameters: &str) -> Result<Workload, String> {
+    let table = toml::from_str::<std::collections::BTreeMap<String, Workload>>(&format!(
+        "[workload]\n{parameters}\n"
+    ));
+    table.map_err(|error| error.to_string()).map(|mut table| table.remove("workload").unwrap())
+}

@@ -1,0 +1,74 @@
+use std::{
+    ffi::{CStr, c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering::Relaxed},
+};
+
+use libc::{RTLD_NEXT, pthread_cond_t, pthread_mutex_t};
+
+/// The C library's functions that those here stand before. Their versions are named, because
+/// without one dlsym(3) finds the oldest, and the oldest conditions have another layout.
+pub static MUTEX_LOCK: Next = Next::new(c"pthread_mutex_lock", c"GLIBC_2.2.5");
+pub static COND_WAIT: Next = Next::new(c"pthread_cond_wait", c"GLIBC_2.3.2");
+pub static COND_SIGNAL: Next = Next::new(c"pthread_cond_signal", c"GLIBC_2.3.2");
+pub static COND_BROADCAST: Next = Next::new(c"pthread_cond_broadcast", c"GLIBC_2.3.2");
+
+/// A function, which is looked up when it is first called: other libraries may do so before a
+/// constructor of this one could run.
+pub struct Next {
+    name: &'static CStr,
+    version: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Next {
+    const fn new(name: &'static CStr, version: &'static CStr) -> Self {
+        Self { name, version, found: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    fn find(&self) -> *mut c_void {
+        let found = self.found.load(Relaxed);
+        if !found.is_null() {
+            return found;
+        }
+        // SAFETY: both are strings.
+        let found = unsafe { libc::dlvsym(RTLD_NEXT, self.name.as_ptr(), self.version.as_ptr()) };
+        if found.is_null() {
+            // SAFETY: nothing can go on without it.
+            unsafe { libc::abort() };
+        }
+        self.found.store(found, Relaxed);
+        found
+    }
+
+    /// # Safety
+    ///
+    /// This is a function of a mutex, and the mutex is valid.
+    pub unsafe fn of_mutex(&self, mutex: *mut pthread_mutex_t) -> c_int {
+        type Function = unsafe extern "C" fn(*mut pthread_mutex_t) -> c_int;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(mutex) }
+    }
+
+    /// # Safety
+    ///
+    /// This is a function of a condition, and the condition is valid.
+    pub unsafe fn of_condition(&self, condition: *mut pthread_cond_t) -> c_int {
+        type Function = unsafe extern "C" fn(*mut pthread_cond_t) -> c_int;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(condition) }
+    }
+
+    /// # Safety
+    ///
+    /// This is a function of both, and both are valid.
+    pub unsafe fn of_both(
+        &self,
+        condition: *mut pthread_cond_t,
+        mutex: *mut pthread_mutex_t,
+    ) -> c_int {
+        type Function = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(condition, mutex) }
+    }
+}
