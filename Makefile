@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREEMPTLAB = target/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test test-report bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build test test-report studies nightly bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -32,6 +32,21 @@ check: deps
 ## reproducible: the guest has the same bytes whatever folder it is built in
 reproducible: deps
 	tests/reproducible-guest
+
+## studies: every study in full, and its page; a night on 2 cores
+STUDIES = evans-2006 fleming-2019 postgres righi-2024 rowand-2011
+studies: $(STUDIES:%=study-%)
+
+## study-NAME: one study in full, and its page
+study-%: build
+	$(PREEMPTLAB) run studies/$*.toml --out runs/$*
+	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
+
+## nightly: the quick variant of every study
+nightly: build
+	for study in $(STUDIES); do \
+	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
+	done
 
 ## bench: the figures that the README and the docs name
 bench: deps

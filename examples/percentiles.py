@@ -13,16 +13,19 @@ from pathlib import Path
 import pandas as pd
 
 # A configuration of a recording; cells that agree in these are replicates of each other.
-CONFIGURATION = ["run", "workload", "cpus", "kernel", "preempt"]
+CONFIGURATION = ["run", "workload", "cpus", "kernel", "preempt", "settings"]
 QUANTILES = {"p50": 500, "p99": 990, "p99.9": 999}
 
 
 def load(folder: Path, table: str) -> pd.DataFrame:
     parquet = folder / f"{table}.parquet"
     if parquet.exists():
-        return pd.read_parquet(parquet)
-    # Python reads every digit; pandas' own way, before version 4, may be off in the last one.
-    return pd.read_csv(folder / f"{table}.csv", converters={"value": float})
+        rows = pd.read_parquet(parquet)
+    else:
+        # Python reads every digit; pandas' own way, before version 4, may be off in the last one.
+        rows = pd.read_csv(folder / f"{table}.csv", converters={"value": float})
+    # No settings are an empty text, which pandas takes for a missing one.
+    return rows.assign(settings=rows["settings"].fillna(""))
 
 
 def nearest_rank(samples: pd.DataFrame, permille: int) -> int:
@@ -39,8 +42,8 @@ def main(folder: Path) -> None:
     cells, metrics, histograms = (load(folder, t) for t in ("cells", "metrics", "histograms"))
 
     # Over replicates: each cell has one p99, and a configuration the median of them.
-    p99 = metrics[metrics["metric"].str.fullmatch(r"wakeup\.(fifo|other)\.p99")]
-    p99 = p99.assign(probe=p99["metric"].str.split(".").str[1])
+    p99 = metrics[metrics["metric"].str.fullmatch(r"(wakeup\.(fifo|other)|response)\.p99")]
+    p99 = p99.assign(probe=p99["metric"].str.removesuffix(".p99"))
     over_replicates = p99.groupby([*CONFIGURATION, "probe"], sort=False)["value"].agg(
         n="count", median="median", least="min", largest="max"
     )
@@ -52,7 +55,7 @@ def main(folder: Path) -> None:
         }
     ).T.rename_axis([*CONFIGURATION, "probe"])
     both = over_replicates.join(pooled.add_prefix("pooled "))
-    print("wakeup latency, us: p99 over replicates (median, least, largest), and pooled quantiles\n")
+    print("latency, us: p99 over replicates (median, least, largest), and pooled quantiles\n")
     print(both.droplevel("run").to_string(float_format="{:.0f}".format))
 
     lost = cells[cells["status"] != "completed"]

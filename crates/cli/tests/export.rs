@@ -103,11 +103,11 @@ fn the_committed_recording_is_exported() {
     let folder = desk.path("check-export");
     assert_eq!(
         fs::read_to_string(folder.join("cells.csv")).unwrap(),
-        "run,workload,cpus,kernel,release,rt,preempt,observed,replicate,seed,look,status,reason,\
+        "run,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
-         check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,full,1,1,0,\
-         completed,,c3f9549aeec589c9533e367515280dd6ebe46c0b61810ad04d3a79cceb6dbbd8,\
-         5cd3709ae082dd544f9059afb83809c343bab404cfb26057c43c5fa7ebb49ee9\n"
+         check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
+         completed,,2004124e9f978b6b84a60d8026a2ed636e4557cedf7163bce4af7a2db1c3bbfb,\
+         01e8e4fc64ff8e1f95e6304991fbdce43f5690415f8c57cef598f6c616e7d791\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
@@ -115,7 +115,7 @@ fn the_committed_recording_is_exported() {
     // The job's number of loops.
     let histograms = csv(&folder, "histograms");
     let fifo = columns(&histograms, &["probe", "count"]);
-    let fifo = fifo.iter().filter_map(|row| row.strip_prefix("fifo "));
+    let fifo = fifo.iter().filter_map(|row| row.strip_prefix("wakeup.fifo "));
     assert_eq!(fifo.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), 1100);
 }
 

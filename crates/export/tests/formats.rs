@@ -164,7 +164,7 @@ fn the_overflow_is_a_row_of_its_own_kind() {
     let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
-    let own: Vec<String> = rows[1..].iter().map(|row| row[10..].join(" ")).collect();
+    let own: Vec<String> = rows[1..].iter().map(|row| row[11..].join(" ")).collect();
     assert_eq!(own, ["fifo bucket 7 us 3", "fifo bucket 9 us 2", "fifo overflow 250000 us 4"]);
 }
 

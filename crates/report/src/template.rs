@@ -214,9 +214,9 @@ mod tests {
         let template = "{{ experiment }}: {% set full = 'debian:6.12/full threadirqs' %}\n\
             {{ median('build', full, 'real') }}, {{ ratio('build on 2 CPUs', full, 'real') }}, \
             {{ verdict('build', full, 'real') }}, {{ value('build', full, 'real') > 8.4 }}\n";
-        assert_eq!(filled(template).unwrap(), "e: 8.43 s, ×1.05 (1.05–1.05), worse, true\n");
+        assert_eq!(filled(template).unwrap(), "e: 8.43 s, ×1.05 (1.05–1.05), worse, True\n");
         let table = filled("{{ table('build', 'real') }}").unwrap();
-        assert!(table.contains("| real") && table.contains("debian:6.12 threadirqs"), "{table}");
+        assert!(table.contains("real, s") && table.contains("debian:6.12 threadirqs"), "{table}");
     }
 
     #[test]
