@@ -20,12 +20,11 @@ QUANTILES = {"p50": 500, "p99": 990, "p99.9": 999}
 def load(folder: Path, table: str) -> pd.DataFrame:
     parquet = folder / f"{table}.parquet"
     if parquet.exists():
-        rows = pd.read_parquet(parquet)
-    else:
-        # Python reads every digit; pandas' own way, before version 4, may be off in the last one.
-        rows = pd.read_csv(folder / f"{table}.csv", converters={"value": float})
-    # No settings are an empty text, which pandas takes for a missing one.
-    return rows.assign(settings=rows["settings"].fillna(""))
+        return pd.read_parquet(parquet)
+    # Python reads every digit; pandas' own way, before version 4, may be off in the last one. A
+    # column that is empty throughout, as that of the settings often is, would become NaN.
+    rows = pd.read_csv(folder / f"{table}.csv", converters={"value": float})
+    return rows.assign(settings=rows["settings"].astype(object).where(rows["settings"].notna(), ""))
 
 
 def nearest_rank(samples: pd.DataFrame, permille: int) -> int:

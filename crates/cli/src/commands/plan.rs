@@ -179,7 +179,7 @@ fn table(document: &Document<'_>) -> Table {
     table.notes.extend(reasons.into_iter().map(|reason| format!("unavailable: {reason}")));
     if document.kernels_to_build > 0 {
         table.notes.push(format!(
-            "Kernels to build before the run: {}, some 15 minutes each on 2 CPUs; their cells are not \
+            "Kernels to build before the run: {}, some 17 minutes each on 2 CPUs; their cells are not \
              counted.",
             document.kernels_to_build
         ));

@@ -9,7 +9,7 @@ use crate::{AptError, DebError, StoreError};
 pub enum KbuildError {
     /// It was built by nobody yet, and is not to be built now.
     #[error(
-        "it is not built yet; `preemptlab run` builds it first, which takes some 15 minutes on 2 \
+        "it is not built yet; `preemptlab run` builds it first, which takes some 17 minutes on 2 \
          CPUs"
     )]
     NotBuilt,
