@@ -36,6 +36,18 @@ impl Symbols {
     }
 }
 
+/// Symbols that bring files of the building machine into the kernel, or a key made at random: it
+/// would not be the same everywhere.
+const FILES: [&str; 7] = [
+    "EXTRA_FIRMWARE",
+    "EXTRA_FIRMWARE_DIR",
+    "INITRAMFS_SOURCE",
+    "MODULE_SIG_KEY",
+    "SYSTEM_BLACKLIST_HASH_LIST",
+    "SYSTEM_REVOCATION_KEYS",
+    "SYSTEM_TRUSTED_KEYS",
+];
+
 impl FromStr for Symbols {
     type Err = &'static str;
 
@@ -52,6 +64,9 @@ impl FromStr for Symbols {
             }
             if name.starts_with("CONFIG_") {
                 return Err("symbols are written without `CONFIG_`");
+            }
+            if FILES.contains(&name) {
+                return Err("the symbol names files of the machine, which another has not got");
             }
             // A text may hold what separates symbols.
             let end = match value.strip_prefix('"') {
@@ -145,6 +160,7 @@ mod tests {
             "+H Z=1",
             "+HZ=1+HZ=1",
             "+A=\"b",
+            "+INITRAMFS_SOURCE=\"/etc\"",
             "+A=\"b\"c",
             "+A=\"\\\"",
             "+A=\"$(shell id)\"",

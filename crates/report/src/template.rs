@@ -93,8 +93,8 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
     });
     let of = comparison.clone();
     environment.add_function("ratio", move |group: &str, configuration: &str, metric: &str| {
-        let (_, summary) = find(&of, group, configuration, metric)?;
-        Ok::<_, Error>(ratio(summary))
+        let (group, summary) = find(&of, group, configuration, metric)?;
+        ratio(group, configuration, summary)
     });
     let of = comparison;
     environment.add_function("verdict", move |group: &str, configuration: &str, metric: &str| {
@@ -106,12 +106,23 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
 }
 
 /// The ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is `×1`.
-fn ratio(summary: &Summary) -> String {
-    let ratio = summary.ratio().map_or_else(|| "×1".to_owned(), number::ratio);
-    match label::ratio_interval(summary).as_str() {
+fn ratio(group: &Group, configuration: &str, summary: &Summary) -> Result<String, Error> {
+    let is_baseline =
+        group.baseline().is_some_and(|baseline| baseline.name().to_string() == configuration);
+    let ratio = match summary.ratio() {
+        Some(ratio) => number::ratio(ratio),
+        None if is_baseline => return Ok("×1".to_owned()),
+        None => {
+            let (metric, group) = (&summary.name, label::group(group));
+            let why =
+                format!("`{metric}` of `{configuration}` has no ratio to a baseline in `{group}`");
+            return Err(Error::new(ErrorKind::InvalidOperation, why));
+        }
+    };
+    Ok(match label::ratio_interval(summary).as_str() {
         "" => ratio,
         interval => format!("{ratio} ({interval})"),
-    }
+    })
 }
 
 fn find<'a>(

@@ -47,11 +47,16 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
         evidence.push(Evidence::Text { file, any_of: readings(value) });
         return evidence;
     }
-    evidence.push(Evidence::Known { parameter: setting.to_string() });
+    // A kernel with PREEMPT_RT threads its interrupts anyway and does not know the word.
+    if name != "threadirqs" {
+        evidence.push(Evidence::Known { parameter: setting.to_string() });
+    }
     let list = value.and_then(cpu_list);
     match (name, list) {
         ("nohz_full", Some(cpus)) => evidence.push(shows("nohz_full", &cpus)),
-        ("isolcpus", Some(cpus)) => evidence.push(shows("isolated", &cpus)),
+        ("isolcpus", Some(cpus)) if isolates_domain(value.unwrap_or_default()) => {
+            evidence.push(shows("isolated", &cpus));
+        }
         ("rcu_nocbs", Some(cpus)) => evidence.extend(cpus.iter().map(|cpu| {
             // The letter is that of the preemptible or of the other RCU
             // (kernel/rcu/tree_nocb.h, `rcu_spawn_cpu_nocb_kthread`).
@@ -63,6 +68,13 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
         _ => {}
     }
     evidence
+}
+
+/// Whether the scheduler's domains leave the CPUs out, which flags have to ask for
+/// (`housekeeping_isolcpus_setup` in kernel/sched/isolation.c).
+fn isolates_domain(value: &str) -> bool {
+    let mut flags = value.split(',').filter(|part| part.starts_with(|c: char| c.is_alphabetic()));
+    flags.clone().next().is_none() || flags.any(|flag| flag == "domain")
 }
 
 fn shows(file: &str, cpus: &[u32]) -> Evidence {
@@ -142,6 +154,15 @@ mod tests {
         assert!(evidence("rcutree.enable_rcu_lazy=1").contains(&Evidence::Text { file, any_of }));
         let parameter = "skew_tick=1".to_owned();
         assert!(evidence("skew_tick=1").contains(&Evidence::Known { parameter }));
+    }
+
+    #[test]
+    fn only_what_shows_is_expected() {
+        assert_eq!(evidence("isolcpus=1").len(), 3);
+        assert_eq!(evidence("isolcpus=domain,managed_irq,1").len(), 3);
+        assert_eq!(evidence("isolcpus=managed_irq,1").len(), 2);
+        let is_known = |evidence: &Evidence| matches!(evidence, Evidence::Known { .. });
+        assert!(!evidence("threadirqs").iter().any(is_known));
     }
 
     #[test]
