@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use preemptlab_protocol::Report;
-use preemptlab_stats::{Direction, Metric};
+use preemptlab_stats::Metric;
+
+use crate::measurements::lower;
 
 /// The rows of `/proc/interrupts` that are reported: the local timer, whose interrupts are the
 /// ticks and the expired timers, and the interrupt by which one CPU makes another reschedule.
@@ -38,7 +40,7 @@ pub fn activity_of_every_thread(report: &Report) -> Vec<Metric> {
 
 fn listed(report: &Report, share_min: f64, threads_max: usize) -> Vec<Metric> {
     let activity = &report.activity;
-    let mut metrics = vec![count("context_switches".to_owned(), activity.context_switches)];
+    let mut metrics = vec![count("context_switches", activity.context_switches)];
     let rows = [
         ("interrupts", &activity.interrupts_by_name, INTERRUPTS),
         ("softirqs", &activity.softirqs_by_name, SOFTIRQS),
@@ -83,12 +85,13 @@ fn kind(name: &str) -> String {
     }
 }
 
-fn count(name: String, events: u64) -> Metric {
-    Metric { name, value: events as f64, unit: "events".to_owned(), direction: Direction::Lower }
+/// How often something happened.
+pub fn count(name: impl Into<String>, events: u64) -> Metric {
+    lower(name, events as f64, "events")
 }
 
 fn ms(name: String, ns: u64) -> Metric {
-    Metric { name, value: ns as f64 / 1e6, unit: "ms".to_owned(), direction: Direction::Lower }
+    lower(name, ns as f64 / 1e6, "ms")
 }
 
 #[cfg(test)]

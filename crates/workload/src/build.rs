@@ -1,15 +1,15 @@
 use preemptlab_model::VirtualDuration;
-use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
-use preemptlab_stats::{Direction, Metric};
+use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     MeasureError, Measurements, Seconds,
-    activity::activity_of_every_thread,
+    activity::{activity_of_every_thread, count},
     bounded::{bounded, some_bounded},
     cyclictest,
-    error::{end, find},
+    error::find,
     measurements::throughput,
+    outcome,
     phase::Phases,
     probes::{ProbeSet, Probes},
     program::{Circumstances, Program, Work},
@@ -181,30 +181,16 @@ impl Program for Build {
             )));
         }
         let latencies = self.probe_set().latencies(cpus, report)?;
-        let real_ns = build.end_ns.saturating_sub(build.start_ns);
-        if real_ns == 0 {
+        if build.end_ns <= build.start_ns {
             return Err(inconsistent("it took no time".to_owned()));
         }
-        let real = real_ns as f64 / 1e9;
-        let metric = |name: &str, value: f64, unit: &str| Metric {
-            name: name.to_owned(),
-            value,
-            unit: unit.to_owned(),
-            direction: Direction::Lower,
-        };
-        let seconds = |name, ns: u64| metric(name, ns as f64 / 1e9, "s");
-        let events = |name, count: u64| metric(name, count as f64, "events");
-        let mut numbers = vec![
-            throughput(f64::from(self.units) / real, "units"),
-            seconds("real", real_ns),
-            seconds("user", build.user_ns),
-            seconds("system", build.system_ns),
-        ];
+        let mut numbers = vec![throughput(f64::from(self.units) / outcome::real_s(build), "units")];
+        numbers.extend(outcome::times(build));
         numbers.extend(activity_of_every_thread(report));
         numbers.extend([
-            events("build.forks", report.activity.forks),
-            events("build.voluntary_switches", build.voluntary_switches),
-            events("build.involuntary_switches", build.involuntary_switches),
+            count("build.forks", report.activity.forks),
+            count("build.voluntary_switches", build.voluntary_switches),
+            count("build.involuntary_switches", build.involuntary_switches),
         ]);
         Ok(Measurements { latencies, numbers })
     }
@@ -223,9 +209,7 @@ impl Build {
 
     /// make must have ended well and compiled as many translation units as it was to.
     fn check(&self, build: &CommandReport) -> Result<(), MeasureError> {
-        if build.exit != Exit::Code(0) {
-            return Err(MeasureError::ProbeFailed { name: BUILD.to_owned(), end: end(build) });
-        }
+        outcome::check_ended_well(build)?;
         let units = build.stdout.lines().filter(|line| line.starts_with(COMPILES)).count();
         if u32::try_from(units) != Ok(self.units) {
             let wanted = self.units;

@@ -4,14 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_protocol::{Command, CommandReport, Exit, Policy};
+use preemptlab_protocol::{Command, CommandReport, Policy};
 use preemptlab_stats::Histogram;
 use serde::Deserialize;
 
-use crate::{
-    Latency, MeasureError, Seconds,
-    error::{end, excerpt},
-};
+use crate::{Latency, MeasureError, Seconds, outcome};
 
 /// Where cyclictest is.
 pub const PACKAGE: &str = "rt-tests";
@@ -100,19 +97,10 @@ impl Cyclictest {
 
     /// What the probe measured.
     pub fn latency(&self, report: &CommandReport) -> Result<Latency, MeasureError> {
-        let name = || self.name.to_owned();
-        if report.exit != Exit::Code(0) {
-            return Err(MeasureError::ProbeFailed { name: name(), end: end(report) });
-        }
-        let text = report
-            .files
-            .get(&self.file())
-            .filter(|text| !text.trim().is_empty())
-            .ok_or_else(|| MeasureError::NoResult { name: name(), end: end(report) })?;
-        let output: Output = serde_json::from_str(text).map_err(|error| {
-            let (cause, excerpt) = (error.to_string(), excerpt(text));
-            MeasureError::Unreadable { name: name(), cause, excerpt }
-        })?;
+        outcome::check_ended_well(report)?;
+        let text = outcome::file(report, &self.file())?;
+        let output = serde_json::from_str::<Output>(text)
+            .map_err(|error| outcome::unreadable(report, text)(error.to_string()))?;
         self.merge(&output)
     }
 

@@ -1,6 +1,6 @@
 use preemptlab_model::VirtualDuration;
 use preemptlab_protocol::{LoadStart, Report};
-use preemptlab_stats::{Direction, Metric};
+use preemptlab_stats::Metric;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     bounded::bounded,
     cyclictest,
     error::find,
-    measurements::throughput,
+    measurements::{higher, throughput},
     phase::Phases,
     probes::{ProbeSet, Probes},
     program::{Circumstances, Program, Work},
@@ -155,12 +155,7 @@ impl CyclictestLoad {
 
 /// The operations of different stressors have nothing in common, and so they have no sum.
 fn rate(stressor: &str, per_second: f64) -> Metric {
-    Metric {
-        name: format!("stressor.{stressor}"),
-        value: per_second,
-        unit: "ops/s".to_owned(),
-        direction: Direction::Higher,
-    }
+    higher(format!("stressor.{stressor}"), per_second, "ops/s")
 }
 
 fn some_probes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Probes, D::Error> {

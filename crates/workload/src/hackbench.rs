@@ -1,10 +1,10 @@
 //! hackbench of rt-tests: groups of senders and receivers that pass messages over socket pairs.
 
-use preemptlab_protocol::{Command, CommandReport, Exit, Policy, Window};
+use preemptlab_protocol::{Command, CommandReport, Policy, Window};
 use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
-use crate::{MeasureError, error::end, measurements::throughput};
+use crate::{MeasureError, measurements::throughput, outcome};
 
 /// What hackbench's senders and receivers are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,14 +76,11 @@ impl Hackbench {
         report: &CommandReport,
         window: Window,
     ) -> Result<Metric, MeasureError> {
-        let name = || report.name.clone();
-        if report.exit != Exit::Stopped {
-            return Err(MeasureError::LoadEnded { name: name(), end: end(report) });
-        }
+        outcome::check_lasted(report)?;
         let bytes = report.written_bytes.map_or(0, |(open, close)| close.saturating_sub(open));
         let window_ns = window.end_ns.saturating_sub(window.start_ns);
         if bytes == 0 || window_ns == 0 {
-            return Err(MeasureError::LoadIdle { name: name() });
+            return Err(MeasureError::LoadIdle { name: report.name.clone() });
         }
         let messages = bytes as f64 / f64::from(self.message_bytes);
         Ok(throughput(messages / (window_ns as f64 / 1e9), "messages"))

@@ -15,6 +15,7 @@ mod folder;
 mod hackbench;
 mod kind;
 mod measurements;
+mod outcome;
 mod pgbench;
 mod pgbench_result;
 mod pgbench_server;

@@ -40,12 +40,8 @@ impl Measurements {
 
 impl Latency {
     fn metrics(&self) -> Vec<Metric> {
-        let metric = |statistic: &str, value, unit: &str| Metric {
-            name: format!("{}.{statistic}", self.name),
-            value,
-            unit: unit.to_owned(),
-            direction: Direction::Lower,
-        };
+        let metric =
+            |statistic: &str, value, unit| lower(format!("{}.{statistic}", self.name), value, unit);
         let us = |statistic, value: Option<u64>| Some(metric(statistic, value? as f64, "us"));
         let histogram = &self.histogram;
         let quantiles = QUANTILES.map(|(name, permille)| us(name, histogram.quantile(permille)));
@@ -61,10 +57,15 @@ impl Latency {
 
 /// The throughput of a load, in `unit` per virtual second.
 pub(crate) fn throughput(per_second: f64, unit: &str) -> Metric {
-    Metric {
-        name: THROUGHPUT.to_owned(),
-        value: per_second,
-        unit: format!("{unit}/s"),
-        direction: Direction::Higher,
-    }
+    higher(THROUGHPUT, per_second, &format!("{unit}/s"))
+}
+
+/// A number that is better the higher it is.
+pub(crate) fn higher(name: impl Into<String>, value: f64, unit: &str) -> Metric {
+    Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Higher }
+}
+
+/// A number that is better the lower it is.
+pub(crate) fn lower(name: impl Into<String>, value: f64, unit: &str) -> Metric {
+    Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Lower }
 }

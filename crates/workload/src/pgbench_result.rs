@@ -1,13 +1,10 @@
 //! What pgbench says: its summary, and its log of transactions. As the versions 15 and 17 write
 //! them, read in pgbench.c and tried with both.
 
-use preemptlab_protocol::{CommandReport, Exit};
+use preemptlab_protocol::CommandReport;
 use preemptlab_stats::Histogram;
 
-use crate::{
-    MeasureError, Seconds,
-    error::{end, excerpt},
-};
+use crate::{MeasureError, Seconds, error::excerpt, outcome};
 
 /// What pgbench was told to do.
 #[derive(Clone, Copy)]
@@ -46,23 +43,17 @@ impl Transactions {
         log: &str,
         expected: Expected,
     ) -> Result<Self, MeasureError> {
-        let name = || probe.name.clone();
-        if probe.exit != Exit::Code(0) {
-            return Err(MeasureError::ProbeFailed { name: name(), end: end(probe) });
-        }
-        let Some(log) = probe.files.get(log).filter(|log| !log.trim().is_empty()) else {
-            return Err(MeasureError::NoResult { name: name(), end: end(probe) });
-        };
-        let unreadable = |text: &str| {
-            let (name, excerpt) = (name(), excerpt(text));
-            move |cause| MeasureError::Unreadable { name, cause, excerpt }
-        };
+        outcome::check_ended_well(probe)?;
+        let log = outcome::file(probe, log)?;
+        let unreadable = |text| outcome::unreadable(probe, text);
         let summary = Summary::read(&probe.stdout).map_err(unreadable(&probe.stdout))?;
         let logged = read_log(log, expected.clients).map_err(unreadable(log))?;
         let ran_s = probe.end_ns.saturating_sub(probe.start_ns) as f64 / 1e9;
         let latencies = summary.check(&logged, expected, ran_s).and_then(|()| later(&logged));
-        let latencies = latencies
-            .map_err(|contradiction| MeasureError::Inconsistent { name: name(), contradiction })?;
+        let latencies = latencies.map_err(|contradiction| MeasureError::Inconsistent {
+            name: probe.name.clone(),
+            contradiction,
+        })?;
         let avg_us = latencies.sum() as f64 / latencies.count() as f64;
         Ok(Self { latencies, avg_us, per_second: summary.per_second })
     }

@@ -1,6 +1,6 @@
 use preemptlab_model::VirtualDuration;
-use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
-use preemptlab_stats::{Direction, Metric};
+use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
+use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -8,8 +8,9 @@ use crate::{
     activity::activity,
     bounded::bounded,
     cyclictest,
-    error::{end, excerpt, find},
-    measurements::throughput,
+    error::find,
+    measurements::{higher, lower, throughput},
+    outcome,
     phase::Phases,
     probes::{ProbeSet, Probes},
     program::{Circumstances, Program, Work},
@@ -149,14 +150,9 @@ impl Program for Sockperf {
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
-        let server = find(&report.load, SERVER)?;
-        if server.exit != Exit::Stopped {
-            return Err(MeasureError::LoadEnded { name: SERVER.to_owned(), end: end(server) });
-        }
+        find(&report.load, SERVER).and_then(outcome::check_lasted)?;
         let client = find(&report.probes, CLIENT)?;
-        if client.exit != Exit::Code(0) {
-            return Err(MeasureError::ProbeFailed { name: CLIENT.to_owned(), end: end(client) });
-        }
+        outcome::check_ended_well(client)?;
         let mut measurements = match self.mode {
             SockperfMode::Throughput => self.sent(client)?,
             SockperfMode::PingPong => self.exchanged(client)?,
@@ -231,21 +227,17 @@ impl Sockperf {
     }
 
     fn sent(&self, client: &CommandReport) -> Result<Measurements, MeasureError> {
-        let sent = sockperf_output::sent(&client.stdout).map_err(unreadable(&client.stdout))?;
+        let sent =
+            sockperf_output::sent(&client.stdout).map_err(unreadable(client, &client.stdout))?;
         let numbers = match self.protocol {
             Protocol::Tcp => vec![throughput(sent.per_second, "messages")],
             Protocol::Udp => {
-                let counters = file(client, COUNTERS)?;
-                let datagrams =
-                    Datagrams::read(counters, sent.messages).map_err(unreadable(counters))?;
+                let counters = outcome::file(client, COUNTERS)?;
+                let datagrams = Datagrams::read(counters, sent.messages)
+                    .map_err(unreadable(client, counters))?;
                 vec![
                     throughput(sent.per_second * datagrams.arrived(), "messages"),
-                    Metric {
-                        name: "sent".to_owned(),
-                        value: sent.per_second,
-                        unit: "messages/s".to_owned(),
-                        direction: Direction::Higher,
-                    },
+                    higher("sent", sent.per_second, "messages/s"),
                     loss(1.0 - datagrams.arrived()),
                 ]
             }
@@ -254,9 +246,9 @@ impl Sockperf {
     }
 
     fn exchanged(&self, client: &CommandReport) -> Result<Measurements, MeasureError> {
-        let log = file(client, LOG)?;
+        let log = outcome::file(client, LOG)?;
         let Exchanged { latencies_us, avg_us, per_second, lost } =
-            sockperf_output::exchanged(log).map_err(unreadable(log))?;
+            sockperf_output::exchanged(log).map_err(unreadable(client, log))?;
         let response =
             Latency { name: "response".to_owned(), histogram: latencies_us, avg_us, omitted: None };
         let mut numbers = vec![throughput(per_second, "messages")];
@@ -269,21 +261,9 @@ impl Sockperf {
 
 /// A part of all messages.
 fn loss(lost: f64) -> Metric {
-    Metric {
-        name: "loss".to_owned(),
-        value: 100.0 * lost,
-        unit: "%".to_owned(),
-        direction: Direction::Lower,
-    }
+    lower("loss", 100.0 * lost, "%")
 }
 
-fn file<'a>(client: &'a CommandReport, path: &str) -> Result<&'a str, MeasureError> {
-    let text = client.files.get(path).filter(|text| !text.trim().is_empty());
-    text.map(String::as_str)
-        .ok_or_else(|| MeasureError::NoResult { name: CLIENT.to_owned(), end: end(client) })
-}
-
-fn unreadable(text: &str) -> impl FnOnce(String) -> MeasureError {
-    let excerpt = excerpt(text.trim_start());
-    move |cause| MeasureError::Unreadable { name: CLIENT.to_owned(), cause, excerpt }
+fn unreadable(client: &CommandReport, text: &str) -> impl FnOnce(String) -> MeasureError {
+    outcome::unreadable(client, text.trim_start())
 }

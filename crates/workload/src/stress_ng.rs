@@ -1,6 +1,5 @@
 use preemptlab_model::VirtualDuration;
-use preemptlab_protocol::{Command, CommandReport, Exit, LoadStart, Policy, Report};
-use preemptlab_stats::{Direction, Metric};
+use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, Unexpected},
@@ -11,8 +10,9 @@ use crate::{
     activity::activity,
     bounded::{bounded, some_bounded},
     cyclictest,
-    error::{end, excerpt, find},
-    measurements::throughput,
+    error::find,
+    measurements::{lower, throughput},
+    outcome,
     phase::Phases,
     probes::{ProbeSet, Probes},
     program::{Circumstances, Program, Work},
@@ -153,21 +153,13 @@ impl Program for StressNg {
         let command = find(&report.probes, PROBE)?;
         let stressed = self.stressed(command)?;
         let latencies = self.probe_set().latencies(cpus, report)?;
-        let seconds = |name: &str, value: f64| Metric {
-            name: name.to_owned(),
-            value,
-            unit: "s".to_owned(),
-            direction: Direction::Lower,
-        };
-        let mut numbers = vec![
-            throughput(self.rate(cpus, command, &stressed), "ops"),
-            seconds("real", real_s(command)),
-            seconds("user", command.user_ns as f64 / 1e9),
-            seconds("system", command.system_ns as f64 / 1e9),
-            seconds("stressor.wall", stressed.wall_s),
-            seconds("stressor.user", stressed.user_s),
-            seconds("stressor.system", stressed.system_s),
-        ];
+        let mut numbers = vec![throughput(self.rate(cpus, command, &stressed), "ops")];
+        numbers.extend(outcome::times(command));
+        numbers.extend([
+            lower("stressor.wall", stressed.wall_s, "s"),
+            lower("stressor.user", stressed.user_s, "s"),
+            lower("stressor.system", stressed.system_s, "s"),
+        ]);
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })
     }
@@ -241,7 +233,9 @@ impl StressNg {
     /// to its end, and so there the whole time counts.
     fn rate(&self, cpus: u32, command: &CommandReport, stressed: &Stressed) -> f64 {
         match self.policy {
-            StressPolicy::Fifo if self.instances(cpus) > 1 => stressed.ops as f64 / real_s(command),
+            StressPolicy::Fifo if self.instances(cpus) > 1 => {
+                stressed.ops as f64 / outcome::real_s(command)
+            }
             _ => stressed.ops_per_second,
         }
     }
@@ -284,24 +278,11 @@ pub fn stressed<const N: usize>(
     command: &CommandReport,
     stressors: [&str; N],
 ) -> Result<[Stressed; N], MeasureError> {
-    let name = || PROBE.to_owned();
-    if command.exit != Exit::Code(0) {
-        return Err(MeasureError::ProbeFailed { name: name(), end: end(command) });
-    }
-    let yaml = command
-        .files
-        .get(YAML)
-        .filter(|text| !text.trim().is_empty())
-        .ok_or_else(|| MeasureError::NoResult { name: name(), end: end(command) })?;
-    let unreadable =
-        |cause| MeasureError::Unreadable { name: name(), cause, excerpt: excerpt(yaml) };
-    let all = stress_ng_yaml::read(yaml, &stressors).map_err(unreadable)?;
-    all.try_into().map_err(|_| unreadable("it has other stressors".to_owned()))
-}
-
-/// From its start to its end, all instances together, as `time(1)` has it; a clock tick at least.
-fn real_s(command: &CommandReport) -> f64 {
-    command.end_ns.saturating_sub(command.start_ns).max(1) as f64 / 1e9
+    outcome::check_ended_well(command)?;
+    let yaml = outcome::file(command, YAML)?;
+    let unreadable = || outcome::unreadable(command, yaml);
+    let all = stress_ng_yaml::read(yaml, &stressors).map_err(unreadable())?;
+    all.try_into().map_err(|_| unreadable()("it has other stressors".to_owned()))
 }
 
 /// A stressor's name. What it may be depends on the package's version; what is no option of

@@ -1,14 +1,10 @@
 use std::{fmt, str::FromStr};
 
-use preemptlab_protocol::{Command, Exit, Policy, Report};
+use preemptlab_protocol::{Command, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use super::text;
-use crate::{
-    MeasureError, Seconds,
-    error::{end, find},
-    program::Circumstances,
-};
+use crate::{MeasureError, Seconds, error::find, outcome, program::Circumstances};
 
 /// A command of a `workload.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,20 +60,12 @@ impl FolderCommand {
 
     /// A load must have run until the guest stopped it.
     pub fn check_load(&self, report: &Report) -> Result<(), MeasureError> {
-        let report = find(&report.load, &self.name)?;
-        if report.exit == Exit::Stopped {
-            return Ok(());
-        }
-        Err(MeasureError::LoadEnded { name: self.name.clone(), end: end(report) })
+        find(&report.load, &self.name).and_then(outcome::check_lasted)
     }
 
     /// A probe must have ended well.
     pub fn check_probe(&self, report: &Report) -> Result<(), MeasureError> {
-        let report = find(&report.probes, &self.name)?;
-        if report.exit == Exit::Code(0) {
-            return Ok(());
-        }
-        Err(MeasureError::ProbeFailed { name: self.name.clone(), end: end(report) })
+        find(&report.probes, &self.name).and_then(outcome::check_ended_well)
     }
 }
 
@@ -89,6 +77,16 @@ pub struct StartPolicy(Policy);
 impl Default for StartPolicy {
     fn default() -> Self {
         Self(Policy::Other)
+    }
+}
+
+impl StartPolicy {
+    /// The priority under `SCHED_FIFO`, 1 to 98.
+    pub fn priority(self) -> Option<u8> {
+        match self.0 {
+            Policy::Other => None,
+            Policy::Fifo(priority) => Some(priority),
+        }
     }
 }
 

@@ -168,6 +168,12 @@ fn probe_set(definition: &Definition) -> ProbeSet {
         window: definition.window,
         interval_us: INTERVAL_US,
         fifo_priority: FIFO_PRIORITY,
-        main_priority: cyclictest::MAIN_PRIORITY,
+        main_priority: main_priority(definition),
     }
+}
+
+/// Above the load: cyclictest's main thread ends the measurement.
+fn main_priority(definition: &Definition) -> u8 {
+    let load = definition.load.iter().filter_map(|command| command.policy.priority()).max();
+    load.map_or(cyclictest::MAIN_PRIORITY, |load| load + 1)
 }
