@@ -12,7 +12,6 @@ use rustix::{
 };
 
 use crate::{
-    children,
     clock::NS_PER_SEC,
     command::Running,
     file, kernel, network, settings, system,
@@ -94,9 +93,7 @@ fn prepare(command: &Command) -> Result<()> {
     let mut running = Running::start(command)?;
     while running.is_alive() {
         kernel::wait_child_signal(NS_PER_SEC);
-        while let Some(ended) = children::take_ended() {
-            running.note_end(&ended)?;
-        }
+        running.look()?;
     }
     if running.has_succeeded() {
         return Ok(());

@@ -3,13 +3,13 @@
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
 use preemptlab_protocol::{
-    Activity, Command, CommandReport, FORMAT, Failure, FailureKind, JOB_FILE, Job, Message, Report,
-    Stage, System, Window,
+    Activity, Command, CommandReport, FORMAT, Failure, FailureKind, JOB_FILE, Job, Message, Policy,
+    Report, Stage, System, Window,
 };
 use rustix::process::Pid;
 
 use crate::{
-    children, clock,
+    clock,
     command::Running,
     counters, entropy, fw_cfg, kernel, preempt, processes, settings, skew, stage, system, tick,
     trouble::{Attempt, Result, Trouble},
@@ -31,10 +31,6 @@ const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
 
 /// Of `SCHED_FIFO`: above every command, so that what init does is one step for all of them.
 const PRIORITY_MAX: u8 = 99;
-
-/// While probes measure: below their measuring threads, above a load, be it fair or of the lowest
-/// priority of `SCHED_FIFO`. Below a load that never sleeps init would sleep for good.
-const PRIORITY_MEASURING: u8 = 2;
 
 /// Runs the cell that the host asks for.
 pub fn run() -> Message {
@@ -103,7 +99,6 @@ impl<'job> Cell<'job> {
 
     fn set_up(&mut self) -> Result<System> {
         set_own_priority(PRIORITY_MAX)?;
-        kernel::block_child_signal().attempt(|| "block SIGCHLD".into())?;
         self.start = counters::read()?;
         entropy::seed(self.job.seed)?;
         if let Some(period_ns) = self.job.skew_ns {
@@ -151,7 +146,7 @@ impl<'job> Cell<'job> {
         let delay_ns = probes.first().map_or(0, |probe| probe.delay_ns);
         self.sleep_until(origin_ns.saturating_add(delay_ns))?;
         self.note_written()?;
-        let threads_before = kernel_threads()?;
+        let threads_before = processes::kernel_threads()?;
         let before = counters::read()?;
         let start_ns = clock::now_ns();
         for command in probes {
@@ -159,7 +154,7 @@ impl<'job> Cell<'job> {
             self.probes.push(Running::start(command)?);
             // What init does from here on, starting the next probe or noting the end of one, must
             // not delay a probe that measures.
-            set_own_priority(PRIORITY_MEASURING)?;
+            set_own_priority(priority_measuring(&self.job.load))?;
         }
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
@@ -167,7 +162,8 @@ impl<'job> Cell<'job> {
         set_own_priority(PRIORITY_MAX)?;
         let end_ns = clock::now_ns();
         let activity = counters::difference(&before, &counters::read()?);
-        let kernel_threads_ns = counters::moved(&threads_before, &kernel_threads()?);
+        let threads_after = processes::kernel_threads()?;
+        let kernel_threads_ns = processes::ran_ns(&threads_before, &threads_after);
         self.note_written()?;
         if let Some(hz) = self.job.hz {
             tick::check(hz, &activity, end_ns - start_ns)?;
@@ -251,22 +247,18 @@ impl<'job> Cell<'job> {
     }
 
     fn take_ended(&mut self) -> Result<()> {
-        while let Some(ended) = children::take_ended() {
-            for command in self.load.iter_mut().chain(&mut self.probes) {
-                command.note_end(&ended)?;
-            }
-        }
-        Ok(())
+        self.load.iter_mut().chain(&mut self.probes).try_for_each(Running::look)
     }
 }
 
-/// How long each kernel thread has run; threads of one name are taken together.
-fn kernel_threads() -> Result<BTreeMap<String, u64>> {
-    let mut by_name = BTreeMap::new();
-    for (name, ns) in processes::kernel_threads()? {
-        *by_name.entry(name).or_default() += ns;
-    }
-    Ok(by_name)
+/// While probes measure: below their measuring threads, above the load. Below a load that never
+/// sleeps init would sleep for good.
+fn priority_measuring(load: &[Command]) -> u8 {
+    let priority = |command: &Command| match command.policy {
+        Policy::Other => 1,
+        Policy::Fifo(priority) => priority,
+    };
+    load.iter().map(priority).max().unwrap_or(1).saturating_add(1).min(PRIORITY_MAX)
 }
 
 fn set_own_priority(priority: u8) -> Result<()> {

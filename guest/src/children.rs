@@ -3,7 +3,7 @@
 use preemptlab_protocol::Exit;
 use rustix::{io::Errno, process::Pid};
 
-use crate::kernel::{self, Waited};
+use crate::kernel::{self, Wait, Waited};
 
 /// A process that ended and is gone now.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,15 +29,16 @@ impl From<Waited> for Ended {
     }
 }
 
-/// Takes a child that has ended, if there is one.
-pub fn take_ended() -> Option<Ended> {
-    kernel::wait_any().ok().flatten().map(Ended::from)
+/// Takes a child in this process group that has ended, if there is one. Orphans are children, too:
+/// they are init's then.
+pub fn take_ended(group: Pid) -> Option<Ended> {
+    kernel::wait_group(group, Wait::No).ok().flatten().map(Ended::from)
 }
 
 /// Waits until a child in this process group has ended; `None` when there is none.
 pub fn wait_for_group(group: Pid) -> Option<Ended> {
     loop {
-        match kernel::wait_group(group) {
+        match kernel::wait_group(group, Wait::Yes) {
             Err(Errno::INTR) => {}
             result => return result.ok().flatten().map(Ended::from),
         }

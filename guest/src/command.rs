@@ -127,12 +127,19 @@ impl<'job> Running<'job> {
         self.written_bytes = Some((first, bytes));
     }
 
-    /// Notes the end of a process if it is this command's.
-    pub fn note_end(&mut self, ended: &Ended) -> Result<()> {
-        if ended.pid != self.group.as_raw_pid() {
-            return Ok(());
+    /// Notes which processes of the command's group have ended since the last look.
+    pub fn look(&mut self) -> Result<()> {
+        while let Some(ended) = children::take_ended(self.group) {
+            self.note_usage(&ended);
+            if ended.pid == self.group.as_raw_pid() {
+                self.note_end(ended.exit)?;
+            }
         }
-        self.note_exit(ended, ended.exit);
+        Ok(())
+    }
+
+    fn note_end(&mut self, exit: Exit) -> Result<()> {
+        self.end = Some((clock::now_ns(), exit));
         match file::read_from_start(&self.exec_error, size_of::<i32>()).as_deref() {
             Ok(&[a, b, c, d]) => {
                 let errno = Errno::from_raw_os_error(i32::from_le_bytes([a, b, c, d]));
@@ -141,11 +148,6 @@ impl<'job> Running<'job> {
             }
             _ => Ok(()),
         }
-    }
-
-    fn note_exit(&mut self, ended: &Ended, exit: Exit) {
-        self.end = Some((clock::now_ns(), exit));
-        self.note_usage(ended);
     }
 
     fn note_usage(&mut self, ended: &Ended) {
@@ -165,10 +167,9 @@ impl<'job> Running<'job> {
     pub fn wait_killed(&mut self) {
         loop {
             while let Some(ended) = children::wait_for_group(self.group) {
+                self.note_usage(&ended);
                 if ended.pid == self.group.as_raw_pid() {
-                    self.note_exit(&ended, Exit::Stopped);
-                } else {
-                    self.note_usage(&ended);
+                    self.end = Some((clock::now_ns(), Exit::Stopped));
                 }
             }
             if test_kill_process_group(self.group).is_err() {

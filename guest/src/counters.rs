@@ -49,10 +49,7 @@ pub fn difference(before: &Activity, after: &Activity) -> Activity {
 }
 
 /// How far each number moved; those that did not are left out.
-pub fn moved(
-    before: &BTreeMap<String, u64>,
-    after: &BTreeMap<String, u64>,
-) -> BTreeMap<String, u64> {
+fn moved(before: &BTreeMap<String, u64>, after: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     after
         .iter()
         .map(|(name, count)| (name, count.wrapping_sub(before.get(name).copied().unwrap_or(0))))

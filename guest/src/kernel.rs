@@ -68,17 +68,17 @@ pub struct Waited {
     pub involuntary_switches: u64,
 }
 
-/// Takes any child that has ended, without waiting: wait4(2).
-pub fn wait_any() -> Result<Option<Waited>, Errno> {
-    wait4(-1, WNOHANG)
+/// Whether to sleep until a child ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    Yes,
+    No,
 }
 
-/// Waits for a child in a process group. `ECHILD` when there is none.
-pub fn wait_group(group: Pid) -> Result<Option<Waited>, Errno> {
-    wait4(-group.as_raw_pid(), 0)
-}
-
-fn wait4(pid: i32, options: u32) -> Result<Option<Waited>, Errno> {
+/// Takes a child in a process group that has ended: wait4(2). `ECHILD` when the group has none.
+pub fn wait_group(group: Pid, wait: Wait) -> Result<Option<Waited>, Errno> {
+    let pid = -group.as_raw_pid();
+    let options = if wait == Wait::No { WNOHANG } else { 0 };
     let mut status = 0_i32;
     // SAFETY: the type holds integers only.
     let mut usage: rusage = unsafe { core::mem::zeroed() };

@@ -27,12 +27,13 @@ struct Request {
 const _: () = assert!(size_of::<Request>() == 40);
 
 /// Brings `lo` up; the kernel then gives it 127.0.0.1 by itself (`inetdev_event` in
-/// net/ipv4/devinet.c). A kernel without IPv4 has none, and what needs it will say so.
+/// net/ipv4/devinet.c). A kernel without IPv4, or without any network, has none, and what needs it
+/// will say so.
 pub fn bring_up_loopback() -> Result<()> {
     // SAFETY: no pointers.
     let socket =
         match unsafe { syscall(__NR_socket, [AF_INET as usize, SOCK_DGRAM as usize, 0, 0]) } {
-            Err(Errno::AFNOSUPPORT) => return Ok(()),
+            Err(Errno::AFNOSUPPORT | Errno::NOSYS) => return Ok(()),
             result => result.attempt(|| "make a socket".into())?,
         };
     let result = set_up(socket);

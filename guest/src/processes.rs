@@ -1,6 +1,6 @@
 //! What procfs says of processes.
 
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
 use core::mem::MaybeUninit;
 
 use rustix::{
@@ -38,9 +38,16 @@ pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
     Ok(written)
 }
 
-/// The kernel's own threads: names, and how long each has run so far, in nanoseconds.
-pub fn kernel_threads() -> Result<Vec<(String, u64)>> {
-    let mut threads = Vec::new();
+/// One of the kernel's own threads.
+pub struct KernelThread {
+    pub name: String,
+    /// How long it has run so far; `None` where the kernel does not say (`CONFIG_SCHED_INFO`).
+    pub ran_ns: Option<u64>,
+}
+
+/// The kernel's own threads, by their process id.
+pub fn kernel_threads() -> Result<BTreeMap<i32, KernelThread>> {
+    let mut threads = BTreeMap::new();
     for_each(|pid| {
         // Kernel threads alone are in no process group (kernel/fork.c, `init_struct_pid`), but for
         // init, which began as one.
@@ -48,24 +55,39 @@ pub fn kernel_threads() -> Result<Vec<(String, u64)>> {
             && kernel::process_group(pid) == Ok(0)
             && let Some(thread) = kernel_thread(pid)?
         {
-            threads.push(thread);
+            threads.insert(pid, thread);
         }
         Ok(())
     })?;
     Ok(threads)
 }
 
-fn kernel_thread(pid: i32) -> Result<Option<(String, u64)>> {
+/// How long each kernel thread ran between two looks, in nanoseconds; threads of one name are
+/// added up, and those that did not run are left out.
+pub fn ran_ns(
+    before: &BTreeMap<i32, KernelThread>,
+    after: &BTreeMap<i32, KernelThread>,
+) -> BTreeMap<String, u64> {
+    let mut by_name = BTreeMap::new();
+    for (pid, thread) in after {
+        let Some(so_far) = thread.ran_ns else { continue };
+        let ran = so_far.saturating_sub(before.get(pid).and_then(|past| past.ran_ns).unwrap_or(0));
+        if ran > 0 {
+            *by_name.entry(thread.name.clone()).or_default() += ran;
+        }
+    }
+    by_name
+}
+
+fn kernel_thread(pid: i32) -> Result<Option<KernelThread>> {
     let read = |file: &str| match read_kernel(&format!("/proc/{pid}/{file}")) {
         Ok(text) => Ok(Some(text)),
         Err(Errno::NOENT | Errno::SRCH) => Ok(None),
         Err(errno) => Err(errno).attempt(|| format!("read /proc/{pid}/{file}")),
     };
-    let (Some(name), Some(statistics)) = (read("comm")?, read("schedstat")?) else {
-        return Ok(None);
-    };
-    let ns = statistics.split(' ').next().and_then(|ns| ns.parse().ok());
-    Ok(ns.map(|ns| (thread_name(&name).into(), ns)))
+    let Some(comm) = read("comm")? else { return Ok(None) };
+    let ran_ns = read("schedstat")?.and_then(|text| text.split(' ').next()?.parse().ok());
+    Ok(Some(KernelThread { name: thread_name(&comm).into(), ran_ns }))
 }
 
 /// The name of a kernel thread without what a worker happens to work on, which procfs appends to it
@@ -129,6 +151,24 @@ mod tests {
             assert_eq!(thread_name(comm), "kworker/u4:1");
         }
         assert_eq!(thread_name("irq/9-acpi"), "irq/9-acpi");
+    }
+
+    #[test]
+    fn threads_of_one_name_are_added_up_and_may_end() {
+        let threads = |threads: &[(i32, &str, Option<u64>)]| -> BTreeMap<i32, KernelThread> {
+            let thread = |&(pid, name, ran_ns): &(i32, &str, Option<u64>)| {
+                (pid, KernelThread { name: name.into(), ran_ns })
+            };
+            threads.iter().map(thread).collect()
+        };
+        let before = threads(&[(2, "kworker/0:1", Some(900)), (3, "kworker/0:1", Some(50))]);
+        let after = threads(&[
+            (3, "kworker/0:1", Some(70)),
+            (4, "kworker/0:1", Some(5)),
+            (5, "rcu_preempt", None),
+            (6, "ksoftirqd/0", Some(0)),
+        ]);
+        assert_eq!(ran_ns(&before, &after), [("kworker/0:1".into(), 25)].into());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use preemptlab_protocol::{Evidence, Setting};
+use preemptlab_protocol::{Evidence, Setting, Write};
 use rustix::io::Errno;
 
 use crate::{
@@ -15,26 +15,31 @@ use crate::{
 /// (`unknown_bootoption` in init/main.c).
 const HANDED_ON: [&str; 2] = ["/proc/self/cmdline", "/proc/self/environ"];
 
-/// Puts settings into force, in their order, and proves each.
+/// Puts settings into force, in their order, and then proves each: one that a later one undid is
+/// not in force.
 pub fn apply(settings: &[Setting]) -> Result<()> {
     for setting in settings {
-        if let Some(write) = &setting.write {
-            match write_kernel(&write.file, &write.text) {
-                Err(Errno::NOENT) => return Err(lacks(setting, &write.file)),
-                Err(Errno::INVAL) => {
-                    return Err(Trouble::unavailable(format!(
-                        "this kernel refuses the setting {} ({} does not take `{}`)",
-                        setting.name, write.file, write.text
-                    )));
-                }
-                result => result.attempt(|| format!("set {} in {}", setting.name, write.file))?,
-            }
+        if let Some(to) = &setting.write {
+            write(setting, to)?;
         }
+    }
+    for setting in settings {
         for evidence in &setting.evidence {
             check(setting, evidence)?;
         }
     }
     Ok(())
+}
+
+fn write(setting: &Setting, Write { file, text }: &Write) -> Result<()> {
+    match write_kernel(file, text) {
+        Err(Errno::NOENT) => Err(lacks(setting, file)),
+        Err(Errno::INVAL) => Err(Trouble::unavailable(format!(
+            "this kernel refuses the setting {} ({file} does not take `{text}`)",
+            setting.name
+        ))),
+        result => result.attempt(|| format!("set {} in {file}", setting.name)),
+    }
 }
 
 fn check(setting: &Setting, evidence: &Evidence) -> Result<()> {
@@ -64,9 +69,9 @@ fn check(setting: &Setting, evidence: &Evidence) -> Result<()> {
             Ok(())
         }
         Evidence::KernelThread { any_of } => {
-            let names = processes::kernel_threads()?;
+            let threads = processes::kernel_threads()?;
             let begins =
-                |prefix: &String| names.iter().any(|(name, _)| name.starts_with(&**prefix));
+                |prefix: &String| threads.values().any(|thread| thread.name.starts_with(&**prefix));
             if any_of.iter().any(begins) {
                 return Ok(());
             }
@@ -108,7 +113,7 @@ pub fn module_parameters(cmdline: &str, module: &str) -> String {
 mod tests {
     use std::{path::PathBuf, string::ToString};
 
-    use preemptlab_protocol::{FailureKind, Write};
+    use preemptlab_protocol::FailureKind;
 
     use super::*;
 
@@ -147,6 +152,16 @@ mod tests {
         let trouble = apply(&[setting(write(), text("newer"))]).unwrap_err();
         assert_eq!(trouble.kind, FailureKind::Unavailable);
         assert!(trouble.reason.contains("switch is not in force"), "{}", trouble.reason);
+    }
+
+    #[test]
+    fn what_a_later_setting_undoes_is_not_in_force() {
+        let file = Scratch::new("undone", "old");
+        let set = |text: &str| {
+            let evidence = Evidence::Text { file: file.path(), any_of: [text.into()].into() };
+            setting(Some(Write { file: file.path(), text: text.into() }), evidence)
+        };
+        assert!(apply(&[set("new"), set("newer")]).is_err());
     }
 
     #[test]

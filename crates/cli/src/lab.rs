@@ -9,7 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_backend::Cancel;
 use preemptlab_files::Folders;
-use preemptlab_lab::EmbedError;
+use preemptlab_lab::{EmbedError, LabError};
 use preemptlab_provision::{Event, Options, Provision, Store};
 use preemptlab_spec::{Experiment, SpecError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -86,6 +86,12 @@ fn mistake(path: &Path, text: String, error: &SpecError) -> exit::Failure {
     let source = miette::NamedSource::new(path.display().to_string(), text);
     let report = miette::Report::new(diagnostic).with_source_code(source);
     exit::Failure { code: exit::UNUSABLE, report }
+}
+
+/// Why an experiment cannot be prepared.
+pub fn failure(error: LabError) -> exit::Failure {
+    let code = if error.is_interrupted() { exit::INTERRUPTED } else { exit::HOST };
+    exit::Failure { code, report: miette::Report::from_err(error) }
 }
 
 /// A flag that the first interrupt sets; a second one ends the process at once.

@@ -106,8 +106,8 @@ fn the_committed_recording_is_exported() {
         "run,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
          check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
-         completed,,2004124e9f978b6b84a60d8026a2ed636e4557cedf7163bce4af7a2db1c3bbfb,\
-         01e8e4fc64ff8e1f95e6304991fbdce43f5690415f8c57cef598f6c616e7d791\n"
+         completed,,4307f3727b3fa9cefc9f2e102776760f36be4f4fcc3b4e6836a8c26c198049ea,\
+         536f2cd1d655801a8f5c24f1dcdfcaf29873425cf46a6c7d6624de891eff96ec\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

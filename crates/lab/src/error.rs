@@ -1,5 +1,8 @@
+use preemptlab_backend::Stop;
 use preemptlab_model::{Digest, KernelRef};
-use preemptlab_provision::{AptError, ImageError, KernelError, ModuleError, QemuError};
+use preemptlab_provision::{
+    AptError, ImageError, KbuildError, KernelError, ModuleError, QemuError,
+};
 
 /// Why an experiment cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -60,16 +63,26 @@ pub enum LabError {
     Layout(String),
     /// The guest that was asked for its kernel's layout was not executed.
     #[error("{}", stop_reason(.0))]
-    Stopped(preemptlab_backend::Stop),
+    Stopped(Stop),
     /// A recording's files cannot be used.
     #[error(transparent)]
     Recording(#[from] preemptlab_recording::RecordingError),
 }
 
-fn stop_reason(stop: &preemptlab_backend::Stop) -> &str {
+impl LabError {
+    /// Whether nothing went wrong, but somebody ended it.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(
+            self,
+            Self::Stopped(Stop::Cancelled)
+                | Self::Kernel(KernelError::Build(KbuildError::Interrupted))
+        )
+    }
+}
+
+fn stop_reason(stop: &Stop) -> &str {
     match stop {
-        preemptlab_backend::Stop::Cancelled => "interrupted",
-        preemptlab_backend::Stop::Failed { reason, .. }
-        | preemptlab_backend::Stop::Host { reason } => reason,
+        Stop::Cancelled => "interrupted",
+        Stop::Failed { reason, .. } | Stop::Host { reason } => reason,
     }
 }

@@ -32,4 +32,4 @@ pub use symbols::{SymbolValue, Symbols};
 pub use units::VirtualDuration;
 
 /// The version of everything in a recording. A reader refuses a newer one.
-pub const RECORDING_FORMAT: u32 = 1;
+pub const RECORDING_FORMAT: u32 = 2;

@@ -84,6 +84,21 @@ impl FromStr for Setting {
     }
 }
 
+impl Setting {
+    /// What it switches: two settings of one switch cannot both be in force.
+    fn switch(&self) -> (u8, &str) {
+        match self {
+            Self::Parameter { name, .. } => (0, name),
+            Self::Sysctl { name, .. } => (1, name),
+            // Every feature of the scheduler is a switch of its own, which `NO_` turns off.
+            Self::Debugfs { path, value } if path == "sched/features" => {
+                (2, value.strip_prefix("NO_").unwrap_or(value))
+            }
+            Self::Debugfs { path, .. } => (3, path),
+        }
+    }
+}
+
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -128,7 +143,16 @@ impl FromStr for Settings {
     type Err = ParseSettingError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().map(Self)
+        let mut settings: Vec<Setting> = Vec::new();
+        for word in text.split_ascii_whitespace() {
+            let setting: Setting = word.parse()?;
+            if settings.iter().any(|earlier| earlier.switch() == setting.switch()) {
+                let reason = "it is there twice, and only one can be in force";
+                return Err(ParseSettingError { text: word.to_owned(), reason });
+            }
+            settings.push(setting);
+        }
+        Ok(Self(settings))
     }
 }
 
@@ -170,6 +194,7 @@ mod tests {
         assert_eq!(settings.to_string(), text);
         assert_eq!(settings.iter().count(), 5);
         assert_eq!(settings.parameters().count(), 3);
+        assert!("sched/features=A sched/features=NO_B".parse::<Settings>().is_ok());
         assert!(" ".parse::<Settings>().unwrap().is_empty());
     }
 
@@ -188,6 +213,8 @@ mod tests {
             "a$b=1",
             "ä=1",
             "sysctl.a..b=1",
+            "nohz_full=1 nohz_full=2",
+            "sched/features=HRTICK sched/features=NO_HRTICK",
         ] {
             assert!(text.parse::<Settings>().is_err(), "{text}");
         }

@@ -8,9 +8,9 @@ pub const JOB_FILE: &str = "opt/preemptlab/job";
 
 /// One cell's work. The guest runs it as it stands and decides nothing by itself.
 ///
-/// The order of events: set the preemption mode and the other settings, seed the entropy pool, start the load and wait
-/// until it works ([`LoadStart`]), start the probes, wait until every probe has ended, stop the
-/// load. The window that is measured lies between the last two.
+/// The order of events: seed the entropy pool, set the preemption mode and the other settings,
+/// start the load and wait until it works ([`LoadStart`]), start the probes, wait until every probe
+/// has ended, stop the load. The window that is measured lies between the last two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {

@@ -103,8 +103,8 @@ pub struct CommandReport {
     /// Bytes that it had handed to `write(2)` (`wchar` of `/proc/PID/io`, all its processes and
     /// threads), when the window opened and when it closed. Only for loads.
     pub written_bytes: Option<(u64, u64)>,
-    /// User time of the command and of its descendants that it waited for; of a command that the
-    /// guest killed, all that were left count.
+    /// User time of the command's process group, with the descendants that its processes waited
+    /// for.
     pub user_ns: u64,
     /// System time, likewise.
     pub system_ns: u64,

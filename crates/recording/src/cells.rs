@@ -113,11 +113,11 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, R
         path: path.to_owned(),
         reason: error.to_string(),
     };
-    // The format comes first, so that a newer file is called newer and not damaged.
+    // The format comes first, so that another format is called so and not damaged.
     let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
-    if format > RECORDING_FORMAT {
+    if format != RECORDING_FORMAT {
         let (path, known) = (path.to_owned(), RECORDING_FORMAT);
-        return Err(RecordingError::Newer { path, found: format, known });
+        return Err(RecordingError::OtherFormat { path, found: format, known });
     }
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }

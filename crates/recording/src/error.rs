@@ -20,17 +20,19 @@ pub enum RecordingError {
     /// Another process writes to the recording.
     #[error("another process is writing to {}; wait for it or choose another folder", .0.display())]
     Busy(PathBuf),
-    /// It was written by a newer preemptlab.
+    /// It was written by an older or a newer preemptlab.
     #[error(
-        "{} has format {found}, and this preemptlab reads up to {known}; use a newer one",
-        path.display()
+        "{} has format {found}, and this preemptlab reads {known}; use the {} one that wrote it, \
+         or run the experiment again",
+        path.display(),
+        if found > known { "newer" } else { "older" }
     )]
-    Newer {
+    OtherFormat {
         /// The file.
         path: PathBuf,
         /// Its format.
         found: u32,
-        /// The newest format that is known.
+        /// The format that is known.
         known: u32,
     },
     /// A file is not what it should be.

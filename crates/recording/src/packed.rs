@@ -130,10 +130,10 @@ impl Packed {
             .read_to_end(&mut bytes)
             .map_err(|error| self.damaged(format!("it is cut off or damaged ({error})")))?;
         let damaged = |error: serde_json::Error| self.damaged(error.to_string());
-        // The format comes first, so that a newer file is called newer and not damaged.
+        // The format comes first, so that another format is called so and not damaged.
         let Format { format: found } = serde_json::from_slice(&bytes).map_err(damaged)?;
-        if found > known {
-            return Err(RecordingError::Newer { path: self.path.clone(), found, known });
+        if found != known {
+            return Err(RecordingError::OtherFormat { path: self.path.clone(), found, known });
         }
         serde_json::from_slice(&bytes).map(Some).map_err(damaged)
     }

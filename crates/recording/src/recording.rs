@@ -33,7 +33,7 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// When there is none, or it is damaged or of a newer format.
+    /// When there is none, or it is damaged or of another format.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
         let manifest = read_json(&path.join(MANIFEST))?
             .ok_or_else(|| RecordingError::Absent(path.to_owned()))?;
@@ -51,8 +51,10 @@ impl Recording {
         for (_, PlannedCell { factors, planned }) in self.planned() {
             let is_itself = match planned {
                 Planned::Execute(inputs) => {
+                    let settings = inputs.job.settings.iter().map(|setting| setting.name.clone());
                     inputs.job.preempt == factors.preempt.as_str()
                         && inputs.snapshot.machine.cpus == factors.cpus
+                        && settings.eq(factors.settings.iter().map(ToString::to_string))
                 }
                 Planned::Unavailable { .. } => true,
             };
@@ -373,12 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_called_newer() {
+    fn another_format_is_called_older_or_newer() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(MANIFEST);
-        std::fs::write(&file, r#"{"format": 99, "what": "ever"}"#).unwrap();
-        let error = Recording::open(folder.path()).unwrap_err();
-        assert!(matches!(error, RecordingError::Newer { found: 99, .. }), "{error}");
+        for (format, word) in [(RECORDING_FORMAT - 1, "older"), (RECORDING_FORMAT + 1, "newer")] {
+            let text = format!(r#"{{"format": {format}, "what": "ever"}}"#);
+            std::fs::write(folder.path().join(MANIFEST), text).unwrap();
+            let error = Recording::open(folder.path()).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     #[test]

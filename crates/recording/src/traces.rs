@@ -80,8 +80,8 @@ impl TraceFolder {
     pub fn unreadable(&self, id: CellId, error: TraceError) -> RecordingError {
         let path = self.trace(id).path;
         match error {
-            TraceError::Format(found) if found > preemptlab_protocol::FORMAT => {
-                RecordingError::Newer { path, found, known: preemptlab_protocol::FORMAT }
+            TraceError::Format(found) => {
+                RecordingError::OtherFormat { path, found, known: preemptlab_protocol::FORMAT }
             }
             // What has noticed it is zstd.
             TraceError::Io(error) => {

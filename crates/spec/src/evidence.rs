@@ -81,14 +81,20 @@ fn shows(file: &str, cpus: &[u32]) -> Evidence {
     Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![ranges(cpus)] }
 }
 
-/// How a module's parameter reads afterwards: a truth value as `Y` or `N`.
+/// How a module's parameter may read afterwards: as it was written, a truth value as `Y` or `N`, a
+/// number in decimal. The kernel looks at a truth value's beginning only (`kstrtobool` in
+/// lib/kstrtox.c).
 fn readings(value: Option<&str>) -> Vec<String> {
-    let boolean = match value {
-        None | Some("1" | "y" | "Y" | "on") => Some("Y"),
-        Some("0" | "n" | "N" | "off") => Some("N"),
-        Some(_) => None,
+    let text = value.unwrap_or("1");
+    let boolean = match text.as_bytes() {
+        [b'1' | b'y' | b'Y' | b't' | b'T', ..] | [b'o' | b'O', b'n' | b'N', ..] => Some("Y"),
+        [b'0' | b'n' | b'N' | b'f' | b'F', ..] | [b'o' | b'O', b'f' | b'F', ..] => Some("N"),
+        _ => None,
     };
-    boolean.into_iter().chain(value).map(str::to_owned).collect()
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let decimal = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let decimal = decimal.map(|number| number.to_string());
+    boolean.map(str::to_owned).into_iter().chain(decimal).chain(value.map(str::to_owned)).collect()
 }
 
 /// The CPUs of a list such as `1-3,5`, which flags of `isolcpus` may precede; `None` for what is no
@@ -152,6 +158,8 @@ mod tests {
         let file = "/sys/module/rcutree/parameters/enable_rcu_lazy".to_owned();
         let any_of = vec!["Y".to_owned(), "1".to_owned()];
         assert!(evidence("rcutree.enable_rcu_lazy=1").contains(&Evidence::Text { file, any_of }));
+        assert_eq!(readings(Some("true")), ["Y", "true"]);
+        assert_eq!(readings(Some("0x10")), ["N", "16", "0x10"]);
         let parameter = "skew_tick=1".to_owned();
         assert!(evidence("skew_tick=1").contains(&Evidence::Known { parameter }));
     }

@@ -27,8 +27,8 @@ pub struct Resolved {
     pub qemu: QemuBuild,
 }
 
-/// Lays out every cell of an experiment: workloads, kernels, settings, modes, CPUs, replicates, in this
-/// order and each in the order that the experiment gives.
+/// Lays out every cell of an experiment: workloads, kernels, settings, modes, CPUs, replicates, in
+/// this order and each in the order that the experiment gives.
 ///
 /// # Panics
 ///

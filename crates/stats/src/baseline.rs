@@ -38,9 +38,18 @@ impl FromStr for Baseline {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |reason| ParseBaselineError { text: text.to_owned(), reason };
         let text = text.trim();
-        let (name, settings) = text.split_once(' ').unwrap_or((text, ""));
-        let (kernel, preempt) = name
-            .rsplit_once('/')
+        // A kernel's name may hold blanks and slashes: a file's path, or a text among its symbols.
+        let split = |slash: usize| {
+            let (kernel, rest) = (&text[..slash], &text[slash + 1..]);
+            let (preempt, settings) = rest.split_once(' ').unwrap_or((rest, ""));
+            (kernel, preempt, settings)
+        };
+        let is_mode = |preempt: &str| preempt.parse::<PreemptMode>().is_ok();
+        let (kernel, preempt, settings) = text
+            .match_indices('/')
+            .map(|(slash, _)| split(slash))
+            .find(|(_, preempt, _)| is_mode(preempt))
+            .or_else(|| text.split(' ').next()?.rfind('/').map(split))
             .ok_or_else(|| error("expected KERNEL/MODE, as in `debian:6.12/full`".to_owned()))?;
         Ok(Self {
             kernel: kernel.trim().parse().map_err(|cause| error(format!("{cause}")))?,
@@ -66,9 +75,13 @@ mod tests {
 
     #[test]
     fn names_are_read_and_printed() {
-        for text in
-            ["debian:6.12-rt/lazy", "file:/b,modules=/m/full", "debian:6.12/none threadirqs a/b=1"]
-        {
+        for text in [
+            "debian:6.12-rt/lazy",
+            "file:/b,modules=/m/full",
+            "file:/my kernels/full/bzImage/none",
+            "debian:6.12/none threadirqs a/b=1",
+            "source:6.12+LOCALVERSION=\"a b/c\"/voluntary nohz_full=1",
+        ] {
             assert_eq!(text.parse::<Baseline>().unwrap().to_string(), text);
         }
     }

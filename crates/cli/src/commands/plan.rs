@@ -6,13 +6,7 @@ use preemptlab_recording::{CellFolder, Manifest};
 use preemptlab_report::{Cell, Column, Table, Tone};
 use serde::Serialize;
 
-use crate::{
-    args::Plan,
-    exit::{self, OrExit},
-    lab,
-    output::Output,
-    progress::human,
-};
+use crate::{args::Plan, exit, lab, output::Output, progress::human};
 
 /// Guest instructions per second of one host core: what a shared x86-64 core of 2026 did. It only
 /// serves estimates before anything ran; then cells are measured.
@@ -63,7 +57,7 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
     let cache = CellFolder::new(store.cells());
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         let lab = Lab::new(provision.without_builds(), args.machines.qemu.clone());
-        lab.with_folders(&folders).resolve(experiment).or_exit(exit::HOST)
+        lab.with_folders(&folders).resolve(experiment).map_err(lab::failure)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
     let document = document(&prepared, &cache, jobs);

@@ -88,7 +88,7 @@ pub fn kernel_of(
 /// Goes on with the recording in `out` exactly as it was begun, or begins one.
 fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Prepared> {
     if !Recording::exists(out) {
-        return lab.resolve(experiment).or_exit(exit::HOST);
+        return lab.resolve(experiment).map_err(lab::failure);
     }
     let manifest = Recording::open(out).map_err(recording_failure)?.manifest().clone();
     if manifest.experiment != experiment {
@@ -100,7 +100,7 @@ fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Pr
         let path = out.to_owned();
         return Err(recording_failure(RecordingError::Other { path, what }));
     }
-    lab.pin(manifest).or_exit(exit::HOST)
+    lab.pin(manifest).map_err(lab::failure)
 }
 
 fn conclude(summary: Summary, args: &Run, out: &Path, output: &Output) -> exit::Result<ExitCode> {

@@ -13,8 +13,7 @@ use crate::{
         plan,
         run::{recording_failure, run_failure},
     },
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
     progress::Progress,
 };
@@ -67,7 +66,7 @@ fn again(
     let folders = recording.folders().map_err(recording_failure)?;
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         let lab = Lab::new(provision, args.machines.qemu.clone());
-        lab.with_folders(&folders).pin(recording.manifest().clone()).or_exit(exit::HOST)
+        lab.with_folders(&folders).pin(recording.manifest().clone()).map_err(lab::failure)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
     let progress = Progress::new(jobs, plan::mean_cell_wall(recording.manifest()));

@@ -54,6 +54,9 @@ pub enum KbuildError {
     /// make was ended from outside.
     #[error("the build of a kernel was interrupted")]
     Interrupted,
+    /// The system ended the compiler, most likely because memory ran out.
+    #[error("the system killed the compiler of a kernel: {0}; free some memory and run it again")]
+    Killed(String),
     /// The packages are not as expected.
     #[error("the package {package} holds no {what}")]
     Package {

@@ -284,6 +284,9 @@ impl Recipe {
         if reason.contains("No space left") {
             return Ok(StoreError::Full(make.tree.to_owned()).into());
         }
+        if reason.contains("Killed") {
+            return Ok(KbuildError::Killed(reason));
+        }
         let kept = self.log(store);
         remove_if_there(&kept)?;
         fs::rename(make.log, &kept).map_err(StoreError::at(&kept))?;

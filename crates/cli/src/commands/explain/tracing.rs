@@ -129,7 +129,7 @@ impl Tracing<'_> {
         lab::with_provision(store, &self.args.packages, self.output, |provision| {
             let lab = Lab::new(provision, self.args.machines.qemu.clone());
             let manifest = self.recording.manifest().clone();
-            lab.with_folders(&folders).pin(manifest).or_exit(exit::HOST)
+            lab.with_folders(&folders).pin(manifest).map_err(lab::failure)
         })
     }
 }
