@@ -1,26 +1,21 @@
 //! What the guest's `/init` does, from the kernel's hand-over to the last byte on the results port.
 //!
-//! [`run`] boots (mounts, modules, preparations), stops the machine for the snapshot, and then runs the one cell
-//! that it was forked for. It never writes to the console, because console output is itself a
-//! latency. Everything that depends on the processor is in `arch`.
+//! [`run`] boots (mounts, modules, preparations), stops the machine for the snapshot, and then runs
+//! the one cell that it was forked for. It never writes to the console, because console output is
+//! itself a latency.
 #![no_std]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod arch;
 mod boot;
 mod cell;
 mod children;
-mod clock;
 mod command;
 mod counters;
 mod entropy;
-mod file;
 mod fw_cfg;
-mod kernel;
-mod memory;
 mod network;
 mod preempt;
 mod processes;
@@ -34,8 +29,8 @@ mod tick;
 mod trouble;
 mod watchdog;
 
-pub use memory::reserve_heap;
 use preemptlab_protocol::{DONE_CODE, Message};
+use preemptlab_sys::{arch, clock, file, kernel};
 pub use results::panicked;
 
 /// Runs the guest from its boot to the end of its cell.

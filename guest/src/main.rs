@@ -5,17 +5,9 @@
 
 use core::panic::PanicInfo;
 
-use linked_list_allocator::LockedHeap;
-
-#[global_allocator]
-static HEAP: LockedHeap = LockedHeap::empty();
-
-/// Called by `_start` in the library's `arch` module, on an aligned stack.
+/// Called by the start of every program of the guest.
 #[unsafe(no_mangle)]
-extern "C" fn preemptlab_init() -> ! {
-    let memory = preemptlab_guest::reserve_heap();
-    // SAFETY: the heap is initialized once, with memory that is mapped, unused and never unmapped.
-    unsafe { HEAP.lock().init(memory.cast(), memory.len()) };
+extern "C" fn preemptlab_main() -> ! {
     preemptlab_guest::run()
 }
 

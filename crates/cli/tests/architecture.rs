@@ -66,7 +66,7 @@ fn the_data_flows_one_way() {
 #[test]
 fn the_guest_depends_on_the_wire_format_alone() {
     let found = dependencies(&root().join("guest/Cargo.toml"));
-    assert_eq!(found, BTreeSet::from(["protocol".to_owned()]));
+    assert_eq!(found, BTreeSet::from(["protocol".to_owned(), "sys".to_owned()]));
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn the_committed_recording_is_exported() {
         "run,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
          check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
-         completed,,4307f3727b3fa9cefc9f2e102776760f36be4f4fcc3b4e6836a8c26c198049ea,\
-         536f2cd1d655801a8f5c24f1dcdfcaf29873425cf46a6c7d6624de891eff96ec\n"
+         completed,,4274b35816c20fc6abe06f73a98681199ee87b6fd99080a95baafd01bb2a1ce6,\
+         fb9b3c6c643d7490842d813cb0568f33884f0de669b0beafb3fd160e70dbb7f7\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

@@ -1,10 +1,14 @@
+//! The monotonic clock.
+
 use rustix::{
     io::Errno,
     thread::{NanosleepRelativeResult, clock_nanosleep_absolute, nanosleep},
     time::{ClockId, Timespec, clock_gettime},
 };
 
+/// Nanoseconds in a second.
 pub const NS_PER_SEC: u64 = 1_000_000_000;
+/// Nanoseconds in a millisecond.
 pub const NS_PER_MS: u64 = 1_000_000;
 
 /// `CLOCK_MONOTONIC`, in nanoseconds.

@@ -5,14 +5,14 @@ use rustix::io::Errno;
 
 /// Where the kernel jumps to, and the functions of memory that the compiler may call anywhere. The
 /// latter are in assembly because a loop in Rust would be compiled into a call of itself.
-#[cfg(feature = "init")]
+#[cfg(feature = "start")]
 mod start {
     core::arch::global_asm!(
         ".globl _start",
         "_start:",
         "    xor ebp, ebp",
         "    and rsp, -16",
-        "    call preemptlab_init",
+        "    call preemptlab_start",
         "    ud2",
         ".globl memcpy",
         "memcpy:",

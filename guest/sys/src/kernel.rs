@@ -55,6 +55,7 @@ pub fn process_group(pid: i32) -> Result<i32, Errno> {
 
 /// A process that was waited for.
 pub struct Waited {
+    /// Its number.
     pub pid: i32,
     /// As wait(2) encodes it.
     pub status: i32,
@@ -71,7 +72,9 @@ pub struct Waited {
 /// Whether to sleep until a child ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
+    /// Sleep.
     Yes,
+    /// Return at once.
     No,
 }
 
