@@ -10,6 +10,7 @@ mod moment;
 mod output;
 mod page;
 mod progress;
+mod session;
 
 use std::process::ExitCode;
 

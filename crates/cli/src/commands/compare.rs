@@ -6,10 +6,10 @@ use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule};
 
 use crate::{
     args::{Compare, Format, RuleArgs},
-    commands::run::recording_failure,
     exit::{self, OrExit},
     measured, mixed,
     output::Output,
+    session::recording_failure,
 };
 
 /// Compares recordings.

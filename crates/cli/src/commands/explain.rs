@@ -15,9 +15,9 @@ use preemptlab_recording::Recording;
 
 use crate::{
     args::Explain,
-    commands::run::recording_failure,
     exit::{self},
     output::Output,
+    session::recording_failure,
 };
 
 /// Explains the worst wakeups of a cell, or what was asked for instead.

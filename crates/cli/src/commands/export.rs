@@ -15,11 +15,11 @@ use preemptlab_workload::Latency;
 
 use crate::{
     args::{ExportArgs, TableFormat},
-    commands::run::recording_failure,
     exit,
     measured::{self, Measured, Reading},
     mixed,
     output::Output,
+    session::recording_failure,
 };
 
 /// Writes tables of every cell of recordings, and names them.

@@ -7,10 +7,11 @@ use preemptlab_tune::{Command, Settings};
 
 use crate::{
     args::{Format, QuestionArgs, Recommend},
-    commands::{compare::Compared, run::recording_failure},
+    commands::compare::Compared,
     exit::{self, OrExit},
     measured,
     output::Output,
+    session::recording_failure,
 };
 
 /// What is optimized where nothing else is said.

@@ -6,10 +6,11 @@ use preemptlab_stats::Comparison;
 
 use crate::{
     args::{QuestionArgs, Report, ReportFormat},
-    commands::{compare::Compared, recommend, run::recording_failure},
+    commands::{compare::Compared, recommend},
     exit::{self, OrExit},
     output::Output,
     page::{self, Gathered},
+    session::recording_failure,
 };
 
 /// Where a page goes when nothing is said.

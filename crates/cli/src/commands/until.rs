@@ -1,6 +1,6 @@
 //! `run --until`: replicates are added where they are needed.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use preemptlab_model::{Factors, RECORDING_FORMAT};
 use preemptlab_recording::{RecordingWriter, Until};
@@ -10,22 +10,23 @@ use preemptlab_stats::{Baseline, Comparison, Margin, Needed, needed};
 
 use crate::{
     args::Run,
-    commands::{compare, run::recording_failure},
+    commands::compare,
     exit,
     output::Output,
     progress::human,
+    session::{Execute, recording_failure},
 };
 
 /// Executes what is planned, looks at the results, plans more where they do not decide, and so on,
-/// until all is decided or there is no time for what would come next. `run` executes what is
-/// planned and returns the host time that a cell takes.
+/// until all is decided or there is no time for what would come next. `execute` executes what is
+/// planned.
 pub fn execute(
     margin: Margin,
     args: &Run,
     writer: &mut RecordingWriter,
     jobs: usize,
     output: &Output,
-    run: &mut impl FnMut(&RecordingWriter) -> exit::Result<(Summary, Duration)>,
+    execute: &mut Execute<'_>,
 ) -> exit::Result<Summary> {
     let until = Until {
         format: RECORDING_FORMAT,
@@ -34,7 +35,7 @@ pub fn execute(
         baseline: args.baseline.as_ref().map(ToString::to_string),
     };
     let started = Instant::now();
-    let mut executed = run(writer)?;
+    let mut executed = execute(writer)?;
     // A name that nothing has must not become a part of the recording.
     let first = compare::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
     check(&args.metrics, &first)?;
@@ -68,7 +69,7 @@ pub fn execute(
             output.note(format!("{undecided} comparisons stay undecided: no more can be added"));
             return Ok(summary);
         }
-        executed = run(writer)?;
+        executed = execute(writer)?;
     }
 }
 

@@ -9,13 +9,11 @@ use serde::Serialize;
 
 use crate::{
     args::Verify,
-    commands::{
-        plan,
-        run::{recording_failure, run_failure},
-    },
+    commands::plan,
     exit, lab,
     output::Output,
     progress::Progress,
+    session::{recording_failure, run_failure},
 };
 
 /// One cell in the document that `--format json` prints.

@@ -7,7 +7,7 @@ use preemptlab_runner::{target, window};
 use preemptlab_trace::{Kernel, Target, timelines, wakeups, worst};
 
 use super::gathered::Worst;
-use crate::{commands::run::recording_failure, exit};
+use crate::{exit, session::recording_failure};
 
 /// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
 /// timeline.

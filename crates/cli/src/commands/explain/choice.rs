@@ -4,7 +4,7 @@ use preemptlab_model::{CellId, CellInputs, Factors, Outcome};
 use preemptlab_protocol::Report;
 use preemptlab_recording::Recording;
 
-use crate::{args::Explain, commands::run::recording_failure, exit};
+use crate::{args::Explain, exit, session::recording_failure};
 
 /// A completed cell.
 #[derive(Clone, Debug)]

@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     args::Format,
-    commands::run::recording_failure,
     exit::{self, OrExit},
+    session::recording_failure,
 };
 
 /// What a prediction may be off by: so many nanoseconds, or one part in so many.

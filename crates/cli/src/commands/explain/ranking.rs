@@ -10,7 +10,7 @@ use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::completed;
-use crate::{args::Explain, commands::run::recording_failure, exit, output::Output};
+use crate::{args::Explain, exit, output::Output, session::recording_failure};
 
 /// Functions shown of each configuration.
 const SHOWN: usize = 12;

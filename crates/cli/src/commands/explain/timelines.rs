@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     args::Format,
-    commands::run::recording_failure,
     exit::{self, OrExit},
+    session::recording_failure,
 };
 
 /// What is said once, because it must be known to read the numbers.

@@ -13,14 +13,12 @@ use preemptlab_trace::{Kernel, TraceError};
 use super::choice::Chosen;
 use crate::{
     args::Explain,
-    commands::{
-        plan,
-        run::{kernel_of, recording_failure, run_failure},
-    },
+    commands::plan,
     exit::{self, OrExit},
     lab,
     output::Output,
     progress::Progress,
+    session::{kernel_of, recording_failure, run_failure},
 };
 
 /// What it takes to trace cells of a recording.

@@ -1,0 +1,139 @@
+//! From an experiment to its recording.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use preemptlab_backend::{Cancel, Stop};
+use preemptlab_files::Folders;
+use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
+use preemptlab_model::CellInputs;
+use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
+use preemptlab_runner::{Options, RunError, Summary, Traces};
+use preemptlab_spec::Experiment;
+use preemptlab_trace::Kernel;
+
+use crate::{
+    args::{Machines, Packages},
+    commands::plan,
+    exit, lab,
+    output::Output,
+    progress::Progress,
+};
+
+/// An experiment, where its recording is, and with what its cells are executed.
+pub struct Session<'a> {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The folders of its workloads.
+    pub folders: Folders,
+    /// The recording's folder.
+    pub out: &'a Path,
+    /// The store that was named.
+    pub store: Option<PathBuf>,
+    /// Virtual machines.
+    pub machines: &'a Machines,
+    /// Packages.
+    pub packages: &'a Packages,
+    /// Whether cells are executed whatever was executed before.
+    pub no_cache: bool,
+    /// Whether failed cells are executed again.
+    pub retry_failed: bool,
+    /// Whether what kernels do is recorded.
+    pub trace: bool,
+}
+
+/// Executes the planned cells that a recording lacks, and tells the host time that a cell takes.
+pub type Execute<'a> = dyn FnMut(&RecordingWriter) -> exit::Result<(Summary, Duration)> + 'a;
+
+impl Session<'_> {
+    /// Goes on with the recording, or begins it, and hands it to `work` together with the number
+    /// of virtual machines at a time and what executes cells.
+    pub fn open<T>(
+        self,
+        output: &Output,
+        work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
+    ) -> exit::Result<T> {
+        let store = lab::store(self.store)?;
+        let cache = (!self.no_cache).then(|| CellFolder::new(store.cells()));
+        let cancel = lab::cancel()?;
+        let prepared = lab::with_provision(store, self.packages, output, |provision| {
+            let lab = Lab::new(provision, self.machines.qemu.clone());
+            prepare(&lab.with_folders(&self.folders), self.experiment, self.out)
+        })?;
+        let mut writer =
+            RecordingWriter::open(self.out, &prepared.manifest).map_err(recording_failure)?;
+        writer.keep(&self.folders).map_err(recording_failure)?;
+        let jobs = lab::jobs(self.machines.jobs);
+        let vm = prepared.vm();
+        let folder = writer.recording().traces();
+        let kernels = Kernels::new(&prepared, &vm, &folder);
+        let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
+        if self.trace {
+            folder.create().map_err(recording_failure)?;
+        }
+        let traces = self.trace.then_some(Traces { folder: &folder, kernel: &kernel });
+        let options = Options { jobs, cache, retry_failed: self.retry_failed, traces };
+        let mut cell_wall = plan::mean_cell_wall(&prepared.manifest);
+        let mut execute = |writer: &RecordingWriter| {
+            let progress = Progress::new(jobs, cell_wall);
+            let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);
+            let result = preemptlab_runner::run(writer, &vm, &options, &on_event, &cancel);
+            progress.finish();
+            cell_wall = progress.cell_wall();
+            Ok((result.map_err(run_failure)?, cell_wall))
+        };
+        work(&mut writer, jobs, &mut execute)
+    }
+}
+
+/// The kernel of a cell, ready to be traced.
+pub fn kernel_of(
+    kernels: &Kernels<'_>,
+    cell: &CellInputs,
+    cancel: &Cancel,
+) -> Result<Arc<Kernel>, RunError> {
+    kernels.get(cell, cancel).map_err(|error| match error {
+        LabError::Stopped(Stop::Cancelled) => RunError::Cancelled,
+        LabError::Recording(error) => RunError::Recording(error),
+        error => RunError::Host(error.to_string()),
+    })
+}
+
+/// Goes on with the recording in `out` exactly as it was begun, or begins one.
+fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Prepared> {
+    if !Recording::exists(out) {
+        return lab.resolve(experiment).map_err(lab::failure);
+    }
+    let manifest = Recording::open(out).map_err(recording_failure)?.manifest().clone();
+    if manifest.experiment != experiment {
+        let what = if manifest.experiment.name == experiment.name {
+            "the file was changed since".to_owned()
+        } else {
+            format!("`{}`", manifest.experiment.name)
+        };
+        let path = out.to_owned();
+        return Err(recording_failure(RecordingError::Other { path, what }));
+    }
+    lab.pin(manifest).map_err(lab::failure)
+}
+
+/// A disk that is full is the machine's fault, a folder of something else the user's.
+pub fn recording_failure(error: RecordingError) -> exit::Failure {
+    let code = match error {
+        RecordingError::Io { .. } | RecordingError::Busy(_) => exit::HOST,
+        _ => exit::UNUSABLE,
+    };
+    exit::Failure { code, report: miette::Report::from_err(error) }
+}
+
+/// Why a run ended early.
+pub fn run_failure(error: RunError) -> exit::Failure {
+    match error {
+        RunError::Recording(error) => recording_failure(error),
+        RunError::Cancelled => exit::failure(exit::INTERRUPTED, error),
+        RunError::Host(_) | RunError::Different(_) => exit::failure(exit::HOST, error),
+    }
+}
