@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, ops::Add};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,15 @@ impl VirtualDuration {
     /// In seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.ns as f64 / 1e9
+    }
+}
+
+impl Add for VirtualDuration {
+    type Output = Self;
+
+    /// The sum, saturating.
+    fn add(self, other: Self) -> Self {
+        Self { ns: self.ns.saturating_add(other.ns) }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use minijinja::{
-    Environment, Error, ErrorKind, UndefinedBehavior, context, syntax::SyntaxConfig, value::Rest,
+    Environment, Error, ErrorKind, UndefinedBehavior, context,
+    syntax::SyntaxConfig,
+    value::{Rest, Value},
 };
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
@@ -76,33 +78,33 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
         };
         Ok::<_, Error>(table.markdown())
     });
-    let of = comparison.clone();
-    environment.add_function("value", move |group: &str, configuration: &str, metric: &str| {
-        let (_, summary) = find(&of, group, configuration, metric)?;
-        Ok::<_, Error>(summary.median)
+    add_number(&mut environment, &comparison, "value", |_, _, summary| Ok(summary.median));
+    add_number(&mut environment, &comparison, "median", |_, _, summary| {
+        Ok(format!("{} {}", number::number(summary.median), summary.unit))
     });
-    let of = comparison.clone();
-    environment.add_function("median", move |group: &str, configuration: &str, metric: &str| {
-        let (_, summary) = find(&of, group, configuration, metric)?;
-        Ok::<_, Error>(format!("{} {}", number::number(summary.median), summary.unit))
+    add_number(&mut environment, &comparison, "range", |_, _, summary| {
+        Ok(format!("{} {}", number::range(summary.min, summary.max), summary.unit))
     });
-    let of = comparison.clone();
-    environment.add_function("range", move |group: &str, configuration: &str, metric: &str| {
-        let (_, summary) = find(&of, group, configuration, metric)?;
-        Ok::<_, Error>(format!("{} {}", number::range(summary.min, summary.max), summary.unit))
-    });
-    let of = comparison.clone();
-    environment.add_function("ratio", move |group: &str, configuration: &str, metric: &str| {
-        let (group, summary) = find(&of, group, configuration, metric)?;
-        ratio(group, configuration, summary)
-    });
-    let of = comparison;
-    environment.add_function("verdict", move |group: &str, configuration: &str, metric: &str| {
-        let (group, summary) = find(&of, group, configuration, metric)?;
+    add_number(&mut environment, &comparison, "ratio", ratio);
+    add_number(&mut environment, &comparison, "verdict", |group, _, summary| {
         let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-        Ok::<_, Error>(verdict::word(summary, baseline).text().to_owned())
+        Ok(verdict::word(summary, baseline).text().to_owned())
     });
     environment
+}
+
+/// Adds a function of a workload, a configuration and a metric.
+fn add_number<T: Into<Value> + 'static>(
+    environment: &mut Environment<'static>,
+    comparison: &Arc<Comparison>,
+    name: &'static str,
+    number: impl Fn(&Group, &str, &Summary) -> Result<T, Error> + Send + Sync + 'static,
+) {
+    let comparison = comparison.clone();
+    environment.add_function(name, move |group: &str, configuration: &str, metric: &str| {
+        let (group, summary) = find(&comparison, group, configuration, metric)?;
+        number(group, configuration, summary)
+    });
 }
 
 /// The ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is `×1`.

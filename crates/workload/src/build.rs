@@ -158,7 +158,7 @@ impl Program for Build {
         let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
         let most_ns = u64::from(self.units) * UNIT_MAX.as_ns();
         Work {
-            limit: VirtualDuration::from_ns(most_ns + LEAST.as_ns()),
+            limit: VirtualDuration::from_ns(most_ns) + LEAST,
             load_start: LoadStart { written_bytes_min: 0, settle_ns },
             load: Vec::new(),
             probes: [build].into_iter().chain(probes).collect(),
@@ -167,7 +167,7 @@ impl Program for Build {
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
         let build_ns = u64::from(self.units) * UNIT_ESTIMATE.as_ns();
-        VirtualDuration::from_ns(build_ns + AROUND_BUILD.as_ns())
+        VirtualDuration::from_ns(build_ns) + AROUND_BUILD
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {

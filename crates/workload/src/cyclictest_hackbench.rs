@@ -90,7 +90,7 @@ impl Program for CyclictestHackbench {
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
-        VirtualDuration::from_ns(VirtualDuration::from(self.window).as_ns() + AROUND_WINDOW.as_ns())
+        VirtualDuration::from(self.window) + AROUND_WINDOW
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {

@@ -24,6 +24,7 @@ enum Kind {
     Sockperf,
     Pgbench,
     Folder,
+    Scenario,
 }
 
 impl<'de> Deserialize<'de> for Workload {
@@ -62,6 +63,7 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
             }
             Kind::Build => Deserialize::deserialize(parameters).map(Workload::Build),
             Kind::Folder => Deserialize::deserialize(parameters).map(Workload::Folder),
+            Kind::Scenario => Deserialize::deserialize(parameters).map(Workload::Scenario),
         }
     }
 }

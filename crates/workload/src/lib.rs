@@ -22,6 +22,7 @@ mod pgbench_server;
 mod phase;
 mod probes;
 mod program;
+mod scenario;
 mod seconds;
 mod sockperf;
 mod sockperf_output;
@@ -40,6 +41,7 @@ use preemptlab_model::{CellInputs, Digest, PreemptMode, VirtualDuration};
 use preemptlab_protocol::{Command, FORMAT, Job, Report, Setting};
 pub use probes::Probes;
 use program::{Circumstances, Program, Work};
+pub use scenario::Scenario;
 pub use seconds::{ParseSecondsError, Seconds};
 use serde::Serialize;
 pub use sockperf::{Protocol, Sockperf, SockperfMode};
@@ -63,6 +65,8 @@ pub enum Workload {
     Build(Build),
     /// A program of the user's own.
     Folder(Folder),
+    /// Threads and interrupts that do what a script says.
+    Scenario(Scenario),
 }
 
 /// What distinguishes a workload's cells from each other.
@@ -92,6 +96,7 @@ impl Workload {
             Self::Pgbench(workload) => workload,
             Self::Build(workload) => workload,
             Self::Folder(workload) => workload,
+            Self::Scenario(workload) => workload,
         }
     }
 
@@ -113,6 +118,11 @@ impl Workload {
             Self::Folder(folder) => folder.files_sha256(),
             _ => None,
         }
+    }
+
+    /// Whether the guest's image needs the player of scenarios.
+    pub fn needs_player(&self) -> bool {
+        self.program().needs_player()
     }
 
     /// What is done once per boot, before the snapshot, for all cells that are forked from it.

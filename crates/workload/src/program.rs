@@ -18,6 +18,11 @@ pub trait Program {
         Vec::new()
     }
 
+    /// See [`Workload::needs_player`](crate::Workload::needs_player).
+    fn needs_player(&self) -> bool {
+        false
+    }
+
     /// What one cell does.
     fn work(&self, circumstances: Circumstances) -> Work;
 

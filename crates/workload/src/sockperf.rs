@@ -146,7 +146,7 @@ impl Program for Sockperf {
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
-        VirtualDuration::from_ns(VirtualDuration::from(self.time()).as_ns() + AROUND_WORK.as_ns())
+        VirtualDuration::from(self.time()) + AROUND_WORK
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {

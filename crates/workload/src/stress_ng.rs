@@ -146,7 +146,7 @@ impl Program for StressNg {
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
         let work = self.time().unwrap_or(OPS_TIME_ESTIMATE);
-        VirtualDuration::from_ns(VirtualDuration::from(work).as_ns() + AROUND_WORK.as_ns())
+        VirtualDuration::from(work) + AROUND_WORK
     }
 
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError> {
