@@ -1,6 +1,7 @@
-//! Builds the guest's `/init` (the crate `preemptlab-guest`) for `src/guest.rs` to include.
+//! Builds the guest's `/init` (the crate `preemptlab-guest`) and its `/player` (the crate
+//! `preemptlab-player`) for `src/guest.rs` to include.
 //!
-//! Its bytes are part of every cell's identity, so they may depend on the sources, the lock file
+//! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
 //! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
 //! on what the environment or a cargo configuration adds. `tests/reproducible-guest` checks it.
 
@@ -14,6 +15,9 @@ use std::{
 };
 
 use serde_json::Value;
+
+/// The guest's programs: the package, and the binary and the feature that are named alike.
+const PROGRAMS: [(&str, &str); 2] = [("preemptlab-guest", "init"), ("preemptlab-player", "player")];
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
@@ -42,20 +46,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
     let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
-    for input in ["guest", "crates/protocol", "Cargo.toml", "Cargo.lock", "rust-toolchain.toml"] {
+    for input in [
+        "guest",
+        "crates/protocol",
+        "crates/script",
+        "Cargo.toml",
+        "Cargo.lock",
+        "rust-toolchain.toml",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(input).display());
     }
 
     let built = out.join("guest");
-    let mut build = cargo(root)?;
-    build.args(["build", "--locked", "--profile", "guest", "--package", "preemptlab-guest"]);
-    build.args(["--bin", "init", "--features", "init", "--target", TARGET, "--target-dir"]);
-    build.arg(&built);
     let flags: Vec<OsString> =
         FLAGS.into_iter().map(OsString::from).chain(remapped_paths(root)?).collect();
-    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f".as_ref()));
-    run(&mut build)?;
-    fs::copy(built.join(TARGET).join("guest/init"), out.join("init"))?;
+    // One after the other: built together, each would get the features of dependencies that only
+    // the other one wants, and so other bytes.
+    for (package, name) in PROGRAMS {
+        let mut build = cargo(root)?;
+        build.args(["build", "--locked", "--profile", "guest", "--package", package]);
+        build.args(["--bin", name, "--features", name, "--target", TARGET, "--target-dir"]);
+        build.arg(&built);
+        build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f".as_ref()));
+        run(&mut build)?;
+        fs::copy(built.join(TARGET).join("guest").join(name), out.join(name))?;
+    }
     Ok(())
 }
 

@@ -108,7 +108,7 @@ impl Lab<'_> {
         let files = workload
             .files_sha256()
             .map(|sha256| self.folders.get(&sha256).ok_or(LabError::FilesMissing(sha256)));
-        let own = Own { prepare: &workload.prepare(), files: files.transpose()? };
+        let own = Own { prepare: &workload.prepare(), files: files.transpose()?, player: false };
         Ok(build_image(&self.provision.store().images(), packages, &modules, own)?)
     }
 }

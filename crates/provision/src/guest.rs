@@ -1,2 +1,5 @@
 /// The guest's `/init`, as the build script made it.
 pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
+
+/// The guest's `/player`, likewise.
+pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player"));

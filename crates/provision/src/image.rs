@@ -96,6 +96,8 @@ pub struct Own<'a> {
     pub prepare: &'a [Command],
     /// What it finds in `/workload`.
     pub files: Option<&'a Files>,
+    /// Whether it plays a scenario, with `/player`.
+    pub player: bool,
 }
 
 /// Everything that an image is made of.
@@ -108,6 +110,8 @@ struct Inputs {
     prepare: Vec<Command>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    player: Option<Digest>,
 }
 
 /// Remembers which image was made of some inputs.
@@ -137,6 +141,7 @@ pub fn build_image(
         modules: modules.iter().map(|(path, bytes)| (path.clone(), Digest::of(bytes))).collect(),
         prepare: own.prepare.to_vec(),
         files: own.files.map(Files::digest),
+        player: own.player.then(|| Digest::of(guest::PLAYER)),
     };
     inputs.packages.sort_unstable();
     let note = images.join(format!("{}.json", Digest::of_json(&inputs)));
@@ -166,6 +171,9 @@ fn tree(
     let mut tree = Tree::new();
     place(&mut tree, "preemptlab", "init", executable(guest::INIT))?;
     place(&mut tree, "preemptlab", "etc/passwd", file(PASSWD.as_bytes()))?;
+    if own.player {
+        place(&mut tree, "preemptlab", "player", executable(guest::PLAYER))?;
+    }
     for folder in FOLDERS {
         place(&mut tree, "preemptlab", folder, Node::Folder)?;
     }
@@ -311,6 +319,37 @@ mod tests {
         assert!(holds(&one, "workload/bin/run") && holds(&one, "#!/bin/sh"));
         assert_ne!(one, other);
         assert_eq!(image("#!/bin/sh"), one);
+    }
+
+    #[test]
+    fn the_player_is_in_the_image_that_wants_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let image = |player| {
+            build_image(folder.path(), &[], &[], Own { player, ..Own::default() }).unwrap()
+        };
+        let (without, with) = (image(false), image(true));
+        assert!(!holds(&without, "player"));
+        let archive = std::fs::read(with.path).unwrap();
+        assert!(archive.windows(guest::PLAYER.len()).any(|bytes| bytes == guest::PLAYER));
+        // A static program, so that it runs in an image without any package.
+        assert!(guest::PLAYER.starts_with(b"\x7fELF"));
+        assert!(!guest::PLAYER.windows(8).any(|bytes| bytes == b"ld-linux"));
+    }
+
+    /// Images that were made before there was a player are found again.
+    #[test]
+    fn what_is_not_wanted_is_no_input() {
+        let inputs = Inputs {
+            layout: LAYOUT,
+            init: Digest::of(b"init"),
+            packages: vec![],
+            modules: vec![],
+            prepare: vec![],
+            files: None,
+            player: None,
+        };
+        let text = serde_json::to_string(&inputs).unwrap();
+        assert!(text.ends_with(r#""packages":[],"modules":[],"prepare":[]}"#), "{text}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ macro_rules! file {
 }
 
 /// Every module.
-const SOURCES: [Source; 2] = [
+const SOURCES: [Source; 3] = [
     Source {
         name: "preemptlab_hold",
         folder: "hold",
@@ -37,6 +37,15 @@ const SOURCES: [Source; 2] = [
             file!("preemptlab.h"),
             file!("pgzero/Kbuild"),
             file!("pgzero/preemptlab_pgzero.c"),
+        ],
+    },
+    Source {
+        name: "preemptlab_scenario",
+        folder: "scenario",
+        files: &[
+            file!("scenario/Kbuild"),
+            file!("scenario/preemptlab_scenario.c"),
+            file!("scenario/preemptlab_scenario.h"),
         ],
     },
 ];

@@ -1,0 +1,132 @@
+//! A thread of the script, in a process of its own.
+
+use core::{
+    num::NonZeroU64,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use alloc::{ffi::CString, vec::Vec};
+
+use preemptlab_script::Step;
+use preemptlab_sys::clock;
+use rustix::{io::Errno, thread};
+
+use crate::{
+    board::{Board, Record, Stage},
+    busy::Pace,
+    device::Device,
+    futex,
+    operation::Raw,
+    scheduler,
+};
+
+/// What a thread needs to play its part.
+pub struct Actor<'a> {
+    /// Its number.
+    pub number: usize,
+    /// How many there are.
+    pub count: u32,
+    /// Its name.
+    pub name: CString,
+    /// What it does.
+    pub steps: &'a [Step],
+    /// The operations of each step.
+    pub operations: Vec<Vec<Raw>>,
+    /// By the number of a futex, whether it is a PI one.
+    pub futex_is_pi: &'a [bool],
+    /// How long being busy takes.
+    pub pace: Pace,
+    /// For system calls.
+    pub device: Option<&'a Device>,
+}
+
+impl Actor<'_> {
+    /// Plays, in the process that was forked for it, until it is killed.
+    pub fn play(&self, board: &Board) -> ! {
+        let (stage, record) = (board.stage, board.records[self.number]);
+        let played = self.get_ready(record).and_then(|()| {
+            count_up(&stage.ready, self.count);
+            let start_ns = start(stage);
+            clock::sleep_until_ns(start_ns);
+            self.play_steps(stage, record, start_ns)
+        });
+        if let Err(errno) = played {
+            stage.error.store(errno.raw_os_error(), Ordering::Release);
+            // Whoever waits for the threads to get ready or to finish is not to wait any longer.
+            futex::wake_all(&stage.ready);
+            stage.finished.fetch_add(self.count, Ordering::Release);
+            futex::wake_all(&stage.finished);
+        } else {
+            count_up(&stage.finished, self.count);
+        }
+        futex::wait_for_ever()
+    }
+
+    /// Does beforehand what would take time later.
+    fn get_ready(&self, record: Record) -> Result<(), Errno> {
+        thread::set_name(&self.name)?;
+        // A sleep ends when it says, and not up to 50 us later as is the default.
+        thread::set_current_timer_slack(NonZeroU64::new(1))?;
+        record.touch();
+        self.pace.busy(10_000);
+        clock::now_ns();
+        Ok(())
+    }
+
+    fn play_steps(&self, stage: &Stage, record: Record, start_ns: u64) -> Result<(), Errno> {
+        let mut spans = record.operations;
+        for ((step, operations), times) in self.steps.iter().zip(&self.operations).zip(record.steps)
+        {
+            let (own, rest) = spans.split_at(operations.len());
+            spans = rest;
+            times.begin_ns.store(clock::now_ns(), Ordering::Release);
+            match *step {
+                Step::SleepUntil(at_ns) => clock::sleep_until_ns(start_ns + at_ns),
+                Step::SleepFor(ns) => clock::sleep_ns(ns),
+                Step::Busy(ns) => self.pace.busy(ns),
+                Step::Yield => scheduler::yield_now(),
+                Step::FutexLock(number) => self.lock(stage, number)?,
+                Step::FutexUnlock(number) => self.unlock(stage, number)?,
+                Step::Call(_) => {
+                    let device = self.device.ok_or(Errno::NODEV)?;
+                    device.call(self.number, operations, own)?;
+                }
+            }
+            times.end_ns.store(clock::now_ns(), Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn lock(&self, stage: &Stage, number: u8) -> Result<(), Errno> {
+        let word = &stage.futexes[usize::from(number)];
+        if self.futex_is_pi[usize::from(number)] {
+            return futex::lock_pi(word);
+        }
+        futex::lock(word);
+        Ok(())
+    }
+
+    fn unlock(&self, stage: &Stage, number: u8) -> Result<(), Errno> {
+        let word = &stage.futexes[usize::from(number)];
+        if self.futex_is_pi[usize::from(number)] {
+            return futex::unlock_pi(word);
+        }
+        futex::unlock(word);
+        Ok(())
+    }
+}
+
+/// Counts up by one; the last one wakes whoever waits for all.
+fn count_up(word: &AtomicU32, count: u32) {
+    if word.fetch_add(1, Ordering::AcqRel) + 1 == count {
+        futex::wake_all(word);
+    }
+}
+
+/// Waits until the start is known.
+fn start(stage: &Stage) -> u64 {
+    while stage.curtain.load(Ordering::Acquire) == 0 {
+        futex::wait(&stage.curtain, 0, None);
+    }
+    stage.start_ns.load(Ordering::Acquire)
+}
