@@ -1,0 +1,162 @@
+//! Whether what was expected came about.
+
+use std::fmt;
+
+use preemptlab_model::VirtualDuration;
+use serde::Serialize;
+
+use crate::{Expectation, Expected, Model, Outcome, Scenario};
+
+/// The least that a time may be off.
+const WITHIN_NS_MIN: u64 = 50_000;
+
+/// An expectation that applies, and whether it is met.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// Its line in the scenario's file, counting from 1.
+    pub line: usize,
+    /// The thread; `None` when it is of the whole.
+    pub thread: Option<String>,
+    /// `wakes`, `latency`, `finishes`, `finishes_before` or `deadlock`.
+    pub subject: &'static str,
+    /// Which wait of the thread, counting from 1, where it is of one.
+    pub wait: Option<usize>,
+    /// What was expected.
+    pub expected: Value,
+    /// How far a time may be off.
+    pub within_ns: Option<u64>,
+    /// What was found; `None` when it never came about.
+    pub found: Option<Value>,
+    /// Whether it is met.
+    pub met: bool,
+    /// Why this kernel is expected to differ.
+    pub because: Option<String>,
+}
+
+/// What is expected or found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// A time from the scenario's start, or a latency, in nanoseconds.
+    Ns(u64),
+    /// The thread that finishes first of two.
+    First(String),
+    /// Whether some thread never finishes.
+    Deadlock(bool),
+}
+
+/// Checks what a scenario expects of a model on a kernel of a series, such as `6.12`. What it does
+/// not say anything of is not in the list.
+pub fn check(scenario: &Scenario, outcome: &Outcome, model: Model, series: &str) -> Vec<Checked> {
+    let limited = |expectation: &&Expectation| {
+        expectation.kernels.iter().any(|kernel| kernel == series)
+            && expectation.expected.covers(model)
+    };
+    let own: Vec<_> = scenario
+        .expectations()
+        .iter()
+        .filter(limited)
+        .map(|expectation| expectation.expected.subject())
+        .collect();
+    scenario
+        .expectations()
+        .iter()
+        .filter(|expectation| match expectation.kernels.is_empty() {
+            true => !own.contains(&expectation.expected.subject()),
+            false => limited(expectation),
+        })
+        .filter_map(|expectation| checked(scenario, outcome, model, expectation))
+        .collect()
+}
+
+fn checked(
+    scenario: &Scenario,
+    outcome: &Outcome,
+    model: Model,
+    expectation: &Expectation,
+) -> Option<Checked> {
+    let threads = &outcome.threads;
+    let name = |thread: usize| scenario.script().threads[thread].name.clone();
+    let wait_of = |thread: usize, wait: usize| threads.get(thread)?.waits.get(wait - 1);
+    let (subject, thread, wait, expected, found) = match &expectation.expected {
+        Expected::Wakes { thread, wait, at_ns } => {
+            let found = wait_of(*thread, *wait).and_then(|wait| wait.back_ns).map(Value::Ns);
+            ("wakes", Some(*thread), Some(*wait), Value::Ns(*at_ns.get(&model)?), found)
+        }
+        Expected::Latency { thread, wait, latency_ns } => {
+            let found = wait_of(*thread, *wait).and_then(|wait| wait.latency_ns).map(Value::Ns);
+            ("latency", Some(*thread), Some(*wait), Value::Ns(*latency_ns.get(&model)?), found)
+        }
+        Expected::Finishes { thread, at_ns } => {
+            let found = threads.get(*thread).and_then(|thread| thread.finished_ns).map(Value::Ns);
+            ("finishes", Some(*thread), None, Value::Ns(*at_ns.get(&model)?), found)
+        }
+        Expected::FinishesBefore { thread, other } => {
+            let other = *other.get(&model)?;
+            // Who never finishes comes last; of two at the same time, none is the first.
+            let end = |thread: usize| {
+                threads.get(thread).and_then(|thread| thread.finished_ns).unwrap_or(u64::MAX)
+            };
+            let found = match end(*thread).cmp(&end(other)) {
+                std::cmp::Ordering::Less => Some(Value::First(name(*thread))),
+                std::cmp::Ordering::Greater => Some(Value::First(name(other))),
+                std::cmp::Ordering::Equal => None,
+            };
+            ("finishes_before", Some(*thread), None, Value::First(name(*thread)), found)
+        }
+        Expected::Deadlock { expected } => {
+            let found = Value::Deadlock(!outcome.is_finished());
+            ("deadlock", None, None, Value::Deadlock(*expected.get(&model)?), Some(found))
+        }
+    };
+    let within_ns = match &expected {
+        Value::Ns(ns) => Some(expectation.within_ns.unwrap_or((ns / 100).max(WITHIN_NS_MIN))),
+        _ => None,
+    };
+    let met = match (&expected, &found, within_ns) {
+        (Value::Ns(expected), Some(Value::Ns(found)), Some(within_ns)) => {
+            expected.abs_diff(*found) <= within_ns
+        }
+        (expected, found, _) => found.as_ref() == Some(expected),
+    };
+    Some(Checked {
+        line: expectation.line,
+        thread: thread.map(name),
+        subject,
+        wait,
+        expected,
+        within_ns,
+        found,
+        met,
+        because: expectation.because.clone(),
+    })
+}
+
+impl fmt::Display for Checked {
+    /// `hi wakes: expected 3 s, found 3.00002 s`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(thread) = &self.thread {
+            write!(f, "{thread} ")?;
+        }
+        write!(f, "{}", self.subject)?;
+        if let Some(wait) = self.wait.filter(|wait| *wait > 1) {
+            write!(f, " (wait {wait})")?;
+        }
+        write!(f, ": expected {}, ", self.expected)?;
+        match &self.found {
+            Some(found) => write!(f, "found {found}"),
+            None => f.write_str("found none"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ns(ns) => VirtualDuration::from_ns(*ns).fmt(f),
+            Self::First(thread) => write!(f, "{thread} first"),
+            Self::Deadlock(true) => f.write_str("that some thread never finishes"),
+            Self::Deadlock(false) => f.write_str("that all threads finish"),
+        }
+    }
+}

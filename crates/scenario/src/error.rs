@@ -1,0 +1,59 @@
+use std::ops::Range;
+
+use preemptlab_model::nearest;
+
+/// Why a text is no scenario.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct ScenarioError {
+    /// What is wrong.
+    pub message: String,
+    /// What is possible instead.
+    pub help: Option<String>,
+    /// The line it is in, counting from 1.
+    pub line: usize,
+    /// Where it is, as a range of bytes.
+    pub span: Range<usize>,
+}
+
+/// What is wrong, and where: a [`ScenarioError`] to which the line is still to be found.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub span: Range<usize>,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { span, message: message.into(), help: Some(help.into()) }
+    }
+
+    /// A name that is none of the valid ones.
+    pub fn unknown(span: Range<usize>, message: String, name: &str, valid: &[&str]) -> Self {
+        let help = match nearest(name, valid.iter().copied()) {
+            Some(nearest) => format!("did you mean `{nearest}`?"),
+            None if valid.is_empty() => "there is none".to_owned(),
+            None => format!("valid here: {}", valid.join(", ")),
+        };
+        Self::new(span, message, help)
+    }
+
+    pub fn locate(self, text: &str) -> ScenarioError {
+        let Self { span, message, help } = self;
+        let line = line_of(text, span.start);
+        ScenarioError { message, help, line, span }
+    }
+}
+
+impl From<toml::de::Error> for Refusal {
+    fn from(error: toml::de::Error) -> Self {
+        let span = error.span().unwrap_or(0..0);
+        Self { span, message: error.message().to_owned(), help: None }
+    }
+}
+
+/// The line of a byte, counting from 1.
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}

@@ -1,0 +1,147 @@
+//! The waits of a thread: when each was over, and when the thread was back.
+
+use preemptlab_script::{Operation, Played, PlayedStep, Step};
+
+use crate::{Scenario, scenario::is_wait};
+
+use super::{
+    Cause, Wait, WaitKind,
+    hold::{Hold, Key},
+};
+
+/// Every wait of a thread's script, in order.
+pub(super) fn waits(
+    scenario: &Scenario,
+    played: &Played,
+    holds: &[Hold],
+    thread: usize,
+) -> Vec<Wait> {
+    let reader = Reader { scenario, played, holds, thread };
+    let steps = &scenario.script().threads[thread].steps;
+    let waits = steps.iter().enumerate().filter(|(_, step)| is_wait(step));
+    waits.filter_map(|(number, step)| reader.wait(number, step)).collect()
+}
+
+struct Reader<'a> {
+    scenario: &'a Scenario,
+    played: &'a Played,
+    holds: &'a [Hold],
+    thread: usize,
+}
+
+impl Reader<'_> {
+    fn wait(&self, number: usize, step: &Step) -> Option<Wait> {
+        let played = self.played.threads[self.thread].steps.get(number);
+        let (kind, (due_ns, cause)) = match step {
+            Step::SleepUntil(ns) => {
+                let due_ns = |played: &PlayedStep| {
+                    self.played.start_ns.saturating_add(*ns).max(played.begin_ns)
+                };
+                (WaitKind::SleepUntil, (played.map(due_ns), Cause::Time))
+            }
+            Step::SleepFor(ns) => {
+                let due_ns = |played: &PlayedStep| played.begin_ns.saturating_add(*ns);
+                (WaitKind::Sleep, (played.map(due_ns), Cause::Time))
+            }
+            Step::FutexLock(futex) => (WaitKind::Futex, self.futex(*futex, played)),
+            Step::Call(operations) => (WaitKind::Call, self.call(operations, played)?),
+            _ => return None,
+        };
+        let back_ns = played.and_then(|played| played.end_ns);
+        let relative = |ns: u64| ns.saturating_sub(self.played.start_ns);
+        Some(Wait {
+            step: number + 1,
+            kind,
+            begin_ns: played.map(|played| relative(played.begin_ns)),
+            due_ns: due_ns.map(relative),
+            back_ns: back_ns.map(relative),
+            latency_ns: back_ns.zip(due_ns).map(|(back, due)| back.saturating_sub(due)),
+            cause,
+        })
+    }
+
+    /// A futex can be had once the last one who had it meanwhile gave it back; at once if nobody
+    /// had it.
+    fn futex(&self, futex: u8, played: Option<&PlayedStep>) -> (Option<u64>, Cause) {
+        let name = self.scenario.names.futex(futex).to_owned();
+        let span = played.and_then(|played| Some((played.begin_ns, played.end_ns?)));
+        let Some((begin_ns, back_ns)) = span else {
+            return (None, Cause::Futex { name, given_back_by: None });
+        };
+        let last = self
+            .holds
+            .iter()
+            .filter(|hold| hold.thread != self.thread && hold.key == Key::Futex(futex))
+            .filter_map(|hold| Some((hold.until_ns?, hold.thread)))
+            .filter(|(until_ns, _)| (begin_ns..=back_ns).contains(until_ns))
+            .max();
+        let given_back_by =
+            last.map(|(_, thread)| self.scenario.script().threads[thread].name.clone());
+        let due_ns = last.map_or(begin_ns, |(until_ns, _)| until_ns);
+        (Some(due_ns), Cause::Futex { name, given_back_by })
+    }
+
+    /// The last operation of a system call that waits, among those that were begun, is what the
+    /// return to user space comes after.
+    fn call(
+        &self,
+        operations: &[Operation],
+        played: Option<&PlayedStep>,
+    ) -> Option<(Option<u64>, Cause)> {
+        let waits = |operation: &Operation| {
+            matches!(operation, Operation::SleepFor(_) | Operation::WaitInterrupt(_))
+        };
+        let spans = played.map_or(&[][..], |played| &played.operations);
+        let begun = operations.iter().zip(spans).rfind(|(operation, _)| waits(operation));
+        let Some((operation, span)) = begun else {
+            let first = operations.iter().find(|operation| waits(operation))?;
+            return Some((None, self.cause(first, None)));
+        };
+        let (due_ns, event) = match operation {
+            Operation::SleepFor(ns) => (Some(span.begin_ns.saturating_add(*ns)), None),
+            Operation::WaitInterrupt(line) => {
+                match span.end_ns.and_then(|end_ns| self.event(*line, end_ns)) {
+                    Some((due_ns, event)) => (Some(due_ns.max(span.begin_ns)), Some(event)),
+                    None => (None, None),
+                }
+            }
+            _ => return None,
+        };
+        Some((due_ns, self.cause(operation, event)))
+    }
+
+    fn cause(&self, operation: &Operation, event: Option<usize>) -> Cause {
+        match operation {
+            Operation::WaitInterrupt(line) => {
+                let lines = &self.scenario.script().interrupts;
+                let name = lines.get(usize::from(*line)).map_or("?", |line| &line.name);
+                Cause::Interrupt { name: name.to_owned(), event }
+            }
+            _ => Cause::Time,
+        }
+    }
+
+    /// The event that a wait was ended by: the last whose work was done by then. It was due when
+    /// the script has it come, however late the interrupt was taken.
+    fn event(&self, line: u8, end_ns: u64) -> Option<(u64, usize)> {
+        let line = usize::from(line);
+        let script = self.scenario.script().interrupts.get(line)?;
+        let events = self.played.interrupts.get(line)?;
+        let number = events.iter().rposition(|event| {
+            // What ends last of an event is its last part, which may itself be preempted by the
+            // thread that it wakes: so the beginning of that part is what must lie before.
+            let parts = [event.hard, event.threaded, event.softirq, event.work];
+            let expected = [
+                true,
+                script.threaded_ns.is_some(),
+                script.softirq_ns.is_some(),
+                script.work_ns.is_some(),
+            ];
+            parts.iter().zip(expected).all(|(part, is_expected)| {
+                !is_expected || part.is_some_and(|part| part.begin_ns <= end_ns)
+            })
+        })?;
+        let at_ns = script.at_ns.get(number)?;
+        Some((self.played.start_ns.saturating_add(*at_ns), number + 1))
+    }
+}

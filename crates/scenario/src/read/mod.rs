@@ -1,0 +1,123 @@
+//! From TOML to a scenario. The text's tree is walked by hand, because every value keeps its place
+//! in it: so what is well-formed but makes no sense is refused with its line too.
+
+mod expect;
+mod fields;
+mod interrupt;
+mod machine;
+mod operation;
+mod section;
+mod step;
+mod thread;
+
+use std::collections::BTreeMap;
+
+use preemptlab_script::{FORMAT, INTERRUPTS_MAX, NAME_BYTES_MAX, Script, THREADS_MAX};
+use toml::de::DeTable;
+
+use crate::{Scenario, error::Refusal, names::Names};
+
+use fields::{Fields, Node};
+use step::StepReader;
+
+/// What a table may hold at the top of the file.
+const KEYS: [&str; 10] = [
+    "format",
+    "name",
+    "description",
+    "cpus",
+    "end",
+    "thread",
+    "interrupt",
+    "futex",
+    "kernel_thread",
+    "expect",
+];
+
+/// The longest name of a scenario, in bytes.
+const SCENARIO_NAME_BYTES_MAX: usize = 64;
+
+/// The most CPUs of the machine.
+const CPUS_MAX: u64 = 8;
+
+pub(crate) fn scenario(text: &str) -> Result<Scenario, Refusal> {
+    let table = DeTable::parse(text)?;
+    let file = Fields::new(table.get_ref(), table.span(), "a scenario", &KEYS)?;
+    let format = file.need("format")?;
+    if fields::integer(format)? != 1 {
+        return Err(Refusal::new(
+            format.span(),
+            "this format is not known",
+            "this version reads format = 1",
+        ));
+    }
+    let name = file.need("name")?;
+    let name = plain_name(fields::text(name)?, name, SCENARIO_NAME_BYTES_MAX)?;
+    let description = file.get("description").map(fields::text).transpose()?.unwrap_or_default();
+    let cpus = file.get("cpus").map(|node| fields::integer_to(node, 1..=CPUS_MAX)).transpose()?;
+    let cpus = u32::try_from(cpus.unwrap_or(1)).unwrap_or(1);
+    let end = file.need("end")?;
+    let end_ns = fields::time_above_0(end)?;
+
+    let interrupts = file.tables("interrupt", INTERRUPTS_MAX, "interrupt lines")?;
+    let interrupts = interrupts
+        .into_iter()
+        .map(|(name, node)| interrupt::interrupt(comm(name, node)?, node, end_ns))
+        .collect::<Result<Vec<_>, _>>()?;
+    let lines: Vec<&str> = interrupts.iter().map(|line| line.name.as_str()).collect();
+
+    let nodes = file.tables("thread", THREADS_MAX, "threads")?;
+    if nodes.is_empty() {
+        return Err(Refusal::new(
+            0..0,
+            "there is no thread",
+            "add a table such as [thread.hi], with its steps",
+        ));
+    }
+    let mut names = Names::default();
+    let mut threads = Vec::new();
+    for (name, node) in nodes {
+        let name = comm(name, node)?;
+        let reader = StepReader::new(&mut names, &lines, end_ns);
+        threads.push(thread::thread(name, node, cpus, reader)?);
+    }
+    let futex_is_pi = machine::futexes(&file, &names)?;
+    let kernel_threads = machine::kernel_threads(&file)?;
+    let script =
+        Script { format: FORMAT, end_ns, threads, interrupts, futex_is_pi, kernel_threads };
+    let expectations = match file.get("expect") {
+        Some(node) => fields::array(node, "a list of tables: [[expect]]")?
+            .iter()
+            .map(|node| expect::expectation(text, node, &script))
+            .collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    let description = description.to_owned();
+    Ok(Scenario { name, description, cpus, script, names, expectations })
+}
+
+/// A name that the kernel can keep whole in `comm`.
+fn comm(name: &str, node: &Node<'_>) -> Result<String, Refusal> {
+    plain_name(name, node, NAME_BYTES_MAX)
+}
+
+/// A name that needs no quotes anywhere.
+fn plain_name(name: &str, node: &Node<'_>, bytes_max: usize) -> Result<String, Refusal> {
+    let plain = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')
+    };
+    if (1..=bytes_max).contains(&name.len()) && name.bytes().all(plain) {
+        return Ok(name.to_owned());
+    }
+    Err(Refusal::new(
+        node.span(),
+        format!("`{name}` cannot be a name"),
+        format!("this name is 1 to {bytes_max} of a-z, 0-9, _ and -"),
+    ))
+}
+
+/// What stands under `kind.NAME`, for names that may stand there once.
+type Named<'a, 'i> = Vec<(&'a str, &'a Node<'i>)>;
+
+/// A table of models with a value each, or one value for every model.
+type ByModel<T> = BTreeMap<crate::Model, T>;

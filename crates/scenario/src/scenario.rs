@@ -1,0 +1,71 @@
+use preemptlab_script::{Operation, Script, Step};
+
+use crate::{Expectation, ScenarioError, names::Names, read};
+
+/// A scenario. `docs/scenario-format.md` describes its TOML form key by key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) cpus: u32,
+    pub(crate) script: Script,
+    pub(crate) names: Names,
+    pub(crate) expectations: Vec<Expectation>,
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] with the line, what is wrong with it, and what is possible instead.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        read::scenario(text).map_err(|refusal| refusal.locate(text))
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it shows.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// What the player is to do.
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// What is expected of it.
+    pub fn expectations(&self) -> &[Expectation] {
+        &self.expectations
+    }
+
+    /// Whether it takes the module `preemptlab_scenario`: system calls of operations and interrupts
+    /// do.
+    pub fn needs_module(&self) -> bool {
+        let calls = |step: &Step| matches!(step, Step::Call(_));
+        !self.script.interrupts.is_empty()
+            || self.script.threads.iter().any(|thread| thread.steps.iter().any(calls))
+    }
+}
+
+/// Whether a step is a wait: a sleep, a futex, or a system call that sleeps or waits for an
+/// interrupt. Waits of a thread are counted in this order, whether they turn out to take any time
+/// or not, so that the N-th is the same one under every model.
+pub(crate) fn is_wait(step: &Step) -> bool {
+    match step {
+        Step::SleepUntil(_) | Step::SleepFor(_) | Step::FutexLock(_) => true,
+        Step::Call(operations) => operations.iter().any(|operation| {
+            matches!(operation, Operation::SleepFor(_) | Operation::WaitInterrupt(_))
+        }),
+        Step::Busy(_) | Step::Yield | Step::FutexUnlock(_) => false,
+    }
+}

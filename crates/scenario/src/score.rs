@@ -1,0 +1,125 @@
+//! What a model costs and brings against another, counted as Rowand's slides do: "added 2 schedule
+//! with context switch, + shorter wakeup latency".
+
+use std::fmt;
+
+use preemptlab_model::VirtualDuration;
+use serde::Serialize;
+
+use crate::{Model, Outcome};
+
+/// What a trace of the scenario counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Calls of `schedule` that switched to another task.
+    pub switches: u64,
+    /// All calls of it.
+    pub schedule_calls: u64,
+}
+
+/// A scenario played under one model.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    /// The model.
+    pub model: Model,
+    /// What came of it.
+    pub outcome: &'a Outcome,
+    /// What its trace counts; `None` without one.
+    pub counts: Option<Counts>,
+}
+
+/// What a model adds to a reference and takes from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// The model.
+    pub model: Model,
+    /// What it is compared with.
+    pub reference: Model,
+    /// How many switches it added; negative: saved. `None` unless both were counted.
+    pub added_switches: Option<i64>,
+    /// How many calls of `schedule` it added, likewise.
+    pub added_schedule_calls: Option<i64>,
+    /// Every wait of both that has a latency under both.
+    pub waits: Vec<WaitScore>,
+}
+
+/// A wait under two models.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WaitScore {
+    /// The thread.
+    pub thread: String,
+    /// Which of its waits, counting from 1.
+    pub wait: usize,
+    /// Its latency under the model.
+    pub latency_ns: u64,
+    /// Its latency under the reference.
+    pub reference_latency_ns: u64,
+}
+
+/// Scores every model against the first.
+pub fn score(columns: &[Column<'_>]) -> Vec<Score> {
+    let Some((reference, others)) = columns.split_first() else { return Vec::new() };
+    others.iter().map(|column| against(column, reference)).collect()
+}
+
+fn against(column: &Column<'_>, reference: &Column<'_>) -> Score {
+    let added = |count: fn(Counts) -> u64| {
+        let (here, there) = (count(column.counts?), count(reference.counts?));
+        i64::try_from(i128::from(here) - i128::from(there)).ok()
+    };
+    let mut waits = Vec::new();
+    for (here, there) in column.outcome.threads.iter().zip(&reference.outcome.threads) {
+        for (number, (wait, other)) in here.waits.iter().zip(&there.waits).enumerate() {
+            let (Some(latency_ns), Some(reference_latency_ns)) =
+                (wait.latency_ns, other.latency_ns)
+            else {
+                continue;
+            };
+            let (thread, wait) = (here.name.clone(), number + 1);
+            waits.push(WaitScore { thread, wait, latency_ns, reference_latency_ns });
+        }
+    }
+    Score {
+        model: column.model,
+        reference: reference.model,
+        added_switches: added(|counts| counts.switches),
+        added_schedule_calls: added(|counts| counts.schedule_calls),
+        waits,
+    }
+}
+
+impl WaitScore {
+    /// Whether the latencies differ by more than the noise: 1 % of the longer, and 50 us at least.
+    pub fn differs(&self) -> bool {
+        let longer = self.latency_ns.max(self.reference_latency_ns);
+        self.latency_ns.abs_diff(self.reference_latency_ns) > (longer / 100).max(50_000)
+    }
+}
+
+impl fmt::Display for Score {
+    /// The lines of a slide; `+` is what is better, `-` what is worse.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(added) = self.added_switches {
+            let verb = if added < 0 { "saved" } else { "added" };
+            writeln!(f, "  {verb} {} schedule with context switch", added.unsigned_abs())?;
+        }
+        for wait in self.waits.iter().filter(|wait| wait.differs()) {
+            let (sign, word) = match wait.latency_ns < wait.reference_latency_ns {
+                true => ("+", "shorter"),
+                false => ("-", "longer"),
+            };
+            let of = match wait.wait {
+                1 => wait.thread.clone(),
+                number => format!("{} (wait {number})", wait.thread),
+            };
+            let time = VirtualDuration::from_ns;
+            writeln!(
+                f,
+                "{sign} {word} wakeup latency of {of}: {}, not {}",
+                time(wait.latency_ns),
+                time(wait.reference_latency_ns)
+            )?;
+        }
+        Ok(())
+    }
+}
