@@ -48,8 +48,8 @@ fn operation<'a>(operations: &'a [Operation], step: &PlayedStep) -> Option<&'a O
     operations.get(step.operations.len() - 1)
 }
 
-/// Who has what a thread waits for: whoever holds it, and where that is readers who do not exclude
-/// it, the writers that wait before it.
+/// Who has what a thread waits for. A reader that waits behind a writer that waits itself, as
+/// `rwlock_t` has it without `PREEMPT_RT`, is kept from it by nobody who has it.
 pub(super) fn holders(holds: &[Hold], blocked: &[Option<Blocked>], thread: usize) -> Vec<usize> {
     let Some(Blocked { key, is_shared }) = blocked[thread] else { return Vec::new() };
     let mut holders: Vec<usize> = holds
@@ -58,12 +58,6 @@ pub(super) fn holders(holds: &[Hold], blocked: &[Option<Blocked>], thread: usize
         .filter(|hold| !(is_shared && hold.is_shared))
         .map(|hold| hold.thread)
         .collect();
-    if holders.is_empty() && is_shared {
-        let writes = |other: &Blocked| other.key == key && !other.is_shared;
-        holders = (0..blocked.len())
-            .filter(|other| blocked[*other].is_some_and(|b| writes(&b)))
-            .collect();
-    }
     holders.sort_unstable();
     holders.dedup();
     holders

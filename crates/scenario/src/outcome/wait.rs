@@ -1,6 +1,6 @@
 //! The waits of a thread: when each was over, and when the thread was back.
 
-use preemptlab_script::{Operation, Played, PlayedStep, Step};
+use preemptlab_script::{Interrupt, Operation, Played, PlayedEvent, PlayedStep, Span, Step};
 
 use crate::{Scenario, scenario::is_wait};
 
@@ -99,12 +99,10 @@ impl Reader<'_> {
         };
         let (due_ns, event) = match operation {
             Operation::SleepFor(ns) => (Some(span.begin_ns.saturating_add(*ns)), None),
-            Operation::WaitInterrupt(line) => {
-                match span.end_ns.and_then(|end_ns| self.event(*line, end_ns)) {
-                    Some((due_ns, event)) => (Some(due_ns.max(span.begin_ns)), Some(event)),
-                    None => (None, None),
-                }
-            }
+            Operation::WaitInterrupt(line) => match self.event(*line, *span) {
+                Some((due_ns, event)) => (Some(due_ns.max(span.begin_ns)), Some(event)),
+                None => (None, None),
+            },
             _ => return None,
         };
         Some((due_ns, self.cause(operation, event)))
@@ -121,27 +119,30 @@ impl Reader<'_> {
         }
     }
 
-    /// The event that a wait was ended by: the last whose work was done by then. It was due when
-    /// the script has it come, however late the interrupt was taken.
-    fn event(&self, line: u8, end_ns: u64) -> Option<(u64, usize)> {
+    /// The event that ended a wait: the first that was done while it lasted. It was due when the
+    /// script has it come, however late the interrupt was taken.
+    fn event(&self, line: u8, wait: Span) -> Option<(u64, usize)> {
         let line = usize::from(line);
         let script = self.scenario.script().interrupts.get(line)?;
         let events = self.played.interrupts.get(line)?;
-        let number = events.iter().rposition(|event| {
-            // What ends last of an event is its last part, which may itself be preempted by the
-            // thread that it wakes: so the beginning of that part is what must lie before.
-            let parts = [event.hard, event.threaded, event.softirq, event.work];
-            let expected = [
-                true,
-                script.threaded_ns.is_some(),
-                script.softirq_ns.is_some(),
-                script.work_ns.is_some(),
-            ];
-            parts.iter().zip(expected).all(|(part, is_expected)| {
-                !is_expected || part.is_some_and(|part| part.begin_ns <= end_ns)
-            })
+        let last_ns = wait.end_ns?;
+        let number = events.iter().position(|event| {
+            done_ns(script, event)
+                .is_some_and(|done_ns| (wait.begin_ns..=last_ns).contains(&done_ns))
         })?;
         let at_ns = script.at_ns.get(number)?;
         Some((self.played.start_ns.saturating_add(*at_ns), number + 1))
     }
+}
+
+/// When the last part of an event was done; `None` when it was not.
+fn done_ns(line: &Interrupt, event: &PlayedEvent) -> Option<u64> {
+    let parts = [
+        (true, event.hard),
+        (line.threaded_ns.is_some(), event.threaded),
+        (line.softirq_ns.is_some(), event.softirq),
+        (line.work_ns.is_some(), event.work),
+    ];
+    let expected = parts.into_iter().filter(|(is_expected, _)| *is_expected);
+    expected.map(|(_, part)| part?.end_ns).try_fold(0, |last_ns, end_ns| Some(last_ns.max(end_ns?)))
 }

@@ -13,8 +13,8 @@ use super::{
     step::{Verb, lock_name, taken_twice, too_many},
 };
 
-/// The most pages of one operation: 256 MiB.
-const PAGES_MAX: u64 = 65_536;
+/// The most pages of one operation, as the module has it.
+const PAGES_MAX: u64 = 1 << 20;
 
 pub(super) const WORDS: [&str; 2] = ["cond_resched", "might_resched"];
 
@@ -101,8 +101,6 @@ impl<'n> OperationReader<'n> {
                 self.push(node, Operation::SleepFor(ns))
             }
             "zero_pages" => {
-                // Who zeroes pages allocates them, which may sleep.
-                self.allow(node, verb.name, MaySleep::Always)?;
                 let pages = fields::integer_to(value, 1..=PAGES_MAX)?;
                 let pages = u32::try_from(pages).unwrap_or(u32::MAX);
                 self.push(node, Operation::ZeroPages(pages))
