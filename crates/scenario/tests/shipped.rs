@@ -58,5 +58,13 @@ fn only_user_space_needs_no_module() {
         .filter(|(_, text)| !Scenario::parse(text).unwrap().needs_module())
         .map(|(stem, _)| stem)
         .collect();
-    assert_eq!(needs, ["priority-inheritance", "priority-inversion"]);
+    assert_eq!(needs, ["deadlock", "priority-inheritance", "priority-inversion"]);
+}
+
+#[test]
+fn the_file_of_the_reference_is_one() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenario-format.md");
+    let page = fs::read_to_string(page).unwrap();
+    let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(Scenario::parse(text).unwrap().name(), "driver-demo");
 }
