@@ -11,7 +11,9 @@ mod graph;
 #[cfg(test)]
 mod hostile;
 mod kernel;
+mod lanes;
 mod moved;
+mod observe;
 mod ranking;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -27,6 +29,10 @@ pub use export::{ExportError, ftrace_text, perfetto};
 pub use findings::{FINDINGS_FORMAT, Findings, findings};
 pub use graph::function_graph;
 pub use kernel::{Kernel, KernelError, LAYOUT_FORMAT, Layout, Point, Tracepoint};
+pub use lanes::{
+    CpuLane, Instant, InstantKind, LANES_FORMAT, LaneState, Lanes, LeftOut, Section, Stretch,
+    ThreadLane, lanes,
+};
 pub use moved::{MovedTimer, moved_timers};
 pub use ranking::Ranked;
 pub use timeline::{Cause, Segment, Timeline};

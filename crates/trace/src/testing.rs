@@ -15,7 +15,7 @@ use crate::{
     decode::{Decoder, Item, Task},
     divergence, findings, ftrace_text, function_graph,
     kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
-    moved_timers, perfetto, timelines, wakeups, worst,
+    lanes, moved_timers, perfetto, timelines, wakeups, worst,
 };
 
 /// Where the first function begins.
@@ -221,6 +221,9 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
     let _ = divergence(trace, trace, kernel);
     let _ = perfetto(trace, kernel, None, std::io::sink());
     let _ = ftrace_text(trace, kernel, None, std::io::sink());
+    for start_ns in [0, 5_000_000] {
+        let _ = lanes(trace, kernel, Window { start_ns, end_ns: u64::MAX });
+    }
 }
 
 /// What the probe of [`busy`] is called.

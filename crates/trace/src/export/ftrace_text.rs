@@ -7,13 +7,13 @@ use syscalls::Sysno;
 use crate::{
     decode::Task,
     explain::Window,
-    export::{
-        ExportError,
-        observe::observe,
+    export::ExportError,
+    kernel::Kernel,
+    observe::{
+        observe,
         record::{Moment, Record, Section, Sink, State},
         vectors,
     },
-    kernel::Kernel,
     timeline::callers,
 };
 
@@ -73,6 +73,7 @@ struct Text<'a, W: Write> {
 }
 
 impl<W: Write> Sink for Text<'_, W> {
+    type Output = ();
     const SHOWS_STATES: bool = false;
 
     fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()> {
@@ -131,6 +132,10 @@ impl<W: Write> Sink for Text<'_, W> {
             | Record::ReschedAsked { .. }
             | Record::ExceptionEntry { .. }
             | Record::ExceptionExit
+            | Record::UserSpace
+            | Record::Schedule
+            | Record::LockWait { .. }
+            | Record::TimerStart
             | Record::Lost(_) => {}
         }
         if self.is_open { Ok(()) } else { self.out.write_all(b"\n") }
@@ -145,7 +150,7 @@ impl<W: Write> Sink for Text<'_, W> {
         self.close()
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self, _: u64) -> io::Result<()> {
         self.close()?;
         self.out.flush()
     }
@@ -219,6 +224,10 @@ fn told_in<'a>(moment: &'a Moment<'_>, record: Record<'_>) -> Option<&'a State> 
         | Record::ReschedAsked { .. }
         | Record::ExceptionEntry { .. }
         | Record::ExceptionExit
+        | Record::UserSpace
+        | Record::Schedule
+        | Record::LockWait { .. }
+        | Record::TimerStart
         | Record::Lost(_)
         | Record::Begin(Section::NeedResched, _)
         | Record::End(Section::NeedResched, _) => None,

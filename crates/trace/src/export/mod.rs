@@ -5,18 +5,15 @@
 //!
 //! - Arguments and results of system calls are not recorded, and so are not written.
 //! - Whether a task that gives the CPU up sleeps or only waits for its turn is not recorded either,
-//!   but follows from how the scheduler was called: see [`observe`].
+//!   but follows from how the scheduler was called: see [`observe`](crate::observe).
 //! - Until the first return to user space on a CPU its preemption count is unknown, and until its
 //!   first switch so is its task.
 
 mod ftrace_text;
-mod observe;
 mod perfetto;
 mod proto;
-mod record;
 #[cfg(test)]
 mod tests;
-mod vectors;
 
 use std::io;
 

@@ -17,12 +17,14 @@ use crate::{
     explain::Window,
     export::{
         ExportError,
-        observe::observe,
         proto::{self, Ftrace, FtraceEvent},
+    },
+    kernel::Kernel,
+    observe::{
+        observe,
         record::{Moment, Record, Section, Sink},
         vectors,
     },
-    kernel::Kernel,
     timeline::{blame, callers},
 };
 
@@ -85,9 +87,17 @@ struct Ended {
 }
 
 impl<W: Write> Sink for Viewer<'_, W> {
+    type Output = ();
     const SHOWS_STATES: bool = true;
 
     fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()> {
+        // What has no track settles nothing either: the stack of a section's end may still follow.
+        if matches!(
+            record,
+            Record::UserSpace | Record::Schedule | Record::LockWait { .. } | Record::TimerStart
+        ) {
+            return Ok(());
+        }
         self.settle(&[])?;
         let &Moment { ns, cpu, .. } = moment;
         if !self.has_clock {
@@ -174,6 +184,9 @@ impl<W: Write> Sink for Viewer<'_, W> {
             Record::ExceptionEntry { name } => {
                 self.threads.begin(&mut self.packets, moment, Name::Is(name))
             }
+            Record::UserSpace | Record::Schedule | Record::LockWait { .. } | Record::TimerStart => {
+                Ok(())
+            }
         }
     }
 
@@ -181,7 +194,7 @@ impl<W: Write> Sink for Viewer<'_, W> {
         self.settle(words)
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    fn finish(mut self, _: u64) -> io::Result<()> {
         self.settle(&[])?;
         for (cpu, tracks) in std::mem::take(&mut self.cpus) {
             for (section, since) in Section::ALL.into_iter().zip(tracks.open) {

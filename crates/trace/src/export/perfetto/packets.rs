@@ -8,11 +8,9 @@ use std::{
 use prost::Message;
 
 use crate::{
-    export::{
-        proto::{self, FtraceEvent, TracePacket, TrackDescriptor, TrackEvent},
-        record::Section,
-    },
+    export::proto::{self, FtraceEvent, TracePacket, TrackDescriptor, TrackEvent},
     kernel::Kernel,
+    observe::record::Section,
 };
 
 const BUFFER_BYTES: usize = 1 << 18;

@@ -11,11 +11,9 @@ use super::packets::{Name, Packets};
 use crate::{
     cpu::Frame,
     decode::Task,
-    export::{
-        proto::{self, TracePacket, TrackDescriptor},
-        record::Moment,
-    },
+    export::proto::{self, TracePacket, TrackDescriptor},
     kernel::Kernel,
+    observe::record::Moment,
 };
 
 /// No thread has a larger number (`PID_MAX_LIMIT`, include/linux/threads.h): this bounds what is

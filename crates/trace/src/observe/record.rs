@@ -1,4 +1,4 @@
-//! What a trace is made into before it is written in some format.
+//! What a trace is made into before it is written in some format, or drawn.
 
 use std::io;
 
@@ -64,6 +64,14 @@ pub enum Record<'a> {
     ExceptionEntry { name: &'a str },
     /// The exception is dealt with.
     ExceptionExit,
+    /// The current task goes on in user space.
+    UserSpace,
+    /// The scheduler is called.
+    Schedule,
+    /// The current task is about to wait for a lock, in this function of the kernel.
+    LockWait { name: &'a str },
+    /// A timer is started.
+    TimerStart,
     /// A section begins, with the instruction that begins it.
     Begin(Section, Since),
     /// A section ends, with the instruction that ends it.
@@ -139,8 +147,11 @@ pub fn added(event: &Event) -> Option<u32> {
     }
 }
 
-/// A format that is written.
+/// Whoever is told what has happened: a format that is written, or what is drawn.
 pub trait Sink {
+    /// What comes of it.
+    type Output;
+
     /// Whether the format shows states: then those at the start of the window are told as if they
     /// began there. One that lists events only is not to list what did not happen.
     const SHOWS_STATES: bool;
@@ -151,6 +162,7 @@ pub trait Sink {
     /// The words on top of the stack at the event of the last records.
     fn stack(&mut self, words: &[u64]) -> io::Result<()>;
 
-    /// Ends the output.
-    fn finish(self) -> io::Result<()>;
+    /// Ends the output. So far it is known what has happened: the end of the window, or the last
+    /// event of a trace that ends before.
+    fn finish(self, until_ns: u64) -> io::Result<Self::Output>;
 }

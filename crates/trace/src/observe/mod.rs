@@ -11,6 +11,9 @@
 //!   of the switches in traces of hackbench with cyclictest are judged wrong, all but one of them by
 //!   the latter.
 
+pub mod record;
+pub mod vectors;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read},
@@ -22,13 +25,11 @@ use crate::{
     cpu::{Frame, Machine, Since, make_room},
     decode::{Decoder, Event, Item},
     explain::Window,
-    export::{
-        ExportError,
-        record::{HARDIRQ_OFFSET, Moment, Record, SOFTIRQ_OFFSET, Section, Sink, State, added},
-        vectors,
-    },
+    export::ExportError,
     kernel::{Kernel, Point},
 };
+
+use self::record::{HARDIRQ_OFFSET, Moment, Record, SOFTIRQ_OFFSET, Section, Sink, State, added};
 
 /// Tells a sink everything that has happened in a window.
 pub fn observe<S: Sink>(
@@ -36,19 +37,22 @@ pub fn observe<S: Sink>(
     kernel: &Kernel,
     window: Option<Window>,
     mut sink: S,
-) -> Result<(), ExportError> {
+) -> Result<S::Output, ExportError> {
     let window = window.unwrap_or(Window { start_ns: 0, end_ns: u64::MAX });
     let mut decoder = Decoder::new(trace, kernel.program())?;
     let mut observer = Observer::new(kernel);
     let (mut has_begun, mut is_inside) = (false, false);
+    let mut until_ns = 0;
     while let Some(item) = decoder.next_item()? {
         match item {
             Item::Task(task) => observer.machine.describe(task),
             Item::Event(event) => {
                 // Nothing that follows can be inside.
                 if event.ns > window.end_ns {
+                    until_ns = window.end_ns;
                     break;
                 }
+                until_ns = event.ns;
                 is_inside = event.ns >= window.start_ns;
                 if is_inside && !has_begun {
                     has_begun = true;
@@ -62,7 +66,7 @@ pub fn observe<S: Sink>(
             Item::Stack(_) => {}
         }
     }
-    Ok(sink.finish()?)
+    Ok(sink.finish(until_ns)?)
 }
 
 struct Observer<'a> {
@@ -227,6 +231,9 @@ impl<'a> Observer<'a> {
                 }
             }
         }
+        if is_user {
+            tell(Record::UserSpace)?;
+        }
         if let Some(probe) = softirq_exit {
             tell(Record::SoftirqExit { name: name(probe) })?;
         }
@@ -274,6 +281,9 @@ impl<'a> Observer<'a> {
             }
             (Point::NeedResched { is_lazy }, _) => tell(Record::ReschedAsked { is_lazy })?,
             (Point::Syscall, [number, ..]) => tell(Record::SyscallEntry(*number as u32))?,
+            (Point::Schedule, _) => tell(Record::Schedule)?,
+            (Point::LockWait, _) => tell(Record::LockWait { name: name(probe) })?,
+            (Point::TimerStart, _) => tell(Record::TimerStart)?,
             (Point::Exception, _) => tell(Record::ExceptionEntry { name: name(probe) })?,
             _ => {}
         }
