@@ -290,6 +290,9 @@ fn there_are_limits() {
     assert_eq!((error.line, error.message.as_str()), (5, "there are too many futexes"));
     let text = "format = 1\nname = \"x\"\nend = \"1s\"\n";
     assert_eq!(Scenario::parse(text).unwrap_err().message, "there is no thread");
+    let call = "{ repeat = 500, do = [{ call = [{ repeat = 60, do = [\"cond_resched\"] }] }] }";
+    let long = format!("{text}[thread.a]\nsteps = [{call}]");
+    assert!(Scenario::parse(&long).unwrap_err().message.contains("when it is written out"));
     // What repeats what repeats is not written out before it is found to be too much.
     let repeat = "{ repeat = 512, do = [".repeat(8) + "\"yield\"" + &"] }".repeat(8);
     let text = format!("{text}[thread.a]\nsteps = [{repeat}]");

@@ -37,6 +37,10 @@ const KEYS: [&str; 10] = [
 /// The longest name of a scenario, in bytes.
 const SCENARIO_NAME_BYTES_MAX: usize = 64;
 
+/// The longest script, in bytes of JSON: the player gets it as one argument (`MAX_ARG_STRLEN` of
+/// include/uapi/linux/binfmts.h, with the NUL).
+const SCRIPT_BYTES_MAX: usize = (128 << 10) - 1;
+
 /// The most CPUs of the machine.
 const CPUS_MAX: u64 = 8;
 
@@ -85,6 +89,14 @@ pub(crate) fn scenario(text: &str) -> Result<Scenario, Refusal> {
     let kernel_threads = machine::kernel_threads(&file)?;
     let script =
         Script { format: FORMAT, end_ns, threads, interrupts, futex_is_pi, kernel_threads };
+    let bytes = serde_json::to_string(&script).map_or(usize::MAX, |json| json.len());
+    if bytes > SCRIPT_BYTES_MAX {
+        return Err(Refusal::new(
+            0..0,
+            format!("the scenario takes {bytes} bytes when it is written out"),
+            format!("{SCRIPT_BYTES_MAX} are possible; what is repeated counts each time"),
+        ));
+    }
     let expectations = match file.get("expect") {
         Some(node) => fields::array(node, "a list of tables: [[expect]]")?
             .iter()
