@@ -8,6 +8,7 @@ mod details;
 mod document;
 mod extremes;
 mod label;
+mod lanes;
 mod number;
 mod overview;
 mod recommendation;
@@ -30,6 +31,7 @@ pub use document::{
     FailureDocument, GroupDocument, MetricDocument,
 };
 pub use extremes::extreme_in_words;
+pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 pub use overview::is_headline;
 use preemptlab_stats::Comparison;
 pub use recommendation::{

@@ -1,12 +1,12 @@
 //! Timelines as a picture: a lane for each, on one axis of time.
 
 mod axis;
-mod geometry;
+pub(crate) mod geometry;
 mod lane;
 mod legend;
 mod shares;
 mod style;
-mod xml;
+pub(crate) mod xml;
 
 use preemptlab_trace::{Cause, Timeline};
 

@@ -1,0 +1,79 @@
+//! What threads, interrupts and softirqs did: lanes for a terminal and as a picture. Several
+//! executions of the same thing stand under each other on one axis of time.
+
+mod axis;
+mod calm;
+mod cells;
+mod look;
+mod place;
+mod rows;
+mod svg;
+mod terminal;
+
+use preemptlab_trace::Lanes;
+
+pub use svg::lanes_svg;
+pub use terminal::lanes_terminal;
+
+/// One execution.
+#[derive(Clone, Debug)]
+pub struct LanesPanel<'a> {
+    /// What tells it from its neighbours: `debian:6.12 voluntary`.
+    pub title: &'a str,
+    /// What happened in it.
+    pub lanes: &'a Lanes,
+    /// Where the axis begins, in the time of the lanes.
+    pub zero_ns: u64,
+    /// The threads that have a lane, from top to bottom.
+    pub threads: Vec<ShownThread<'a>>,
+    /// How the names of kernel threads begin that have a lane besides, if they ran: `ksoftirqd/`.
+    /// Whatever else ran for a time that can be seen is shown in one lane.
+    pub kernel_threads: &'a [&'a str],
+}
+
+/// A thread with a lane of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownThread<'a> {
+    /// Its number.
+    pub pid: u32,
+    /// What it is called in the picture.
+    pub name: &'a str,
+    /// What is marked on its lane.
+    pub marks: Vec<LaneMark<'a>>,
+}
+
+/// A named instant or stretch of a thread. Times are nanoseconds from the start of the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneMark<'a> {
+    /// The instant, or where the stretch begins.
+    pub start_ns: u64,
+    /// Where the stretch ends; `None` for an instant.
+    pub end_ns: Option<u64>,
+    /// Its name: `due`.
+    pub label: &'a str,
+}
+
+/// How long the axis is that panels have in common, in nanoseconds; not 0.
+fn end_ns(panels: &[LanesPanel<'_>]) -> u64 {
+    let ends = panels.iter().map(|panel| panel.lanes.end_ns.saturating_sub(panel.zero_ns));
+    ends.max().unwrap_or(0).max(1)
+}
+
+/// What has to be said because lanes are bounded.
+fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for panel in panels {
+        let shown = |pid: u32| panel.threads.iter().any(|thread| thread.pid == pid);
+        let lanes = panel.lanes.threads.iter().filter(|lane| shown(lane.pid));
+        let joined: u64 = lanes.map(|lane| lane.left_out.stretches).sum();
+        let title = crate::timeline::name(panel.title);
+        if joined > 0 {
+            notes.push(format!("{title}: {joined} short stretches were joined with others."));
+        }
+        if panel.lanes.threads_left_out > 0 {
+            let count = panel.lanes.threads_left_out;
+            notes.push(format!("{title}: {count} threads more ran, which nothing is known of."));
+        }
+    }
+    notes
+}
