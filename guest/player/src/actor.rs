@@ -12,13 +12,17 @@ use preemptlab_sys::clock;
 use rustix::{io::Errno, thread};
 
 use crate::{
-    board::{Board, Record, Stage},
+    board::{Board, Record, SpanRecord, Stage},
     busy::Pace,
     device::Device,
     futex,
     operation::Raw,
     scheduler,
 };
+
+/// What every thread plays before the start.
+const REHEARSAL: [Step; 4] =
+    [Step::SleepUntil(0), Step::SleepFor(1_000), Step::Busy(10_000), Step::Yield];
 
 /// What a thread needs to play its part.
 pub struct Actor<'a> {
@@ -44,11 +48,11 @@ impl Actor<'_> {
     /// Plays, in the process that was forked for it, until it is killed.
     pub fn play(&self, board: &Board) -> ! {
         let (stage, record) = (board.stage, board.records[self.number]);
-        let played = self.get_ready(record).and_then(|()| {
+        let played = self.get_ready(stage, record).and_then(|()| {
             count_up(&stage.ready, self.count);
-            let start_ns = start(stage);
+            let start_ns = start(stage, self.number);
             clock::sleep_until_ns(start_ns);
-            self.play_steps(stage, record, start_ns)
+            self.play_steps(self.steps, &self.operations, stage, record, start_ns)
         });
         if let Err(errno) = played {
             stage.error.store(errno.raw_os_error(), Ordering::Release);
@@ -63,20 +67,28 @@ impl Actor<'_> {
     }
 
     /// Does beforehand what would take time later.
-    fn get_ready(&self, record: Record) -> Result<(), Errno> {
+    fn get_ready(&self, stage: &Stage, record: Record<'_>) -> Result<(), Errno> {
         thread::set_name(&self.name)?;
         // A sleep ends when it says, and not up to 50 us later as is the default.
         thread::set_current_timer_slack(NonZeroU64::new(1))?;
         record.touch();
-        self.pace.busy(10_000);
-        clock::now_ns();
-        Ok(())
+        // A rehearsal takes the page faults of the program's own code, which a fork brings back.
+        let rehearsal =
+            Record { steps: &REHEARSAL.map(|_| SpanRecord::default()), operations: &[] };
+        let operations = REHEARSAL.map(|_| Vec::new());
+        self.play_steps(&REHEARSAL, &operations, stage, rehearsal, 0)
     }
 
-    fn play_steps(&self, stage: &Stage, record: Record, start_ns: u64) -> Result<(), Errno> {
+    fn play_steps(
+        &self,
+        steps: &[Step],
+        operations: &[Vec<Raw>],
+        stage: &Stage,
+        record: Record<'_>,
+        start_ns: u64,
+    ) -> Result<(), Errno> {
         let mut spans = record.operations;
-        for ((step, operations), times) in self.steps.iter().zip(&self.operations).zip(record.steps)
-        {
+        for ((step, operations), times) in steps.iter().zip(operations).zip(record.steps) {
             let (own, rest) = spans.split_at(operations.len());
             spans = rest;
             times.begin_ns.store(clock::now_ns(), Ordering::Release);
@@ -124,9 +136,10 @@ fn count_up(word: &AtomicU32, count: u32) {
 }
 
 /// Waits until the start is known.
-fn start(stage: &Stage) -> u64 {
-    while stage.curtain.load(Ordering::Acquire) == 0 {
-        futex::wait(&stage.curtain, 0, None);
+fn start(stage: &Stage, number: usize) -> u64 {
+    let cue = &stage.cues[number];
+    while cue.load(Ordering::Acquire) == 0 {
+        futex::wait(cue, 0, None);
     }
     stage.start_ns.load(Ordering::Acquire)
 }

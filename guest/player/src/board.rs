@@ -6,7 +6,7 @@ use core::{
     sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
 };
 
-use preemptlab_script::{LOCKS_MAX, Script, Span, Step};
+use preemptlab_script::{LOCKS_MAX, Script, Span, Step, THREADS_MAX};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::trouble::{Attempt, Result};
@@ -16,7 +16,7 @@ pub struct Board {
     /// How the processes wait for each other.
     pub stage: &'static Stage,
     /// For each thread, what it has done.
-    pub records: Vec<Record>,
+    pub records: Vec<Record<'static>>,
 }
 
 /// How the processes wait for each other. All zeros at first.
@@ -24,8 +24,8 @@ pub struct Board {
 pub struct Stage {
     /// Threads that have got ready; a futex.
     pub ready: AtomicU32,
-    /// 1 when [`Self::start_ns`] is known; a futex.
-    pub curtain: AtomicU32,
+    /// For each thread 1 when [`Self::start_ns`] is known; futexes.
+    pub cues: [AtomicU32; THREADS_MAX],
     /// When the script starts.
     pub start_ns: AtomicU64,
     /// Threads that have finished, or cannot go on; a futex.
@@ -38,15 +38,16 @@ pub struct Stage {
 
 /// What a thread has done.
 #[derive(Clone, Copy)]
-pub struct Record {
+pub struct Record<'a> {
     /// Its steps.
-    pub steps: &'static [SpanRecord],
+    pub steps: &'a [SpanRecord],
     /// The operations of all its system calls, one call after the other.
-    pub operations: &'static [SpanRecord],
+    pub operations: &'a [SpanRecord],
 }
 
 /// When something happened; 0 when it has not begun or not ended.
 #[repr(C)]
+#[derive(Default)]
 pub struct SpanRecord {
     /// Where it begins.
     pub begin_ns: AtomicU64,
@@ -86,7 +87,7 @@ impl Board {
     }
 }
 
-impl Record {
+impl Record<'_> {
     /// Takes the page faults of writing to it.
     pub fn touch(&self) {
         for span in self.steps.iter().chain(self.operations) {

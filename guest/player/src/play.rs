@@ -162,8 +162,12 @@ fn perform(
             }
         }
     }
-    stage.curtain.store(1, Ordering::Release);
-    futex::wake_all(&stage.curtain);
+    // One after the other: threads of one priority that are due at the same time then run in the
+    // order of the script.
+    for cue in &stage.cues[..script.threads.len()] {
+        cue.store(1, Ordering::Release);
+        futex::wake_all(cue);
+    }
 
     loop {
         is_well()?;
