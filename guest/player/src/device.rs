@@ -144,7 +144,13 @@ impl Device {
             Err(Errno::INVAL) => {
                 let reason = call.reason.split(|&byte| byte == 0).next().unwrap_or(&[]);
                 let reason = String::from_utf8_lossy(reason);
-                Err(format!("operation {}: {reason}", call.refused_at + 1))
+                let at = call.refused_at;
+                let is_at_end = at as usize == operations.len();
+                Err(if is_at_end {
+                    reason.into()
+                } else {
+                    format!("operation {}: {reason}", at + 1)
+                })
             }
             Err(errno) => Err(format!("the device refuses it: error {}", errno.raw_os_error())),
         }
