@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use preemptlab_model::KernelRef;
+use preemptlab_scenario::Model;
 use preemptlab_stats::{Baseline, Margin, Requirement};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
@@ -47,6 +49,16 @@ Examples:
 
 Run the same command again to go on after an interruption.")]
     Run(Run),
+    /// Play textbook situations of preemption on real kernels, draw them, and check them
+    #[command(after_help = "\
+Examples:
+  preemptlab scenario scenarios/driver-demo.toml
+  preemptlab scenario scenarios/lazy-tick.toml --kernel debian:7.2 --compare full,lazy,rt
+  preemptlab scenario scenarios/*.toml --compare none,voluntary,full,rt --svg pictures
+
+Exit code 1 means that a kernel disagrees with what a scenario expects. docs/scenario-format.md
+describes the files.")]
+    Scenario(Scenario),
     /// Show an experiment's cells and the time that they will take
     #[command(after_help = "\
 Example:
@@ -196,6 +208,59 @@ fn budget(text: &str) -> Result<Duration, String> {
         .ok_or("expected a number with h, m or s, such as 30m")?;
     let number: f64 = number.trim().parse().map_err(|_| "expected a number, such as 30m")?;
     Duration::try_from_secs_f64(number * unit_s).map_err(|error| error.to_string())
+}
+
+/// `preemptlab scenario`
+#[derive(Args, Debug)]
+pub struct Scenario {
+    /// The scenarios, TOML files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub files: Vec<PathBuf>,
+    /// The kernel; `rt` and `rt-lazy` take its -rt flavour
+    #[arg(long, value_name = "KERNEL", default_value = "debian:6.12")]
+    pub kernel: KernelRef,
+    /// The models to put under each other, the first of which the others are compared with
+    #[arg(
+        long,
+        value_name = "MODELS",
+        value_delimiter = ',',
+        default_value = "none,voluntary,full,rt"
+    )]
+    pub compare: Vec<Model>,
+    /// One model alone
+    #[arg(long, value_name = "MODEL", conflicts_with = "compare")]
+    pub preempt: Option<Model>,
+    /// Write the pictures: one into a file that ends with .svg, several into a folder
+    #[arg(long, value_name = "PATH")]
+    pub svg: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ScenarioFormat,
+    /// The recording's folder [default: runs/NAME-DIGEST]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
+}
+
+impl Scenario {
+    /// The models that were asked for.
+    pub fn models(&self) -> &[Model] {
+        self.preempt.as_ref().map_or(&self.compare, std::slice::from_ref)
+    }
+}
+
+/// How scenarios are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScenarioFormat {
+    /// For a terminal
+    Text,
+    /// For a page
+    Markdown,
+    /// One document
+    Json,
 }
 
 /// `preemptlab plan`

@@ -11,5 +11,6 @@ pub mod plan;
 pub mod recommend;
 pub mod report;
 pub mod run;
+pub mod scenario;
 pub mod until;
 pub mod verify;

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    ops::Range,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -69,18 +70,29 @@ pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
     })?;
-    let experiment = Experiment::parse(&text).map_err(|error| mistake(path, text, &error))?;
+    let mistake = |path: &Path, text, error: SpecError| {
+        mistake(path, text, error.message, error.help, error.span)
+    };
+    let experiment =
+        Experiment::parse(&text).map_err(|error| mistake(path, text.clone(), error))?;
     let base = path.parent().unwrap_or(Path::new(""));
     preemptlab_lab::embed(experiment, base).map_err(|error| match error {
-        EmbedError::Definition { path, text, error } => mistake(&path, text, &error),
+        EmbedError::Definition { path, text, error } => mistake(&path, text, error),
         error => exit::Failure { code: exit::UNUSABLE, report: miette::Report::from_err(error) },
     })
 }
 
-fn mistake(path: &Path, text: String, error: &SpecError) -> exit::Failure {
-    let label = miette::LabeledSpan::at(error.span.clone(), "here");
-    let mut diagnostic = miette::MietteDiagnostic::new(error.message.clone()).with_label(label);
-    if let Some(help) = &error.help {
+/// A mistake in a file, shown in its place.
+pub fn mistake(
+    path: &Path,
+    text: String,
+    message: String,
+    help: Option<String>,
+    span: Range<usize>,
+) -> exit::Failure {
+    let label = miette::LabeledSpan::at(span, "here");
+    let mut diagnostic = miette::MietteDiagnostic::new(message).with_label(label);
+    if let Some(help) = help {
         diagnostic = diagnostic.with_help(help);
     }
     let source = miette::NamedSource::new(path.display().to_string(), text);

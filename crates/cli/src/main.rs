@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let store = cli.store;
     let result = match cli.command {
         Command::Run(args) => commands::run::execute(&args, store, &output),
+        Command::Scenario(args) => commands::scenario::execute(&args, store, &output),
         Command::Plan(args) => commands::plan::execute(&args, store, &output),
         Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
         Command::Compare(args) => commands::compare::execute(&args, &output),

@@ -108,7 +108,11 @@ impl Lab<'_> {
         let files = workload
             .files_sha256()
             .map(|sha256| self.folders.get(&sha256).ok_or(LabError::FilesMissing(sha256)));
-        let own = Own { prepare: &workload.prepare(), files: files.transpose()?, player: false };
+        let own = Own {
+            prepare: &workload.prepare(),
+            files: files.transpose()?,
+            player: workload.needs_player(),
+        };
         Ok(build_image(&self.provision.store().images(), packages, &modules, own)?)
     }
 }

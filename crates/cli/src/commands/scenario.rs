@@ -1,0 +1,160 @@
+//! `preemptlab scenario`: textbook situations, played on real kernels and drawn.
+
+mod document;
+mod experiment;
+mod picture;
+mod played;
+mod words;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use preemptlab_recording::Recording;
+use preemptlab_report::{LanesPanel, lanes_svg};
+
+use self::{
+    experiment::{Batch, batches},
+    played::{Column, State},
+};
+use crate::{
+    args::{Scenario as Args, ScenarioFormat},
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+    session::Session,
+};
+
+/// A scenario and the file that it is from.
+pub struct Loaded {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says.
+    pub scenario: preemptlab_scenario::Scenario,
+}
+
+/// A scenario with what came of it under each model.
+pub struct Shown<'a> {
+    /// The scenario.
+    pub scenario: &'a preemptlab_scenario::Scenario,
+    /// In the order of the command line.
+    pub columns: Vec<Column>,
+}
+
+/// Plays scenarios under each model, draws what happened, and checks what was expected.
+pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let loaded = load(&args.files)?;
+    let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
+    let mut recordings = Vec::new();
+    for batch in batches(&loaded, args)? {
+        let out = batch.out(args);
+        play(&batch, &out, args, store.clone(), output)?;
+        let recording = Recording::open(&out).map_err(crate::session::recording_failure)?;
+        for (place, scenario) in &batch.scenarios {
+            let columns = played::columns(&recording, &batch.names[place], scenario, args)?;
+            shown[*place] = Some(Shown { scenario, columns });
+        }
+        recordings.push(out);
+    }
+    let shown: Vec<Shown<'_>> = shown.into_iter().flatten().collect();
+    if let Some(path) = &args.svg {
+        draw(&shown, path, output)?;
+    }
+    let text = match args.format {
+        ScenarioFormat::Text => words::text(&shown, output.terminal()),
+        ScenarioFormat::Markdown => words::markdown(&shown),
+        ScenarioFormat::Json => {
+            serde_json::to_string_pretty(&document::document(&shown)).or_exit(exit::HOST)?
+        }
+    };
+    output.data(&text)?;
+    for out in &recordings {
+        output.note(format!(
+            "next: preemptlab explain {} --cell 'SCENARIO KERNEL MODE' --export perfetto",
+            out.display()
+        ));
+    }
+    Ok(ExitCode::from(code(&shown)))
+}
+
+/// Reads every file; a mistake is shown in its place.
+fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
+    let one = |path: &PathBuf| {
+        let text = fs::read_to_string(path).map_err(|error| {
+            exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
+        })?;
+        let scenario = preemptlab_scenario::Scenario::parse(&text)
+            .map_err(|error| lab::mistake(path, text, error.message, error.help, error.span))?;
+        Ok(Loaded { path: path.clone(), scenario })
+    };
+    files.iter().map(one).collect()
+}
+
+fn play(
+    batch: &Batch<'_>,
+    out: &Path,
+    args: &Args,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<()> {
+    let session = Session {
+        experiment: batch.experiment.clone(),
+        folders: Default::default(),
+        out,
+        store,
+        machines: &args.machines,
+        packages: &args.packages,
+        // What was played before without a trace cannot be drawn.
+        no_cache: true,
+        retry_failed: true,
+        trace: true,
+    };
+    session.open(output, |writer, _, execute| execute(writer).map(drop))
+}
+
+/// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
+fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
+    let cannot = |path: &Path, error| {
+        exit::failure(exit::HOST, format!("cannot write {}: {error}", path.display()))
+    };
+    let is_file = path.extension().is_some_and(|extension| extension == "svg");
+    if is_file && shown.len() != 1 {
+        let message = "several scenarios need a folder for their pictures, not a file";
+        return Err(exit::failure(exit::UNUSABLE, message));
+    }
+    if !is_file {
+        fs::create_dir_all(path).map_err(|error| cannot(path, error))?;
+    }
+    for Shown { scenario, columns } in shown {
+        let marks: Vec<_> = columns.iter().map(picture::marks).collect();
+        let panels: Vec<LanesPanel<'_>> = picture::panels(scenario, columns, &marks);
+        if panels.is_empty() {
+            continue;
+        }
+        let name = format!("{}.svg", scenario.name());
+        let file = if is_file { path.to_owned() } else { path.join(name) };
+        let svg = lanes_svg(scenario.description(), &panels);
+        preemptlab_durable::replace(&file, svg.as_bytes()).map_err(|error| cannot(&file, error))?;
+        output.note(format!("wrote {}", file.display()));
+    }
+    Ok(())
+}
+
+/// A kernel that disagrees is the answer no; a scenario that was not played is a failed cell.
+fn code(shown: &[Shown<'_>]) -> u8 {
+    let columns = || shown.iter().flat_map(|shown| &shown.columns);
+    let is_met = |column: &Column| match &column.state {
+        State::Played(played) => played.checked.iter().all(|checked| checked.met),
+        _ => true,
+    };
+    let is_failed = |column: &Column| matches!(column.state, State::Failed { .. });
+    if columns().any(is_failed) {
+        exit::CELLS_FAILED
+    } else if columns().all(is_met) {
+        exit::OK
+    } else {
+        exit::NO
+    }
+}

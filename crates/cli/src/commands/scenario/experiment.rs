@@ -1,0 +1,124 @@
+//! From scenarios and models to experiments.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use preemptlab_model::{Digest, KernelRef};
+use preemptlab_scenario::{Model, Scenario};
+use preemptlab_spec::{Experiment, Factors, MachineSpec, Replicates};
+use preemptlab_workload::Workload;
+
+use super::Loaded;
+use crate::{
+    args::Scenario as Args,
+    exit::{self, OrExit},
+};
+
+/// The module that does the kernel's part.
+const MODULE: &str = "preemptlab_scenario";
+
+/// So many digits of an experiment's digest tell its recording from those of the same name.
+const DIGEST_DIGITS: usize = 8;
+
+/// Scenarios that share their boots: the same machine, and the same modules.
+pub struct Batch<'a> {
+    /// What is run.
+    pub experiment: Experiment,
+    /// The scenarios with their places on the command line.
+    pub scenarios: Vec<(usize, &'a Scenario)>,
+    /// The names of their workloads, by place.
+    pub names: BTreeMap<usize, String>,
+}
+
+impl Batch<'_> {
+    /// The recording's folder: a scenario that was changed has another one.
+    pub fn out(&self, args: &Args) -> PathBuf {
+        let digest = Digest::of_json(&self.experiment).to_string();
+        let name = format!("{}-{}", self.experiment.name, &digest[..DIGEST_DIGITS]);
+        args.out.clone().unwrap_or_else(|| Path::new("runs").join(name))
+    }
+}
+
+/// Puts scenarios together that can share their boots.
+pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<'a>>> {
+    let mut groups: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
+        if !seen.insert(scenario.name()) {
+            let name = scenario.name();
+            let message = format!("{}: there is another scenario `{name}`", path.display());
+            return Err(exit::failure(exit::UNUSABLE, message));
+        }
+        groups.entry((scenario.cpus(), scenario.needs_module())).or_default().push(place);
+    }
+    if args.out.is_some() && groups.len() > 1 {
+        let message = "these scenarios are for different machines and need several recordings; \
+                       leave --out away, or name them one by one";
+        return Err(exit::failure(exit::UNUSABLE, message));
+    }
+    groups
+        .into_iter()
+        .map(|((cpus, needs_module), places)| {
+            let scenarios: Vec<_> =
+                places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
+            let names: BTreeMap<usize, String> = scenarios
+                .iter()
+                .map(|(place, scenario)| (*place, scenario.name().to_owned()))
+                .collect();
+            let (name, description) = match &scenarios[..] {
+                [(_, one)] => (one.name().to_owned(), one.description().to_owned()),
+                _ => ("scenarios".to_owned(), String::new()),
+            };
+            let workload = |(_, scenario): &(usize, &Scenario)| {
+                let script = scenario.script().clone();
+                let workload = preemptlab_workload::Scenario::new(script);
+                (scenario.name().to_owned(), Workload::Scenario(workload))
+            };
+            let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
+            let experiment = Experiment {
+                format: 1,
+                name,
+                description,
+                factors: factors(args, cpus)?,
+                replicates: Replicates { count: 1, ..Replicates::default() },
+                machine: MachineSpec { modules, ..MachineSpec::default() },
+                workload: scenarios.iter().map(workload).collect(),
+            };
+            Ok(Batch { experiment, scenarios, names })
+        })
+        .collect()
+}
+
+/// The kernel of a model.
+pub fn kernel(args: &Args, model: Model) -> exit::Result<KernelRef> {
+    Ok(match &args.kernel {
+        KernelRef::Debian { version, .. } => {
+            KernelRef::Debian { version: version.clone(), flavour: model.flavour() }
+        }
+        KernelRef::Source { version, symbols, .. } => KernelRef::Source {
+            version: version.clone(),
+            flavour: model.flavour(),
+            symbols: symbols.clone(),
+        },
+        // A file is the kernel that it is.
+        file @ KernelRef::File { .. } => file.clone(),
+    })
+}
+
+fn factors(args: &Args, cpus: u32) -> exit::Result<Factors> {
+    let mut kernels = Vec::new();
+    let mut modes = Vec::new();
+    for model in args.models() {
+        let kernel = kernel(args, *model)?;
+        if !kernels.contains(&kernel) {
+            kernels.push(kernel);
+        }
+        if !modes.contains(&model.mode()) {
+            modes.push(model.mode());
+        }
+    }
+    let settings = "".parse().or_exit(exit::UNUSABLE)?;
+    Ok(Factors { kernel: kernels, preempt: modes, cpus: vec![cpus], settings: vec![settings] })
+}

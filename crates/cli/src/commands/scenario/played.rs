@@ -1,0 +1,186 @@
+//! What came of a scenario under each model, out of a recording.
+
+use preemptlab_model::{CellInputs, KernelRef, Outcome as CellOutcome, Planned, PlannedCell};
+use preemptlab_protocol::Report;
+use preemptlab_recording::Recording;
+use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
+use preemptlab_script::Played as Record;
+use preemptlab_trace::{Lanes, Window, lanes};
+
+use super::experiment;
+use crate::{args::Scenario as Args, exit, session::recording_failure};
+
+/// A scenario under one model.
+pub struct Column {
+    /// The model.
+    pub model: Model,
+    /// Its kernel.
+    pub kernel: KernelRef,
+    /// What became of it.
+    pub state: State,
+}
+
+/// What became of a scenario under a model.
+pub enum State {
+    /// It was played.
+    Played(Box<Played>),
+    /// It was not.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// The kernel has no such model.
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A scenario that was played.
+pub struct Played {
+    /// `uname -r`.
+    pub release: String,
+    /// The threads' numbers and times.
+    pub record: Record,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What was expected.
+    pub checked: Vec<Checked>,
+    /// What everybody did from its start to its end.
+    pub lanes: Lanes,
+    /// What is added to `CLOCK_MONOTONIC` to get the time of the lanes.
+    pub clock_offset_ns: i64,
+}
+
+impl Played {
+    /// What its trace counts.
+    pub fn counts(&self) -> Counts {
+        let cpus = &self.lanes.cpus;
+        Counts {
+            switches: cpus
+                .iter()
+                .map(|cpu| cpu.switches_between_threads + cpu.switches_with_idle)
+                .sum(),
+            schedule_calls: cpus.iter().map(|cpu| cpu.schedules).sum(),
+        }
+    }
+
+    /// Time 0 of the scenario, in the time of the lanes.
+    pub fn zero_ns(&self) -> u64 {
+        self.record.start_ns.saturating_add_signed(self.clock_offset_ns)
+    }
+}
+
+impl Column {
+    /// What was played, if it was.
+    pub fn played(&self) -> Option<&Played> {
+        match &self.state {
+            State::Played(played) => Some(played),
+            _ => None,
+        }
+    }
+}
+
+/// The scenario under every model of the command line.
+pub fn columns(
+    recording: &Recording,
+    workload: &str,
+    scenario: &Scenario,
+    args: &Args,
+) -> exit::Result<Vec<Column>> {
+    args.models()
+        .iter()
+        .map(|model| {
+            let kernel = experiment::kernel(args, *model)?;
+            let planned = recording.planned().map(|(_, planned)| planned).find(|planned| {
+                let factors = &planned.factors;
+                factors.workload == workload
+                    && factors.kernel == kernel
+                    && factors.preempt == model.mode()
+            });
+            let state = match planned {
+                Some(planned) => state(recording, planned, scenario, *model)?,
+                None => State::Failed { reason: "it was not planned".to_owned() },
+            };
+            Ok(Column { model: *model, kernel, state })
+        })
+        .collect()
+}
+
+fn state(
+    recording: &Recording,
+    planned: &PlannedCell,
+    scenario: &Scenario,
+    model: Model,
+) -> exit::Result<State> {
+    let inputs = match &planned.planned {
+        Planned::Execute(inputs) => inputs,
+        Planned::Unavailable { reason } => {
+            return Ok(State::Unavailable { reason: reason.clone() });
+        }
+    };
+    let failed = |reason: String| Ok(State::Failed { reason });
+    let record = recording.record(planned).map_err(recording_failure)?;
+    let report = match record.map(|record| record.outcome) {
+        Some(CellOutcome::Completed { report, .. }) => report,
+        Some(CellOutcome::Failed { reason, .. }) => return failed(reason),
+        Some(CellOutcome::Unavailable { reason, .. }) => return Ok(State::Unavailable { reason }),
+        None => return failed("it was not executed".to_owned()),
+    };
+    match played(recording, inputs, &report, scenario, model)? {
+        Ok(played) => Ok(State::Played(Box::new(played))),
+        Err(reason) => failed(reason),
+    }
+}
+
+fn played(
+    recording: &Recording,
+    inputs: &CellInputs,
+    report: &Report,
+    scenario: &Scenario,
+    model: Model,
+) -> exit::Result<Result<Played, String>> {
+    let record = match preemptlab_workload::Scenario::played(report) {
+        Ok(record) => record,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let outcome = match outcome(scenario, &record) {
+        Ok(outcome) => outcome,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let (id, traces) = (inputs.id(), recording.traces());
+    let kernel = traces.kernel(inputs.snapshot.id()).map_err(recording_failure)?;
+    let findings = traces.findings(id).map_err(recording_failure)?;
+    let stream = traces.stream(id).map_err(recording_failure)?;
+    let (Some(kernel), Some(findings), Some(stream)) = (kernel, findings, stream) else {
+        return Ok(Err("it has no trace; remove the recording and play it again".to_owned()));
+    };
+    let clock_offset_ns = findings.clock_offset_ns;
+    let virtual_ns = |ns: u64| ns.saturating_add_signed(clock_offset_ns);
+    let window =
+        Window { start_ns: virtual_ns(record.start_ns), end_ns: virtual_ns(record.end_ns) };
+    let lanes = lanes(stream, &kernel, window)
+        .map_err(|error| recording_failure(traces.unreadable(id, error)))?;
+    let release = report.system.release.clone();
+    let checked = check(scenario, &outcome, model, series(&release));
+    Ok(Ok(Played { release, record, outcome, checked, lanes, clock_offset_ns }))
+}
+
+/// `6.12` of `6.12.107+deb13-amd64`.
+fn series(release: &str) -> &str {
+    let end = release.match_indices(|c: char| !c.is_ascii_digit()).nth(1);
+    end.map_or(release, |(end, _)| &release[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_two_numbers() {
+        for release in ["6.12.107+deb13-amd64", "6.12-rc3", "6.12"] {
+            assert_eq!(series(release), "6.12");
+        }
+        assert_eq!(series("7.2+deb14-amd64"), "7.2");
+    }
+}
