@@ -26,11 +26,10 @@ const LINE: f64 = 13.0;
 const LINES: usize = 3;
 
 /// Between labels.
-const GAP: Gap = Gap { to_mark: 4, to_text: 5 };
+const GAP: Gap = Gap { to_mark: 6, to_text: 5 };
 
-/// The marks of a lane that begins at `top` and whose bar has this height, and how far the bar is
-/// below its beginning.
-pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64, height: f64) -> (String, f64) {
+/// The marks of a lane that begins at `top`, and how far its bar is below that.
+pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64) -> (String, f64) {
     let at = |ns: u64| x(ns, end_ns);
     let whole = |ns: u64| cell_of(ns, end_ns, CELLS) as i64 * CELL as i64;
     let (instants, stretches): (Vec<&LaneMark<'_>>, Vec<_>) =
@@ -62,7 +61,7 @@ pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64, height: f64) -
             exact(mark.start_ns),
             coordinate(at(mark.start_ns)),
             coordinate(top_of(line)),
-            coordinate(y + height)
+            coordinate(y)
         );
     }
     for ((x, text), placed) in named.iter().zip(placed) {
@@ -91,19 +90,31 @@ pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64, height: f64) -
 fn stretch(mark: &LaneMark<'_>, from: f64, to: f64, y: f64) -> String {
     let to = to.max(from + 1.0);
     let words = name(mark.label);
-    let (left, right) = (coordinate(from + 0.5), coordinate((to - 0.5).max(from + 0.5)));
-    let top = coordinate(y - 3.0);
+    let (left, right) = (from + 0.5, (to - 0.5).max(from + 0.5));
+    let middle = from.midpoint(to);
+    let room = width_of(&words, SMALL_CHAR) / 2.0 + 2.0;
+    let has_text = room + 4.0 <= middle - from;
+    // The line leaves its name free.
+    let lines = if has_text {
+        vec![(left, middle - room), (middle + room, right)]
+    } else {
+        vec![(left, right)]
+    };
+    let lines = lines
+        .into_iter()
+        .map(|(from, to)| format!("M{} {}H{}", coordinate(from), coordinate(y), coordinate(to)));
+    let ends = [left, right].map(|x| format!("M{} {}v6", coordinate(x), coordinate(y - 3.0)));
     let mut svg = format!(
-        "<g><title>{}, from {} to {}</title><path class=\"line\" d=\"M{left} {top}v6m0 \
-         -3H{right}m0 -3v6\"/>",
+        "<g><title>{}, from {} to {}</title><path class=\"line\" d=\"{}\"/>",
         escape(&words),
         exact(mark.start_ns),
-        exact(mark.end_ns.unwrap_or(mark.start_ns))
+        exact(mark.end_ns.unwrap_or(mark.start_ns)),
+        ends.into_iter().chain(lines).collect::<String>()
     );
-    if width_of(&words, SMALL_CHAR) + 12.0 <= to - from {
+    if has_text {
         svg += &format!(
-            "<text class=\"small over middle\" x=\"{}\" y=\"{}\">{}</text>",
-            coordinate(from.midpoint(to)),
+            "<text class=\"small middle\" x=\"{}\" y=\"{}\">{}</text>",
+            coordinate(middle),
             coordinate(y + 3.5),
             escape(&words)
         );

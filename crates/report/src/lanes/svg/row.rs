@@ -46,7 +46,7 @@ pub fn row(row: &Row<'_>, end_ns: u64, top: f64, shown: &mut Shown) -> Drawn {
     let is_thread = matches!(row.of, Of::Thread(_));
     let height = if is_thread { BAR } else { LOW_BAR };
     let woken = few(row.woken.iter().map(|(ns, _)| *ns), end_ns);
-    let (labels, above) = marks(row, &woken, end_ns, top, height);
+    let (labels, above) = marks(row, &woken, end_ns, top);
     let y = top + above;
     let mut svg = format!(
         "<text class=\"{}\" x=\"{NAMES}\" y=\"{}\">{}</text>\n<g>\n",
@@ -56,7 +56,7 @@ pub fn row(row: &Row<'_>, end_ns: u64, top: f64, shown: &mut Shown) -> Drawn {
     );
     let cells = cells(&row.spans, end_ns, CELLS);
     for (place, run) in runs(&cells, &row.spans) {
-        svg += &stretch(row, run, place, y, height);
+        svg += &stretch(row, &cells, place, run.len(), [y, height]);
         shown.look(run[0].look);
     }
     svg += &strips(row, &cells, end_ns, y + height);
@@ -88,16 +88,28 @@ fn few(instants: impl Iterator<Item = u64>, end_ns: u64) -> Vec<u64> {
 }
 
 /// Cells that show the same.
-fn stretch(row: &Row<'_>, run: &[Cell], place: usize, y: f64, height: f64) -> String {
+fn stretch(
+    row: &Row<'_>,
+    cells: &[Cell],
+    place: usize,
+    count: usize,
+    [y, height]: [f64; 2],
+) -> String {
+    let run = &cells[place..place + count];
     let look = run[0].look;
-    let left = LEFT + place as f64 * CELL;
-    let width = run.len() as f64 * CELL;
+    let mut left = LEFT + place as f64 * CELL;
+    let mut width = count as f64 * CELL;
+    if is_lonely(cells, place, count) {
+        (left, width) = (left - CELL / 4.0, width + CELL / 2.0);
+    }
     let middle = y + height / 2.0;
     let shape = match look {
         Look::Nothing => return String::new(),
         Look::Sleeping => rect(&fill(look), [left, middle - 1.0], [width, 2.0]),
         Look::Blocked => rect(&fill(look), [left, middle - 4.0], [width, 8.0]),
-        Look::Waiting if width > 2.0 * CELL => {
+        // A hatch needs room.
+        Look::Waiting if width <= 3.0 * CELL => rect("class=\"wait\"", [left, y], [width, height]),
+        Look::Waiting => {
             let edge = rect("class=\"edge\"", [left + 0.75, y + 0.75], [width - 1.5, height - 1.5]);
             rect(&fill(look), [left, y], [width, height]) + &edge
         }
@@ -116,6 +128,15 @@ fn stretch(row: &Row<'_>, run: &[Cell], place: usize, y: f64, height: f64) -> St
         )
     });
     format!("<g><title>{}</title>{shape}{}</g>\n", escape(&title), text.unwrap_or_default())
+}
+
+/// Whether a single cell stands between thin lines or nothing: then it may be a bit wider.
+fn is_lonely(cells: &[Cell], place: usize, count: usize) -> bool {
+    let is_thin = |place: Option<usize>| {
+        let look = place.and_then(|place| cells.get(place)).map_or(Look::Nothing, |it| it.look);
+        matches!(look, Look::Nothing | Look::Sleeping | Look::Blocked)
+    };
+    count == 1 && !is_thin(Some(place)) && is_thin(place.checked_sub(1)) && is_thin(Some(place + 1))
 }
 
 /// What is written on a stretch, if there is room.

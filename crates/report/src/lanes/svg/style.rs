@@ -8,7 +8,7 @@ pub const STYLE: &str = r##"<style>
 .preemptlab-lanes .title{font-size:16px;font-weight:600}
 .preemptlab-lanes .strong{font-weight:600}
 .preemptlab-lanes .faint{fill:#59636e}
-.preemptlab-lanes .code{font:11px ui-monospace,"DejaVu Sans Mono",monospace}
+.preemptlab-lanes .code:not(.strong){font:11px ui-monospace,"DejaVu Sans Mono",monospace}
 .preemptlab-lanes .small{font-size:10.5px}
 .preemptlab-lanes .middle{text-anchor:middle}
 .preemptlab-lanes .end{text-anchor:end}
@@ -31,6 +31,7 @@ pub const STYLE: &str = r##"<style>
 .preemptlab-lanes .softirq{fill:#f0e442}
 .preemptlab-lanes .preempt-off{fill:#e69f00}
 .preemptlab-lanes .irqs-off{fill:#1f2328}
+.preemptlab-lanes .wait{fill:#d55e00}
 .preemptlab-lanes .edge{fill:none;stroke:#d55e00;stroke-width:1.5}
 .preemptlab-lanes .ground{fill:#fdebdc}
 .preemptlab-lanes .hatch{stroke:#d55e00;stroke-width:2.2}
@@ -76,7 +77,7 @@ pub fn fill(look: Look) -> String {
 pub fn ink(look: Look) -> &'static str {
     match look {
         Look::User => "on-user",
-        Look::Waiting => "over",
+        Look::Waiting => "over strong",
         Look::Interrupted => "plain",
         _ => "on-color",
     }
