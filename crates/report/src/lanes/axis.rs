@@ -27,9 +27,9 @@ pub fn marks(end_ns: u64, count: u64) -> Vec<(u64, String)> {
 pub fn duration(ns: u64) -> String {
     let number = crate::number::number;
     match ns {
-        ..1_000 => format!("{ns} ns"),
-        ..999_500 => format!("{} us", number(ns as f64 / 1e3)),
-        ..999_500_000 => format!("{} ms", number(ns as f64 / 1e6)),
+        0..1_000 => format!("{ns} ns"),
+        1_000..999_500 => format!("{} us", number(ns as f64 / 1e3)),
+        999_500..999_500_000 => format!("{} ms", number(ns as f64 / 1e6)),
         _ => format!("{} s", number(ns as f64 / 1e9)),
     }
 }

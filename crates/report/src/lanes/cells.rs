@@ -102,11 +102,16 @@ pub fn covered(spans: &[Span], end_ns: u64, width: usize) -> Vec<Option<Look>> {
     let mut covered = vec![None; width];
     for span in spans {
         let place = |ns: u64| cell_of(ns, end_ns, width);
-        // Half a cell counts as one.
+        // Cells of which it covers half.
         let half_ns = end_ns / width as u64 / 2;
-        let first = place(span.start_ns.saturating_add(half_ns));
-        let last = place(span.end_ns.saturating_sub(half_ns)).max(first);
-        let last = if first > place(span.end_ns.saturating_sub(1)) { first } else { last };
+        let from_ns = span.start_ns.saturating_add(half_ns);
+        let to_ns = span.end_ns.saturating_sub(half_ns + 1);
+        let (first, last) = if from_ns <= to_ns {
+            (place(from_ns), place(to_ns))
+        } else {
+            let middle = place(span.start_ns.midpoint(span.end_ns));
+            (middle, middle)
+        };
         for cell in &mut covered[first..=last] {
             *cell = (*cell).max(Some(span.look));
         }

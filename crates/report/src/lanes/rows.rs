@@ -75,12 +75,12 @@ pub fn rows<'a>(panel: &'a LanesPanel<'a>, end_ns: u64, cell_ns: u64) -> Vec<Row
     let (named, others): (Vec<_>, Vec<_>) = others.partition(|lane| is_named(lane));
     for lane in named {
         let row = thread_row(lane, panel, end_ns, cell_ns);
-        if is_visible(&row.spans, end_ns) {
+        if runs(&row.spans).next().is_some() {
             rows.push(row);
         }
     }
     let spans = others_spans(&others, panel, end_ns);
-    if is_visible(&spans, end_ns) {
+    if runs(&spans).map(Span::len_ns).sum::<u64>() > end_ns / VISIBLE {
         rows.push(Row { name: "other".to_owned(), spans, ..empty(Of::OtherThreads) });
     }
     rows.extend(interrupts(panel, end_ns, cell_ns));
@@ -167,12 +167,10 @@ fn ordered(mut spans: Vec<Span>) -> Vec<Span> {
     spans
 }
 
-fn is_visible(spans: &[Span], end_ns: u64) -> bool {
-    let runs = spans.iter().filter(|span| {
+fn runs(spans: &[Span]) -> impl Iterator<Item = &Span> {
+    spans.iter().filter(|span| {
         matches!(span.look, Look::User | Look::Kernel | Look::Interrupted | Look::Other)
-    });
-    let sum_ns: u64 = runs.map(Span::len_ns).sum();
-    sum_ns > end_ns / VISIBLE
+    })
 }
 
 /// Interrupts and softirqs by CPU. Many short ones, as those of the tick, are not shown.
