@@ -29,7 +29,7 @@ const MARK_WIDTH: usize = 8;
 /// Lines of labels above a lane, at most.
 const LABEL_LINES: usize = 3;
 
-/// Arrows for wakeups are left out when more than one of so many columns had one.
+/// Arrows for wakeups are left out when there are more of them than one for so many columns.
 const ARROWS: usize = 4;
 
 /// What threads, interrupts and softirqs did, for a terminal.
@@ -123,7 +123,7 @@ impl Plot {
         let column = |ns: u64| cell_of(ns, self.end_ns, self.width);
         let mut canvas = vec![vec![' '; self.width]; LABEL_LINES];
         let woken: BTreeSet<usize> = row.woken.iter().map(|(ns, _)| column(*ns)).collect();
-        let is_dense = woken.len() > self.width / ARROWS;
+        let is_dense = row.woken.len() > self.width / ARROWS;
         let woken = if is_dense { BTreeSet::new() } else { woken };
 
         let instants = row.marks.iter().filter(|mark| mark.end_ns.is_none());

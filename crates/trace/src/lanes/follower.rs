@@ -228,9 +228,9 @@ impl<'a> Follower<'a> {
         };
         if previous.pid == 0 {
             self.turn(from, ns, LaneState::Sleeping, Some(number), What::Nothing);
-        } else {
-            self.turn(from, ns, state, Some(number), what);
+            return self.run(number, to, next);
         }
+        self.turn(from, ns, state, Some(number), what);
         if ns >= self.start_ns
             && let Some(thread) = self.threads.get_mut(&from)
         {
@@ -239,8 +239,13 @@ impl<'a> Follower<'a> {
             thread.voluntary += u64::from(is_voluntary);
             thread.involuntary += u64::from(!is_voluntary);
         }
+        self.run(number, to, next);
+    }
+
+    /// The CPU runs another thread.
+    fn run(&mut self, number: u32, key: Key, next: &Task) {
         let cpu = self.cpus.entry(number).or_default();
-        cpu.current = Some(to);
+        cpu.current = Some(key);
         cpu.is_softirq_thread = next.comm.starts_with(KSOFTIRQD);
         (cpu.hardirq, cpu.softirq) = (None, None);
     }
@@ -256,7 +261,11 @@ impl<'a> Follower<'a> {
             }
             Frame::Entry { .. } | Frame::Softirq(_) => None,
         });
-        let context: Vec<What> = context.collect();
+        let mut context: Vec<What> = context.collect();
+        // Whoever is switched to is in the kernel, even if it is not known for what.
+        if context.is_empty() {
+            context.push(What::Nothing);
+        }
         self.cpus.entry(cpu).or_default().context = context;
     }
 

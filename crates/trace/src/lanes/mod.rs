@@ -67,7 +67,7 @@ pub struct ThreadLane {
     pub sections: Vec<Section>,
     /// What happened to it, in order.
     pub instants: Vec<Instant>,
-    /// How often it gave its CPU up to wait for something (`nvcsw`).
+    /// How often it gave its CPU up to wait for something (`nvcsw`); not counted for idle tasks.
     pub switches_voluntary: u64,
     /// How often its CPU was given to another (`nivcsw`).
     pub switches_involuntary: u64,
@@ -201,7 +201,8 @@ pub struct LeftOut {
 /// What every thread and CPU did in a window of virtual time, in nanoseconds.
 ///
 /// A time of `CLOCK_MONOTONIC` becomes virtual time by adding `clock_offset_ns` of the trace's
-/// [`Findings`](crate::Findings).
+/// [`Findings`](crate::Findings). The offset is that of one instant: the two clocks part by about a
+/// microsecond a second.
 ///
 /// # Errors
 ///

@@ -100,7 +100,8 @@ fn a_late_wakeup_is_a_stretch_of_waiting() {
         told(&lo.stretches),
         [
             "500 1200 Runnable preempted",
-            "1200 2000 User",
+            "1200 1300 Kernel",
+            "1300 2000 User",
             "2000 3010 Kernel ioctl",
             "3010 3100 Interrupted local_timer",
             "3100 5100 Kernel ioctl",

@@ -27,7 +27,7 @@ const LOW_BAR: f64 = 14.0;
 const STRIP: f64 = 5.0;
 const GAP: f64 = 9.0;
 
-/// Where a thread was woken or asked more often than in one of so many cells, that is not shown.
+/// Where a thread was woken or asked more often than once in so many cells, that is not shown.
 const DENSE: usize = 10;
 
 /// A name that does not fit is shortened, but to no less.
@@ -82,9 +82,12 @@ pub fn row(row: &Row<'_>, end_ns: u64, top: f64, shown: &mut Shown) -> Drawn {
 /// Instants that can be told apart, or none where they are too many.
 fn few(instants: impl Iterator<Item = u64>, end_ns: u64) -> Vec<u64> {
     let mut instants: Vec<u64> = instants.collect();
+    if instants.len() > CELLS / DENSE {
+        return Vec::new();
+    }
     instants.sort_unstable();
     instants.dedup_by_key(|ns| cell_of(*ns, end_ns, CELLS));
-    if instants.len() > CELLS / DENSE { Vec::new() } else { instants }
+    instants
 }
 
 /// Cells that show the same.

@@ -5,6 +5,7 @@ use crate::lanes::look::Look;
 /// The style of a picture. The colours are those of Okabe and Ito, as in a timeline's.
 pub const STYLE: &str = r##"<style>
 .preemptlab-lanes text{font:12px system-ui,"DejaVu Sans",sans-serif;fill:#1f2328}
+.preemptlab-lanes rect{shape-rendering:crispEdges}
 .preemptlab-lanes .title{font-size:16px;font-weight:600}
 .preemptlab-lanes .strong{font-weight:600}
 .preemptlab-lanes .faint{fill:#59636e}
