@@ -1,26 +1,20 @@
 //! Follows threads and CPUs, and writes down what they do once the window has begun.
 
-use std::{collections::BTreeMap, io};
+use std::collections::BTreeMap;
 
 use syscalls::Sysno;
 
 use super::{
-    CpuLane, Instant, InstantKind, LANES_FORMAT, LANES_MAX, LaneState, Lanes, LeftOut, Section,
-    Stretch, ThreadLane,
-    bounded::{Instants, Piece, Pieces, Sections},
+    Instant, InstantKind, LANES_MAX, LaneState, Section,
+    bounded::{Instants, Pieces, Sections},
+    state::{Doing, Key, Processor, Thread, What},
 };
 use crate::{
     cpu::{Frame, SectionKind, TASKS_MAX},
     decode::Task,
     kernel::Kernel,
-    observe::{
-        record::{self, Moment, Record, Sink},
-        vectors,
-    },
+    observe::record::Moment,
 };
-
-/// What is nested deeper in the kernel is not followed.
-const CONTEXT_MAX: usize = 32;
 
 /// A lazy request that becomes one at once does so within this time: the flag is set by the function
 /// that is called for the request.
@@ -29,90 +23,20 @@ const ASK_NS: u64 = 1_000;
 /// The thread of softirqs, whose own work they are (kernel/softirq.c).
 const KSOFTIRQD: &str = "ksoftirqd/";
 
-/// A thread, by its number and the address of its `task_struct`: every CPU's idle task is number 0.
-type Key = (u32, u64);
-
-/// Why or in what; a name by its place in [`Follower::names`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Nothing,
-    Syscall(u32),
-    Name(usize),
-    Woken,
-    Preempted,
-    Yielded,
-}
-
-type Work = Piece<What>;
-
-/// Since when a thread or CPU does something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Doing {
-    since_ns: u64,
-    state: LaneState,
-    cpu: Option<u32>,
-    what: What,
-}
-
-impl Doing {
-    fn until(self, start_ns: u64, end_ns: u64) -> Work {
-        let Self { since_ns, state, cpu, what } = self;
-        Piece { start_ns: since_ns.max(start_ns), end_ns, state, cpu, what }
-    }
-}
-
-struct Thread {
-    comm: String,
-    prio: i32,
-    doing: Option<Doing>,
-    /// Whether it has a lane, which is what the rest is for.
-    is_shown: bool,
-    /// Whether it should have had one.
-    is_left_out: bool,
-    pieces: Pieces<What>,
-    sections: Sections,
-    instants: Instants,
-    voluntary: u64,
-    involuntary: u64,
-}
-
-#[derive(Default)]
-struct Processor {
-    current: Option<Key>,
-    is_softirq_thread: bool,
-    /// What the kernel does for the current thread, from the outermost to the innermost.
-    context: Vec<What>,
-    hardirq: Option<What>,
-    softirq: Option<What>,
-    /// The function of the lock that the thread has begun to wait for.
-    lock: Option<What>,
-    /// Whether preemption and interrupts are off, and since when that is the thread's.
-    off: [bool; 2],
-    off_since: [Option<u64>; 2],
-    /// When it was asked lazily, if that was the last request.
-    lazily_asked_ns: Option<u64>,
-    doing: Option<Doing>,
-    is_shown: bool,
-    pieces: Pieces<What>,
-    between_threads: u64,
-    with_idle: u64,
-    schedules: u64,
-}
-
 /// Sections that a lane shows, in the order of [`Processor::off`].
 const KINDS: [SectionKind; 2] = [SectionKind::PreemptOff, SectionKind::IrqsOff];
 
 /// What is told of a trace, from its beginning, made into lanes of what follows `start_ns`.
 pub struct Follower<'a> {
-    kernel: &'a Kernel,
-    start_ns: u64,
-    threads: BTreeMap<Key, Thread>,
-    cpus: BTreeMap<u32, Processor>,
-    names: Vec<String>,
+    pub kernel: &'a Kernel,
+    pub start_ns: u64,
+    pub threads: BTreeMap<Key, Thread>,
+    pub cpus: BTreeMap<u32, Processor>,
+    pub names: Vec<String>,
     /// How many threads and CPUs have a lane, and how many threads should have had one.
     threads_shown: usize,
     cpus_shown: usize,
-    threads_left_out: u64,
+    pub threads_left_out: u64,
 }
 
 impl<'a> Follower<'a> {
@@ -130,7 +54,7 @@ impl<'a> Follower<'a> {
     }
 
     /// There are no more names than probes.
-    fn name(&mut self, name: &str) -> What {
+    pub fn name(&mut self, name: &str) -> What {
         What::Name(self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
             self.names.len() - 1
@@ -138,7 +62,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The thread of a task, which is met here perhaps for the first time.
-    fn meet(&mut self, task: &Task) -> Key {
+    pub fn meet(&mut self, task: &Task) -> Key {
         let key = (task.pid, task.address);
         if self.threads.len() >= TASKS_MAX {
             self.threads.retain(|known, thread| thread.is_shown || *known == key);
@@ -189,7 +113,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Gives a thread a lane.
-    fn show(&mut self, key: Key) {
+    pub fn show(&mut self, key: Key) {
         let Some(thread) = self.threads.get_mut(&key).filter(|thread| !thread.is_shown) else {
             return;
         };
@@ -201,7 +125,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn switch(&mut self, moment: &Moment<'_>, previous: &Task, next: &Task, is_blocked: bool) {
+    pub fn switch(&mut self, moment: &Moment<'_>, previous: &Task, next: &Task, is_blocked: bool) {
         let &Moment { ns, cpu: number, .. } = moment;
         let (from, to) = (self.meet(previous), self.meet(next));
         let cpu = self.cpus.entry(number).or_default();
@@ -251,7 +175,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The current thread was given a context by a switch.
-    fn resume(&mut self, cpu: u32, frames: &[Frame]) {
+    pub fn resume(&mut self, cpu: u32, frames: &[Frame]) {
         let kernel = self.kernel;
         let context = frames.iter().filter_map(|frame| match frame {
             Frame::Thread => Some(What::Nothing),
@@ -269,7 +193,7 @@ impl<'a> Follower<'a> {
         self.cpus.entry(cpu).or_default().context = context;
     }
 
-    fn wake(&mut self, moment: &Moment<'_>, task: &Task, target: Option<u32>) {
+    pub fn wake(&mut self, moment: &Moment<'_>, task: &Task, target: Option<u32>) {
         let key = self.meet(task);
         let Some(thread) = self.threads.get_mut(&key) else { return };
         match &mut thread.doing {
@@ -308,7 +232,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn ask(&mut self, moment: &Moment<'_>, is_lazy: bool) {
+    pub fn ask(&mut self, moment: &Moment<'_>, is_lazy: bool) {
         let cpu = self.cpus.entry(moment.cpu).or_default();
         cpu.lazily_asked_ns = is_lazy.then_some(moment.ns);
         if let Some(current) = cpu.current {
@@ -317,7 +241,7 @@ impl<'a> Follower<'a> {
     }
 
     /// The flag is set. Where it is, a request was not lazy, whichever function was called for it.
-    fn asked(&mut self, moment: &Moment<'_>) {
+    pub fn asked(&mut self, moment: &Moment<'_>) {
         let Some(cpu) = self.cpus.get_mut(&moment.cpu) else { return };
         let Some(asked_ns) = cpu.lazily_asked_ns.take() else { return };
         if moment.ns - asked_ns.min(moment.ns) <= ASK_NS
@@ -331,7 +255,7 @@ impl<'a> Follower<'a> {
     }
 
     /// What the CPU and its thread do now.
-    fn refresh(&mut self, number: u32, ns: u64) {
+    pub fn refresh(&mut self, number: u32, ns: u64) {
         let Some(cpu) = self.cpus.get_mut(&number) else { return };
         let is_idle = cpu.current.is_some_and(|(pid, _)| pid == 0);
         let (state, what) = match (cpu.hardirq, cpu.softirq, cpu.context.last()) {
@@ -369,7 +293,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Begins and ends the sections of a CPU's thread, which has the CPU for itself or has not.
-    fn sections(&mut self, number: u32, ns: u64, is_own: bool) {
+    pub fn sections(&mut self, number: u32, ns: u64, is_own: bool) {
         let Some(cpu) = self.cpus.get_mut(&number) else { return };
         let thread = cpu.current.and_then(|current| self.threads.get_mut(&current));
         let mut thread = thread.filter(|thread| thread.is_shown);
@@ -385,191 +309,4 @@ impl<'a> Follower<'a> {
             }
         }
     }
-
-    fn stretch(&self, piece: Work) -> Stretch {
-        let what = match piece.what {
-            What::Nothing => None,
-            What::Syscall(number) => Some(
-                Sysno::new(number as usize)
-                    .map_or_else(|| format!("system call {number}"), |call| call.name().to_owned()),
-            ),
-            What::Name(place) => self.names.get(place).cloned(),
-            What::Woken => Some("woken".to_owned()),
-            What::Preempted => Some("preempted".to_owned()),
-            What::Yielded => Some("yielded".to_owned()),
-        };
-        let Piece { start_ns, end_ns, state, cpu, .. } = piece;
-        Stretch { start_ns, end_ns, state, cpu, what }
-    }
-
-    fn thread_lane(&self, key: Key, thread: Thread) -> ThreadLane {
-        let (pieces, stretches) = thread.pieces.finish();
-        let (list, sections) = thread.sections.finish();
-        let (instants, instants_left_out) = thread.instants.finish();
-        ThreadLane {
-            pid: key.0,
-            comm: thread.comm,
-            prio: thread.prio,
-            stretches: pieces.into_iter().map(|piece| self.stretch(piece)).collect(),
-            sections: list,
-            instants,
-            switches_voluntary: thread.voluntary,
-            switches_involuntary: thread.involuntary,
-            left_out: LeftOut { stretches, sections, instants: instants_left_out },
-        }
-    }
-}
-
-impl Sink for Follower<'_> {
-    type Output = Lanes;
-    // The follower is told of everything before the window, and need not be told of its start.
-    const SHOWS_STATES: bool = false;
-
-    fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()> {
-        let follower = self;
-        let &Moment { ns, cpu: number, .. } = moment;
-        let is_inside = ns >= follower.start_ns;
-        match record {
-            Record::Switch { previous, next, is_blocked } => {
-                let task = moment.task.map(|task| follower.meet(task));
-                let cpu = follower.cpus.entry(number).or_default();
-                cpu.current = cpu.current.or(task);
-                follower.sections(number, ns, false);
-                follower.switch(moment, previous, next, is_blocked);
-                // What it does follows with its context.
-                return Ok(());
-            }
-            Record::Context(frames) => {
-                let task = moment.task.map(|task| follower.meet(task));
-                follower.cpus.entry(number).or_default().current = task;
-                follower.resume(number, frames);
-            }
-            Record::Waking { task, cpu } => follower.wake(moment, task, cpu),
-            Record::ReschedAsked { is_lazy } => follower.ask(moment, is_lazy),
-            Record::HardirqEntry { name } => {
-                let name = vectors::vector(name).map_or(name, |(event, _)| event);
-                let name = follower.name(name);
-                let cpu = follower.cpus.entry(number).or_default();
-                cpu.hardirq = Some(name);
-                // An interrupt comes while interrupts are on: that they are off now is its own.
-                (cpu.off[1], cpu.off_since[1]) = (false, None);
-            }
-            Record::HardirqExit { .. } => {
-                follower.cpus.entry(number).or_default().hardirq = None;
-            }
-            Record::SoftirqEntry { name } => {
-                let name = vectors::softirq(name).map_or(name, |(_, action)| action);
-                let name = follower.name(name);
-                follower.cpus.entry(number).or_default().softirq = Some(name);
-            }
-            Record::SoftirqExit { .. } => {
-                follower.cpus.entry(number).or_default().softirq = None;
-            }
-            Record::SyscallEntry(call) => {
-                let cpu = follower.cpus.entry(number).or_default();
-                cpu.context.clear();
-                cpu.context.push(What::Syscall(call));
-                cpu.lock = None;
-            }
-            Record::ExceptionEntry { name } => {
-                let name = follower.name(name);
-                let context = &mut follower.cpus.entry(number).or_default().context;
-                if context.len() < CONTEXT_MAX {
-                    context.push(name);
-                }
-            }
-            Record::SyscallExit(_) | Record::ExceptionExit => {
-                follower.cpus.entry(number).or_default().context.pop();
-            }
-            Record::UserSpace => {
-                let cpu = follower.cpus.entry(number).or_default();
-                cpu.context.clear();
-                (cpu.hardirq, cpu.softirq, cpu.lock) = (None, None, None);
-            }
-            Record::Schedule => {
-                follower.cpus.entry(number).or_default().schedules += u64::from(is_inside);
-            }
-            // A function that spins does not sleep.
-            Record::LockWait { name } if !name.contains("spin_lock_slowpath") => {
-                let name = follower.name(name);
-                follower.cpus.entry(number).or_default().lock = Some(name);
-            }
-            Record::LockWait { .. } => {}
-            // Who starts a timer sleeps until then, and has got the lock.
-            Record::TimerStart => {
-                let cpu = follower.cpus.entry(number).or_default();
-                if cpu.hardirq.is_none() && cpu.softirq.is_none() {
-                    cpu.lock = None;
-                }
-            }
-            Record::Begin(record::Section::NeedResched, _) => follower.asked(moment),
-            Record::End(record::Section::NeedResched, _)
-            | Record::Lost(record::Section::NeedResched) => {}
-            Record::Begin(section, _) => {
-                follower.cpus.entry(number).or_default().off[place(section)] = true;
-            }
-            Record::End(section, _) => {
-                follower.cpus.entry(number).or_default().off[place(section)] = false;
-            }
-            Record::Lost(section) => {
-                let cpu = follower.cpus.entry(number).or_default();
-                cpu.off[place(section)] = false;
-                cpu.off_since[place(section)] = None;
-            }
-        }
-        follower.refresh(number, ns);
-        Ok(())
-    }
-
-    fn stack(&mut self, _: &[u64]) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn finish(self, until_ns: u64) -> io::Result<Lanes> {
-        let mut follower = self;
-        let (start_ns, end_ns) = (follower.start_ns, until_ns.max(follower.start_ns));
-        let numbers: Vec<u32> = follower.cpus.keys().copied().collect();
-        for number in numbers {
-            follower.sections(number, end_ns, false);
-        }
-        let keys: Vec<Key> = follower.threads.keys().copied().collect();
-        for key in keys {
-            let Some(doing) = follower.threads.get(&key).and_then(|thread| thread.doing) else {
-                continue;
-            };
-            if doing.state.is_on_cpu() || doing.state == LaneState::Runnable {
-                follower.show(key);
-            }
-            if let Some(thread) = follower.threads.get_mut(&key).filter(|it| it.is_shown) {
-                thread.pieces.push(doing.until(start_ns, end_ns));
-            }
-        }
-        let mut cpus = Vec::new();
-        for (number, mut cpu) in std::mem::take(&mut follower.cpus) {
-            if let Some(doing) = cpu.doing {
-                cpu.pieces.push(doing.until(start_ns, end_ns));
-            }
-            let (pieces, stretches_left_out) = cpu.pieces.finish();
-            if !cpu.is_shown {
-                continue;
-            }
-            cpus.push(CpuLane {
-                cpu: number,
-                stretches: pieces.into_iter().map(|piece| follower.stretch(piece)).collect(),
-                stretches_left_out,
-                switches_between_threads: cpu.between_threads,
-                switches_with_idle: cpu.with_idle,
-                schedules: cpu.schedules,
-            });
-        }
-        let threads = std::mem::take(&mut follower.threads);
-        let shown = threads.into_iter().filter(|(_, thread)| thread.is_shown);
-        let threads = shown.map(|(key, thread)| follower.thread_lane(key, thread)).collect();
-        let threads_left_out = follower.threads_left_out;
-        Ok(Lanes { format: LANES_FORMAT, start_ns, end_ns, threads, cpus, threads_left_out })
-    }
-}
-
-fn place(section: record::Section) -> usize {
-    usize::from(section == record::Section::IrqsOff)
 }

@@ -9,7 +9,10 @@
 //! - A new thread's lane begins when it runs first: its first wakeup is not recorded.
 
 mod bounded;
+mod finish;
 mod follower;
+mod sink;
+mod state;
 #[cfg(test)]
 mod tests;
 
