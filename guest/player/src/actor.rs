@@ -9,7 +9,7 @@ use alloc::{ffi::CString, vec::Vec};
 
 use preemptlab_script::Step;
 use preemptlab_sys::clock;
-use rustix::{io::Errno, thread};
+use rustix::{io::Errno, process, thread};
 
 use crate::{
     board::{Board, Record, SpanRecord, Stage},
@@ -57,9 +57,10 @@ impl Actor<'_> {
         if let Err(errno) = played {
             stage.error.store(errno.raw_os_error(), Ordering::Release);
             // Whoever waits for the threads to get ready or to finish is not to wait any longer.
-            futex::wake_all(&stage.ready);
-            stage.finished.fetch_add(self.count, Ordering::Release);
-            futex::wake_all(&stage.finished);
+            for word in [&stage.ready, &stage.finished] {
+                word.fetch_add(self.count, Ordering::Release);
+                futex::wake_all(word);
+            }
         } else {
             count_up(&stage.finished, self.count);
         }
@@ -68,6 +69,9 @@ impl Actor<'_> {
 
     /// Does beforehand what would take time later.
     fn get_ready(&self, stage: &Stage, record: Record<'_>) -> Result<(), Errno> {
+        // init waits for everybody in the player's group to be gone, but a thread that waits for a
+        // lock of the kernel which cannot be given up never is.
+        process::setpgid(None, None)?;
         thread::set_name(&self.name)?;
         // A sleep ends when it says, and not up to 50 us later as is the default.
         thread::set_current_timer_slack(NonZeroU64::new(1))?;

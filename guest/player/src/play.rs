@@ -1,7 +1,7 @@
 //! Brings the threads on, starts them, and says what they did.
 
 use alloc::{format, vec::Vec};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use preemptlab_script::{
     FORMAT, Played, PlayedEvent, PlayedStep, PlayedThread, Policy, Script, Span, Step,
@@ -21,9 +21,6 @@ use crate::{
     futex, kernel_threads, operation, quiet, scheduler,
     trouble::{Attempt, Result, Trouble},
 };
-
-/// The player's own policy while it is played: above every thread.
-const ABOVE_ALL: Policy = Policy::Fifo(99);
 
 /// From when all is ready to the start: time enough for every thread to go to sleep.
 const LEAD_NS: u64 = 20 * NS_PER_MS;
@@ -137,19 +134,13 @@ fn perform(
 ) -> Result<Played> {
     let (stage, count) = (board.stage, script.threads.len() as u32);
     cast.bring_on(script, board, device)?;
-    scheduler::set_policy(getpid(), ABOVE_ALL).attempt(|| "be above all".into())?;
+    scheduler::set_policy(getpid(), scheduler::ABOVE_ALL).attempt(|| "be above all".into())?;
     let is_well = || match stage.error.load(Ordering::Acquire) {
         0 => Ok(()),
         errno => Err(Trouble(format!("a thread cannot go on: error {errno}"))),
     };
-    loop {
-        is_well()?;
-        let ready = stage.ready.load(Ordering::Acquire);
-        if ready == count {
-            break;
-        }
-        futex::wait(&stage.ready, ready, None);
-    }
+    wait_for(&stage.ready, count, None);
+    is_well()?;
 
     let start_ns = (clock::now_ns() + LEAD_NS).next_multiple_of(TICK_NS);
     let end_ns = start_ns + script.end_ns;
@@ -169,15 +160,7 @@ fn perform(
         futex::wake_all(cue);
     }
 
-    loop {
-        is_well()?;
-        let finished = stage.finished.load(Ordering::Acquire);
-        let left_ns = end_ns.saturating_sub(clock::now_ns());
-        if finished >= count || left_ns == 0 {
-            break;
-        }
-        futex::wait(&stage.finished, finished, Some(left_ns));
-    }
+    wait_for(&stage.finished, count, Some(end_ns));
     if let Some(device) = device {
         device.drain(end_ns)?;
     }
@@ -197,6 +180,18 @@ fn perform(
     Ok(Played { format: FORMAT, start_ns, end_ns, threads, interrupts })
 }
 
+/// Sleeps until a word has counted up to a number, but no longer than until a time.
+fn wait_for(word: &AtomicU32, count: u32, until_ns: Option<u64>) {
+    loop {
+        let counted = word.load(Ordering::Acquire);
+        let left_ns = until_ns.map(|until_ns| until_ns.saturating_sub(clock::now_ns()));
+        if counted >= count || left_ns == Some(0) {
+            return;
+        }
+        futex::wait(word, counted, left_ns);
+    }
+}
+
 /// The steps that a thread began by the end.
 fn played_steps(
     steps: &[Step],
@@ -211,12 +206,17 @@ fn played_steps(
     for (step, times) in steps.iter().zip(record.steps) {
         let (own, rest) = spans.split_at(board::operations(step));
         spans = rest;
-        let Some(times) = times.read().and_then(|span| until(span, end_ns)) else { break };
+        let Some(so_far) = times.read() else { break };
         let operations = match device {
-            // It is still in the kernel, or came back only now.
-            Some(device) if times.end_ns.is_none() && !own.is_empty() => device.progress(number)?,
+            // It is still in the kernel, or not there yet, and then the call is an earlier one.
+            Some(device) if so_far.end_ns.is_none() && !own.is_empty() => {
+                let mut begun = device.progress(number)?;
+                begun.retain(|span| span.begin_ns >= so_far.begin_ns);
+                begun
+            }
             _ => own.iter().filter_map(board::SpanRecord::read).collect(),
         };
+        let Some(times) = until(so_far, end_ns) else { break };
         played.push(PlayedStep {
             begin_ns: times.begin_ns,
             end_ns: times.end_ns,

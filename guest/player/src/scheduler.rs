@@ -12,6 +12,9 @@ use rustix::{
     thread::{CpuSet, sched_setaffinity},
 };
 
+/// Above every thread of a script: the player itself while it is played.
+pub const ABOVE_ALL: Policy = Policy::Fifo(99);
+
 /// `struct sched_attr` of the first version (include/uapi/linux/sched/types.h).
 #[repr(C)]
 #[derive(Debug, Default, PartialEq, Eq)]
