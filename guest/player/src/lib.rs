@@ -30,9 +30,15 @@ use core::panic::PanicInfo;
 
 use preemptlab_script::Script;
 use preemptlab_sys::{file, kernel};
-use rustix::{fd::BorrowedFd, io, stdio};
+use rustix::{
+    fd::{BorrowedFd, RawFd},
+    io,
+};
 
 use crate::trouble::{Attempt, Result, Trouble};
+
+const STDOUT: RawFd = 1;
+const STDERR: RawFd = 2;
 
 /// The status of a player that cannot play its script.
 const REFUSED: i32 = 2;
@@ -46,8 +52,7 @@ pub fn run() -> ! {
     match script().and_then(|script| play::play(&script)) {
         Ok(played) => {
             let line = serde_json::to_string(&played).unwrap_or_default();
-            // SAFETY: nothing closes standard output.
-            say(unsafe { stdio::stdout() }, &format!("{line}\n"));
+            say(STDOUT, &format!("{line}\n"));
             kernel::exit(0)
         }
         Err(trouble) => {
@@ -80,12 +85,13 @@ fn script() -> Result<Script> {
 }
 
 fn complain(reason: &str) {
-    // SAFETY: nothing closes standard error.
-    say(unsafe { stdio::stderr() }, &format!("player: {reason}\n"));
+    say(STDERR, &format!("player: {reason}\n"));
 }
 
 /// Writes a text. Whom it does not reach, nothing can be told.
-fn say(to: BorrowedFd<'_>, text: &str) {
+fn say(to: RawFd, text: &str) {
+    // SAFETY: nothing closes the standard files.
+    let to = unsafe { BorrowedFd::borrow_raw(to) };
     let mut rest = text.as_bytes();
     while !rest.is_empty() {
         match io::write(to, rest) {
