@@ -44,8 +44,13 @@ const SOURCES: [Source; 3] = [
         folder: "scenario",
         files: &[
             file!("scenario/Kbuild"),
-            file!("scenario/preemptlab_scenario.c"),
+            file!("scenario/busy.c"),
+            file!("scenario/call.c"),
+            file!("scenario/check.c"),
+            file!("scenario/device.c"),
+            file!("scenario/interrupt.c"),
             file!("scenario/preemptlab_scenario.h"),
+            file!("scenario/scenario.h"),
         ],
     },
 ];
