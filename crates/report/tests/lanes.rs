@@ -103,10 +103,11 @@ fn threads(wakes_ns: u64) -> Vec<ShownThread<'static>> {
     };
     let marks = vec![at(3_000_000_000, "due"), at(wakes_ns, "wakes")];
     vec![
-        ShownThread { pid: HI, name: "hi", marks },
+        ShownThread { pid: HI, name: "hi", until_ns: None, marks },
         ShownThread {
             pid: LO,
             name: "lo",
+            until_ns: None,
             marks: vec![busy(1, 5, "busy 4 s"), busy(5, 6, "busy 1 s")],
         },
     ]
@@ -279,7 +280,7 @@ proptest! {
             title: HOSTILE,
             lanes: &lanes,
             zero_ns,
-            threads: vec![ShownThread { pid: 1, name: HOSTILE, marks: marks.collect() }],
+            threads: vec![ShownThread { pid: 1, name: HOSTILE, until_ns: None, marks: marks.collect() }],
             kernel_threads: &["<"],
         };
         let text = lanes_terminal(std::slice::from_ref(&panel), TERMINAL);

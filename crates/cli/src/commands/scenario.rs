@@ -129,7 +129,7 @@ fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
     }
     for Shown { scenario, columns } in shown {
         let marks: Vec<_> = columns.iter().map(picture::marks).collect();
-        let panels: Vec<LanesPanel<'_>> = picture::panels(scenario, columns, &marks);
+        let panels: Vec<LanesPanel<'_>> = picture::panels(columns, &marks);
         if panels.is_empty() {
             continue;
         }

@@ -38,6 +38,8 @@ pub struct ShownThread<'a> {
     pub pid: u32,
     /// What it is called in the picture.
     pub name: &'a str,
+    /// Its lane ends here, in nanoseconds from the start of the axis; `None` when with the axis.
+    pub until_ns: Option<u64>,
     /// What is marked on its lane.
     pub marks: Vec<LaneMark<'a>>,
 }

@@ -62,7 +62,7 @@ pub fn rows<'a>(panel: &'a LanesPanel<'a>, end_ns: u64, cell_ns: u64) -> Vec<Row
         let lane = panel.lanes.threads.iter().find(|lane| lane.pid == thread.pid);
         let mut row = lane.map_or_else(
             || empty(Of::Thread(thread.pid)),
-            |lane| thread_row(lane, panel, end_ns, cell_ns),
+            |lane| thread_row(lane, panel, thread.until_ns.unwrap_or(end_ns).min(end_ns), cell_ns),
         );
         row.name = name(thread.name);
         row.marks = &thread.marks;

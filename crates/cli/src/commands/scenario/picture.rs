@@ -2,7 +2,6 @@
 
 use preemptlab_model::VirtualDuration;
 use preemptlab_report::{LaneMark, LanesPanel, ShownThread};
-use preemptlab_scenario::Scenario;
 
 use super::played::Column;
 
@@ -34,11 +33,7 @@ pub fn marks(column: &Column) -> Vec<Vec<Late>> {
 }
 
 /// A panel for each model under which the scenario was played.
-pub fn panels<'a>(
-    scenario: &'a Scenario,
-    columns: &'a [Column],
-    marks: &'a [Vec<Vec<Late>>],
-) -> Vec<LanesPanel<'a>> {
+pub fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPanel<'a>> {
     let panel = |(column, marks): (&'a Column, &'a Vec<Vec<Late>>)| {
         let played = column.played()?;
         let mark = |late: &'a Late| LaneMark {
@@ -46,10 +41,12 @@ pub fn panels<'a>(
             end_ns: Some(late.end_ns),
             label: &late.label,
         };
-        let threads = scenario.script().threads.iter().zip(&played.record.threads).zip(marks);
+        let threads = played.outcome.threads.iter().zip(&played.record.threads).zip(marks);
         let threads = threads.map(|((thread, record), marks)| ShownThread {
             pid: record.pid.cast_unsigned(),
             name: &thread.name,
+            // Who is done waits for the others, which is the player's business.
+            until_ns: thread.finished_ns,
             marks: marks.iter().map(mark).collect(),
         });
         Some(LanesPanel {

@@ -21,7 +21,7 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
         let Shown { scenario, columns } = each;
         let _ = writeln!(text, "{}: {}\n", scenario.name(), scenario.description());
         let marks: Vec<_> = columns.iter().map(picture::marks).collect();
-        let panels = picture::panels(scenario, columns, &marks);
+        let panels = picture::panels(columns, &marks);
         if !panels.is_empty() {
             text += &lanes_terminal(&panels, terminal);
             text.push('\n');
