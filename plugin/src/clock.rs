@@ -15,7 +15,7 @@
 //! QEMU build.
 
 use std::{
-    ffi::{CStr, c_void},
+    ffi::{CStr, c_int, c_uint, c_void},
     ptr,
 };
 
@@ -25,12 +25,19 @@ const DUMMY_BYTES: usize = 64 << 10;
 type Process = unsafe extern "C" fn(*mut c_void);
 type Read = unsafe extern "C" fn() -> i64;
 type ToNs = unsafe extern "C" fn(i64) -> i64;
+type GetCpu = unsafe extern "C" fn(c_int) -> *mut u8;
+
+/// Numbers of CPUs are below this one (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
+const CPUS_MAX: c_int = 8192;
 
 /// QEMU's virtual clock.
 pub struct Clock {
     /// `current_cpu` of the thread that executes the guest.
     current_cpu: *mut *mut u8,
     icount_get: Read,
+    get_cpu: GetCpu,
+    /// The CPU that executed last, and its number.
+    last_cpu: (*mut u8, c_uint),
     shift: u32,
     fields: Fields,
 }
@@ -53,6 +60,7 @@ impl Clock {
         // SAFETY: the symbols have these types in every QEMU that exports them (5.2 and later).
         unsafe {
             let current_cpu = symbol(c"current_cpu")?.cast();
+            let get_cpu = std::mem::transmute::<*mut c_void, GetCpu>(symbol(c"qemu_get_cpu")?);
             let icount_get = std::mem::transmute::<*mut c_void, Read>(symbol(c"icount_get")?);
             let to_ns = std::mem::transmute::<*mut c_void, ToNs>(symbol(c"icount_to_ns")?);
             let raw = std::mem::transmute::<*mut c_void, Read>(symbol(c"icount_get_raw")?);
@@ -64,7 +72,9 @@ impl Clock {
                 return Err("QEMU does not count instructions (-icount)".into());
             }
             let fields = find_fields(raw, process, update)?;
-            Ok(Self { current_cpu, icount_get, shift: ns.trailing_zeros(), fields })
+            let last_cpu = (ptr::null_mut(), 0);
+            let shift = ns.trailing_zeros();
+            Ok(Self { current_cpu, icount_get, get_cpu, last_cpu, shift, fields })
         }
     }
 
@@ -82,6 +92,26 @@ impl Clock {
             work();
             may.write(before);
         }
+    }
+
+    /// The number of the CPU that executes.
+    ///
+    /// What a callback is told is the CPU for which its block was translated: under `-icount` all
+    /// CPUs execute the same blocks (QEMU `gen_cpu_index`, accel/tcg/plugin-gen.c).
+    ///
+    /// # Safety
+    ///
+    /// To be called from the callback of an instruction.
+    pub unsafe fn cpu(&mut self) -> c_uint {
+        // SAFETY: in a callback `current_cpu` is the CPU that executes.
+        let current = unsafe { *self.current_cpu };
+        if current != self.last_cpu.0 {
+            // SAFETY: the function only looks through QEMU's list of CPUs.
+            let is_current = |number: &c_int| unsafe { (self.get_cpu)(*number) } == current;
+            let number = (0..CPUS_MAX).find(is_current).unwrap_or(0);
+            self.last_cpu = (current, number.cast_unsigned());
+        }
+        self.last_cpu.1
     }
 
     /// Virtual time before an instruction, in nanoseconds.

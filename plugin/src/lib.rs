@@ -126,10 +126,10 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
     }
 }
 
-extern "C" fn executed(cpu: c_uint, data: *mut c_void) {
+extern "C" fn executed(_: c_uint, data: *mut c_void) {
     // SAFETY: the thread of the CPUs; the data is what was asked for at translation.
     if let State::Tracing(tracer) = unsafe { &mut *SHARED.0.get() } {
-        unsafe { tracer.record(cpu, data.addr() as u64) };
+        unsafe { tracer.record(data.addr() as u64) };
     }
 }
 

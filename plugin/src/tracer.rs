@@ -158,10 +158,10 @@ impl Tracer {
     /// # Safety
     ///
     /// To be called from the callback that [`Tracer::translate`] asked for, with its data.
-    pub unsafe fn record(&mut self, cpu: c_uint, data: u64) {
+    pub unsafe fn record(&mut self, data: u64) {
         let (number, left) = ((data >> 32) as usize, data as u32);
         // SAFETY: as the caller promises.
-        let now_ns = unsafe { self.clock.now_ns(left) };
+        let (now_ns, cpu) = unsafe { (self.clock.now_ns(left), self.clock.cpu()) };
         if let Some(zoom) = &self.program.zoom
             && !(zoom.start_ns..=zoom.end_ns).contains(&now_ns)
         {

@@ -1,0 +1,98 @@
+//! `preemptlab scenario`: the suite that ships on real kernels, and what is no scenario.
+
+mod common;
+
+use std::fs;
+
+use common::{Desk, Finished};
+use serde_json::Value;
+
+/// The scenarios that ship, by their paths.
+fn shipped() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let mut paths: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())
+        .collect();
+    paths.sort();
+    assert!(paths.len() >= 15, "{paths:?}");
+    paths
+}
+
+/// Plays what ships, with the packages of the store that lasts.
+fn play(desk: &Desk, arguments: &[&str]) -> Finished {
+    let paths = shipped();
+    let paths = paths.iter().map(String::as_str);
+    let all: Vec<&str> = ["scenario"].into_iter().chain(paths).chain(arguments.to_vec()).collect();
+    Finished::new(desk.lasting_command(&all).output().unwrap())
+}
+
+/// Every model that a kernel offers meets everything that is expected of it.
+fn check(said: &Finished, models: &[&str]) {
+    let document: Value = serde_json::from_str(&said.succeeds().stdout).unwrap();
+    for scenario in document["scenarios"].as_array().unwrap() {
+        for (model, wanted) in scenario["models"].as_array().unwrap().iter().zip(models) {
+            assert_eq!(model["model"], *wanted);
+            assert_eq!(model["status"], "played", "{}: {model}", scenario["name"]);
+            let checked = model["checked"].as_array().unwrap();
+            let met = |checked: &&Value| checked["met"] == true;
+            assert_eq!(checked.iter().filter(met).count(), checked.len(), "{checked:?}");
+        }
+    }
+}
+
+#[test]
+fn the_suite_holds_on_6_12() {
+    let desk = Desk::new();
+    let models = ["none", "voluntary", "full", "rt"];
+    let compare = models.join(",");
+    let said = play(&desk, &["--compare", &compare, "--format", "json", "--svg", "pictures"]);
+    check(&said, &models);
+    let demo = fs::read_to_string(desk.path("pictures/driver-demo.svg")).unwrap();
+    assert!(demo.starts_with("<svg") && demo.contains("voluntary"), "{demo}");
+}
+
+#[test]
+fn the_suite_holds_on_7_2() {
+    let desk = Desk::new();
+    let models = ["full", "lazy", "rt"];
+    let compare = models.join(",");
+    let arguments = ["--kernel", "debian:7.2", "--compare", &compare, "--format", "json"];
+    check(&play(&desk, &arguments), &models);
+}
+
+#[test]
+fn a_kernel_that_disagrees_is_the_answer_no() {
+    let desk = Desk::new();
+    let scenario = "format = 1\nname = \"wrong\"\ndescription = \"d\"\nend = \"50ms\"\n\
+                    [thread.a]\nsteps = [{ sleep_until = \"5ms\" }, { busy = \"10ms\" }]\n\
+                    [[expect]]\nthread = \"a\"\nfinishes = \"30ms\"\n";
+    desk.write("wrong.toml", scenario);
+    let arguments = ["scenario", "wrong.toml", "--preempt", "full"];
+    let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
+    said.fails(1, &[]);
+    said.says(&["full: line 7: a finishes: expected 30 ms, found 15", "0 of 1 expectations met"]);
+}
+
+#[test]
+fn what_is_no_scenario_is_refused_in_its_place() {
+    let desk = Desk::new();
+    let scenario = |steps: &str| {
+        format!(
+            "format = 1\nname = \"x\"\ndescription = \"d\"\nend = \"50ms\"\n[thread.a]\n\
+             steps = [{steps}]\n"
+        )
+    };
+    for (steps, message) in [
+        ("{ busi = \"1ms\" }", "busy"),
+        ("{ call = [{ preempt_off = [{ sleep = \"1ms\" }] }] }", "sleep"),
+        ("{ sleep_until = \"2s\" }", "end"),
+    ] {
+        desk.write("x.toml", &scenario(steps));
+        desk.run(&["scenario", "x.toml"]).fails(2, &["x.toml:6", message]);
+    }
+    desk.run(&["scenario", "missing.toml"]).fails(2, &["missing.toml"]);
+    desk.write("x.toml", &scenario("{ busy = \"1ms\" }"));
+    desk.run(&["scenario", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
+    desk.run(&["scenario", "x.toml", "--compare", "fulll"]).fails(2, &["did you mean `full`?"]);
+}
