@@ -4,7 +4,7 @@ CARGO ?= cargo
 PREEMPTLAB = target/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test test-report studies nightly bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build test test-report studies scenarios nightly bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -42,8 +42,20 @@ study-%: build
 	$(PREEMPTLAB) run studies/$*.toml --out runs/$*
 	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
 
-## nightly: the quick variant of every study
+## scenarios: play the scenarios of docs/scenarios.md and draw its pictures
+scenarios: build
+	$(PREEMPTLAB) scenario $(filter-out scenarios/lazy-tick.toml,$(wildcard scenarios/*.toml)) \
+	    --compare none,voluntary,full,rt --svg docs/scenarios
+	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
+	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
+
+## nightly: the quick variant of every study, and every scenario on every kernel
+MODELS = none,voluntary,full,lazy,rt,rt-lazy
 nightly: build
+	for kernel in 6.1 6.12 7.2; do \
+	    $(PREEMPTLAB) scenario scenarios/*.toml --kernel debian:$$kernel --compare $(MODELS) \
+	        || exit; \
+	done
 	for study in $(STUDIES); do \
 	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
 	done
