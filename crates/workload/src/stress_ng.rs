@@ -244,7 +244,7 @@ impl StressNg {
     fn stressed(&self, command: &CommandReport) -> Result<Stressed, MeasureError> {
         let [stressed] = stressed(command, [self.stressor.as_str()])?;
         match self.ops {
-            Some(ops) if stressed.ops < u64::from(ops) => {
+            Some(ops) if stressed.ops < u64::from(ops) * DONE_PERCENT / 100 => {
                 let done = stressed.ops;
                 let contradiction = format!("{done} operations of {ops} were done");
                 Err(MeasureError::Inconsistent { name: PROBE.to_owned(), contradiction })
@@ -253,6 +253,10 @@ impl StressNg {
         }
     }
 }
+
+/// So much of the operations must have been done: of what the processes of a stressor hand each
+/// other, some is lost at its end (`pipe` 100 of 6000).
+const DONE_PERCENT: u64 = 95;
 
 /// stress-ng with these arguments, as a fair task.
 pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
