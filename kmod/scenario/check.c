@@ -15,7 +15,7 @@ struct held {
 	u32 arg;
 };
 
-/* What an operation must not be inside of. */
+/* Where nothing may sleep, not even a spinlock of PREEMPT_RT. */
 static bool is_atomic(const struct held *held)
 {
 	switch (held->op) {
@@ -29,7 +29,7 @@ static bool is_atomic(const struct held *held)
 	}
 }
 
-/* The same, and what sleeps only with PREEMPT_RT, or only in other ways than blocking on locks. */
+/* Where nothing may sleep, but for a spinlock of PREEMPT_RT. */
 static bool is_sleepless(const struct held *held)
 {
 	return is_atomic(held) || held->op == SCENARIO_BH_DISABLE ||
