@@ -42,29 +42,34 @@ static noinline void preemptlab_scenario_spin_finely(u64 turns)
 		     : "+r" (turns) : : "cc");
 }
 
-/* How long so many turns take, with the calls around them. */
+/* How long so many turns take at least, with the calls around them. */
 static u64 timed(void (*spin)(u64 turns), u64 turns)
 {
+	u64 begin, fastest = U64_MAX;
 	unsigned long flags;
-	u64 begin, end;
+	unsigned int i;
 
-	local_irq_save(flags);
-	begin = ktime_get_ns();
-	spin(turns);
-	end = ktime_get_ns();
-	local_irq_restore(flags);
-	return end - begin;
+	for (i = 0; i < 3; i++) {
+		local_irq_save(flags);
+		begin = ktime_get_ns();
+		spin(turns);
+		fastest = min(fastest, ktime_get_ns() - begin);
+		local_irq_restore(flags);
+	}
+	return fastest;
 }
 
-/* What a turn takes, in picoseconds: what a thousand more turns take longer. */
+/*
+ * What a turn takes, in picoseconds, from what so many more turns take longer: of the coarse loop
+ * some 10 ms, as the clocks of several CPUs are 10 us apart.
+ */
+#define MORE_TURNS 10000
+
 static u64 turn_ps(void (*spin)(u64 turns))
 {
-	u64 few, many;
+	u64 few = timed(spin, 100), many = timed(spin, 100 + MORE_TURNS);
 
-	timed(spin, 1);
-	few = timed(spin, 100);
-	many = timed(spin, 1100);
-	return max_t(s64, many - few, 1);
+	return max_t(u64, div_u64((many - few) * 1000, MORE_TURNS), 1);
 }
 
 /* Turns between two looks whether to go on: about a millisecond. */

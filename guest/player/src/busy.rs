@@ -37,10 +37,14 @@ impl Pace {
     }
 }
 
-/// What a turn takes: what a thousand more turns take longer, when nothing interrupts.
+/// From how many more turns it is computed how long one takes: of the coarse loop some 2 ms, which
+/// fit between two ticks, and are long where the clocks of several CPUs are 10 us apart.
+const MORE_TURNS: u64 = 2_000;
+
+/// What a turn takes, when nothing interrupts.
 fn turn_ps(spin: fn(u64)) -> u64 {
     let fastest_ns = |turns| {
-        let runs = (0..5).map(|_| {
+        let runs = (0..8).map(|_| {
             let begin = clock::now_ns();
             spin(turns);
             clock::now_ns() - begin
@@ -48,7 +52,8 @@ fn turn_ps(spin: fn(u64)) -> u64 {
         runs.min().unwrap_or(0)
     };
     let few = fastest_ns(100);
-    fastest_ns(1100).saturating_sub(few).max(1)
+    let more = fastest_ns(100 + MORE_TURNS).saturating_sub(few);
+    (more * 1_000 / MORE_TURNS).max(1)
 }
 
 #[inline(never)]
