@@ -159,6 +159,7 @@ impl<'a> Qemu<'a> {
 
     fn run_on(&mut self) -> Result<Infallible, Halt> {
         self.execute("cont", json!({}))?;
+        let deadline = self.deadline;
         let mut expired = false;
         loop {
             let event = match self.event() {
@@ -171,7 +172,11 @@ impl<'a> Qemu<'a> {
                     self.deadline = self.deadline.min(Instant::now() + STOP_WALL);
                 }
                 // The machine stands still only now.
-                "STOP" if expired => return Err(Halt::Watchdog),
+                "STOP" if expired => {
+                    // What follows, such as saving the machine, has the time that it had before.
+                    self.deadline = deadline;
+                    return Err(Halt::Watchdog);
+                }
                 "SHUTDOWN" => self.shutdown = Some(event.text("reason").to_owned()),
                 _ => {}
             }
