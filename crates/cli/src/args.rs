@@ -233,6 +233,9 @@ pub struct Scenario {
     /// Write the pictures: one into a file that ends with .svg, several into a folder
     #[arg(long, value_name = "PATH")]
     pub svg: Option<PathBuf>,
+    /// Write pictures and tables as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ScenarioFormat,

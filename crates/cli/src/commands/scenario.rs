@@ -2,12 +2,13 @@
 
 mod document;
 mod experiment;
+mod page;
 mod picture;
 mod played;
 mod words;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -62,6 +63,9 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
     if let Some(path) = &args.svg {
         draw(&shown, path, output)?;
     }
+    if let Some(path) = &args.html {
+        write(path, page::page(&shown).as_bytes(), output)?;
+    }
     let text = match args.format {
         ScenarioFormat::Text => words::text(&shown, output.terminal()),
         ScenarioFormat::Markdown => words::markdown(&shown),
@@ -70,10 +74,16 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
         }
     };
     output.data(&text)?;
-    for out in &recordings {
+    if let Some(out) = recordings.first()
+        && let Some(Shown { scenario, columns }) = shown.first()
+        && let Some(column) = columns.last()
+    {
         output.note(format!(
-            "next: preemptlab explain {} --cell 'SCENARIO KERNEL MODE' --export perfetto",
-            out.display()
+            "next: preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
+            out.display(),
+            column.kernel,
+            column.model.mode(),
+            scenario.name()
         ));
     }
     Ok(ExitCode::from(code(&shown)))
@@ -116,9 +126,6 @@ fn play(
 
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
 fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
-    let cannot = |path: &Path, error| {
-        exit::failure(exit::HOST, format!("cannot write {}: {error}", path.display()))
-    };
     let is_file = path.extension().is_some_and(|extension| extension == "svg");
     if is_file && shown.len() != 1 {
         let message = "several scenarios need a folder for their pictures, not a file";
@@ -136,10 +143,19 @@ fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
         let name = format!("{}.svg", scenario.name());
         let file = if is_file { path.to_owned() } else { path.join(name) };
         let svg = lanes_svg(scenario.description(), &panels);
-        preemptlab_durable::replace(&file, svg.as_bytes()).map_err(|error| cannot(&file, error))?;
-        output.note(format!("wrote {}", file.display()));
+        write(&file, svg.as_bytes(), output)?;
     }
     Ok(())
+}
+
+fn write(path: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
+    preemptlab_durable::replace(path, bytes).map_err(|error| cannot(path, error))?;
+    output.note(format!("wrote {}", path.display()));
+    Ok(())
+}
+
+fn cannot(path: &Path, error: io::Error) -> exit::Failure {
+    exit::failure(exit::HOST, format!("cannot write {}: {error}", path.display()))
 }
 
 /// A kernel that disagrees is the answer no; a scenario that was not played is a failed cell.

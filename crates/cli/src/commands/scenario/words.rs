@@ -12,7 +12,7 @@ use super::{
 };
 
 /// What is said once, because it must be known to read the numbers.
-const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
+pub const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
 
 /// For a terminal.
 pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
@@ -26,16 +26,22 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
             text += &lanes_terminal(&panels, terminal);
             text.push('\n');
         }
-        text += &waits(each).terminal(terminal);
-        text.push('\n');
-        said(each, &mut text);
-        text.push('\n');
+        text += &numbers(each, terminal);
     }
     if shown.len() > 1 {
         text += &summary(shown).terminal(terminal);
         text.push('\n');
     }
     text + CAPTION + "\n"
+}
+
+/// The waits, the score and what was expected.
+pub fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
+    let mut text = waits(shown).terminal(terminal);
+    text.push('\n');
+    said(shown, &mut text);
+    text.push('\n');
+    text
 }
 
 /// For a page; the pictures are files beside it.

@@ -1,0 +1,55 @@
+//! Scenarios as one HTML file, which needs nothing besides itself.
+
+use preemptlab_report::{Terminal, lanes_svg};
+
+use super::{Shown, picture, words};
+
+/// Tables in the page are as wide as on a terminal that does not tell.
+const TERMINAL: Terminal = Terminal { width: 100, color: false };
+
+const HEAD: &str = "<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<title>Scenarios of preemption</title>
+<style>
+:root { color-scheme: light dark }
+body { max-width: 1020px; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 sans-serif }
+pre { overflow-x: auto; font-size: 13px; line-height: 1.3 }
+svg { max-width: 100%; height: auto; background: #fff }
+</style>
+";
+
+/// The page: a picture, a table and what was expected, for each scenario.
+pub fn page(shown: &[Shown<'_>]) -> String {
+    let mut page = HEAD.to_owned();
+    for each in shown {
+        let Shown { scenario, columns } = each;
+        page += &format!(
+            "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
+            escaped(scenario.name()),
+            escaped(scenario.description())
+        );
+        let marks: Vec<_> = columns.iter().map(picture::marks).collect();
+        let panels = picture::panels(columns, &marks);
+        if !panels.is_empty() {
+            page += &lanes_svg(scenario.description(), &panels);
+        }
+        page += &format!("<pre>{}</pre>\n", escaped(&words::numbers(each, TERMINAL)));
+    }
+    page + "<p>" + words::CAPTION + "</p>\n</html>\n"
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_markup_stays_text() {
+        assert_eq!(escaped("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
+    }
+}
