@@ -113,12 +113,17 @@ pub fn trace(
     if cancel.is_cancelled() { Err(RunError::Cancelled) } else { Ok(()) }
 }
 
-/// The name that the kernel gives the program of a cell's first probe. Probes start under a policy
-/// of the guest's choice and set their own: which one is meant, its priority tells.
+/// The name that the kernel gives the program that a cell measures wakeups with: cyclictest where
+/// that is one of the probes, else the first. Probes start under a policy of the guest's choice and
+/// set their own: which one is meant, its priority tells.
 pub fn target(cell: &CellInputs) -> Option<String> {
     /// `TASK_COMM_LEN` without the NUL.
     const COMM_CHARS_MAX: usize = 15;
-    let program = cell.job.probes.first()?.argv.first()?;
+    let mut programs = cell.job.probes.iter().filter_map(|probe| probe.argv.first());
+    let program = programs
+        .clone()
+        .find(|program| program.ends_with("/cyclictest"))
+        .or_else(|| programs.next())?;
     let name = Path::new(program).file_name()?.to_string_lossy();
     Some(name.chars().take(COMM_CHARS_MAX).collect())
 }
