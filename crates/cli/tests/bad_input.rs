@@ -93,15 +93,15 @@ fn what_is_no_recording_is_refused() {
 fn a_recording_of_a_newer_format_is_refused() {
     let desk = Desk::new();
     fs::create_dir(desk.path("new")).unwrap();
-    desk.write("new/recording.json", r#"{"format": 2, "future": true}"#);
-    desk.run(&["compare", "new"]).fails(2, &["format 2", "use a newer one"]);
+    desk.write("new/recording.json", r#"{"format": 99, "future": true}"#);
+    desk.run(&["compare", "new"]).fails(2, &["format 99", "use the newer one"]);
 }
 
 #[test]
 fn a_damaged_recording_is_refused() {
     let desk = Desk::new();
     fs::create_dir(desk.path("bad")).unwrap();
-    desk.write("bad/recording.json", r#"{"format": 1, "experiment": "#);
+    desk.write("bad/recording.json", r#"{"format": 2, "experiment": "#);
     desk.run(&["verify", "bad", "--against", "bad"]).fails(2, &["cannot be read"]);
 }
 

@@ -145,7 +145,7 @@ fn a_newer_recording_among_others_is_refused() {
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     fs::create_dir(desk.path("b")).unwrap();
     desk.write("b/recording.json", r#"{"format": 99}"#);
-    desk.run(&["compare", "a", "b"]).fails(2, &["format 99", "use a newer one"]);
+    desk.run(&["compare", "a", "b"]).fails(2, &["format 99", "use the newer one"]);
 }
 
 #[test]

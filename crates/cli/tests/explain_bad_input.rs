@@ -99,7 +99,7 @@ fn findings_of_a_newer_format_are_called_newer() {
     let (desk, traced) = desk();
     let text = br#"{"format": 99, "future": true}"#;
     fs::write(traced.file("findings"), packed(text)).unwrap();
-    let newer = ["findings.zst has format 99", "use a newer one"];
+    let newer = ["findings.zst has format 99", "use the newer one"];
     explain_it(&desk, &traced, &[]).fails(2, &newer);
     explain(&desk, &["--ranking"]).fails(2, &newer);
 }
@@ -123,7 +123,7 @@ fn findings_that_cannot_be_are_damaged() {
 fn a_layout_of_a_newer_format_is_called_newer() {
     let (desk, traced) = desk();
     fs::write(traced.layout(), packed(br#"{"format": 7}"#)).unwrap();
-    explain_it(&desk, &traced, &[]).fails(2, &["layout.zst has format 7", "use a newer one"]);
+    explain_it(&desk, &traced, &[]).fails(2, &["layout.zst has format 7", "use the newer one"]);
 }
 
 #[test]

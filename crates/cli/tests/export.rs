@@ -233,7 +233,7 @@ fn what_is_no_recording_is_refused_and_leaves_nothing() {
     desk.run(&["export", "nowhere"]).fails(2, &["nowhere is not a recording"]);
     fs::create_dir(desk.path("new")).unwrap();
     desk.write("new/recording.json", r#"{"format": 99, "future": true}"#);
-    desk.run(&["export", "new"]).fails(2, &["format 99", "use a newer one"]);
+    desk.run(&["export", "new"]).fails(2, &["format 99", "use the newer one"]);
     let traced = Traced::new(&desk.path("run"));
     let cell = desk.path("run/cells").join(format!("{}.json", traced.id));
     let text = fs::read_to_string(&cell).unwrap();

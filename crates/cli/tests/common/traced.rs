@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use preemptlab_model::{CellId, CellRecord, Outcome};
+use preemptlab_model::{CellId, CellRecord, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{Manifest, Recording, RecordingWriter, TraceFolder};
 use preemptlab_runner::{opportunities, window};
 use preemptlab_spec::Experiment;
@@ -89,7 +89,8 @@ pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
     for planned in &manifest.plan.cells {
         let inputs = planned.inputs().unwrap().clone();
         let outcome = Outcome::Completed { report: report.clone(), digest };
-        let record = CellRecord { format: 1, id: inputs.id(), inputs, console: vec![], outcome };
+        let format = RECORDING_FORMAT;
+        let record = CellRecord { format, id: inputs.id(), inputs, console: vec![], outcome };
         writer.cells().put(&record).unwrap();
     }
     drop(writer);
