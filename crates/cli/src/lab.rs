@@ -65,16 +65,20 @@ pub fn with_provision<T>(
     result
 }
 
+/// Reads a file that the user names.
+pub fn read(path: &Path) -> exit::Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
+    })
+}
+
 /// Reads an experiment, and the folders of its workloads; a mistake is shown in its place.
 pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
-    })?;
+    let text = read(path)?;
     let mistake = |path: &Path, text, error: SpecError| {
         mistake(path, text, error.message, error.help, error.span)
     };
-    let experiment =
-        Experiment::parse(&text).map_err(|error| mistake(path, text.clone(), error))?;
+    let experiment = Experiment::parse(&text).map_err(|error| mistake(path, text, error))?;
     let base = path.parent().unwrap_or(Path::new(""));
     preemptlab_lab::embed(experiment, base).map_err(|error| match error {
         EmbedError::Definition { path, text, error } => mistake(&path, text, error),

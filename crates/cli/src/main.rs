@@ -1,6 +1,7 @@
 //! The command line: the only crate that prints, reads the environment or exits.
 
 mod args;
+mod boot_kernels;
 mod commands;
 mod exit;
 mod lab;

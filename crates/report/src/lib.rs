@@ -43,7 +43,7 @@ pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use template::{Facts, TemplateError, fill};
-pub use timeline::{Lane, one_sentence, timeline_svg, timeline_terminal};
+pub use timeline::{Lane, escape_xml, one_sentence, timeline_svg, timeline_terminal};
 
 /// How much of a comparison is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

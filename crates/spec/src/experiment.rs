@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::SpecError;
 
 /// The version of the TOML format.
-const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 /// An experiment: factors, replicates, machine and workloads. `docs/experiment.md` describes its
 /// TOML form key by key.

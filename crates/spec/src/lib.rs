@@ -9,5 +9,5 @@ mod plan;
 
 pub use definition::definition;
 pub use error::SpecError;
-pub use experiment::{Experiment, Factors, MachineSpec, Replicates};
+pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 pub use plan::{Resolved, plan, replicate};

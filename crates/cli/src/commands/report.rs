@@ -8,6 +8,7 @@ use crate::{
     args::{QuestionArgs, Report, ReportFormat},
     commands::{compare::Compared, recommend},
     exit::{self, OrExit},
+    lab,
     output::Output,
     page::{self, Gathered},
     session::recording_failure,
@@ -65,8 +66,7 @@ fn recommended(
 /// A template with the comparison's numbers.
 fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
     let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
-    let template = std::fs::read_to_string(path)
-        .map_err(|error| unusable(format!("cannot read {}: {error}", path.display())))?;
+    let template = lab::read(path)?;
     let facts = Facts { experiment: data.title.clone(), measured: measured(data) };
     preemptlab_report::fill(&template, comparison, &facts)
         .map_err(|error| unusable(format!("{}, {error}", path.display())))

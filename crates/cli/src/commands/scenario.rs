@@ -13,7 +13,6 @@ use std::{
     process::ExitCode,
 };
 
-use preemptlab_recording::Recording;
 use preemptlab_report::{LanesPanel, lanes_svg};
 
 use self::{
@@ -22,6 +21,7 @@ use self::{
 };
 use crate::{
     args::{Scenario as Args, ScenarioFormat},
+    boot_kernels::BootKernels,
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -51,11 +51,8 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
     let mut recordings = Vec::new();
     for batch in batches(&loaded, args)? {
         let out = batch.out(args);
-        play(&batch, &out, args, store.clone(), output)?;
-        let recording = Recording::open(&out).map_err(crate::session::recording_failure)?;
-        for (place, scenario) in &batch.scenarios {
-            let columns = played::columns(&recording, &batch.names[place], scenario, args)?;
-            shown[*place] = Some(Shown { scenario, columns });
+        for (place, scenario) in play(batch, &out, args, store.clone(), output)? {
+            shown[place] = Some(scenario);
         }
         recordings.push(out);
     }
@@ -92,9 +89,7 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
 /// Reads every file; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
-        let text = fs::read_to_string(path).map_err(|error| {
-            exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
-        })?;
+        let text = lab::read(path)?;
         let scenario = preemptlab_scenario::Scenario::parse(&text)
             .map_err(|error| lab::mistake(path, text, error.message, error.help, error.span))?;
         Ok(Loaded { path: path.clone(), scenario })
@@ -102,15 +97,16 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     files.iter().map(one).collect()
 }
 
-fn play(
-    batch: &Batch<'_>,
+/// What came of each scenario, with its place on the command line.
+fn play<'a>(
+    Batch { experiment, scenarios }: Batch<'a>,
     out: &Path,
     args: &Args,
     store: Option<PathBuf>,
     output: &Output,
-) -> exit::Result<()> {
+) -> exit::Result<Vec<(usize, Shown<'a>)>> {
     let session = Session {
-        experiment: batch.experiment.clone(),
+        experiment,
         folders: Default::default(),
         out,
         store,
@@ -121,7 +117,15 @@ fn play(
         retry_failed: true,
         trace: true,
     };
-    session.open(output, |writer, _, execute| execute(writer).map(drop))
+    session.open(output, |writer, _, execute| {
+        execute(writer)?;
+        let mut kernels = BootKernels::default();
+        let mut shown = |(place, scenario)| {
+            let columns = played::columns(writer.recording(), &mut kernels, scenario, args)?;
+            Ok((place, Shown { scenario, columns }))
+        };
+        scenarios.into_iter().map(&mut shown).collect()
+    })
 }
 
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
@@ -135,14 +139,10 @@ fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
         fs::create_dir_all(path).map_err(|error| cannot(path, error))?;
     }
     for Shown { scenario, columns } in shown {
-        let marks: Vec<_> = columns.iter().map(picture::marks).collect();
-        let panels: Vec<LanesPanel<'_>> = picture::panels(columns, &marks);
-        if panels.is_empty() {
-            continue;
-        }
+        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(scenario.description(), panels);
+        let Some(svg) = picture::drawn(columns, draw) else { continue };
         let name = format!("{}.svg", scenario.name());
         let file = if is_file { path.to_owned() } else { path.join(name) };
-        let svg = lanes_svg(scenario.description(), &panels);
         write(&file, svg.as_bytes(), output)?;
     }
     Ok(())
@@ -162,7 +162,7 @@ fn cannot(path: &Path, error: io::Error) -> exit::Failure {
 fn code(shown: &[Shown<'_>]) -> u8 {
     let columns = || shown.iter().flat_map(|shown| &shown.columns);
     let is_met = |column: &Column| match &column.state {
-        State::Played(played) => played.checked.iter().all(|checked| checked.met),
+        State::Played(played) => played.met() == played.checked.len(),
         _ => true,
     };
     let is_failed = |column: &Column| matches!(column.state, State::Failed { .. });

@@ -1,20 +1,17 @@
-use std::collections::{BTreeMap, btree_map::Entry};
-
-use preemptlab_model::{Outcome, SnapshotId};
+use preemptlab_model::Outcome;
 use preemptlab_page::Timeline;
 use preemptlab_report::{Lane, one_sentence, timeline_svg};
 use preemptlab_runner::{target, window};
-use preemptlab_trace::{Kernel, Target, timelines, wakeups, worst};
+use preemptlab_trace::{Target, timelines, wakeups, worst};
 
 use super::gathered::Worst;
-use crate::{exit, session::recording_failure};
+use crate::{boot_kernels::BootKernels, exit, session::recording_failure};
 
 /// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
 /// timeline.
 #[derive(Default)]
 pub struct Timelines {
-    /// The kernels whose traces were read, since all cells of a boot share one.
-    kernels: BTreeMap<SnapshotId, Option<Kernel>>,
+    kernels: BootKernels,
 }
 
 impl Timelines {
@@ -23,13 +20,7 @@ impl Timelines {
         let (record, folder) = (&cell.record, cell.recording.traces());
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
         let Some(comm) = target(&record.inputs) else { return Ok(None) };
-        let boot = record.inputs.snapshot.id();
-        let kernel = match self.kernels.entry(boot) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => {
-                unknown.insert(folder.kernel(boot).map_err(recording_failure)?)
-            }
-        };
+        let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
         let Some(kernel) = kernel else { return Ok(None) };
 
         let stream = || folder.stream(record.id).map_err(recording_failure);

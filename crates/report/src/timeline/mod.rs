@@ -12,7 +12,7 @@ mod ticks;
 mod turns;
 
 pub use sentence::one_sentence;
-pub use svg::{Lane, timeline_svg};
+pub use svg::{Lane, timeline_svg, xml::escape as escape_xml};
 pub use terminal::timeline_terminal;
-pub(crate) use text::name;
+pub(crate) use text::{name, seconds};
 pub(crate) use ticks::Ticks;

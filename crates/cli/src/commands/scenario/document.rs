@@ -87,7 +87,7 @@ fn model(column: &Column) -> ModelDocument<'_> {
             outcome: &played.outcome,
             counts: played.counts(),
             checked: &played.checked,
-            start_ns: played.zero_ns(),
+            start_ns: played.lanes.start_ns,
             lanes: &played.lanes,
         },
         State::Failed { reason } => StateDocument::Failed { reason },

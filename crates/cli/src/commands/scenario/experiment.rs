@@ -5,16 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, KernelRef};
+use preemptlab_model::{Digest, KernelRef, Settings};
 use preemptlab_scenario::{Model, Scenario};
-use preemptlab_spec::{Experiment, Factors, MachineSpec, Replicates};
+use preemptlab_spec::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 use preemptlab_workload::Workload;
 
 use super::Loaded;
-use crate::{
-    args::Scenario as Args,
-    exit::{self, OrExit},
-};
+use crate::{args::Scenario as Args, exit};
 
 /// The module that does the kernel's part.
 const MODULE: &str = "preemptlab_scenario";
@@ -26,10 +23,8 @@ const DIGEST_DIGITS: usize = 8;
 pub struct Batch<'a> {
     /// What is run.
     pub experiment: Experiment,
-    /// The scenarios with their places on the command line.
+    /// The scenarios, whose workloads are called as they are, with their places on the command line.
     pub scenarios: Vec<(usize, &'a Scenario)>,
-    /// The names of their workloads, by place.
-    pub names: BTreeMap<usize, String>,
 }
 
 impl Batch<'_> {
@@ -58,42 +53,36 @@ pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<
                        leave --out away, or name them one by one";
         return Err(exit::failure(exit::UNUSABLE, message));
     }
-    groups
-        .into_iter()
-        .map(|((cpus, needs_module), places)| {
-            let scenarios: Vec<_> =
-                places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
-            let names: BTreeMap<usize, String> = scenarios
-                .iter()
-                .map(|(place, scenario)| (*place, scenario.name().to_owned()))
-                .collect();
-            let (name, description) = match &scenarios[..] {
-                [(_, one)] => (one.name().to_owned(), one.description().to_owned()),
-                _ => ("scenarios".to_owned(), String::new()),
-            };
-            let workload = |(_, scenario): &(usize, &Scenario)| {
-                let script = scenario.script().clone();
-                let workload = preemptlab_workload::Scenario::new(script);
-                (scenario.name().to_owned(), Workload::Scenario(workload))
-            };
-            let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
-            let experiment = Experiment {
-                format: 1,
-                name,
-                description,
-                factors: factors(args, cpus)?,
-                replicates: Replicates { count: 1, ..Replicates::default() },
-                machine: MachineSpec { modules, ..MachineSpec::default() },
-                workload: scenarios.iter().map(workload).collect(),
-            };
-            Ok(Batch { experiment, scenarios, names })
-        })
-        .collect()
+    let batch = |((cpus, needs_module), places): ((u32, bool), Vec<usize>)| {
+        let scenarios: Vec<_> =
+            places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
+        let (name, description) = match &scenarios[..] {
+            [(_, one)] => (one.name().to_owned(), one.description().to_owned()),
+            _ => ("scenarios".to_owned(), String::new()),
+        };
+        let workload = |(_, scenario): &(usize, &Scenario)| {
+            let script = scenario.script().clone();
+            let workload = preemptlab_workload::Scenario::new(script);
+            (scenario.name().to_owned(), Workload::Scenario(workload))
+        };
+        let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
+        let experiment = Experiment {
+            format: FORMAT,
+            name,
+            description,
+            factors: factors(args, cpus),
+            replicates: Replicates { count: 1, ..Replicates::default() },
+            machine: MachineSpec { modules, ..MachineSpec::default() },
+            workload: scenarios.iter().map(workload).collect(),
+        };
+        Batch { experiment, scenarios }
+    };
+    Ok(groups.into_iter().map(batch).collect())
 }
 
 /// The kernel of a model.
-pub fn kernel(args: &Args, model: Model) -> exit::Result<KernelRef> {
-    Ok(match &args.kernel {
+pub fn kernel(args: &Args, model: Model) -> KernelRef {
+    match &args.kernel {
         KernelRef::Debian { version, .. } => {
             KernelRef::Debian { version: version.clone(), flavour: model.flavour() }
         }
@@ -104,14 +93,14 @@ pub fn kernel(args: &Args, model: Model) -> exit::Result<KernelRef> {
         },
         // A file is the kernel that it is.
         file @ KernelRef::File { .. } => file.clone(),
-    })
+    }
 }
 
-fn factors(args: &Args, cpus: u32) -> exit::Result<Factors> {
+fn factors(args: &Args, cpus: u32) -> Factors {
     let mut kernels = Vec::new();
     let mut modes = Vec::new();
     for model in args.models() {
-        let kernel = kernel(args, *model)?;
+        let kernel = kernel(args, *model);
         if !kernels.contains(&kernel) {
             kernels.push(kernel);
         }
@@ -119,6 +108,6 @@ fn factors(args: &Args, cpus: u32) -> exit::Result<Factors> {
             modes.push(model.mode());
         }
     }
-    let settings = "".parse().or_exit(exit::UNUSABLE)?;
-    Ok(Factors { kernel: kernels, preempt: modes, cpus: vec![cpus], settings: vec![settings] })
+    let settings = vec![Settings::default()];
+    Factors { kernel: kernels, preempt: modes, cpus: vec![cpus], settings }
 }

@@ -1,6 +1,6 @@
 //! Scenarios as one HTML file, which needs nothing besides itself.
 
-use preemptlab_report::{Terminal, lanes_svg};
+use preemptlab_report::{LanesPanel, Terminal, escape_xml, lanes_svg};
 
 use super::{Shown, picture, words};
 
@@ -27,21 +27,14 @@ pub fn page(shown: &[Shown<'_>]) -> String {
         let Shown { scenario, columns } = each;
         page += &format!(
             "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
-            escaped(scenario.name()),
-            escaped(scenario.description())
+            escape_xml(scenario.name()),
+            escape_xml(scenario.description())
         );
-        let marks: Vec<_> = columns.iter().map(picture::marks).collect();
-        let panels = picture::panels(columns, &marks);
-        if !panels.is_empty() {
-            page += &lanes_svg(scenario.description(), &panels);
-        }
-        page += &format!("<pre>{}</pre>\n", escaped(&words::numbers(each, TERMINAL)));
+        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(scenario.description(), panels);
+        page += &picture::drawn(columns, draw).unwrap_or_default();
+        page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
     }
     page + "<p>" + words::CAPTION + "</p>\n</html>\n"
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -50,6 +43,6 @@ mod tests {
 
     #[test]
     fn what_is_no_markup_stays_text() {
-        assert_eq!(escaped("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
+        assert_eq!(escape_xml("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
     }
 }

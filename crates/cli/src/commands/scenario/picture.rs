@@ -12,14 +12,14 @@ const KERNEL_THREADS: [&str; 3] = ["irq/", "ksoftirqd/", "ktimers/"];
 const MARKED_PART: u64 = 100;
 
 /// What is marked on a thread's lane: where it was late.
-pub struct Late {
+struct Late {
     start_ns: u64,
     end_ns: u64,
     label: String,
 }
 
 /// What is marked, by thread.
-pub fn marks(column: &Column) -> Vec<Vec<Late>> {
+fn marks(column: &Column) -> Vec<Vec<Late>> {
     let Some(played) = column.played() else { return Vec::new() };
     let least_ns = played.outcome.end_ns / MARKED_PART;
     let late = |wait: &preemptlab_scenario::Wait| {
@@ -32,8 +32,15 @@ pub fn marks(column: &Column) -> Vec<Vec<Late>> {
     threads.map(|thread| thread.waits.iter().filter_map(late).collect()).collect()
 }
 
+/// Draws the models under which a scenario was played; nothing when there is none.
+pub fn drawn(columns: &[Column], draw: impl FnOnce(&[LanesPanel<'_>]) -> String) -> Option<String> {
+    let marks: Vec<_> = columns.iter().map(marks).collect();
+    let panels = panels(columns, &marks);
+    (!panels.is_empty()).then(|| draw(&panels))
+}
+
 /// A panel for each model under which the scenario was played.
-pub fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPanel<'a>> {
+fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPanel<'a>> {
     let panel = |(column, marks): (&'a Column, &'a Vec<Vec<Late>>)| {
         let played = column.played()?;
         let mark = |late: &'a Late| LaneMark {
@@ -52,7 +59,7 @@ pub fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<Lan
         Some(LanesPanel {
             title: column.model.as_str(),
             lanes: &played.lanes,
-            zero_ns: played.zero_ns(),
+            zero_ns: played.lanes.start_ns,
             threads: threads.collect(),
             kernel_threads: &KERNEL_THREADS,
         })

@@ -8,7 +8,7 @@ use preemptlab_script::Played as Record;
 use preemptlab_trace::{Lanes, Window, lanes};
 
 use super::experiment;
-use crate::{args::Scenario as Args, exit, session::recording_failure};
+use crate::{args::Scenario as Args, boot_kernels::BootKernels, exit, session::recording_failure};
 
 /// A scenario under one model.
 pub struct Column {
@@ -46,10 +46,8 @@ pub struct Played {
     pub outcome: Outcome,
     /// What was expected.
     pub checked: Vec<Checked>,
-    /// What everybody did from its start to its end.
+    /// What everybody did from its start, which is its time 0, to its end.
     pub lanes: Lanes,
-    /// What is added to `CLOCK_MONOTONIC` to get the time of the lanes.
-    pub clock_offset_ns: i64,
 }
 
 impl Played {
@@ -65,9 +63,9 @@ impl Played {
         }
     }
 
-    /// Time 0 of the scenario, in the time of the lanes.
-    pub fn zero_ns(&self) -> u64 {
-        self.record.start_ns.saturating_add_signed(self.clock_offset_ns)
+    /// How many expectations are met.
+    pub fn met(&self) -> usize {
+        self.checked.iter().filter(|checked| checked.met).count()
     }
 }
 
@@ -84,22 +82,22 @@ impl Column {
 /// The scenario under every model of the command line.
 pub fn columns(
     recording: &Recording,
-    workload: &str,
+    kernels: &mut BootKernels,
     scenario: &Scenario,
     args: &Args,
 ) -> exit::Result<Vec<Column>> {
     args.models()
         .iter()
         .map(|model| {
-            let kernel = experiment::kernel(args, *model)?;
+            let kernel = experiment::kernel(args, *model);
             let planned = recording.planned().map(|(_, planned)| planned).find(|planned| {
                 let factors = &planned.factors;
-                factors.workload == workload
+                factors.workload == scenario.name()
                     && factors.kernel == kernel
                     && factors.preempt == model.mode()
             });
             let state = match planned {
-                Some(planned) => state(recording, planned, scenario, *model)?,
+                Some(planned) => state(recording, kernels, planned, scenario, *model)?,
                 None => State::Failed { reason: "it was not planned".to_owned() },
             };
             Ok(Column { model: *model, kernel, state })
@@ -109,6 +107,7 @@ pub fn columns(
 
 fn state(
     recording: &Recording,
+    kernels: &mut BootKernels,
     planned: &PlannedCell,
     scenario: &Scenario,
     model: Model,
@@ -127,7 +126,7 @@ fn state(
         Some(CellOutcome::Unavailable { reason, .. }) => return Ok(State::Unavailable { reason }),
         None => return failed("it was not executed".to_owned()),
     };
-    match played(recording, inputs, &report, scenario, model)? {
+    match played(recording, kernels, inputs, &report, scenario, model)? {
         Ok(played) => Ok(State::Played(Box::new(played))),
         Err(reason) => failed(reason),
     }
@@ -135,6 +134,7 @@ fn state(
 
 fn played(
     recording: &Recording,
+    kernels: &mut BootKernels,
     inputs: &CellInputs,
     report: &Report,
     scenario: &Scenario,
@@ -149,21 +149,20 @@ fn played(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let (id, traces) = (inputs.id(), recording.traces());
-    let kernel = traces.kernel(inputs.snapshot.id()).map_err(recording_failure)?;
+    let kernel = kernels.get(&traces, inputs.snapshot.id())?;
     let findings = traces.findings(id).map_err(recording_failure)?;
     let stream = traces.stream(id).map_err(recording_failure)?;
     let (Some(kernel), Some(findings), Some(stream)) = (kernel, findings, stream) else {
         return Ok(Err("it has no trace; remove the recording and play it again".to_owned()));
     };
-    let clock_offset_ns = findings.clock_offset_ns;
-    let virtual_ns = |ns: u64| ns.saturating_add_signed(clock_offset_ns);
+    let virtual_ns = |ns: u64| ns.saturating_add_signed(findings.clock_offset_ns);
     let window =
         Window { start_ns: virtual_ns(record.start_ns), end_ns: virtual_ns(record.end_ns) };
-    let lanes = lanes(stream, &kernel, window)
+    let lanes = lanes(stream, kernel, window)
         .map_err(|error| recording_failure(traces.unreadable(id, error)))?;
     let release = report.system.release.clone();
     let checked = check(scenario, &outcome, model, series(&release));
-    Ok(Ok(Played { release, record, outcome, checked, lanes, clock_offset_ns }))
+    Ok(Ok(Played { release, record, outcome, checked, lanes }))
 }
 
 /// `6.12` of `6.12.107+deb13-amd64`.

@@ -20,28 +20,18 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
     for each in shown {
         let Shown { scenario, columns } = each;
         let _ = writeln!(text, "{}: {}\n", scenario.name(), scenario.description());
-        let marks: Vec<_> = columns.iter().map(picture::marks).collect();
-        let panels = picture::panels(columns, &marks);
-        if !panels.is_empty() {
-            text += &lanes_terminal(&panels, terminal);
+        if let Some(picture) = picture::drawn(columns, |panels| lanes_terminal(panels, terminal)) {
+            text += &picture;
             text.push('\n');
         }
         text += &numbers(each, terminal);
     }
-    if shown.len() > 1 {
-        text += &summary(shown).terminal(terminal);
-        text.push('\n');
-    }
-    text + CAPTION + "\n"
+    concluded(text, shown, |table| table.terminal(terminal))
 }
 
 /// The waits, the score and what was expected.
 pub fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
-    let mut text = waits(shown).terminal(terminal);
-    text.push('\n');
-    said(shown, &mut text);
-    text.push('\n');
-    text
+    waits_and_said(shown, |table| table.terminal(terminal))
 }
 
 /// For a page; the pictures are files beside it.
@@ -50,13 +40,23 @@ pub fn markdown(shown: &[Shown<'_>]) -> String {
     for each in shown {
         let Shown { scenario, .. } = each;
         let _ = writeln!(text, "## {}\n\n{}\n", scenario.name(), scenario.description());
-        text += &waits(each).markdown();
-        text.push('\n');
-        said(each, &mut text);
-        text.push('\n');
+        text += &waits_and_said(each, Table::markdown);
     }
+    concluded(text, shown, Table::markdown)
+}
+
+fn waits_and_said(shown: &Shown<'_>, render: impl Fn(&Table) -> String) -> String {
+    let mut text = render(&waits(shown));
+    text.push('\n');
+    said(shown, &mut text);
+    text.push('\n');
+    text
+}
+
+/// The text with what is said of all scenarios together.
+fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> String) -> String {
     if shown.len() > 1 {
-        text += &summary(shown).markdown();
+        text += &render(&summary(shown));
         text.push('\n');
     }
     text + CAPTION + "\n"
@@ -160,7 +160,7 @@ fn expectations(column: &Column, played: &Played, text: &mut String) {
     for checked in played.checked.iter().filter(|checked| !checked.met) {
         let _ = writeln!(text, "{model}: line {}: {checked}", checked.line);
     }
-    let met = played.checked.iter().filter(|checked| checked.met).count();
+    let met = played.met();
     let _ = writeln!(text, "{model}: {met} of {} expectations met", played.checked.len());
 }
 
@@ -175,8 +175,7 @@ fn summary(shown: &[Shown<'_>]) -> Table {
             State::Failed { .. } => Cell::new("failed", Tone::Worse),
             State::Unavailable { .. } => "-".into(),
             State::Played(played) => {
-                let met = played.checked.iter().filter(|checked| checked.met).count();
-                let all = played.checked.len();
+                let (met, all) = (played.met(), played.checked.len());
                 let tone = if met == all { Tone::Better } else { Tone::Worse };
                 Cell::new(format!("{met} of {all}"), tone)
             }

@@ -1,10 +1,6 @@
 //! What stands above a lane: named instants and stretches, and arrows where the thread was woken.
 
-use super::{
-    CELL, CELLS, LEFT, PLOT,
-    row::{arrows, exact},
-    x,
-};
+use super::{CELL, CELLS, LEFT, PLOT, row::arrows, x};
 use crate::{
     lanes::{
         LaneMark,
@@ -13,7 +9,7 @@ use crate::{
         rows::Row,
     },
     timeline::{
-        name,
+        name, seconds,
         svg::{
             geometry::{SMALL_CHAR, coordinate, width_of},
             xml::escape,
@@ -58,7 +54,7 @@ pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64) -> (String, f6
         svg += &format!(
             "<g><title>{} at {}</title><path class=\"mark dashed\" d=\"M{} {}V{}\"/></g>\n",
             escape(&name(mark.label)),
-            exact(mark.start_ns),
+            seconds(mark.start_ns),
             coordinate(at(mark.start_ns)),
             coordinate(top_of(line)),
             coordinate(y)
@@ -107,8 +103,8 @@ fn stretch(mark: &LaneMark<'_>, from: f64, to: f64, y: f64) -> String {
     let mut svg = format!(
         "<g><title>{}, from {} to {}</title><path class=\"line\" d=\"{}\"/>",
         escape(&words),
-        exact(mark.start_ns),
-        exact(mark.end_ns.unwrap_or(mark.start_ns)),
+        seconds(mark.start_ns),
+        seconds(mark.end_ns.unwrap_or(mark.start_ns)),
         ends.into_iter().chain(lines).collect::<String>()
     );
     if has_text {

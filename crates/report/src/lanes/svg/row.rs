@@ -14,9 +14,12 @@ use crate::{
         look::Look,
         rows::{Of, Row, Span},
     },
-    timeline::svg::{
-        geometry::{CODE_CHAR, coordinate, fitting, width_of},
-        xml::escape,
+    timeline::{
+        seconds,
+        svg::{
+            geometry::{CODE_CHAR, coordinate, fitting, width_of},
+            xml::escape,
+        },
     },
 };
 
@@ -178,20 +181,15 @@ fn tooltip(spans: &[&Span]) -> String {
         "" => span.look.words().to_owned(),
         what => format!("{} ({what})", span.look.words()),
     };
-    let from = format!("from {}", exact(first.start_ns));
+    let from = format!("from {}", seconds(first.start_ns));
     match spans {
         [span] => format!("{}: {}, {from}", what(span), duration(span.len_ns())),
         _ => {
             let sum_ns = spans.iter().map(|span| span.len_ns()).sum();
             let (count, sum) = (spans.len(), duration(sum_ns));
-            format!("{}: {count} times, {sum}, {from} to {}", what(first), exact(last.end_ns))
+            format!("{}: {count} times, {sum}, {from} to {}", what(first), seconds(last.end_ns))
         }
     }
-}
-
-/// A time on the axis with every nanosecond.
-pub fn exact(ns: u64) -> String {
-    format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 /// Where preemption or interrupts were off while the thread ran: at the bar's lower edge.
@@ -255,7 +253,7 @@ pub fn links(rows: &[Row<'_>], drawn: &[Drawn], end_ns: u64) -> String {
 /// The arrows of a lane's wakeups, down to its bar.
 pub fn arrows(woken: &[u64], end_ns: u64, y: f64) -> String {
     let arrows = woken.iter().map(|ns| {
-        let title = format!("woken at {}", exact(*ns));
+        let title = format!("woken at {}", seconds(*ns));
         format!("<g><title>{title}</title>{}</g>", arrow(x(*ns, end_ns), y))
     });
     arrows.collect()
