@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::remove_dir_all(sources)?;
     }
     for source in SOURCES {
-        println!("cargo::rerun-if-changed={}", web.join(source).display());
+        println!("cargo::rerun-if-changed=../../web/{source}");
         copy_all(&web.join(source), &copy.join(source))?;
     }
     // esbuild needs no script of its own to be installed: node finds its program by itself.

@@ -54,7 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Cargo.lock",
         "rust-toolchain.toml",
     ] {
-        println!("cargo::rerun-if-changed={}", root.join(input).display());
+        // Relative, so that a build folder that another checkout has used is not taken for its own.
+        println!("cargo::rerun-if-changed=../../{input}");
     }
 
     let built = out.join("guest");

@@ -9,7 +9,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let root = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?;
     let toolchain = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
     for input in ["plugin", "turnstile", "crates/protocol"].into_iter().chain(toolchain) {
-        println!("cargo::rerun-if-changed={}", root.join(input).display());
+        // Relative, so that a build folder that another checkout has used is not taken for its own.
+        println!("cargo::rerun-if-changed=../../{input}");
     }
     let built = out.join("libraries");
     let mut build = Command::new(env::var_os("CARGO").ok_or("CARGO is not set")?);
