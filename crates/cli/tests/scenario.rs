@@ -2,9 +2,9 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, path::PathBuf};
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, lasting_store};
 use serde_json::Value;
 
 /// The scenarios that ship, by their paths.
@@ -96,4 +96,58 @@ fn what_is_no_scenario_is_refused_in_its_place() {
     desk.write("x.toml", &scenario("{ busy = \"1ms\" }"));
     desk.run(&["scenario", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
     desk.run(&["scenario", "x.toml", "--compare", "fulll"]).fails(2, &["did you mean `full`?"]);
+}
+
+/// The guest is discarded, and what comes after it is played.
+#[test]
+fn a_scenario_that_hangs_its_guest_fails_alone() {
+    let desk = Desk::new();
+    let scenario = |name: &str, steps: &str| {
+        let text = format!(
+            "format = 1\nname = \"{name}\"\ndescription = \"d\"\nend = \"50ms\"\n\
+             [thread.a]\npolicy = \"fifo:98\"\nsteps = [{steps}]\n"
+        );
+        desk.write(&format!("{name}.toml"), &text);
+    };
+    scenario("hangs", "{ call = [{ irqs_off = [{ busy = \"40s\" }] }] }");
+    scenario("works", "{ call = [{ busy = \"10ms\" }] }");
+    let arguments = ["scenario", "hangs.toml", "works.toml", "--preempt", "full"];
+    let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
+    said.fails(3, &[]);
+    said.says(&["full failed: something kept the CPU long after the end", "works 0 of 0"]);
+}
+
+/// The image of a kernel in the store that offers full.
+fn kernel_of_the_store() -> PathBuf {
+    let folders = fs::read_dir(lasting_store().join("kernels")).unwrap();
+    let is_dynamic = |folder: &PathBuf| {
+        let config = fs::read_to_string(folder.join("config")).unwrap_or_default();
+        config.contains("CONFIG_PREEMPT_DYNAMIC=y")
+    };
+    let folder = folders.map(|entry| entry.unwrap().path()).find(is_dynamic).unwrap();
+    folder.join("vmlinuz")
+}
+
+/// A kernel from a file has no headers: its module is refused, and what needs none is played.
+#[test]
+fn without_headers_only_user_space_is_played() {
+    let desk = Desk::new();
+    let scenario = |name: &str, cpus: u32, step: &str| {
+        let text = format!(
+            "format = 1\nname = \"{name}\"\ndescription = \"d\"\ncpus = {cpus}\nend = \"50ms\"\n\
+             [thread.a]\nsteps = [{step}]\n"
+        );
+        desk.write(&format!("{name}.toml"), &text);
+    };
+    scenario("kernel", 1, "{ call = [{ busy = \"10ms\" }] }");
+    scenario("user", 2, "{ busy = \"10ms\" }");
+    let play = |arguments: &[&str]| {
+        let all = [&["scenario", "--preempt", "full"], arguments].concat();
+        Finished::new(desk.lasting_command(&all).output().unwrap())
+    };
+    play(&["user.toml"]).succeeds();
+    let kernel = format!("file:{}", kernel_of_the_store().display());
+    let said = play(&["kernel.toml", "user.toml", "--kernel", &kernel]);
+    said.fails(4, &["no module can be built", "this kernel came without modules"]);
+    said.says(&["user: d", "(finished)"]);
 }

@@ -48,15 +48,29 @@ pub struct Shown<'a> {
 pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let loaded = load(&args.files)?;
     let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
-    let mut recordings = Vec::new();
+    let mut next = None;
+    let mut failure = None;
     for batch in batches(&loaded, args)? {
         let out = batch.out(args);
-        for (place, scenario) in play(batch, &out, args, store.clone(), output)? {
-            shown[place] = Some(scenario);
+        match play(batch, &out, args, store.clone(), output) {
+            Ok(played) => {
+                next = next.or_else(|| played.iter().find_map(|(_, shown)| explain(shown, &out)));
+                for (place, scenario) in played {
+                    shown[place] = Some(scenario);
+                }
+            }
+            Err(interrupted) if interrupted.code == exit::INTERRUPTED => return Err(interrupted),
+            // A kernel without headers takes no module; scenarios that need none are played all the
+            // same.
+            Err(other) => failure = failure.or(Some(other)),
         }
-        recordings.push(out);
     }
     let shown: Vec<Shown<'_>> = shown.into_iter().flatten().collect();
+    if shown.is_empty()
+        && let Some(failure) = failure
+    {
+        return Err(failure);
+    }
     if let Some(path) = &args.svg {
         draw(&shown, path, output)?;
     }
@@ -71,19 +85,25 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
         }
     };
     output.data(&text)?;
-    if let Some(out) = recordings.first()
-        && let Some(Shown { scenario, columns }) = shown.first()
-        && let Some(column) = columns.last()
-    {
-        output.note(format!(
-            "next: preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
-            out.display(),
-            column.kernel,
-            column.model.mode(),
-            scenario.name()
-        ));
+    if let Some(next) = next {
+        output.note(next);
     }
-    Ok(ExitCode::from(code(&shown)))
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(ExitCode::from(code(&shown))),
+    }
+}
+
+/// The command that opens a scenario in Perfetto, if it was played.
+fn explain(Shown { scenario, columns }: &Shown<'_>, out: &Path) -> Option<String> {
+    let column = columns.iter().rfind(|column| column.played().is_some())?;
+    Some(format!(
+        "next: preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
+        out.display(),
+        column.kernel,
+        column.model.mode(),
+        scenario.name()
+    ))
 }
 
 /// Reads every file; a mistake is shown in its place.

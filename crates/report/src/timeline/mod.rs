@@ -14,5 +14,5 @@ mod turns;
 pub use sentence::one_sentence;
 pub use svg::{Lane, timeline_svg, xml::escape as escape_xml};
 pub use terminal::timeline_terminal;
-pub(crate) use text::{name, seconds};
+pub(crate) use text::{name, seconds, title};
 pub(crate) use ticks::Ticks;

@@ -7,6 +7,8 @@ use crate::number::number;
 /// The longest name that is shown: a kernel's functions may have 511 characters.
 const NAME_CHARS_MAX: usize = 64;
 
+const TITLE_CHARS_MAX: usize = 200;
+
 /// What must be known to read the names.
 pub const MET: &str =
     "Where the kernel was not preemptible, the function named is where an interrupt met it.";
@@ -51,8 +53,17 @@ pub fn share(part_ns: u64, whole_ns: u64) -> f64 {
 /// A name that came from a guest: in one line, with nothing that could steer a terminal or turn the
 /// direction of writing, and of bounded length.
 pub fn name(name: &str) -> String {
-    let mut chars = name.chars();
-    let mut shown: String = chars.by_ref().take(NAME_CHARS_MAX).map(visible).collect();
+    line(name, NAME_CHARS_MAX)
+}
+
+/// A picture's title, likewise: a line is what it may fill.
+pub fn title(title: &str) -> String {
+    line(title, TITLE_CHARS_MAX)
+}
+
+fn line(text: &str, chars_max: usize) -> String {
+    let mut chars = text.chars();
+    let mut shown: String = chars.by_ref().take(chars_max).map(visible).collect();
     if chars.next().is_some() {
         shown.pop();
         shown.push('…');

@@ -1,6 +1,8 @@
 //! What came of a scenario under each model, out of a recording.
 
-use preemptlab_model::{CellInputs, KernelRef, Outcome as CellOutcome, Planned, PlannedCell};
+use preemptlab_model::{
+    CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell,
+};
 use preemptlab_protocol::Report;
 use preemptlab_recording::Recording;
 use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
@@ -122,6 +124,9 @@ fn state(
     let record = recording.record(planned).map_err(recording_failure)?;
     let report = match record.map(|record| record.outcome) {
         Some(CellOutcome::Completed { report, .. }) => report,
+        Some(CellOutcome::Failed { cause: FailureCause::VirtualTimeLimit, .. }) => {
+            return failed(ENDLESS.to_owned());
+        }
         Some(CellOutcome::Failed { reason, .. }) => return failed(reason),
         Some(CellOutcome::Unavailable { reason, .. }) => return Ok(State::Unavailable { reason }),
         None => return failed("it was not executed".to_owned()),
@@ -164,6 +169,11 @@ fn played(
     let checked = check(scenario, &outcome, model, series(&release));
     Ok(Ok(Played { release, record, outcome, checked, lanes }))
 }
+
+/// A thread that only waits is reported as it is at the end; one that keeps the CPU from everybody, and
+/// with it from who would report that, is not.
+const ENDLESS: &str = "something kept the CPU long after the end; look for a busy of a real-time \
+                       thread, an irqs_off or a preempt_off that is longer than the scenario";
 
 /// `6.12` of `6.12.107+deb13-amd64`.
 fn series(release: &str) -> &str {

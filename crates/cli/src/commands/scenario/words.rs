@@ -46,8 +46,11 @@ pub fn markdown(shown: &[Shown<'_>]) -> String {
 }
 
 fn waits_and_said(shown: &Shown<'_>, render: impl Fn(&Table) -> String) -> String {
-    let mut text = render(&waits(shown));
-    text.push('\n');
+    let mut text = String::new();
+    if shown.columns.iter().any(|column| column.played().is_some()) {
+        text = render(&waits(shown));
+        text.push('\n');
+    }
     said(shown, &mut text);
     text.push('\n');
     text
@@ -108,19 +111,23 @@ fn purpose(wait: &Wait) -> String {
     }
 }
 
-/// `5 s (+2 s)`
+/// `5 s +2 s`, short enough for four models beside each other.
 fn back(wait: &Wait) -> Cell {
     let Some(back_ns) = wait.back_ns else { return Cell::new("never", Tone::Worse) };
     match wait.latency_ns {
-        Some(late_ns) => format!("{} (+{})", duration(back_ns), duration(late_ns)).into(),
+        Some(late_ns) => format!("{} +{}", duration(back_ns), rounded(late_ns, 3)).into(),
         None => duration(back_ns).into(),
     }
 }
 
-/// With three digits that count.
 fn duration(ns: u64) -> String {
-    let digits = ns.checked_ilog10().unwrap_or(0);
-    let unit = 10_u64.pow(digits.saturating_sub(3));
+    rounded(ns, 4)
+}
+
+/// With so many digits that count.
+fn rounded(ns: u64, digits: u32) -> String {
+    let length = ns.checked_ilog10().unwrap_or(0) + 1;
+    let unit = 10_u64.pow(length.saturating_sub(digits));
     VirtualDuration::from_ns((ns + unit / 2) / unit * unit).to_string()
 }
 

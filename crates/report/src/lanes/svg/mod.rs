@@ -21,6 +21,7 @@ use crate::timeline::{
         geometry::{LINE, WIDTH, coordinate, fitting},
         xml::escape,
     },
+    title,
 };
 
 /// Where names begin, and where the axis does.
@@ -48,18 +49,18 @@ fn x(ns: u64, end_ns: u64) -> f64 {
 /// latency, is hatched. The picture stands alone: it has neither scripts nor links nor fonts, and
 /// follows the viewer's light or dark colours. Names, which come from a guest, are text in it and
 /// nothing else.
-pub fn lanes_svg(title: &str, panels: &[LanesPanel<'_>]) -> String {
+pub fn lanes_svg(text: &str, panels: &[LanesPanel<'_>]) -> String {
     let end_ns = end_ns(panels);
     let cell_ns = (end_ns / CELLS as u64).max(1);
     let mut shown = Shown::default();
     let mut body = String::new();
     let mut description = Vec::new();
     let mut y = 14.0;
-    if !title.is_empty() {
+    if !text.is_empty() {
         y += 14.0;
         body += &format!(
             "<text class=\"title\" x=\"{NAMES}\" y=\"{y}\">{}</text>\n",
-            escape(&fitting(&name(title), 9.6, WIDTH - 2.0 * NAMES))
+            escape(&fitting(&title(text), 9.6, WIDTH - 2.0 * NAMES))
         );
         y += 12.0;
     }
@@ -104,7 +105,7 @@ pub fn lanes_svg(title: &str, panels: &[LanesPanel<'_>]) -> String {
          height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
          <title>{}</title>\n<desc>{}</desc>\n{}\
          <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
-        escape(&name(title)),
+        escape(&title(text)),
         escape(&description.join("\n")),
         style::STYLE
     )
