@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use common::{Desk, Finished, lasting_store, tree};
 
@@ -104,4 +104,55 @@ fn an_unknown_module_is_named_with_those_that_there_are() {
     let desk = Desk::new();
     desk.write("bad.toml", &HOLD.replace("preemptlab_hold", "preemptlab_hole"));
     run(&desk, "store", &["plan", "bad.toml"]).fails(4, &["`preemptlab_hole`", "preemptlab_hold"]);
+}
+
+const HOSTILE: &str = r#"format = 1
+packages = ["libc6"]
+limit = "20s"
+
+[[probe]]
+name = "hostile"
+argv = ["/workload/hostile"]
+
+[[metric]]
+name = "refused"
+unit = "calls"
+better = "higher"
+from = "hostile.stdout"
+pattern = '^refused (\d+)$'
+"#;
+
+/// Whatever reaches the module of scenarios from user space is checked there, with and without
+/// PREEMPT_RT.
+#[test]
+fn what_no_scenario_says_is_refused_by_the_module_itself() {
+    let desk = Desk::new();
+    let text = HOLD
+        .replace("[\"debian:6.12\"]", "[\"debian:6.12\", \"debian:6.12-rt\"]")
+        .replace("preemptlab_hold", "preemptlab_scenario")
+        .replace("\"cyclictest-hackbench\"\nwindow = \"1s\"", "\"folder\"\npath = \"hostile\"");
+    desk.write("hostile.toml", &text);
+    let folder = desk.path("hostile");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("workload.toml"), HOSTILE).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let built = Command::new("gcc")
+        .args(["-std=gnu11", "-Wall", "-Werror", "-O1", "-static", "-I"])
+        .arg(root.join("kmod/scenario"))
+        .arg("-o")
+        .arg(folder.join("hostile"))
+        .arg(root.join("crates/cli/tests/hostile/scenario.c"))
+        .status();
+    assert!(built.unwrap().success());
+    let command = &["run", "hostile.toml", "--out", "a", "--no-cache"];
+    Finished::new(desk.lasting_command(command).output().unwrap()).succeeds();
+    let json = desk.run(&["compare", "a", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
+    let configurations = json["groups"][0]["configurations"].as_array().unwrap();
+    assert_eq!(configurations.len(), 2);
+    for configuration in configurations {
+        let metric = &configuration["metrics"][0];
+        assert_eq!(metric["name"], "refused");
+        assert!(metric["median"].as_f64().unwrap() > 1000.0, "{metric}");
+    }
 }
