@@ -55,14 +55,14 @@ pub fn boot() -> Result<System> {
 }
 
 /// Replaces the console, which the kernel opened as standard input and output, by /dev/null.
-fn leave_console() -> core::result::Result<(), Errno> {
+pub fn leave_console() -> core::result::Result<(), Errno> {
     let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)
 }
 
-fn config() -> Result<BootConfig> {
+pub fn config() -> Result<BootConfig> {
     let bytes =
         file::read(BOOT_FILE, BOOT_FILE_BYTES_MAX).attempt(|| format!("read {BOOT_FILE}"))?;
     let config: BootConfig = serde_json::from_slice(&bytes)
@@ -89,7 +89,7 @@ fn load(path: &str, cmdline: &str) -> Result<()> {
 }
 
 /// Runs a command to its end, which must be good.
-fn prepare(command: &Command) -> Result<()> {
+pub fn prepare(command: &Command) -> Result<()> {
     let mut running = Running::start(command)?;
     while running.is_alive() {
         kernel::wait_child_signal(NS_PER_SEC);

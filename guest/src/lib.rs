@@ -3,25 +3,37 @@
 //! [`run`] boots (mounts, modules, preparations), stops the machine for the snapshot, and then runs
 //! the one cell that it was forked for. It never writes to the console, because console output is
 //! itself a latency.
+//!
+//! With the feature `cell` it is the program that runs a cell on the kernel of the machine itself
+//! (`live/`): nothing is booted, and no device of a virtual machine is touched.
 #![no_std]
 
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+#[cfg_attr(feature = "cell", expect(dead_code, reason = "nothing is booted"))]
 mod boot;
 mod cell;
 mod children;
 mod command;
 mod counters;
+#[cfg_attr(feature = "cell", path = "live/entropy.rs")]
 mod entropy;
+#[cfg_attr(feature = "cell", path = "live/fw_cfg.rs")]
 mod fw_cfg;
+#[cfg(feature = "cell")]
+mod live;
 mod network;
+#[cfg_attr(feature = "cell", path = "live/preempt.rs")]
 mod preempt;
+#[cfg_attr(feature = "cell", path = "live/processes.rs")]
 mod processes;
 mod results;
+#[cfg_attr(feature = "cell", expect(dead_code, reason = "no module is loaded"))]
 mod settings;
 mod skew;
+#[cfg(not(feature = "cell"))]
 mod snapshot;
 mod stage;
 mod system;
@@ -29,11 +41,19 @@ mod tick;
 mod trouble;
 mod watchdog;
 
+#[cfg(feature = "cell")]
+pub use live::run;
+#[cfg(feature = "cell")]
+use live::{arch, file};
+#[cfg(not(feature = "cell"))]
 use preemptlab_protocol::{DONE_CODE, Message};
-use preemptlab_sys::{arch, clock, file, kernel};
+#[cfg(not(feature = "cell"))]
+use preemptlab_sys::{arch, file};
+use preemptlab_sys::{clock, kernel};
 pub use results::panicked;
 
 /// Runs the guest from its boot to the end of its cell.
+#[cfg(not(feature = "cell"))]
 pub fn run() -> ! {
     arch::allow_ports();
     match boot::boot() {

@@ -92,7 +92,7 @@ fn kernel_thread(pid: i32) -> Result<Option<KernelThread>> {
 
 /// The name of a kernel thread without what a worker happens to work on, which procfs appends to it
 /// after a `-` or a `+` (kernel/workqueue.c, `wq_worker_comm`).
-fn thread_name(comm: &str) -> &str {
+pub fn thread_name(comm: &str) -> &str {
     match comm.strip_prefix("kworker/") {
         Some(_) => comm.split(['-', '+']).next().unwrap_or(comm),
         None => comm,

@@ -6,7 +6,7 @@ pub mod fake;
 use std::fs::File;
 
 pub use cancel::Cancel;
-use preemptlab_model::{CellInputs, FailureCause, SnapshotInputs};
+use preemptlab_model::{CellInputs, Conditions, FailureCause, SnapshotInputs};
 use preemptlab_protocol::{Message, trace::TraceProgram};
 
 /// Executes boots and cells. One backend serves every worker thread.
@@ -18,6 +18,12 @@ pub trait Backend: Sync {
     ///
     /// [`Stop`].
     fn prepare(&self, snapshot: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop>;
+
+    /// What has to be booted before a cell can be executed, in words; `None` where it can be now,
+    /// as every cell of a virtual machine can.
+    fn boot_needed(&self, _: &CellInputs) -> Option<String> {
+        None
+    }
 
     /// Executes one cell whose snapshot was prepared. Tracing changes nothing about it.
     ///
@@ -50,6 +56,8 @@ pub struct Execution {
     pub said: Vec<u8>,
     /// Its console, from the fork on.
     pub console: Vec<u8>,
+    /// What the machine did to it, where time is the machine's own.
+    pub conditions: Option<Conditions>,
 }
 
 /// Why a boot or a cell has nothing to show.

@@ -144,7 +144,7 @@ fn manifest(check: &Manifest) -> Manifest {
     Manifest::new(
         Experiment::parse(&text).expect("an experiment"),
         check.kernels.clone(),
-        check.qemu.clone(),
+        check.qemu.clone().expect("it was made in virtual machines"),
         names.into_iter().map(image).collect(),
     )
 }

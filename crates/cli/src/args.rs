@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use preemptlab_model::KernelRef;
+use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
 use preemptlab_stats::{Baseline, Margin, Requirement};
 
@@ -170,6 +170,10 @@ pub struct Run {
     /// The recording's folder [default: runs/NAME]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
+    /// time; host, the kernel that runs here, as root
+    #[arg(long, value_name = "BACKEND", default_value = "vm")]
+    pub backend: BackendKind,
     /// Execute every cell, whatever was executed before
     #[arg(long)]
     pub no_cache: bool,

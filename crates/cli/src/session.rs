@@ -1,17 +1,18 @@
 //! From an experiment to its recording.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
-use preemptlab_backend::{Cancel, Stop};
+use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_files::Folders;
 use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
-use preemptlab_model::CellInputs;
+use preemptlab_model::{BackendKind, CellInputs, KernelRef};
 use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
-use preemptlab_runner::{Options, RunError, Summary, Traces};
+use preemptlab_runner::{Options, Order, RunError, Summary, Traces};
 use preemptlab_spec::Experiment;
 use preemptlab_trace::Kernel;
 
@@ -37,6 +38,8 @@ pub struct Session<'a> {
     pub machines: &'a Machines,
     /// Packages.
     pub packages: &'a Packages,
+    /// What executes cells.
+    pub backend: BackendKind,
     /// Whether cells are executed whatever was executed before.
     pub no_cache: bool,
     /// Whether failed cells are executed again.
@@ -57,31 +60,47 @@ impl Session<'_> {
         work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
     ) -> exit::Result<T> {
         let store = lab::store(self.store)?;
-        let cache = (!self.no_cache).then(|| CellFolder::new(store.cells()));
+        let is_vm = self.backend.is_vm();
+        // What a cell comes to in the machine's own time is no function of its inputs.
+        let cache = (is_vm && !self.no_cache).then(|| CellFolder::new(store.cells()));
+        if self.trace && !is_vm {
+            let message = "only virtual time can be traced: leave --trace or --backend out";
+            return Err(exit::failure(exit::UNUSABLE, message));
+        }
         let cancel = lab::cancel()?;
         let prepared = lab::with_provision(store, self.packages, output, |provision| {
-            let lab = Lab::new(provision, self.machines.qemu.clone());
-            prepare(&lab.with_folders(&self.folders), self.experiment, self.out)
+            let lab = Lab::new(provision, self.machines.qemu.clone()).on(self.backend);
+            let experiment = with_running_kernel(self.experiment, self.backend);
+            prepare(&lab.with_folders(&self.folders), experiment, self.backend, self.out)
         })?;
         let mut writer =
             RecordingWriter::open(self.out, &prepared.manifest).map_err(recording_failure)?;
         writer.keep(&self.folders).map_err(recording_failure)?;
-        let jobs = lab::jobs(self.machines.jobs);
-        let vm = prepared.vm();
+        // Cells that share a machine in its own time would measure each other.
+        let jobs = if is_vm { lab::jobs(self.machines.jobs) } else { 1 };
+        let backend = {
+            let planned = writer.recording().planned();
+            let cells: Vec<&CellInputs> = planned.filter_map(|(_, cell)| cell.inputs()).collect();
+            prepared.backend(&cells).map_err(lab::failure)?
+        };
+        let backend = backend.as_ref();
         let folder = writer.recording().traces();
-        let kernels = Kernels::new(&prepared, &vm, &folder);
+        let kernels = Kernels::new(&prepared, backend, &folder);
         let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
         if self.trace {
             folder.create().map_err(recording_failure)?;
         }
         let traces = self.trace.then_some(Traces { folder: &folder, kernel: &kernel });
-        let options = Options { jobs, cache, retry_failed: self.retry_failed, traces };
+        let seed = prepared.manifest.experiment.replicates.seed;
+        let order = if is_vm { Order::Planned } else { Order::Interleaved(seed) };
+        let options = Options { jobs, cache, retry_failed: self.retry_failed, traces, order };
         let mut cell_wall = plan::mean_cell_wall(&prepared.manifest);
         let mut execute = |writer: &RecordingWriter| {
             let progress = Progress::new(jobs, cell_wall);
             let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);
-            let result = preemptlab_runner::run(writer, &vm, &options, &on_event, &cancel);
+            let result = preemptlab_runner::run(writer, backend, &options, &on_event, &cancel);
             progress.finish();
+            tell_boots(writer, backend, output);
             cell_wall = progress.cell_wall();
             Ok((result.map_err(run_failure)?, cell_wall))
         };
@@ -102,14 +121,59 @@ pub fn kernel_of(
     })
 }
 
+/// Says what has to be booted for the cells that are left.
+fn tell_boots(writer: &RecordingWriter, backend: &dyn Backend, output: &Output) {
+    let mut boots = BTreeMap::<String, usize>::new();
+    for (_, planned) in writer.recording().planned() {
+        let Some(cell) = planned.inputs() else { continue };
+        if let Some(needed) = backend.boot_needed(cell)
+            && !writer.cells().contains(cell.id())
+        {
+            *boots.entry(needed).or_default() += 1;
+        }
+    }
+    for (needed, count) in &boots {
+        output.note(format!("{count} cells wait for a boot with {needed}"));
+    }
+    if !boots.is_empty() {
+        output.note("after that boot the same command goes on from here");
+    }
+}
+
+/// The kernel `host` by its release: a recording is of that, whatever is booted later.
+fn with_running_kernel(mut experiment: Experiment, backend: BackendKind) -> Experiment {
+    for kernel in &mut experiment.factors.kernel {
+        if let KernelRef::Host { release: release @ None } = kernel
+            && backend == BackendKind::Host
+        {
+            *release = Some(preemptlab_host::release());
+        }
+    }
+    experiment
+}
+
 /// Goes on with the recording in `out` exactly as it was begun, or begins one.
-fn prepare(lab: &Lab<'_>, experiment: Experiment, out: &Path) -> exit::Result<Prepared> {
+fn prepare(
+    lab: &Lab<'_>,
+    experiment: Experiment,
+    backend: BackendKind,
+    out: &Path,
+) -> exit::Result<Prepared> {
     if !Recording::exists(out) {
         return lab.resolve(experiment).map_err(lab::failure);
     }
     let manifest = Recording::open(out).map_err(recording_failure)?.manifest().clone();
+    if manifest.backend != backend {
+        let (path, what) = (out.to_owned(), format!("made with --backend {}", manifest.backend));
+        return Err(recording_failure(RecordingError::Other { path, what }));
+    }
     if manifest.experiment != experiment {
-        let what = if manifest.experiment.name == experiment.name {
+        let mut of_its_kernel = experiment.clone();
+        of_its_kernel.factors.kernel.clone_from(&manifest.experiment.factors.kernel);
+        let what = if manifest.experiment == of_its_kernel {
+            let names = manifest.experiment.factors.kernel.iter().map(ToString::to_string);
+            format!("on {}", names.collect::<Vec<_>>().join(", "))
+        } else if manifest.experiment.name == experiment.name {
             "the file was changed since".to_owned()
         } else {
             format!("`{}`", manifest.experiment.name)

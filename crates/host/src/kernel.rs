@@ -107,7 +107,7 @@ fn hz() -> Option<u32> {
     u32::try_from((1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?).ok()
 }
 
-fn config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
+pub(crate) fn config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
     let plain = [
         format!("boot/config-{release}"),
         format!("usr/lib/modules/{release}/config"),

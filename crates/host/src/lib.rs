@@ -1,10 +1,14 @@
 //! What the machine we run on and its own kernel really are: read from the kernel's files, not
 //! from `uname`, which calls lazy and full alike.
 
+mod conditions;
+mod installed;
 mod kernel;
 mod kvm;
 mod mode;
 
+pub use conditions::{Watch, boot_id};
+pub use installed::{NotInstalled, installed, release};
 pub use kernel::HostKernel;
 pub use kvm::{Kvm, kvm};
 pub use mode::{Evidence, HostMode};

@@ -55,6 +55,18 @@ pub enum LabError {
     /// The files of a workload's folder are not at hand.
     #[error("the files of a workload's folder ({}) are missing", .0.short())]
     FilesMissing(Digest),
+    /// A kernel of the machine is not there.
+    #[error(transparent)]
+    NotInstalled(#[from] preemptlab_host::NotInstalled),
+    /// Something that only a virtual machine can do.
+    #[error("{what}; the machine's own kernel is given no module: leave it out, or use --backend vm")]
+    NeedsModules {
+        /// What needs a module.
+        what: String,
+    },
+    /// Cells cannot run on the machine's own kernel.
+    #[error(transparent)]
+    Live(#[from] preemptlab_live::LiveError),
     /// A kernel cannot be traced.
     #[error(transparent)]
     Untraceable(#[from] preemptlab_trace::KernelError),

@@ -12,8 +12,9 @@ mod resolve;
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use preemptlab_files::Folders;
-use preemptlab_model::KernelRef;
-use preemptlab_provision::{Provision, Store};
+use preemptlab_backend::Backend;
+use preemptlab_model::{BackendKind, CellInputs, KernelRef};
+use preemptlab_provision::{CELL, Provision, Store};
 use preemptlab_recording::Manifest;
 use preemptlab_vm::{Artifacts, Config, Limits, Vm};
 
@@ -30,6 +31,7 @@ const LIMITS: Limits =
 pub struct Lab<'a> {
     provision: Provision<'a>,
     qemu: Option<PathBuf>,
+    backend: BackendKind,
     folders: &'a Folders,
 }
 
@@ -51,7 +53,13 @@ pub struct Prepared {
 impl<'a> Lab<'a> {
     /// `qemu` is another QEMU than release 13's.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
-        Self { provision, qemu, folders: &NO_FOLDERS }
+        Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS }
+    }
+
+    /// For another backend than virtual machines in virtual time.
+    #[must_use]
+    pub fn on(self, backend: BackendKind) -> Self {
+        Self { backend, ..self }
     }
 
     /// With the files of the users' own workloads, which their images need.
@@ -63,7 +71,25 @@ impl<'a> Lab<'a> {
 }
 
 impl Prepared {
-    /// What executes its cells.
+    /// What executes these cells of it.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot run on the machine's own kernel.
+    pub fn backend(&self, cells: &[&CellInputs]) -> Result<Box<dyn Backend>, LabError> {
+        if self.manifest.backend != BackendKind::Host {
+            return Ok(Box::new(self.vm()));
+        }
+        let kernels = self.manifest.kernels.iter();
+        let config = preemptlab_live::Config {
+            program: CELL,
+            images: self.artifacts.clone(),
+            kernels: kernels.map(|kernel| (kernel.image_sha256, kernel.clone())).collect(),
+        };
+        Ok(Box::new(preemptlab_live::Live::open(config, cells)?))
+    }
+
+    /// What executes its cells in virtual machines.
     pub fn vm(&self) -> Vm {
         Vm::new(Config {
             command: self.command.clone(),

@@ -1,6 +1,8 @@
-use preemptlab_model::{Kernel, KernelRef};
+use std::ffi::OsString;
+
+use preemptlab_model::{BackendKind, Kernel, KernelRef};
 use preemptlab_provision::ProvisionedKernel;
-use preemptlab_recording::{Image, Manifest};
+use preemptlab_recording::{Image, Manifest, QemuUsed};
 use preemptlab_spec::Experiment;
 use preemptlab_vm::Artifacts;
 
@@ -14,19 +16,14 @@ impl Lab<'_> {
     ///
     /// [`LabError`] when something cannot be had any more or is something else now.
     pub fn pin(&self, manifest: Manifest) -> Result<Prepared, LabError> {
-        let recorded = &manifest.qemu;
-        let qemu = match &self.qemu {
-            Some(path) => self.provision.qemu(Some(path))?,
-            None => self.provision.qemu_exact(&recorded.packages)?,
+        let command = match &manifest.qemu {
+            Some(recorded) => self.qemu_again(recorded)?,
+            None => Vec::new(),
         };
-        if qemu.build != recorded.build {
-            return Err(LabError::OtherQemu {
-                recorded: recorded.build.version.clone(),
-                present: qemu.build.version,
-            });
-        }
         let mut artifacts = Artifacts::new();
-        for kernel in &manifest.kernels {
+        let is_host = manifest.backend == BackendKind::Host;
+        // The machine boots its own kernel.
+        for kernel in manifest.kernels.iter().filter(|_| !is_host) {
             let path = self.provision.store().kernel_image(kernel.image_sha256);
             let path = if path.exists() { path } else { self.kernel_again(kernel)?.image };
             artifacts.insert(kernel.image_sha256, path);
@@ -38,9 +35,22 @@ impl Lab<'_> {
             }
             artifacts.insert(image.sha256, path);
         }
-        let command = qemu.command;
         let store = self.provision.store().clone();
         Ok(Prepared { manifest, unbuilt: Vec::new(), artifacts, command, store })
+    }
+
+    fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, LabError> {
+        let qemu = match &self.qemu {
+            Some(path) => self.provision.qemu(Some(path))?,
+            None => self.provision.qemu_exact(&recorded.packages)?,
+        };
+        if qemu.build == recorded.build {
+            return Ok(qemu.command);
+        }
+        Err(LabError::OtherQemu {
+            recorded: recorded.build.version.clone(),
+            present: qemu.build.version,
+        })
     }
 
     fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
@@ -53,7 +63,9 @@ impl Lab<'_> {
             KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
                 .parse()
                 .map_err(|_| gone("its release is no version".to_owned()))?,
-            other @ (KernelRef::Source { .. } | KernelRef::File { .. }) => other.clone(),
+            other @ (KernelRef::Source { .. } | KernelRef::File { .. } | KernelRef::Host { .. }) => {
+                other.clone()
+            }
         };
         let kernel = self.provision.kernel_exact(&exact, &recorded.packages);
         let kernel = kernel.map_err(|error| gone(error.to_string()))?;
@@ -71,10 +83,13 @@ impl Lab<'_> {
     fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), LabError> {
         let kernel = manifest.kernel(&recorded.kernel).ok_or(LabError::OtherImage)?;
         let packages = self.provision.packages_exact(&recorded.packages)?;
-        let kernel = self.kernel_again(kernel)?;
         let Experiment { machine, workload, .. } = &manifest.experiment;
+        let modules = match manifest.backend {
+            BackendKind::Host => Vec::new(),
+            _ => self.modules(&machine.modules, &self.kernel_again(kernel)?)?,
+        };
         let workload = workload.get(&recorded.workload).ok_or(LabError::OtherImage)?;
-        let image = self.build_image(&machine.modules, &kernel, &packages, workload)?;
+        let image = self.build_image(&modules, &packages, workload)?;
         if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
     }
 }

@@ -3,22 +3,27 @@ use std::fmt;
 use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings};
+use crate::{BackendKind, Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings};
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotInputs {
-    /// Of the kernel's bzImage.
+    /// What executes its cells.
+    #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
+    pub backend: BackendKind,
+    /// Of the kernel's bzImage, or what stands for it where the machine does not have it.
     pub kernel_sha256: Digest,
-    /// The kernel's command line.
+    /// The kernel's command line. Of the machine's own kernel, only the parameters that the
+    /// experiment asks for.
     pub cmdline: String,
     /// Of the guest image (the initramfs, modules included).
     pub image_sha256: Digest,
-    /// The virtual machine.
+    /// The virtual machine, or how much of the machine itself.
     pub machine: Machine,
-    /// What runs it.
-    pub qemu: QemuBuild,
+    /// What runs it; `None` where nothing has to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qemu: Option<QemuBuild>,
 }
 
 impl SnapshotInputs {
@@ -28,7 +33,8 @@ impl SnapshotInputs {
     }
 }
 
-/// Everything that a cell's outcome depends on: the same inputs give the same bytes on any machine.
+/// Everything that a cell's outcome depends on: in virtual time, the same inputs give the same bytes
+/// on any machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellInputs {

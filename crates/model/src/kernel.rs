@@ -57,6 +57,12 @@ pub enum KernelRef {
         /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
         modules: Option<PathBuf>,
     },
+    /// `host[:RELEASE]`: a kernel that is installed on the machine itself, by its `uname -r`; without
+    /// one, that which runs.
+    Host {
+        /// The release.
+        release: Option<String>,
+    },
 }
 
 /// The text names no kernel.
@@ -114,8 +120,18 @@ impl FromStr for KernelRef {
                 }
                 Ok(Self::File { image: image.into(), modules })
             }
+            Some(("host", release)) => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || ".+~_-".contains(c);
+                if !release.starts_with(|c: char| c.is_ascii_digit()) || !release.chars().all(plain)
+                {
+                    return Err(error("a release as `uname -r` has it is expected after `host:`"));
+                }
+                Ok(Self::Host { release: Some(release.to_owned()) })
+            }
+            None if text == "host" => Ok(Self::Host { release: None }),
             _ => Err(error(
-                "it must start with `debian:`, `source:` or `file:`, as in `debian:6.12-rt`",
+                "it must start with `debian:`, `source:` or `file:`, as in `debian:6.12-rt`, or be \
+                 `host`",
             )),
         }
     }
@@ -137,6 +153,8 @@ impl fmt::Display for KernelRef {
             Self::Source { version, flavour, symbols } => {
                 write!(f, "source:{version}{}{symbols}", flavour.suffix())
             }
+            Self::Host { release: None } => f.write_str("host"),
+            Self::Host { release: Some(release) } => write!(f, "host:{release}"),
             Self::File { image, modules: None } => write!(f, "file:{}", image.display()),
             Self::File { image, modules: Some(modules) } => {
                 write!(f, "file:{},modules={}", image.display(), modules.display())
@@ -206,6 +224,8 @@ mod tests {
             ("debian:6.12.107+deb13-rt", debian("6.12.107+deb13", Flavour::Rt)),
             ("debian:6.1.0-56", debian("6.1.0-56", Flavour::Generic)),
             ("file:/tmp/bzImage", KernelRef::File { image: "/tmp/bzImage".into(), modules: None }),
+            ("host", KernelRef::Host { release: None }),
+            ("host:6.1.0-37-amd64", KernelRef::Host { release: Some("6.1.0-37-amd64".into()) }),
             ("file:b,modules=m", KernelRef::File { image: "b".into(), modules: Some("m".into()) }),
         ] {
             assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
@@ -254,6 +274,9 @@ mod tests {
             "source:6.12+HZ_1000",
             "source:6.12+HZ-1000=y",
             "source:6.12-1+HZ_1000=y",
+            "host:",
+            "host:../x",
+            "host:6.1 quiet",
         ] {
             assert!(text.parse::<KernelRef>().is_err(), "{text}");
         }

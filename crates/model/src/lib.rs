@@ -3,7 +3,9 @@
 //! Nothing here does I/O. What is serialized in a recording is defined here or in
 //! `preemptlab-protocol`, and its version is [`RECORDING_FORMAT`].
 
+mod backend;
 mod cell;
+mod conditions;
 mod digest;
 mod kconfig;
 mod kernel;
@@ -17,7 +19,9 @@ mod suggest;
 mod symbols;
 mod units;
 
+pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
+pub use conditions::Conditions;
 pub use digest::{Digest, ParseDigestError};
 pub use kconfig::KernelConfig;
 pub use kernel::{Flavour, Kernel, KernelRef, Package, ParseKernelRefError};

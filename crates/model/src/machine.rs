@@ -8,7 +8,7 @@ pub enum Arch {
     Amd64,
 }
 
-/// The virtual machine of a cell.
+/// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -16,10 +16,10 @@ pub struct Machine {
     pub arch: Arch,
     /// Virtual CPUs. With more than one, virtual time advances with the instructions of all.
     pub cpus: u32,
-    /// The guest's memory, in MiB.
+    /// The guest's memory, in MiB; 0 for all that the machine has.
     pub memory_mib: u32,
     /// An instruction takes `2^shift` ns of virtual time (QEMU `-icount shift=`): 1 is a machine
-    /// of 500 million instructions per second.
+    /// of 500 million instructions per second. 0 where time is the machine's own.
     pub shift: u8,
 }
 

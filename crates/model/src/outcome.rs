@@ -1,7 +1,7 @@
 use preemptlab_protocol::{Report, System};
 use serde::{Deserialize, Serialize};
 
-use crate::{CellId, CellInputs, Digest};
+use crate::{CellId, CellInputs, Conditions, Digest};
 
 /// What became of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,9 @@ pub struct CellRecord {
     pub inputs: CellInputs,
     /// The last lines of the guest's console; a healthy guest says nothing there.
     pub console: Vec<String>,
+    /// What the machine did to it; `None` in virtual time, which no machine can touch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Box<Conditions>>,
     /// What became of it.
     pub outcome: Outcome,
 }

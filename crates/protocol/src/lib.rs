@@ -12,6 +12,7 @@ extern crate alloc;
 mod boot;
 pub mod frame;
 mod job;
+mod live;
 mod port;
 mod report;
 pub mod trace;
@@ -19,6 +20,7 @@ pub mod trace;
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
 pub use job::{Command, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write};
+pub use live::MACHINE_PROC;
 pub use port::{
     DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
     WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,

@@ -3,3 +3,7 @@ pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"))
 
 /// The guest's `/player`, likewise.
 pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player"));
+
+/// The program that runs a cell on the machine's own kernel, likewise: static, and alone in its
+/// namespaces.
+pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));

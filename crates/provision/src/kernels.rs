@@ -77,6 +77,9 @@ pub enum KernelError {
     /// It cannot be built.
     #[error(transparent)]
     Build(#[from] KbuildError),
+    /// It is what runs on a machine, and in no package.
+    #[error("{0} is a kernel of this machine: run it with --backend host")]
+    OfHost(KernelRef),
     /// Its package is not packaged as expected.
     #[error("the package {package} holds no {what}")]
     Package {

@@ -28,6 +28,7 @@ pub use apt::{AptError, LeftOut, Trouble};
 pub use bzimage::BzImageError;
 pub use deb::DebError;
 pub use event::Event;
+pub use guest::CELL;
 pub use image::{GuestImage, ImageError, Own, build_image};
 pub use kbuild::KbuildError;
 pub use kernels::{KernelError, Offer, ProvisionedKernel};

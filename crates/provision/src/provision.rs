@@ -74,6 +74,7 @@ impl<'a> Provision<'a> {
             KernelRef::File { image, modules } => {
                 kernels::file(&self.store, &lock, image, modules.as_deref())
             }
+            KernelRef::Host { .. } => Err(KernelError::OfHost(name.clone())),
         }
     }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use preemptlab_model::{Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT};
+use preemptlab_model::{BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT};
 use preemptlab_spec::{Experiment, Resolved, plan};
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +14,12 @@ pub struct Manifest {
     pub experiment: Experiment,
     /// The kernels that it named and that could be had, in its order.
     pub kernels: Vec<Kernel>,
-    /// What ran them.
-    pub qemu: QemuUsed,
+    /// What executes the cells.
+    #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
+    pub backend: BackendKind,
+    /// What ran them; `None` where nothing had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qemu: Option<QemuUsed>,
     /// The guest images.
     pub images: Vec<Image>,
     /// Every cell.
@@ -47,7 +51,7 @@ pub struct Image {
 }
 
 impl Manifest {
-    /// Plans an experiment.
+    /// Plans an experiment for virtual machines in virtual time.
     ///
     /// # Panics
     ///
@@ -58,19 +62,22 @@ impl Manifest {
         qemu: QemuUsed,
         images: Vec<Image>,
     ) -> Self {
-        Self::without(experiment, kernels, BTreeMap::new(), qemu, images)
+        let backend = BackendKind::Vm;
+        Self::on(backend, experiment, kernels, BTreeMap::new(), Some(qemu), images)
     }
 
-    /// The same, where some kernels cannot be had: their cells are planned with the reason.
+    /// The same for any backend, and where some kernels cannot be had: their cells are planned with
+    /// the reason.
     ///
     /// # Panics
     ///
     /// When a kernel is in neither, or an image is missing, which is the caller's bug.
-    pub fn without(
+    pub fn on(
+        backend: BackendKind,
         experiment: Experiment,
         kernels: Vec<Kernel>,
         unavailable: BTreeMap<KernelRef, String>,
-        qemu: QemuUsed,
+        qemu: Option<QemuUsed>,
         images: Vec<Image>,
     ) -> Self {
         let resolved = Resolved {
@@ -80,10 +87,11 @@ impl Manifest {
                 .iter()
                 .map(|image| ((image.kernel.clone(), image.workload.clone()), image.sha256))
                 .collect(),
-            qemu: qemu.build.clone(),
+            backend,
+            qemu: qemu.as_ref().map(|qemu| qemu.build.clone()),
         };
         let plan = plan(&experiment, &resolved);
-        Self { format: RECORDING_FORMAT, experiment, kernels, qemu, images, plan }
+        Self { format: RECORDING_FORMAT, experiment, kernels, backend, qemu, images, plan }
     }
 
     /// The resolved kernel of that name.
@@ -99,8 +107,13 @@ impl Manifest {
         if self.experiment != other.experiment {
             return Some("the experiment was changed".to_owned());
         }
-        if self.qemu != other.qemu {
-            return Some(format!("made with {}", self.qemu.build.version));
+        if self.backend != other.backend {
+            return Some(format!("made with --backend {}", self.backend));
+        }
+        if let Some(qemu) = &self.qemu
+            && self.qemu != other.qemu
+        {
+            return Some(format!("made with {}", qemu.build.version));
         }
         if let Some((kernel, _)) = self.kernels.iter().zip(&other.kernels).find(|(a, b)| a != b) {
             return Some(format!("{} was {}", kernel.name, kernel.release));

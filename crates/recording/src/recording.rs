@@ -293,6 +293,7 @@ mod tests {
             id: inputs.id(),
             inputs,
             console: vec![],
+            conditions: None,
             outcome: Outcome::Unavailable { reason: "test".into(), system: None },
         }
     }

@@ -8,6 +8,6 @@ mod trace;
 mod verify;
 
 pub use event::Event;
-pub use run::{Options, RunError, Summary, run};
+pub use run::{Options, Order, RunError, Summary, run};
 pub use trace::{Traces, opportunities, target, trace, window};
 pub use verify::{Verdict, against, verify};

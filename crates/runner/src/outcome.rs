@@ -16,9 +16,11 @@ pub fn record(
     workload: &Workload,
     result: Result<Execution, Stop>,
 ) -> Result<CellRecord, Stop> {
+    let mut conditions = None;
     let (console, outcome) = match result {
-        Ok(execution) => {
+        Ok(mut execution) => {
             let console = last_lines(&execution.console);
+            conditions = execution.conditions.take().map(Box::new);
             (console, outcome(inputs, workload, execution))
         }
         Err(Stop::Failed { cause, reason, console }) => {
@@ -31,6 +33,7 @@ pub fn record(
         id: inputs.id(),
         inputs: inputs.clone(),
         console,
+        conditions,
         outcome,
     })
 }

@@ -6,7 +6,7 @@ use std::{
 
 use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_model::{
-    CellId, CellInputs, CellRecord, Factors, Outcome, SnapshotId, SnapshotInputs,
+    CellId, CellInputs, CellRecord, Digest, Factors, Outcome, SnapshotId, SnapshotInputs,
 };
 use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
 use preemptlab_workload::Workload;
@@ -24,6 +24,30 @@ pub struct Options<'a> {
     pub retry_failed: bool,
     /// Trace every cell; `None` traces none.
     pub traces: Option<Traces<'a>>,
+    /// Which cell is executed before which.
+    pub order: Order,
+}
+
+/// Which cell is executed before which.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As planned.
+    #[default]
+    Planned,
+    /// Replicate after replicate, and of each the configurations in an order that this seed gives:
+    /// what drifts on a machine meets all of them alike.
+    Interleaved(u64),
+}
+
+impl Order {
+    /// Puts cells in their order, which does not depend on which others are there.
+    fn arrange(self, cells: &mut [Cell<'_>]) {
+        let Self::Interleaved(seed) = self else { return };
+        cells.sort_by_cached_key(|cell| {
+            let drawn = Digest::of(format!("{seed} {}", cell.inputs.id()).as_bytes());
+            (cell.factors.replicate, drawn)
+        });
+    }
 }
 
 /// What came of a run. Cells of the plan with equal inputs count once.
@@ -35,6 +59,8 @@ pub struct Summary {
     pub failed: usize,
     /// Cells that cannot exist.
     pub unavailable: usize,
+    /// Cells that wait for another boot of the machine.
+    pub waiting: usize,
 }
 
 /// Why a run ended early. Every cell that was finished is in the recording.
@@ -78,14 +104,18 @@ pub fn run(
     cancel: &Cancel,
 ) -> Result<Summary, RunError> {
     let cells = cells_of(writer.recording());
-    let (mut summary, missing) = take_stock(writer, &cells, options)?;
+    let (mut summary, mut missing) = take_stock(writer, &cells, options)?;
+    let finished = cells.len() - missing.len();
+    missing.retain(|cell| backend.boot_needed(cell.inputs).is_none());
+    summary.waiting = cells.len() - finished - missing.len();
+    options.order.arrange(&mut missing);
     let planned = writer.recording().planned();
     summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
     let boots = boots_of(&missing);
     on_event(Event::Planned {
         boots: boots.len(),
         cells: missing.len(),
-        finished: cells.len() - missing.len(),
+        finished,
     });
 
     let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;

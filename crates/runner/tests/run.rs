@@ -11,7 +11,7 @@ use preemptlab_model::{
 };
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter};
-use preemptlab_runner::{Options, RunError, Summary, run};
+use preemptlab_runner::{Options, Order, RunError, Summary, run};
 use preemptlab_spec::Experiment;
 
 fn manifest() -> Manifest {
@@ -54,7 +54,7 @@ fn manifest() -> Manifest {
 fn refusal(kind: FailureKind) -> Execution {
     let failure =
         Failure { stage: Stage::Setup, kind, reason: "no".into(), system: None, commands: vec![] };
-    Execution { message: Message::Failed(failure), said: vec![], console: b"last words\n".to_vec() }
+    Execution { message: Message::Failed(failure), said: vec![], console: b"last words\n".to_vec(), conditions: None }
 }
 
 struct Lab {
@@ -71,7 +71,7 @@ impl Lab {
 
     fn options(&self) -> Options<'_> {
         let cache = Some(CellFolder::new(self.folder.path().join("cache")));
-        Options { jobs: 2, cache, retry_failed: false, traces: None }
+        Options { jobs: 2, cache, retry_failed: false, traces: None, order: Order::Planned }
     }
 
     fn run(
@@ -102,7 +102,7 @@ fn a_cell_that_cannot_exist_is_recorded_and_cached() {
     let refuse = |_: &CellInputs| Ok(refusal(FailureKind::Unavailable));
     let summary = lab.run("a", &lab.options(), &Cancel::default(), refuse).unwrap();
     // Two cells of `none` were known before, four of `full` and `lazy` said so themselves.
-    assert_eq!(summary, Summary { completed: 0, failed: 0, unavailable: 6 });
+    assert_eq!(summary, Summary { unavailable: 6, ..Summary::default() });
     assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
 
     let again = lab.run("b", &lab.options(), &Cancel::default(), refuse).unwrap();
@@ -121,7 +121,7 @@ fn a_failed_cell_is_recorded_but_not_cached_and_the_others_go_on() {
         })
     };
     let summary = lab.run("a", &lab.options(), &Cancel::default(), fail).unwrap();
-    assert_eq!(summary, Summary { completed: 0, failed: 4, unavailable: 2 });
+    assert_eq!(summary, Summary { failed: 4, unavailable: 2, ..Summary::default() });
 
     // The same folder knows them, another one executes them, and so does `retry_failed`.
     lab.run("a", &lab.options(), &Cancel::default(), fail).unwrap();

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
+    Arch, BackendKind, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
     PreemptMode, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{Experiment, evidence};
+use crate::{Experiment, experiment::MachineSpec, evidence};
 
 /// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
 /// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -23,8 +23,10 @@ pub struct Resolved {
     pub unavailable: BTreeMap<KernelRef, String>,
     /// The digest of the guest image, by kernel and workload.
     pub images: BTreeMap<(KernelRef, String), Digest>,
-    /// The QEMU build.
-    pub qemu: QemuBuild,
+    /// What executes the cells.
+    pub backend: BackendKind,
+    /// The QEMU build; `None` where none is needed.
+    pub qemu: Option<QemuBuild>,
 }
 
 /// Lays out every cell of an experiment: workloads, kernels, settings, modes, CPUs, replicates, in
@@ -42,15 +44,16 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
                     for &cpus in &experiment.factors.cpus {
                         let kernel = runnable(resolved, kernel_ref, preempt);
                         let snapshot = |kernel: &Kernel| SnapshotInputs {
+                            backend: resolved.backend,
                             kernel_sha256: kernel.image_sha256,
-                            cmdline: cmdline(cpus, &experiment.machine.cmdline, settings),
-                            image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
-                            machine: Machine {
-                                arch: Arch::Amd64,
+                            cmdline: cmdline(
+                                resolved.backend,
                                 cpus,
-                                memory_mib: experiment.machine.memory_mib,
-                                shift: experiment.machine.shift,
-                            },
+                                &experiment.machine.cmdline,
+                                settings,
+                            ),
+                            image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
+                            machine: machine(resolved.backend, experiment, cpus),
                             qemu: resolved.qemu.clone(),
                         };
                         cells.extend((1..=experiment.replicates.count).map(|replicate| {
@@ -66,7 +69,7 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
                                 Err(reason) => Planned::Unavailable { reason: reason.clone() },
                                 Ok(kernel) => Planned::Execute(Box::new(CellInputs {
                                     snapshot: snapshot(kernel),
-                                    job: job(experiment, workload, kernel.hz, &factors),
+                                    job: job(experiment, workload, resolved.backend, kernel.hz, &factors),
                                 })),
                             };
                             PlannedCell { factors, planned }
@@ -84,12 +87,18 @@ pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> O
     let workload = experiment.workload.get(&of.factors.workload)?;
     let factors = Factors { replicate, ..of.factors.clone() };
     let CellInputs { snapshot, job: first } = of.inputs()?;
-    let job = job(experiment, workload, first.hz, &factors);
+    let job = job(experiment, workload, snapshot.backend, first.hz, &factors);
     let inputs = CellInputs { snapshot: snapshot.clone(), job };
     Some(PlannedCell { factors, planned: Planned::Execute(Box::new(inputs)) })
 }
 
-fn job(experiment: &Experiment, workload: &Workload, hz: Option<u32>, factors: &Factors) -> Job {
+fn job(
+    experiment: &Experiment,
+    workload: &Workload,
+    backend: BackendKind,
+    hz: Option<u32>,
+    factors: &Factors,
+) -> Job {
     let Factors { preempt, cpus, replicate, .. } = *factors;
     workload.job(JobInputs {
         hz,
@@ -97,15 +106,27 @@ fn job(experiment: &Experiment, workload: &Workload, hz: Option<u32>, factors: &
         seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,
-        skew_ns: (cpus > 1).then(|| u64::from(experiment.machine.skew_us) * 1_000),
+        skew_ns: (backend.is_vm() && cpus > 1).then(|| u64::from(experiment.machine.skew_us) * 1_000),
     })
 }
 
-/// With several CPUs the HPET is there to end time slices, and the kernel must leave it alone.
-fn cmdline(cpus: u32, further: &[String], settings: &Settings) -> String {
-    let hpet = (cpus > 1).then_some("hpet=disable");
-    let parameters: Vec<String> = CMDLINE
-        .into_iter()
+/// Of the machine itself a cell has so many CPUs and all of the memory; only the virtual one of a
+/// virtual time has a speed.
+fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
+    let MachineSpec { memory_mib, shift, .. } = experiment.machine;
+    let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
+    let shift = if backend.is_vm() { shift } else { 0 };
+    Machine { arch: Arch::Amd64, cpus, memory_mib, shift }
+}
+
+/// With several CPUs in virtual time the HPET is there to end time slices, and the kernel must leave
+/// it alone. The machine's own kernel was booted by the machine, with what that needs.
+fn cmdline(backend: BackendKind, cpus: u32, further: &[String], settings: &Settings) -> String {
+    let own: &[&str] = if backend == BackendKind::Host { &[] } else { &CMDLINE };
+    let hpet = (backend.is_vm() && cpus > 1).then_some("hpet=disable");
+    let parameters: Vec<String> = own
+        .iter()
+        .copied()
         .chain(hpet)
         .map(str::to_owned)
         .chain(further.iter().cloned())
@@ -177,7 +198,8 @@ mod tests {
                 .collect(),
             unavailable: BTreeMap::new(),
             kernels: kernels.into_iter().map(|kernel| (kernel.name.clone(), kernel)).collect(),
-            qemu: QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") },
+            backend: BackendKind::Vm,
+            qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }
     }
 
@@ -234,6 +256,25 @@ mod tests {
         });
         assert_eq!(replicate(&experiment, of.unwrap(), 3).as_ref(), third);
         assert_eq!(replicate(&experiment, &short.cells[0], 3), None);
+    }
+
+    #[test]
+    fn the_machine_itself_is_not_told_what_a_virtual_one_is() {
+        let mut experiment = experiment();
+        experiment.factors.settings = vec!["threadirqs sched/base_slice_ns=1".parse().unwrap()];
+        let vm = plan(&experiment, &resolved());
+        let host = plan(
+            &experiment,
+            &Resolved { backend: BackendKind::Host, qemu: None, ..resolved() },
+        );
+        for (cell, of_vm) in host.cells.iter().zip(&vm.cells) {
+            let (Some(inputs), Some(of_vm)) = (cell.inputs(), of_vm.inputs()) else { continue };
+            assert_eq!(inputs.snapshot.cmdline, "threadirqs");
+            assert_eq!((inputs.snapshot.machine.memory_mib, inputs.job.skew_ns), (0, None));
+            assert_ne!(inputs.id(), of_vm.id());
+            let text = serde_json::to_string(of_vm).unwrap();
+            assert!(!text.contains("backend"), "{text}");
+        }
     }
 
     #[test]

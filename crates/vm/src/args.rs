@@ -129,11 +129,12 @@ mod tests {
 
     fn inputs(cpus: u32, shift: u8) -> SnapshotInputs {
         SnapshotInputs {
+            backend: Default::default(),
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "console=ttyS0 quiet, panic=-1".into(),
             image_sha256: Digest::of(b"image"),
             machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift },
-            qemu: QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") },
+            qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn of_cell(remains: Remains) -> Result<Execution, Stop> {
                     || code == DONE_CODE && matches!(message, Message::Done(_)) =>
             {
                 let Remains { said, console, .. } = remains;
-                return Ok(Execution { message, said, console });
+                return Ok(Execution { message, said, console, conditions: None });
             }
             _ => (FailureCause::Workload, "the guest ended its cell without a result".to_owned()),
         },

@@ -29,11 +29,12 @@ fn cell(build: &Build, cpus: u32) -> CellInputs {
     };
     CellInputs {
         snapshot: SnapshotInputs {
+            backend: Default::default(),
             kernel_sha256: digest,
             cmdline: String::new(),
             image_sha256: digest,
             machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 1024, shift: 1 },
-            qemu: QemuBuild { version: String::new(), digest },
+            qemu: Some(QemuBuild { version: String::new(), digest }),
         },
         job: Workload::Build(build.clone()).job(inputs),
     }

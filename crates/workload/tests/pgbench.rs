@@ -41,11 +41,12 @@ fn cell(workload: &Workload) -> CellInputs {
     let digest = Digest::of(b"");
     CellInputs {
         snapshot: SnapshotInputs {
+            backend: Default::default(),
             kernel_sha256: digest,
             cmdline: String::new(),
             image_sha256: digest,
             machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
-            qemu: QemuBuild { version: String::new(), digest },
+            qemu: Some(QemuBuild { version: String::new(), digest }),
         },
         job: workload.job(inputs(1, 1)),
     }

@@ -39,7 +39,7 @@ struct Configuration<'a> {
 struct Document<'a> {
     format: u32,
     experiment: &'a str,
-    qemu: &'a str,
+    qemu: Option<&'a str>,
     configurations: Vec<Configuration<'a>>,
     /// Kernels from source that are not in the store; neither their cells nor the time to build
     /// them is counted below.
@@ -75,7 +75,7 @@ fn document<'a>(prepared: &'a Prepared, cache: &CellFolder, jobs: usize) -> Docu
     Document {
         format: 1,
         experiment: &manifest.experiment.name,
-        qemu: &manifest.qemu.build.version,
+        qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
         configurations: configurations(prepared, cache),
         kernels_to_build: prepared.unbuilt.len(),
         cells_to_execute: missing,
@@ -124,6 +124,9 @@ pub fn mean_cell_wall(manifest: &Manifest) -> Duration {
         let machine = &cell.inputs()?.snapshot.machine;
         let workload = manifest.experiment.workload.get(&cell.factors.workload)?;
         let virtual_s = workload.virtual_time_estimate().as_secs_f64();
+        if !manifest.backend.is_vm() {
+            return Some(virtual_s);
+        }
         Some(virtual_s * machine.instructions_per_second() / INSTRUCTIONS_PER_HOST_S)
     });
     let (sum, count) = walls.fold((0.0, 0_u32), |(sum, count), wall| (sum + wall, count + 1));

@@ -27,6 +27,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         store,
         machines: &args.machines,
         packages: &args.packages,
+        backend: args.backend,
         no_cache: args.no_cache,
         retry_failed: args.retry_failed,
         trace: args.trace,
@@ -49,9 +50,10 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
 }
 
 fn conclude(summary: Summary, args: &Run, out: &Path, output: &Output) -> exit::Result<ExitCode> {
-    let Summary { completed, failed, unavailable } = summary;
+    let Summary { completed, failed, unavailable, waiting } = summary;
     output.note(format!(
-        "{completed} cells completed, {failed} failed, {unavailable} unavailable: {}/",
+        "{completed} cells completed, {failed} failed, {unavailable} unavailable{}: {}/",
+        if waiting > 0 { format!(", {waiting} waiting for a boot") } else { String::new() },
         out.display()
     ));
     output.note(format!("  {}    what was run", out.join("recording.json").display()));
@@ -60,8 +62,12 @@ fn conclude(summary: Summary, args: &Run, out: &Path, output: &Output) -> exit::
         output.note(format!("  {}    what their kernels did", out.join("traces/").display()));
         output.note(format!("next: preemptlab explain {0}", out.display()));
     }
+    let verify = match args.backend.is_vm() {
+        true => format!(", preemptlab verify {} --cells 3", out.display()),
+        false => String::new(),
+    };
     output.note(format!(
-        "next: preemptlab compare {0} --all, preemptlab report {0}, preemptlab verify {0} --cells 3",
+        "next: preemptlab compare {0} --all, preemptlab report {0}{verify}",
         out.display()
     ));
     Ok(ExitCode::from(if failed > 0 { exit::CELLS_FAILED } else { exit::OK }))

@@ -132,6 +132,7 @@ fn play<'a>(
         store,
         machines: &args.machines,
         packages: &args.packages,
+        backend: preemptlab_model::BackendKind::Vm,
         // What was played before without a trace cannot be drawn.
         no_cache: true,
         retry_failed: true,

@@ -16,16 +16,16 @@ pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
     kernels.collect()
 }
 
-/// What ran them.
+/// What ran them; the machine's own kernel needs none.
 pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
-    let builds = recordings.iter().map(|recording| {
-        let qemu = &recording.manifest().qemu;
-        page::QemuUsed {
+    let builds = recordings.iter().filter_map(|recording| {
+        let qemu = recording.manifest().qemu.as_ref()?;
+        Some(page::QemuUsed {
             run: run(recordings, recording),
             version: qemu.build.version.clone(),
             digest: qemu.build.digest.to_string(),
             packages: packages(&qemu.packages),
-        }
+        })
     });
     builds.collect()
 }

@@ -32,7 +32,7 @@ pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
         |workload: &String| Image { workload: workload.clone(), ..manifest.images[0].clone() };
     let images = experiment.workload.keys().map(image).collect();
     let manifest =
-        Manifest::new(experiment, manifest.kernels.clone(), manifest.qemu.clone(), images);
+        Manifest::new(experiment, manifest.kernels.clone(), manifest.qemu.clone().unwrap(), images);
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {
         let Some(inputs) = planned.inputs() else { continue };

@@ -83,14 +83,14 @@ pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
                 [replicates]\ncount = 2\n\
                 [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\ngroups = 2\n";
     let experiment = Experiment::parse(text).unwrap();
-    let mut manifest = Manifest::new(experiment, kernels, qemu, images);
+    let mut manifest = Manifest::new(experiment, kernels, qemu.unwrap(), images);
     change(&mut manifest);
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {
         let inputs = planned.inputs().unwrap().clone();
         let outcome = Outcome::Completed { report: report.clone(), digest };
         let format = RECORDING_FORMAT;
-        let record = CellRecord { format, id: inputs.id(), inputs, console: vec![], outcome };
+        let record = CellRecord { format, id: inputs.id(), inputs, console: vec![], conditions: None, outcome };
         writer.cells().put(&record).unwrap();
     }
     drop(writer);

@@ -83,11 +83,12 @@ pub fn done() -> Message {
 pub fn cell() -> CellInputs {
     CellInputs {
         snapshot: SnapshotInputs {
+            backend: Default::default(),
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "quiet".into(),
             image_sha256: Digest::of(b"image"),
             machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
-            qemu: QemuBuild { version: "0".into(), digest: Digest::of(b"fake") },
+            qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },
         job: Job {
             format: FORMAT,

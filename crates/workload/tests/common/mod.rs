@@ -16,11 +16,12 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
     let digest = Digest::of(b"");
     CellInputs {
         snapshot: SnapshotInputs {
+            backend: Default::default(),
             kernel_sha256: digest,
             cmdline: String::new(),
             image_sha256: digest,
             machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift: 1 },
-            qemu: QemuBuild { version: String::new(), digest },
+            qemu: Some(QemuBuild { version: String::new(), digest }),
         },
         job: workload.job(inputs(1, PreemptMode::None, cpus)),
     }

@@ -96,8 +96,8 @@ pub fn kernel(args: &Args, model: Model) -> KernelRef {
             flavour: model.flavour(),
             symbols: symbols.clone(),
         },
-        // A file is the kernel that it is.
-        file @ KernelRef::File { .. } => file.clone(),
+        // A file is the kernel that it is, and so is what is installed.
+        file @ (KernelRef::File { .. } | KernelRef::Host { .. }) => file.clone(),
     }
 }
 

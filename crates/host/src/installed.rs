@@ -1,0 +1,91 @@
+//! A kernel that is installed on the machine, as an experiment uses it.
+
+use std::{fs, path::Path};
+
+use preemptlab_model::{Digest, Kernel, KernelRef, ModeFile};
+
+use crate::kernel;
+
+/// The machine has no kernel of that release.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the kernel {release} does not run here and /boot has none of that release; `uname -r` tells \
+     which runs, `ls /boot` which are installed"
+)]
+pub struct NotInstalled {
+    /// The release.
+    pub release: String,
+}
+
+/// `uname -r`.
+pub fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+/// The kernel of a release, under `root` (`/` for the machine itself). Its image in /boot says which
+/// it is; where that cannot be read, the running one is known by its build id.
+///
+/// # Errors
+///
+/// [`NotInstalled`]
+pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
+    let image = fs::read(root.join("boot").join(format!("vmlinuz-{release}"))).ok();
+    let is_running = crate::release() == release;
+    let image_sha256 = match image {
+        Some(image) => Digest::of(&image),
+        None if is_running => build(root),
+        None => return Err(NotInstalled { release: release.to_owned() }),
+    };
+    let config = kernel::config(root, release).map(|(_, config)| config);
+    let file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
+    let offered = || {
+        let modes = ModeFile::parse(&file.filter(|_| is_running)?).offered;
+        (!modes.is_empty()).then_some(modes)
+    };
+    Ok(Kernel {
+        name: KernelRef::Host { release: Some(release.to_owned()) },
+        release: release.to_owned(),
+        image_sha256,
+        packages: Vec::new(),
+        rt: config.as_ref().map(|config| config.is_rt()),
+        modes: config.as_ref().map(|config| config.offered_modes()).or_else(offered),
+        hz: config.as_ref().and_then(|config| config.hz()),
+    })
+}
+
+/// What tells the running kernel from others of its release: the notes of its linker, which hold the
+/// build id, and its version, which holds when it was built.
+fn build(root: &Path) -> Digest {
+    let mut bytes = fs::read(root.join("sys/kernel/notes")).unwrap_or_default();
+    bytes.extend_from_slice(rustix::system::uname().version().to_bytes());
+    Digest::of(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::PreemptMode;
+
+    use super::*;
+
+    #[test]
+    fn a_kernel_in_boot_need_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let boot = folder.path().join("boot");
+        fs::create_dir(&boot).unwrap();
+        fs::write(boot.join("vmlinuz-9.1.0-test"), "image").unwrap();
+        fs::write(boot.join("config-9.1.0-test"), "CONFIG_PREEMPT_NONE=y\nCONFIG_HZ=250\n")
+            .unwrap();
+        let kernel = installed(folder.path(), "9.1.0-test").unwrap();
+        assert_eq!(kernel.image_sha256, Digest::of(b"image"));
+        assert_eq!((kernel.modes, kernel.hz), (Some(vec![PreemptMode::None]), Some(250)));
+        assert!(installed(folder.path(), "9.2.0-test").is_err());
+    }
+
+    #[test]
+    fn the_running_kernel_needs_no_image() {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = installed(folder.path(), &release()).unwrap();
+        assert_eq!((kernel.modes, kernel.rt), (None, None));
+        assert_eq!(kernel.name.to_string(), format!("host:{}", release()));
+    }
+}
