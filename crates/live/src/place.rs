@@ -9,7 +9,8 @@ use crate::LiveError;
 /// The whole of the ids, as the first user namespace maps them (user_namespaces(7)).
 const ALL_IDS: [&str; 3] = ["0", "0", "4294967295"];
 
-/// Files that container managers leave inside.
+/// Files that container managers leave inside. They alone refuse nothing: a container may have been
+/// given the machine.
 const MARKS: [&str; 3] = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
 
 /// Refuses who is not root of the machine.
@@ -22,14 +23,13 @@ pub fn check() -> Result<(), LiveError> {
     if !map.trim().is_empty() && !map.split_whitespace().eq(ALL_IDS) {
         return container("it has a user namespace of its own");
     }
-    if let Some(mark) = MARKS.into_iter().find(|mark| Path::new(mark).exists()) {
-        return container(mark);
-    }
     let may = capabilities(None).is_ok_and(|sets| {
         sets.effective.contains(CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_NICE)
     });
-    if !may {
-        return container("CAP_SYS_ADMIN or CAP_SYS_NICE is missing");
+    if may {
+        return Ok(());
     }
-    Ok(())
+    let mark = MARKS.into_iter().find(|mark| Path::new(mark).exists());
+    let marked = mark.map(|mark| format!(", and there is {mark}")).unwrap_or_default();
+    container(&format!("CAP_SYS_ADMIN or CAP_SYS_NICE is missing{marked}"))
 }
