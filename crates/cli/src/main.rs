@@ -3,6 +3,7 @@
 mod args;
 mod boot_kernels;
 mod commands;
+mod disturbed;
 mod exit;
 mod lab;
 mod measured;

@@ -96,6 +96,7 @@ impl Reading<'_> {
             rt: kernel.and_then(|kernel| kernel.rt),
             observed: self.observed(),
             run: self.run,
+            backend: self.recording.manifest().backend,
             factors: self.planned.factors.clone(),
             look: self.look,
             result: self.result.map(|measured| measured.metrics),

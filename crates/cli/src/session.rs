@@ -184,6 +184,17 @@ fn prepare(
     lab.pin(manifest).map_err(lab::failure)
 }
 
+/// Refuses a recording in the machine's own time for what only virtual time can do.
+pub fn only_virtual(recording: &Recording, can: &str) -> exit::Result<()> {
+    let backend = recording.manifest().backend;
+    if backend.is_vm() {
+        return Ok(());
+    }
+    let path = recording.path().display();
+    let message = format!("{path} was made with --backend {backend}, and only virtual time {can}");
+    Err(exit::failure(exit::UNUSABLE, message))
+}
+
 /// A disk that is full is the machine's fault, a folder of something else the user's.
 pub fn recording_failure(error: RecordingError) -> exit::Failure {
     let code = match error {

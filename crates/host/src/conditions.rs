@@ -115,8 +115,7 @@ fn is_guest(root: &Path) -> bool {
 
 /// Of the hottest zone, in thousandths of a degree (Documentation/driver-api/thermal/sysfs-api.rst).
 fn temperature_mc(root: &Path) -> Option<i64> {
-    let zones =
-        folders(&root.join("sys/class/thermal"), |name| name.starts_with("thermal_zone"));
+    let zones = folders(&root.join("sys/class/thermal"), |name| name.starts_with("thermal_zone"));
     zones.iter().filter_map(|zone| number(&zone.join("temp"))).max()
 }
 

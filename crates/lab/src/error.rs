@@ -59,7 +59,9 @@ pub enum LabError {
     #[error(transparent)]
     NotInstalled(#[from] preemptlab_host::NotInstalled),
     /// Something that only a virtual machine can do.
-    #[error("{what}; the machine's own kernel is given no module: leave it out, or use --backend vm")]
+    #[error(
+        "{what}; the machine's own kernel is given no module: leave it out, or use --backend vm"
+    )]
     NeedsModules {
         /// What needs a module.
         what: String,

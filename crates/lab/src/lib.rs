@@ -11,8 +11,9 @@ mod resolve;
 
 use std::{ffi::OsString, path::PathBuf, time::Duration};
 
-use preemptlab_files::Folders;
 use preemptlab_backend::Backend;
+use preemptlab_files::Folders;
+use preemptlab_live::{Config as LiveConfig, Live, Timed};
 use preemptlab_model::{BackendKind, CellInputs, KernelRef};
 use preemptlab_provision::{CELL, Provision, Store};
 use preemptlab_recording::Manifest;
@@ -77,16 +78,18 @@ impl Prepared {
     ///
     /// When they cannot run on the machine's own kernel.
     pub fn backend(&self, cells: &[&CellInputs]) -> Result<Box<dyn Backend>, LabError> {
-        if self.manifest.backend != BackendKind::Host {
-            return Ok(Box::new(self.vm()));
+        match self.manifest.backend {
+            BackendKind::Vm => return Ok(Box::new(self.vm())),
+            BackendKind::Kvm => return Ok(Box::new(Timed::new(self.vm()))),
+            BackendKind::Host => {}
         }
         let kernels = self.manifest.kernels.iter();
-        let config = preemptlab_live::Config {
+        let config = LiveConfig {
             program: CELL,
             images: self.artifacts.clone(),
             kernels: kernels.map(|kernel| (kernel.image_sha256, kernel.clone())).collect(),
         };
-        Ok(Box::new(preemptlab_live::Live::open(config, cells)?))
+        Ok(Box::new(Timed::new(Live::open(config, cells)?)))
     }
 
     /// What executes its cells in virtual machines.

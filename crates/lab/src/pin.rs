@@ -63,7 +63,8 @@ impl Lab<'_> {
             KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
                 .parse()
                 .map_err(|_| gone("its release is no version".to_owned()))?,
-            other @ (KernelRef::Source { .. } | KernelRef::File { .. } | KernelRef::Host { .. }) => {
+            other
+            @ (KernelRef::Source { .. } | KernelRef::File { .. } | KernelRef::Host { .. }) => {
                 other.clone()
             }
         };

@@ -65,8 +65,7 @@ impl Lab<'_> {
     /// [`LabError`]
     pub fn resolve(&self, experiment: Experiment) -> Result<Prepared, LabError> {
         let is_host = self.backend == BackendKind::Host;
-        let qemu =
-            if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
+        let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
             refuse_modules(&experiment)?;
         }

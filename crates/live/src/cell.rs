@@ -21,7 +21,9 @@ use rustix::{
     io::Errno,
     mount::{UnmountFlags, unmount},
     pipe::{PipeFlags, pipe_with},
-    process::{Pid, Signal, chdir, getpid, getppid, pivot_root, set_parent_process_death_signal, setsid},
+    process::{
+        Pid, Signal, chdir, getpid, getppid, pivot_root, set_parent_process_death_signal, setsid,
+    },
     thread::{CpuSet, UnshareFlags, sched_getaffinity, sched_setaffinity, unshare_unsafe},
 };
 

@@ -75,9 +75,9 @@ impl Lock {
 
 /// Writes down what the kernel holds.
 pub fn write(held: &[Held]) -> Result<(), LiveError> {
-    let journal =
-        Journal { format: FORMAT, boot_id: boot_id(Path::new("/")), held: held.to_vec() };
-    let error = |error: io::Error| LiveError::Journal { what: "written", path: JOURNAL.into(), error };
+    let journal = Journal { format: FORMAT, boot_id: boot_id(Path::new("/")), held: held.to_vec() };
+    let error =
+        |error: io::Error| LiveError::Journal { what: "written", path: JOURNAL.into(), error };
     let bytes = serde_json::to_vec(&journal).map_err(|cause| error(cause.into()))?;
     preemptlab_durable::replace(Path::new(JOURNAL), &bytes).map_err(error)
 }

@@ -14,21 +14,21 @@ mod place;
 mod reach;
 mod room;
 mod state;
+mod timed;
 
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
-use preemptlab_host::Watch;
 use preemptlab_model::{CellInputs, Digest, SnapshotInputs};
 
 pub use error::LiveError;
 pub use journal::is_left_behind;
+pub use place::check;
 pub use reach::Kernels;
+pub use timed::Timed;
 
 /// What a [`Live`] is made of.
 #[derive(Clone, Debug)]
@@ -47,7 +47,6 @@ pub struct Live {
     config: Config,
     reach: reach::Reach,
     state: state::State,
-    executed: AtomicU32,
 }
 
 impl Live {
@@ -66,7 +65,7 @@ impl Live {
             let reach = reach::Reach::find(config.kernels.clone(), cells)?;
             let jobs = cells.iter().filter(|cell| reach.boot_needed(cell).is_none());
             let state = state::State::remember(lock, jobs.map(|cell| &cell.job))?;
-            Ok(Self { config, reach, state, executed: AtomicU32::new(0) })
+            Ok(Self { config, reach, state })
         })?
     }
 }
@@ -90,19 +89,12 @@ impl Backend for Live {
             return Err(host("the machine's own kernel cannot be traced; trace a virtual machine"));
         }
         let image = self.image(&cell.snapshot)?;
-        let order = self.executed.fetch_add(1, Ordering::Relaxed);
-        let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let watch = Watch::begin(Path::new("/"));
         let result = namespace::with_debugfs(|| {
             let result = cell::execute(image, self.config.program, cell, cancel);
             // Whatever became of the cell, the next one finds the kernel as the first one did.
             self.state.restore().map_err(|error| host(error.to_string())).and(result)
         });
-        let mut execution = result.map_err(|error| host(error.to_string()))??;
-        let mut conditions = watch.end(Path::new("/"));
-        (conditions.order, conditions.start_unix_s) = (order, start.as_secs());
-        execution.conditions = Some(conditions);
-        Ok(execution)
+        result.map_err(|error| host(error.to_string()))?
     }
 }
 

@@ -45,10 +45,7 @@ fn enter() -> Result<(), LiveError> {
 }
 
 /// Mounts for the place that cells run in.
-pub fn mounted(
-    what: &Path,
-    result: Result<(), rustix::io::Errno>,
-) -> Result<(), io::Error> {
+pub fn mounted(what: &Path, result: Result<(), rustix::io::Errno>) -> Result<(), io::Error> {
     result.map_err(|errno| {
         let error = io::Error::from(errno);
         io::Error::new(error.kind(), format!("cannot mount {}: {error}", what.display()))

@@ -14,6 +14,10 @@ const ALL_IDS: [&str; 3] = ["0", "0", "4294967295"];
 const MARKS: [&str; 3] = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
 
 /// Refuses who is not root of the machine.
+///
+/// # Errors
+///
+/// [`LiveError::NotRoot`] and [`LiveError::Container`].
 pub fn check() -> Result<(), LiveError> {
     if !rustix::process::geteuid().is_root() {
         return Err(LiveError::NotRoot);

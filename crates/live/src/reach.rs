@@ -54,7 +54,10 @@ impl Reach {
         let mut apply = Vec::new();
         if let Some(mode) = self.fixed.filter(|mode| mode.as_str() != cell.job.preempt) {
             let wanted = &cell.job.preempt;
-            needed.push(format!("preempt={wanted}, since the running {mode} is fixed ({})", no_debugfs()));
+            needed.push(format!(
+                "preempt={wanted}, since the running {mode} is fixed ({})",
+                no_debugfs()
+            ));
             apply.push(format!("--preempt {wanted}"));
         }
         let words = |of: &[&str]| -> Vec<String> {

@@ -40,10 +40,14 @@ impl State {
         let mut files = BTreeSet::new();
         for job in jobs {
             files.insert(PREEMPT);
-            files.extend(job.settings.iter().filter_map(|each| Some(each.write.as_ref()?.file.as_str())));
+            files.extend(
+                job.settings.iter().filter_map(|each| Some(each.write.as_ref()?.file.as_str())),
+            );
         }
-        let held: Vec<Held> =
-            files.into_iter().filter_map(|file| Held::read(Path::new(file)).transpose()).collect::<Result<_, _>>()?;
+        let held: Vec<Held> = files
+            .into_iter()
+            .filter_map(|file| Held::read(Path::new(file)).transpose())
+            .collect::<Result<_, _>>()?;
         if !held.is_empty() {
             journal::write(&held)?;
         }

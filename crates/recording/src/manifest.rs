@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use preemptlab_model::{BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT};
+use preemptlab_model::{
+    BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT,
+};
 use preemptlab_spec::{Experiment, Resolved, plan};
 use serde::{Deserialize, Serialize};
 

@@ -32,17 +32,27 @@ const HEADER: [&str; 26] = [
     "reason",
 ];
 
+/// The last column, where there is more to tell apart than virtual time.
+const BACKEND: &str = "backend";
+
 /// A comparison as CSV: a row per configuration and metric. A configuration without measurements
-/// has one row, with its reason.
+/// has one row, with its reason. Where something was measured in another than virtual time, a column
+/// `backend` follows the others.
 ///
 /// `status` is `measured`, `failed` or `unavailable`; `ratio` is to the baseline of the same
 /// workload and number of CPUs, and empty without one; `observed` lists modes separated by blanks;
 /// `_low` and `_high` are the ends of 95 % intervals; `more` is about how many more replicates would
 /// decide what is undecided.
 pub fn csv(comparison: &Comparison) -> String {
-    let header = HEADER.map(str::to_owned).to_vec();
+    let has_backends = comparison.groups.iter().any(|group| !group.backend.is_vm());
+    let with_backend = move |mut row: Vec<String>, backend: &str| {
+        row.extend(has_backends.then(|| backend.to_owned()));
+        row
+    };
+    let header = with_backend(HEADER.map(str::to_owned).to_vec(), BACKEND);
     let rows = comparison.groups.iter().flat_map(|group| {
-        group.configurations.iter().flat_map(|configuration| rows(group, configuration))
+        let rows = group.configurations.iter().flat_map(|each| rows(group, each));
+        rows.map(|row| with_backend(row, group.backend.as_str())).collect::<Vec<_>>()
     });
     table_csv::write([header].into_iter().chain(rows))
 }

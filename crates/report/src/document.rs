@@ -1,5 +1,8 @@
-use preemptlab_model::{KernelRef, PreemptMode, Settings};
-use preemptlab_stats::{Comparison, Configuration, Effect, Group, Interval, Summary, Verdict, fit};
+use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
+use preemptlab_stats::{
+    Agreement, Comparison, Configuration, Effect, Group, Interval, Summary, Verdict, agreements,
+    fit,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::extremes;
@@ -19,8 +22,39 @@ pub struct ComparisonDocument {
     /// How often the results were looked at before it was decided whether to go on; 1 when the
     /// number of replicates was fixed in advance.
     pub looks: u32,
-    /// One per workload and number of CPUs, in the order of the plan.
+    /// One per workload, number of CPUs and backend, in the order of the plan.
     pub groups: Vec<GroupDocument>,
+    /// What was measured in two kinds of time, and whether both say the same; absent where there is
+    /// only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agreements: Vec<AgreementDocument>,
+}
+
+/// A metric of a configuration against the baseline, in two kinds of time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgreementDocument {
+    /// The workload's name in the experiment.
+    pub workload: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// The kinds of time.
+    pub backends: [BackendKind; 2],
+    /// The kernel in each.
+    pub kernels: [KernelRef; 2],
+    /// The mode that is compared.
+    pub preempt: PreemptMode,
+    /// What else is switched.
+    pub settings: Settings,
+    /// The mode that it is compared with.
+    pub baseline: PreemptMode,
+    /// The metric.
+    pub metric: String,
+    /// Its ratio to the baseline's in each.
+    pub ratios: [Option<f64>; 2],
+    /// The 95 % intervals of these.
+    pub intervals: [Option<[f64; 2]>; 2],
+    /// `agree`, `disagree` or `open`.
+    pub accord: String,
 }
 
 /// What can be compared with each other.
@@ -28,8 +62,11 @@ pub struct ComparisonDocument {
 pub struct GroupDocument {
     /// The workload's name in the experiment.
     pub workload: String,
-    /// Virtual CPUs.
+    /// Virtual CPUs, or those of the machine itself.
     pub cpus: u32,
+    /// What executed the cells; absent for virtual time.
+    #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
+    pub backend: BackendKind,
     /// The index in `configurations` of the one that ratios refer to.
     pub baseline: Option<usize>,
     /// In the order of the plan.
@@ -153,8 +190,26 @@ impl From<&Comparison> for ComparisonDocument {
             comparisons: comparison.comparisons,
             looks: comparison.looks,
             groups: comparison.groups.iter().map(Into::into).collect(),
+            agreements: agreements(comparison).iter().flat_map(shared).collect(),
         }
     }
+}
+
+fn shared(agreement: &Agreement) -> Vec<AgreementDocument> {
+    let documents = agreement.shared.iter().map(|shared| AgreementDocument {
+        workload: agreement.workload.clone(),
+        cpus: agreement.cpus,
+        backends: agreement.backends,
+        kernels: shared.kernels.clone(),
+        preempt: shared.preempt,
+        settings: shared.settings.clone(),
+        baseline: agreement.baseline.preempt,
+        metric: shared.metric.clone(),
+        ratios: shared.effects.map(|effect| effect.ratio),
+        intervals: shared.effects.map(|effect| effect.interval.map(ends)),
+        accord: shared.accord().as_str().to_owned(),
+    });
+    documents.collect()
 }
 
 impl From<&Group> for GroupDocument {
@@ -162,6 +217,7 @@ impl From<&Group> for GroupDocument {
         Self {
             workload: group.workload.clone(),
             cpus: group.cpus,
+            backend: group.backend,
             baseline: group.baseline,
             configurations: group.configurations.iter().map(Into::into).collect(),
         }

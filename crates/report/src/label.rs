@@ -1,15 +1,23 @@
 //! How groups and configurations are named in tables.
 
-use preemptlab_model::{Flavour, KernelRef};
+use preemptlab_model::{BackendKind, Flavour, KernelRef};
 use preemptlab_stats::{Configuration, Group, Interval, Summary};
 
 use crate::number;
 
-/// `processes on 2 CPUs`.
+/// `processes on 2 CPUs`, and in whose time unless it is virtual.
 pub fn group(group: &Group) -> String {
-    match group.cpus {
-        1 => format!("{} on 1 CPU", group.workload),
-        cpus => format!("{} on {cpus} CPUs", group.workload),
+    match group.backend {
+        BackendKind::Vm => place(&group.workload, group.cpus),
+        backend => format!("{}, {backend}", place(&group.workload, group.cpus)),
+    }
+}
+
+/// `processes on 2 CPUs`.
+pub fn place(workload: &str, cpus: u32) -> String {
+    match cpus {
+        1 => format!("{workload} on 1 CPU"),
+        cpus => format!("{workload} on {cpus} CPUs"),
     }
 }
 

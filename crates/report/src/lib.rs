@@ -3,6 +3,7 @@
 //! Every function returns text; nothing here prints. What is rendered depends on its input alone:
 //! no clock, no host name, no terminal is asked.
 
+mod agreement;
 mod comparison_csv;
 mod details;
 mod document;
@@ -33,6 +34,7 @@ pub use document::{
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 pub use overview::is_headline;
+use preemptlab_model::BackendKind;
 use preemptlab_stats::Comparison;
 pub use recommendation::{
     Advice, recommendation_in_words, recommendation_markdown, recommendation_terminal,
@@ -88,6 +90,7 @@ fn document(
         View::Details => details::tables(group),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
+    parts.extend(agreement::tables(comparison).iter().map(table));
     parts.extend(verdict::legend(comparison).map(|legend| note(&legend)));
     parts.push(note(&caption(comparison)));
     parts.join("\n")
@@ -95,11 +98,35 @@ fn document(
 
 /// What must be known to read the numbers; said once.
 pub fn caption(comparison: &Comparison) -> String {
+    let has = |kind: BackendKind| comparison.groups.iter().any(|group| group.backend == kind);
+    let (host, kvm) = (has(BackendKind::Host), has(BackendKind::Kvm));
+    let real = match (host, kvm) {
+        (true, true) => "host and kvm",
+        (true, false) => "host",
+        (false, true) => "kvm",
+        (false, false) => return virtual_caption(comparison),
+    };
+    let real = format!(
+        "Times of {real} are those of the machine that measured, with whatever else it did: they hold \
+         for it, and no run says the same again."
+    );
+    if !has(BackendKind::Vm) {
+        return real;
+    }
+    format!(
+        "{} {real} A difference between a virtual and a real microsecond says nothing: compare ratios \
+         and orders, each within its own kind of time.",
+        virtual_caption(comparison)
+    )
+}
+
+fn virtual_caption(comparison: &Comparison) -> String {
     let mut caption = "Times are virtual: they count the guest's instructions and know neither \
         caches nor clock rates. Compare ratios, orders and causes; microseconds are not a promise \
         about hardware."
         .to_owned();
-    if comparison.groups.iter().any(|group| group.cpus > 1) {
+    let is_wide = |group: &preemptlab_stats::Group| group.backend.is_vm() && group.cpus > 1;
+    if comparison.groups.iter().any(is_wide) {
         caption += " With several CPUs, time advances with the instructions of all of them, and no \
             CPU is ahead of another by more than the experiment's `skew_us` (10 us unless it says \
             otherwise): see docs/virtual-time.md.";

@@ -40,6 +40,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
         |name, value: f64| metric(name, (value * (1.0 + shift)).round(), "us", Direction::Lower);
     let throughput = throughput * (1.0 + shift / 4.0);
     MeasuredCell {
+        backend: Default::default(),
         run: None,
         factors: factors(workload, name, replicate),
         rt: None,

@@ -90,6 +90,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             replicate,
         };
         let cell = |replicate| MeasuredCell {
+            backend: Default::default(),
             run: None,
             factors: factors(replicate),
             rt: Some(level.kernel.ends_with("-rt")),

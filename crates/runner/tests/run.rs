@@ -54,7 +54,12 @@ fn manifest() -> Manifest {
 fn refusal(kind: FailureKind) -> Execution {
     let failure =
         Failure { stage: Stage::Setup, kind, reason: "no".into(), system: None, commands: vec![] };
-    Execution { message: Message::Failed(failure), said: vec![], console: b"last words\n".to_vec(), conditions: None }
+    Execution {
+        message: Message::Failed(failure),
+        said: vec![],
+        console: b"last words\n".to_vec(),
+        conditions: None,
+    }
 }
 
 struct Lab {

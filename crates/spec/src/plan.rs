@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned, PlannedCell,
-    PreemptMode, QemuBuild, Settings, SnapshotInputs,
+    Arch, BackendKind, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned,
+    PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{Experiment, experiment::MachineSpec, evidence};
+use crate::{Experiment, evidence, experiment::MachineSpec};
 
 /// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
 /// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -69,7 +69,13 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
                                 Err(reason) => Planned::Unavailable { reason: reason.clone() },
                                 Ok(kernel) => Planned::Execute(Box::new(CellInputs {
                                     snapshot: snapshot(kernel),
-                                    job: job(experiment, workload, resolved.backend, kernel.hz, &factors),
+                                    job: job(
+                                        experiment,
+                                        workload,
+                                        resolved.backend,
+                                        kernel.hz,
+                                        &factors,
+                                    ),
                                 })),
                             };
                             PlannedCell { factors, planned }
@@ -106,7 +112,8 @@ fn job(
         seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,
-        skew_ns: (backend.is_vm() && cpus > 1).then(|| u64::from(experiment.machine.skew_us) * 1_000),
+        skew_ns: (backend.is_vm() && cpus > 1)
+            .then(|| u64::from(experiment.machine.skew_us) * 1_000),
     })
 }
 
@@ -263,10 +270,8 @@ mod tests {
         let mut experiment = experiment();
         experiment.factors.settings = vec!["threadirqs sched/base_slice_ns=1".parse().unwrap()];
         let vm = plan(&experiment, &resolved());
-        let host = plan(
-            &experiment,
-            &Resolved { backend: BackendKind::Host, qemu: None, ..resolved() },
-        );
+        let host =
+            plan(&experiment, &Resolved { backend: BackendKind::Host, qemu: None, ..resolved() });
         for (cell, of_vm) in host.cells.iter().zip(&vm.cells) {
             let (Some(inputs), Some(of_vm)) = (cell.inputs(), of_vm.inputs()) else { continue };
             assert_eq!(inputs.snapshot.cmdline, "threadirqs");

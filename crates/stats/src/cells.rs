@@ -1,4 +1,4 @@
-use preemptlab_model::{Factors, PreemptMode};
+use preemptlab_model::{BackendKind, Factors, PreemptMode};
 
 use crate::Metric;
 
@@ -7,6 +7,8 @@ use crate::Metric;
 pub struct MeasuredCell {
     /// The recording it is from, when several are compared.
     pub run: Option<String>,
+    /// What executed it, and so what its nanoseconds are.
+    pub backend: BackendKind,
     /// Its place in its experiment.
     pub factors: Factors,
     /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.

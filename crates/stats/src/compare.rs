@@ -47,19 +47,19 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
 /// Configurations with their summaries; nothing is related yet.
 fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
     let Rule { baseline, margin, .. } = rule;
-    let groups: Vec<Group> =
-        by_key(cells.iter().copied(), |cell| (&cell.factors.workload, cell.factors.cpus))
-            .into_iter()
-            .map(|((workload, cpus), cells)| {
-                let configurations = configurations(&cells);
-                let is_baseline = |each: &Configuration| {
-                    !each.summaries.is_empty()
-                        && baseline.is_none_or(|wanted| *wanted == each.name())
-                };
-                let baseline = configurations.iter().position(is_baseline);
-                Group { workload: workload.clone(), cpus, baseline, configurations }
-            })
-            .collect();
+    let groups: Vec<Group> = by_key(cells.iter().copied(), |cell| {
+        (&cell.factors.workload, cell.factors.cpus, cell.backend)
+    })
+    .into_iter()
+    .map(|((workload, cpus, backend), cells)| {
+        let configurations = configurations(&cells);
+        let is_baseline = |each: &Configuration| {
+            !each.summaries.is_empty() && baseline.is_none_or(|wanted| *wanted == each.name())
+        };
+        let baseline = configurations.iter().position(is_baseline);
+        Group { workload: workload.clone(), cpus, backend, baseline, configurations }
+    })
+    .collect();
     match baseline {
         Some(baseline) if groups.iter().all(|group| group.baseline.is_none()) => {
             Err(UnknownBaseline { baseline: baseline.clone(), offered: offered(&groups) })
@@ -97,7 +97,9 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
 /// Takes over the words that an earlier look had decided on.
 fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
     for group in &mut comparison.groups {
-        let is_it = |of: &&Group| (&of.workload, of.cpus) == (&group.workload, group.cpus);
+        let is_it = |of: &&Group| {
+            (&of.workload, of.cpus, of.backend) == (&group.workload, group.cpus, group.backend)
+        };
         let Some(before) = earlier.groups.iter().find(is_it) else { continue };
         for configuration in &mut group.configurations {
             let is_it = |of: &&Configuration| {
@@ -199,7 +201,7 @@ fn by_key<'a, T: 'a, K: PartialEq>(
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Factors, PreemptMode};
+    use preemptlab_model::{BackendKind, Factors, PreemptMode};
 
     use super::*;
     use crate::{Direction, Verdict};
@@ -213,6 +215,7 @@ mod tests {
         };
         MeasuredCell {
             run: None,
+            backend: BackendKind::Vm,
             factors: Factors {
                 workload: "hackbench".into(),
                 kernel: kernel.parse().unwrap(),
@@ -291,9 +294,10 @@ mod tests {
         cells[1].factors.cpus = 2;
         cells[2].factors.workload = "other".into();
         cells[3].run = Some("B".into());
+        cells.push(MeasuredCell { backend: BackendKind::Host, ..cells[0].clone() });
         let comparison = compare(&cells, Rule::default()).unwrap();
         let sizes: Vec<_> = comparison.groups.iter().map(|g| g.configurations.len()).collect();
-        assert_eq!(sizes, [2, 1, 1]);
+        assert_eq!(sizes, [2, 1, 1, 1]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{KernelRef, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
 
 use crate::{Baseline, Margin, Summary};
 
@@ -19,13 +19,16 @@ pub struct Comparison {
     pub looks: u32,
 }
 
-/// The configurations of one workload on one number of CPUs.
+/// The configurations of one workload on one number of CPUs, all in the same kind of time: a
+/// nanosecond that counts instructions and one of a clock have no ratio.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The workload's name in the experiment.
     pub workload: String,
-    /// Virtual CPUs.
+    /// Virtual CPUs, or those of the machine itself.
     pub cpus: u32,
+    /// What executed the cells.
+    pub backend: BackendKind,
     /// The index of the configuration that ratios refer to; `None` when there is none here.
     pub baseline: Option<usize>,
     /// The configurations, in the order of the first cell of each.

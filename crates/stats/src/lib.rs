@@ -3,6 +3,7 @@
 //!
 //! Nothing here does I/O. Every result is finite: what cannot be computed is absent, never NaN.
 
+mod agreement;
 mod baseline;
 mod bootstrap;
 mod cells;
@@ -20,6 +21,7 @@ mod rank;
 mod recommend;
 mod summary;
 
+pub use agreement::{Accord, Agreement, Shared, agreements};
 pub use baseline::{Baseline, ParseBaselineError, UnknownBaseline};
 pub use bootstrap::MedianBootstrap;
 pub use cells::{MeasuredCell, NoResult};

@@ -4,6 +4,8 @@
 //! instructions (`-icount`), the clock starts at a fixed date, random numbers come from `-seed`, and
 //! no device answers asynchronously. Boot and cell must have the same devices, or the snapshot
 //! cannot be loaded.
+//!
+//! With hardware virtualisation time is the host's: everything else stays as it is.
 
 use std::ffi::OsString;
 
@@ -60,7 +62,7 @@ pub(crate) fn arguments(
     };
     // With several CPUs the guest's init uses the HPET to bound the skew between them; the kernel
     // is told to leave it alone.
-    let hpet = if machine.cpus > 1 { "on" } else { "off" };
+    let hpet = if inputs.backend.is_vm() && machine.cpus > 1 { "on" } else { "off" };
     let mut arguments = Arguments::default();
     arguments
         // The turnstile knows the thread of the CPUs by its name.
@@ -71,10 +73,16 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option("-machine", format!("q35,hpet={hpet}"))
-        .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
-        .option("-icount", format!("shift={},sleep=off", machine.shift))
-        .option("-cpu", "max")
+        .option("-machine", format!("q35,hpet={hpet}"));
+    if inputs.backend.is_vm() {
+        arguments
+            .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
+            .option("-icount", format!("shift={},sleep=off", machine.shift))
+            .option("-cpu", "max");
+    } else {
+        arguments.option("-accel", "kvm").option("-cpu", "host");
+    }
+    arguments
         .option("-smp", machine.cpus.to_string())
         .option("-m", machine.memory_mib.to_string())
         .option("-rtc", "clock=vm,base=2026-01-01")
@@ -123,7 +131,7 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, Digest, Machine, QemuBuild};
+    use preemptlab_model::{Arch, BackendKind, Digest, Machine, QemuBuild};
 
     use super::*;
 
@@ -186,6 +194,16 @@ mod tests {
                 + "-incoming defer\n\
                    -fw_cfg name=opt/preemptlab/job,file=/proc/self/fd/9\n"
         );
+    }
+
+    #[test]
+    fn hardware_virtualisation_takes_the_hosts_time() {
+        let tcg = lines(&inputs(2, 0), Role::Boot);
+        let kvm = SnapshotInputs { backend: BackendKind::Kvm, ..inputs(2, 0) };
+        let kvm = lines(&kvm, Role::Boot);
+        let differing: Vec<_> = kvm.lines().filter(|line| !tcg.contains(line)).collect();
+        assert_eq!(differing, ["-machine q35,hpet=off", "-accel kvm", "-cpu host"]);
+        assert!(!kvm.contains("icount"));
     }
 
     #[test]

@@ -52,7 +52,8 @@ impl Guest {
         };
         let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
         let inherited = [own.as_slice(), files].concat();
-        Qemu::start(&config.command, arguments(inputs, paths, role), &inherited, wall, cancel)
+        let arguments = arguments(inputs, paths, role);
+        Qemu::start(&config.command, arguments, inputs.backend, &inherited, wall, cancel)
     }
 
     /// What the guest has left so far.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use preemptlab_backend::{Cancel, Stop};
+use preemptlab_model::BackendKind;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -31,6 +32,10 @@ const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not ta
     keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
     GNU C library; without --qemu release 13's is used";
 
+/// What `/dev/kvm` is worth on some machines that are virtual themselves.
+const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
+    although /dev/kvm opens: hardware virtualisation does not work on this machine; use --backend vm";
+
 /// How often a wait looks whether the run was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 
@@ -47,6 +52,8 @@ pub(crate) enum Halt {
     Watchdog,
     /// The guest's watchdog has expired, and the machine goes on.
     Hung,
+    /// The machine was stopped by what should run it.
+    NoVirtualisation,
     /// The turnstile is not in its place.
     NoTurnstile,
     /// QEMU does not behave as one.
@@ -64,7 +71,8 @@ impl From<QmpError> for Halt {
 pub(crate) struct Qemu<'a> {
     process: Process,
     qmp: Qmp,
-    turnstile: Turnstile,
+    /// Only virtual time has one.
+    turnstile: Option<Turnstile>,
     wall: Duration,
     deadline: Instant,
     /// Why QEMU is about to end, as far as it has said.
@@ -82,6 +90,7 @@ impl<'a> Qemu<'a> {
     pub(crate) fn start(
         command: &[OsString],
         arguments: Vec<OsString>,
+        backend: BackendKind,
         inherited: &[BorrowedFd<'_>],
         wall: Duration,
         cancel: &'a Cancel,
@@ -92,10 +101,11 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let turnstile = Turnstile::new().map_err(no_memory_file)?;
+        let turnstile = backend.is_vm().then(Turnstile::new).transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
-        let environment = turnstile.environment();
-        let inherited = [inherited, &turnstile.files()].concat();
+        let environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();
+        let files = turnstile.iter().flat_map(Turnstile::files);
+        let inherited: Vec<_> = inherited.iter().copied().chain(files).collect();
         let process = Process::spawn(program, &arguments, &environment, theirs.into(), &inherited)
             .map_err(unable)?;
         let qmp = Qmp::new(ours).map_err(unable)?;
@@ -119,7 +129,7 @@ impl<'a> Qemu<'a> {
     /// Opens the conversation: after this, QEMU tells what happens.
     pub(crate) fn negotiate(&mut self) -> Result<(), Halt> {
         self.execute("qmp_capabilities", json!({}))?;
-        if !self.turnstile.is_in_place() {
+        if self.turnstile.as_mut().is_some_and(|turnstile| !turnstile.is_in_place()) {
             return Err(Halt::NoTurnstile);
         }
         let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
@@ -177,6 +187,8 @@ impl<'a> Qemu<'a> {
                     self.deadline = deadline;
                     return Err(Halt::Watchdog);
                 }
+                // Nothing else stops a machine that is emulated.
+                "STOP" if self.turnstile.is_none() => return Err(Halt::NoVirtualisation),
                 "SHUTDOWN" => self.shutdown = Some(event.text("reason").to_owned()),
                 _ => {}
             }
@@ -264,6 +276,7 @@ impl<'a> Qemu<'a> {
             Halt::Watchdog => Ok(End::Watchdog),
             Halt::Hung => Ok(End::Hung),
             Halt::NoTurnstile => Err(host(NO_TURNSTILE)),
+            Halt::NoVirtualisation => Err(host(NO_VIRTUALISATION)),
             Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),
             Halt::Ended => Ok(End::Exited { status, shutdown, stderr }),
         }

@@ -40,7 +40,9 @@ fn prepare() -> Result<()> {
     network::bring_up_loopback()?;
     let config = boot::config()?;
     if let Some(module) = config.modules.first() {
-        return Err(Trouble::other(format!("the machine's own kernel is given no module {module}")));
+        return Err(Trouble::other(format!(
+            "the machine's own kernel is given no module {module}"
+        )));
     }
     kernel::block_child_signal().attempt(|| "block SIGCHLD".into())?;
     config.prepare.iter().try_for_each(boot::prepare)

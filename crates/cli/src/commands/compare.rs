@@ -6,6 +6,7 @@ use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule};
 
 use crate::{
     args::{Compare, Format, RuleArgs},
+    disturbed,
     exit::{self, OrExit},
     measured, mixed,
     output::Output,
@@ -41,6 +42,10 @@ impl Compared {
         mixed::refuse(&recordings)?;
         for warning in mixed::warnings(&recordings) {
             output.warning(warning);
+        }
+        let borrowed: Vec<&Recording> = recordings.iter().collect();
+        for note in disturbed::notes(&borrowed).map_err(recording_failure)? {
+            output.note(note);
         }
         let until = recordings.iter().find_map(Recording::until);
         let baseline = args.baseline.as_ref().or(until.and_then(|until| until.baseline.as_ref()));

@@ -134,14 +134,27 @@ fn backends(vm_usable: bool) -> Vec<BackendDocument> {
         false => "mend what is missing below".to_owned(),
     };
     let (kvm_usable, kvm_finding) = match kvm(Path::new("/")) {
-        Kvm::Usable => (true, "/dev/kvm opens; no verb uses it yet".to_owned()),
+        Kvm::Usable => (true, "/dev/kvm opens; `run --backend kvm` tries it".to_owned()),
         Kvm::Absent => (false, "there is no /dev/kvm".to_owned()),
         Kvm::Refused(reason) => (false, format!("/dev/kvm does not open: {reason}")),
     };
     vec![
         BackendDocument { name: "vm", usable: vm_usable, finding: vm },
         BackendDocument { name: "kvm", usable: kvm_usable, finding: kvm_finding },
+        host_backend(),
     ]
+}
+
+fn host_backend() -> BackendDocument {
+    let (usable, finding) = match preemptlab_live::check() {
+        Err(error) => (false, error.to_string()),
+        Ok(()) if preemptlab_live::is_left_behind() => (
+            true,
+            "a killed run has left the kernel switched; the next one gives it back".to_owned(),
+        ),
+        Ok(()) => (true, "the running kernel, in its own time".to_owned()),
+    };
+    BackendDocument { name: "host", usable, finding }
 }
 
 fn table(document: &Document) -> Table {

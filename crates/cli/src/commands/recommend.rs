@@ -1,4 +1,4 @@
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use preemptlab_recording::Recording;
 use preemptlab_report::Advice;
@@ -20,6 +20,7 @@ const OBJECTIVE: &str = "throughput";
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let compared = Compared::open(&args.recordings, &args.rule, output)?;
+    refuse_mixed_time(&compared.recordings())?;
     let cells = measured::cells(&compared.recordings()).map_err(recording_failure)?;
     let rule = compared.rule();
     let question = question(&args.question);
@@ -36,6 +37,19 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
         Some(_) => code,
         None => ExitCode::from(exit::NO),
     })
+}
+
+/// A recommendation weighs numbers of all recordings against each other.
+fn refuse_mixed_time(recordings: &[&Recording]) -> exit::Result<()> {
+    let backend = |recording: &&Recording| recording.manifest().backend;
+    match recordings.iter().map(backend).collect::<BTreeSet<_>>().len() {
+        0 | 1 => Ok(()),
+        _ => Err(exit::failure(
+            exit::UNUSABLE,
+            "the recordings are of several kinds of time, which have no common measure: ask for a \
+             recommendation of each, and `preemptlab compare` says where they agree",
+        )),
+    }
 }
 
 /// What is asked for.

@@ -10,10 +10,11 @@ use preemptlab_stats::Margin;
 use crate::{
     args::Run,
     commands::{compare, until},
+    disturbed,
     exit::{self, OrExit},
     lab,
     output::Output,
-    session::Session,
+    session::{Session, recording_failure},
 };
 
 /// Runs an experiment, or goes on with it, and compares.
@@ -42,6 +43,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         let before = until.and_then(|until| until.baseline.as_deref());
         let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
         let baseline = args.baseline.clone().or(before);
+        for note in disturbed::notes(&[writer.recording()]).map_err(recording_failure)? {
+            output.note(note);
+        }
         let comparison = compare::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;

@@ -13,7 +13,7 @@ use crate::{
     exit, lab,
     output::Output,
     progress::Progress,
-    session::{recording_failure, run_failure},
+    session::{self, recording_failure, run_failure},
 };
 
 /// One cell in the document that `--format json` prints.
@@ -38,6 +38,7 @@ struct Document {
 /// Checks that a recording says the same again.
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording).map_err(recording_failure)?;
+    session::only_virtual(&recording, "can say the same again; compare such recordings instead")?;
     let verdicts = match &args.against {
         Some(other) => {
             let other = Recording::open(other).map_err(recording_failure)?;

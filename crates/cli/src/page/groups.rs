@@ -31,7 +31,10 @@ fn group(
         Ok(configuration(each, gathered, &key, timelines.flatten()))
     });
     Ok(page::Group {
-        workload: group.workload.clone(),
+        workload: match group.backend {
+            preemptlab_model::BackendKind::Vm => group.workload.clone(),
+            backend => format!("{} ({backend})", group.workload),
+        },
         cpus: group.cpus,
         replicates,
         baseline: group.baseline,

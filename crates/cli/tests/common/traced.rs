@@ -90,7 +90,14 @@ pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
         let inputs = planned.inputs().unwrap().clone();
         let outcome = Outcome::Completed { report: report.clone(), digest };
         let format = RECORDING_FORMAT;
-        let record = CellRecord { format, id: inputs.id(), inputs, console: vec![], conditions: None, outcome };
+        let record = CellRecord {
+            format,
+            id: inputs.id(),
+            inputs,
+            console: vec![],
+            conditions: None,
+            outcome,
+        };
         writer.cells().put(&record).unwrap();
     }
     drop(writer);

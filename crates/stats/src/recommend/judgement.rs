@@ -151,8 +151,13 @@ mod tests {
         };
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
         let summary = Summary::new(name.into(), unit.into(), direction, &values).unwrap();
-        let group =
-            Group { workload: "w".into(), cpus: 1, baseline: None, configurations: Vec::new() };
+        let group = Group {
+            workload: "w".into(),
+            cpus: 1,
+            backend: Default::default(),
+            baseline: None,
+            configurations: Vec::new(),
+        };
         Judgement::new((0, &constraint), (0, &group), &summary)
     }
 

@@ -13,6 +13,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
         direction,
     };
     MeasuredCell {
+        backend: Default::default(),
         run: None,
         factors: Factors {
             workload: workload.into(),

@@ -18,7 +18,7 @@ use crate::{
     lab,
     output::Output,
     progress::Progress,
-    session::{kernel_of, recording_failure, run_failure},
+    session::{kernel_of, only_virtual, recording_failure, run_failure},
 };
 
 /// What it takes to trace cells of a recording.
@@ -46,6 +46,7 @@ impl Tracing<'_> {
         if missing.is_empty() {
             return Ok(());
         }
+        only_virtual(self.recording, "can be traced")?;
         // Before anything is fetched or executed in vain.
         folder.create().and_then(|()| folder.scratch()).map_err(|error| self.unwritable(error))?;
         let cancel = lab::cancel()?;

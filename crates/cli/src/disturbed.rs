@@ -1,0 +1,35 @@
+//! What the machine did to recordings in its own time.
+
+use std::collections::BTreeMap;
+
+use preemptlab_model::BackendKind;
+use preemptlab_recording::{Recording, RecordingError};
+
+/// What disturbed cells, and how many of them; nothing for virtual time, which nothing disturbs.
+pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
+    let mut notes = Vec::new();
+    for recording in recordings.iter().filter(|each| !each.manifest().backend.is_vm()) {
+        let mut counts = BTreeMap::<String, usize>::new();
+        let (mut cells, mut guests) = (0_usize, 0_usize);
+        for cell in recording.cells() {
+            let Some(conditions) = cell?.1.and_then(|record| record.conditions) else { continue };
+            cells += 1;
+            guests += usize::from(conditions.hypervisor);
+            for disturbance in conditions.disturbances() {
+                *counts.entry(disturbance).or_default() += 1;
+            }
+        }
+        let path = recording.path().display();
+        if guests > 0 && recording.manifest().backend == BackendKind::Host {
+            notes.push(format!(
+                "{path} was measured on a virtual machine, whose hypervisor is part of its latencies"
+            ));
+        }
+        notes.extend(
+            counts
+                .iter()
+                .map(|(what, count)| format!("{path}: in {count} of {cells} cells {what}")),
+        );
+    }
+    Ok(notes)
+}

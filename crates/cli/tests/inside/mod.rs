@@ -1,0 +1,208 @@
+//! What happens in the machine: runs that are killed, ended and let be, and a look at the kernel
+//! after each.
+
+use std::{
+    fs,
+    io::Read,
+    os::unix::fs::chroot,
+    path::Path,
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use preemptlab_model::{ModeFile, Outcome};
+use preemptlab_recording::Recording;
+use rustix::{
+    mount::{MountFlags, mount, mount_bind_recursive, mount_move},
+    process::{Pid, Signal, chdir, kill_process},
+    system::{RebootCommand, reboot},
+};
+
+/// The last line of a machine in which everything was as it should be.
+pub const GOOD: &str = "inside: everything is as it was";
+
+/// Where this program sees debugfs; that of preemptlab is not mounted.
+const SCHED: &str = "/debug/sched";
+
+const JOURNAL: &str = "/run/preemptlab/host.json";
+
+/// Runs that are killed at some moment.
+const KILLS: u64 = 6;
+
+/// The cells of the experiment.
+const CELLS: usize = 12;
+
+/// The first process of the machine.
+pub fn run() {
+    settle();
+    let before = held();
+    println!("inside: begins with {before:?}");
+    ends_when_asked(&before);
+    survives_being_killed(&before);
+    finishes(&before);
+    println!("{GOOD}");
+    // The console has a buffer.
+    thread::sleep(Duration::from_millis(300));
+    reboot(RebootCommand::PowerOff).unwrap();
+}
+
+/// Mounts, and leaves the initramfs, whose root is none that can be left behind (pivot_root(2)).
+fn settle() {
+    mount_bind_recursive("/", "/newroot").unwrap();
+    chdir("/newroot").unwrap();
+    mount_move("/newroot", "/").unwrap();
+    chroot(".").unwrap();
+    chdir("/").unwrap();
+    fs::create_dir("/debug").unwrap();
+    for (kind, place) in [
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("devtmpfs", "/dev"),
+        ("tmpfs", "/run"),
+        ("tmpfs", "/tmp"),
+        ("debugfs", "/debug"),
+    ] {
+        mount(kind, place, kind, MountFlags::empty(), None).unwrap();
+    }
+    // Neither the mode nor the slice that the kernel came with.
+    fs::write(format!("{SCHED}/preempt"), "full").unwrap();
+    fs::write(format!("{SCHED}/base_slice_ns"), "2500000").unwrap();
+}
+
+/// The mode and the slice.
+fn held() -> (String, String) {
+    let read = |name: &str| fs::read_to_string(format!("{SCHED}/{name}")).unwrap();
+    let mode = ModeFile::parse(&read("preempt")).active.unwrap();
+    (mode.to_string(), read("base_slice_ns").trim().to_owned())
+}
+
+fn command() -> Command {
+    command_into("/recording")
+}
+
+fn command_into(recording: &str) -> Command {
+    let mut command = Command::new("/preemptlab");
+    command
+        .args(["run", "/inside.toml", "--backend", "host", "--out", recording])
+        .args(["--store", "/store"])
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What a run said, which must have ended with this status.
+fn ended(mut run: Child, code: i32) -> String {
+    let mut said = String::new();
+    run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    let status = run.wait().unwrap();
+    assert_eq!(status.code(), Some(code), "{said}");
+    said
+}
+
+/// Waits until a run has switched the kernel.
+fn wait_until_switched(before: &(String, String)) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while held() == *before {
+        assert!(Instant::now() < deadline, "the run switches nothing");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(run: &Child, signal: Signal) {
+    kill_process(Pid::from_child(run), signal).unwrap();
+}
+
+fn ends_when_asked(before: &(String, String)) {
+    fs::create_dir("/second").unwrap();
+    fs::copy("/recording/recording.json", "/second/recording.json").unwrap();
+    let run = command().spawn().unwrap();
+    wait_until_switched(before);
+    let second = ended(command_into("/second").spawn().unwrap(), 4);
+    let said = second.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("another run is using this machine's kernel"), "{said}");
+    let asked = Instant::now();
+    signal(&run, Signal::TERM);
+    ended(run, 130);
+    println!("inside: SIGTERM: gave back {:?} after {:?}", held(), asked.elapsed());
+    assert_eq!(held(), *before);
+    assert!(!Path::new(JOURNAL).exists());
+    nothing_runs();
+}
+
+fn survives_being_killed(before: &(String, String)) {
+    let mut switched = 0;
+    for number in 0..KILLS {
+        let run = command().spawn().unwrap();
+        // Every second one surely in a cell; the others at any moment, the first ones included.
+        if number % 2 == 0 {
+            wait_until_switched(before);
+        }
+        thread::sleep(Duration::from_millis(number * 7919 % 2600));
+        signal(&run, Signal::KILL);
+        let mut run = run;
+        run.wait().unwrap();
+        nothing_runs();
+        let left = held();
+        switched += usize::from(left != *before);
+        println!("inside: SIGKILL {number}: left {left:?}");
+        assert!(left == *before || Path::new(JOURNAL).exists(), "nothing says what it was");
+
+        // What the next run takes for the original it has to give back.
+        let next = command().spawn().unwrap();
+        thread::sleep(Duration::from_millis(1500));
+        signal(&next, Signal::TERM);
+        let mut next = next;
+        next.wait().unwrap();
+        if !Path::new(JOURNAL).exists() {
+            assert_eq!(held(), *before, "the next run");
+        }
+    }
+    assert!(switched > 0, "no kill met a switched kernel");
+    println!("inside: {switched} of {KILLS} kills met a switched kernel");
+}
+
+fn finishes(before: &(String, String)) {
+    let said = ended(command().spawn().unwrap(), 0);
+    assert_eq!(held(), *before);
+    assert!(!Path::new(JOURNAL).exists());
+    nothing_runs();
+    let recording = Recording::open(Path::new("/recording")).unwrap();
+    let mut orders = Vec::new();
+    for cell in recording.cells() {
+        let (_, record) = cell.unwrap();
+        let record = record.expect("every cell was executed");
+        let Outcome::Completed { report, .. } = &record.outcome else {
+            panic!("{:?}\n{said}", record.outcome)
+        };
+        let active = ModeFile::parse(report.system.preempt.as_deref().unwrap()).active.unwrap();
+        assert_eq!(active.as_str(), record.inputs.job.preempt);
+        let has_slice = !record.inputs.job.settings.is_empty();
+        let slice_ns = report.system.base_slice_ns.unwrap();
+        assert_eq!(slice_ns, if has_slice { 1_500_000 } else { 2_500_000 });
+        assert!(!report.kernel_threads_ns.is_empty(), "kernel threads are counted");
+        orders.push(record.conditions.unwrap().order);
+    }
+    assert_eq!(orders.len(), CELLS);
+    println!("inside: {CELLS} cells, each in the mode and with the slice that it asks for");
+}
+
+/// Everything of a run dies with it, within a moment.
+fn nothing_runs() {
+    let runs = || {
+        fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+            let comm = fs::read_to_string(entry.path().join("comm")).ok()?;
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            let is_zombie = stat.rsplit_once(')')?.1.trim_start().starts_with('Z');
+            let names = ["cell", "hackbench", "cyclictest", "preemptlab"];
+            (!is_zombie && names.contains(&comm.trim())).then(|| comm.trim().to_owned())
+        })
+    };
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while let Some(process) = runs() {
+        assert!(Instant::now() < deadline, "{process} still runs");
+        thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,72 @@
+//! What two kinds of time say of the same configurations.
+
+use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval, agreements};
+
+use crate::{Cell, Column, Table, Tone, label, number, overview::is_headline};
+
+/// One table per workload, number of CPUs and pair of backends; none where all time is of one kind.
+pub fn tables(comparison: &Comparison) -> Vec<Table> {
+    agreements(comparison).iter().map(table).collect()
+}
+
+fn table(agreement: &Agreement) -> Table {
+    let Agreement { workload, cpus, backends: [one, other], baseline, shared } = agreement;
+    let title = format!(
+        "{}: what {one} and {other} say; × is the ratio to {}{}, each in its own time",
+        label::place(workload, *cpus),
+        baseline.preempt,
+        if baseline.settings.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", baseline.settings)
+        }
+    );
+    let mut table = Table::new(
+        title,
+        [
+            Column::left("mode"),
+            Column::left("metric"),
+            Column::right(one.as_str()),
+            Column::right("95%"),
+            Column::right(other.as_str()),
+            Column::right("95%"),
+            Column::left("direction"),
+        ],
+    );
+    for each in shared.iter().filter(|each| is_headline(&each.metric)) {
+        let [of_one, of_other] = each.effects;
+        let tone = match each.accord() {
+            Accord::Agree => Tone::Better,
+            Accord::Disagree => Tone::Worse,
+            Accord::Open => Tone::Faint,
+        };
+        table.row([
+            Cell::from(format!("{} {}", each.preempt, each.settings).trim_end()),
+            Cell::from(each.metric.as_str()),
+            ratio(&of_one),
+            interval(&of_one),
+            ratio(&of_other),
+            interval(&of_other),
+            Cell::new(each.accord().as_str(), tone),
+        ]);
+    }
+    let count = |accord| shared.iter().filter(|each| each.accord() == accord).count();
+    table.notes.push(format!(
+        "Of {} ratios that both have, {} agree in their direction, {} disagree, and of {} one of both \
+         cannot tell (its interval holds 1). Sizes are not expected to agree.",
+        shared.len(),
+        count(Accord::Agree),
+        count(Accord::Disagree),
+        count(Accord::Open)
+    ));
+    table
+}
+
+fn ratio(effect: &Effect) -> Cell {
+    effect.ratio.map(number::ratio).unwrap_or_default().into()
+}
+
+fn interval(effect: &Effect) -> Cell {
+    let Some(Interval { low, high }) = effect.interval else { return Cell::default() };
+    Cell::new(number::ratio_range(low, high), Tone::Faint)
+}

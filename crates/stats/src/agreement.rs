@@ -1,0 +1,204 @@
+use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
+
+use crate::{Baseline, Comparison, Configuration, Effect, Group, Verdict};
+
+/// Two kinds of time, in which the same configurations were measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agreement {
+    /// The workload's name in the experiment.
+    pub workload: String,
+    /// CPUs.
+    pub cpus: u32,
+    /// The kinds of time.
+    pub backends: [BackendKind; 2],
+    /// What the ratios are to, by the name that the first has for it.
+    pub baseline: Baseline,
+    /// What both have a ratio of, in the order of the first.
+    pub shared: Vec<Shared>,
+}
+
+/// A metric of a configuration that two kinds of time have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    /// The kernel in each.
+    pub kernels: [KernelRef; 2],
+    /// The mode.
+    pub preempt: PreemptMode,
+    /// What else is switched.
+    pub settings: Settings,
+    /// The metric.
+    pub metric: String,
+    /// How it relates to the baseline in each.
+    pub effects: [Effect; 2],
+}
+
+/// Whether two kinds of time say the same of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accord {
+    /// The ratio lies on the same side of 1 in both, or both call it the same.
+    Agree,
+    /// It does not.
+    Disagree,
+    /// One of them cannot tell.
+    Open,
+}
+
+impl Accord {
+    /// `agree`, `disagree` or `open`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Agree => "agree",
+            Self::Disagree => "disagree",
+            Self::Open => "open",
+        }
+    }
+}
+
+impl Shared {
+    /// Whether both say the same.
+    pub fn accord(&self) -> Accord {
+        match self.effects.map(side) {
+            [Some(one), Some(other)] if one == other => Accord::Agree,
+            [Some(_), Some(_)] => Accord::Disagree,
+            _ => Accord::Open,
+        }
+    }
+}
+
+/// Where an effect lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Below,
+    Same,
+    Above,
+}
+
+/// Where an effect surely lies: all of its interval.
+fn side(effect: Effect) -> Option<Side> {
+    if effect.verdict == Verdict::Same {
+        return Some(Side::Same);
+    }
+    let interval = effect.interval?;
+    if interval.high < 1.0 {
+        Some(Side::Below)
+    } else if interval.low > 1.0 {
+        Some(Side::Above)
+    } else {
+        None
+    }
+}
+
+/// What was measured in two kinds of time, against the same baseline.
+pub fn agreements(comparison: &Comparison) -> Vec<Agreement> {
+    let groups = &comparison.groups;
+    let pairs = groups.iter().enumerate().flat_map(|(at, one)| {
+        groups[at + 1..].iter().filter_map(move |other| agreement(one, other))
+    });
+    pairs.collect()
+}
+
+fn agreement(one: &Group, other: &Group) -> Option<Agreement> {
+    if (&one.workload, one.cpus) != (&other.workload, other.cpus) {
+        return None;
+    }
+    // The virtual one comes first, whatever order the recordings were named in.
+    let (one, other) = if other.backend < one.backend { (other, one) } else { (one, other) };
+    let baseline = one.baseline()?;
+    if !is_counterpart(baseline, other.baseline()?) {
+        return None;
+    }
+    let shared = one.configurations.iter().flat_map(|configuration| {
+        let of_other = other.configurations.iter().find(|each| is_counterpart(configuration, each));
+        of_other.map(|of_other| shared(configuration, of_other)).unwrap_or_default()
+    });
+    let shared: Vec<Shared> = shared.collect();
+    (!shared.is_empty()).then(|| Agreement {
+        workload: one.workload.clone(),
+        cpus: one.cpus,
+        backends: [one.backend, other.backend],
+        baseline: baseline.name(),
+        shared,
+    })
+}
+
+/// Whether two configurations are the same but for their time. A machine's own kernel, which no
+/// virtual machine has under that name, stands for any.
+fn is_counterpart(one: &Configuration, other: &Configuration) -> bool {
+    let is_host = |kernel: &KernelRef| matches!(kernel, KernelRef::Host { .. });
+    (one.preempt, &one.settings) == (other.preempt, &other.settings)
+        && (one.kernel == other.kernel || is_host(&one.kernel) || is_host(&other.kernel))
+}
+
+fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
+    let shared = one.summaries.iter().filter_map(|summary| {
+        let effects = [summary.effect?, other.summary(&summary.name)?.effect?];
+        Some(Shared {
+            kernels: [one.kernel.clone(), other.kernel.clone()],
+            preempt: one.preempt,
+            settings: one.settings.clone(),
+            metric: summary.name.clone(),
+            effects,
+        })
+    });
+    shared.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::Factors;
+
+    use super::*;
+    use crate::{Direction, MeasuredCell, Metric, Rule, compare};
+
+    fn cells(backend: BackendKind, kernel: &str, full_us: f64) -> Vec<MeasuredCell> {
+        let modes = [(PreemptMode::None, 100.0), (PreemptMode::Full, full_us)];
+        let cells = (1..=6).flat_map(|replicate| {
+            modes.map(|(preempt, us)| MeasuredCell {
+                run: Some(backend.to_string()),
+                backend,
+                factors: Factors {
+                    workload: "hackbench".into(),
+                    kernel: kernel.parse().unwrap(),
+                    preempt,
+                    cpus: 1,
+                    settings: Settings::default(),
+                    replicate,
+                },
+                rt: None,
+                observed: None,
+                look: 0,
+                result: Ok(vec![Metric {
+                    name: "p99".into(),
+                    value: us + f64::from(replicate),
+                    unit: "us".into(),
+                    direction: Direction::Lower,
+                }]),
+            })
+        });
+        cells.collect()
+    }
+
+    fn found(vm_us: f64, host_us: f64) -> Vec<Accord> {
+        let mut cells = cells(BackendKind::Host, "host:6.12.1", host_us);
+        cells.extend(self::cells(BackendKind::Vm, "debian:6.12", vm_us));
+        let comparison = compare(&cells, Rule::default()).unwrap();
+        let agreements = agreements(&comparison);
+        assert_eq!(agreements[0].backends, [BackendKind::Vm, BackendKind::Host]);
+        agreements[0].shared.iter().map(Shared::accord).collect()
+    }
+
+    #[test]
+    fn directions_are_compared_and_not_sizes() {
+        assert_eq!(found(20.0, 70.0), [Accord::Agree]);
+        assert_eq!(found(20.0, 170.0), [Accord::Disagree]);
+        assert_eq!(found(20.0, 102.0), [Accord::Disagree], "the one is less, the other the same");
+        assert_eq!(found(101.0, 100.0), [Accord::Agree], "both are the same");
+    }
+
+    #[test]
+    fn one_kind_of_time_has_nothing_to_agree_with() {
+        let comparison =
+            compare(&cells(BackendKind::Vm, "debian:6.12", 20.0), Rule::default()).unwrap();
+        assert_eq!(agreements(&comparison), []);
+    }
+}
