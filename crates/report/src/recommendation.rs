@@ -122,7 +122,7 @@ fn force(settings: &Result<Settings, String>) -> Vec<Part> {
         vec![Part::Heading("To put it into force, as root, and then reboot".to_owned())];
     parts.extend(settings.install().map(|command| Part::Verbatim(format!("{command}\n"))));
     parts.push(Part::Text(settings.notes().join(" ")));
-    for target in Target::ALL {
+    for target in Target::BOOT {
         let Measures { steps, notes } = emit(settings, target);
         parts.push(Part::Heading(format!("With {target}")));
         let steps: String = steps.iter().map(step).collect();

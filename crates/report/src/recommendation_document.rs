@@ -204,7 +204,7 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
         },
         install: settings.and_then(Settings::install),
         targets: settings
-            .map(|settings| Target::ALL.map(|target| (target, emit(settings, target))).to_vec())
+            .map(|settings| Target::BOOT.map(|target| (target, emit(settings, target))).to_vec())
             .unwrap_or_default(),
     }
 }

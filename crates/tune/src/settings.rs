@@ -1,10 +1,10 @@
 use preemptlab_model::{self as model, Flavour, Kernel, KernelRef, PreemptMode, Setting};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::Command;
+use crate::{Command, unit};
 
 /// What a machine must run with to be configured like a cell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The kernel to boot, as `uname -r` prints it; `None` where the recording does not tell.
     pub release: Option<String>,
@@ -18,7 +18,7 @@ pub struct Settings {
 }
 
 /// The package of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelPackage {
     /// The package of exactly this kernel.
     pub name: String,
@@ -76,6 +76,40 @@ impl Settings {
         let is_parameter = |setting: &&Setting| matches!(setting, Setting::Parameter { .. });
         let run_time = settings.iter().filter(|setting| !is_parameter(setting)).cloned().collect();
         Ok(Self { release, package, parameters, run_time })
+    }
+
+    /// What is asked for on the kernel that is there, whichever it is.
+    ///
+    /// # Errors
+    ///
+    /// [`UnsafeText`] when some text must not be written into files as it is.
+    pub fn asked(
+        preempt: Option<PreemptMode>,
+        settings: &model::Settings,
+    ) -> Result<Self, UnsafeText> {
+        let parameters = settings.parameters().map(ToString::to_string);
+        let parameters = parameters.chain(preempt.map(|mode| format!("preempt={mode}")));
+        let parameters = parameters
+            .map(|parameter| plain("the kernel parameter", parameter))
+            .collect::<Result<_, _>>()?;
+        let is_parameter = |setting: &&Setting| matches!(setting, Setting::Parameter { .. });
+        let run_time: Vec<_> = settings.iter().filter(|it| !is_parameter(it)).cloned().collect();
+        for setting in &run_time {
+            plain("the setting", setting.to_string())?;
+        }
+        Ok(Self { release: None, package: None, parameters, run_time })
+    }
+
+    /// Whether there is nothing to set.
+    pub fn is_empty(&self) -> bool {
+        self.release.is_none() && self.parameters.is_empty() && self.run_time.is_empty()
+    }
+
+    /// The words that the kernel's command line gets: the parameters and, where something is set at
+    /// run time, the mark by which the boot is known that it belongs to.
+    pub fn words(&self) -> Vec<String> {
+        let mark = (!self.run_time.is_empty()).then(|| unit::mark(self));
+        self.parameters.iter().cloned().chain(mark).collect()
     }
 
     /// The command that installs the kernel, in exactly the version that was measured; `None` for a

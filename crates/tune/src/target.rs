@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::{Command, Settings, grub, systemd_boot, tuned};
+use crate::{Command, Settings, grub, script, sysctl, systemd_boot, tuned};
 
 /// What is told of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -14,11 +14,15 @@ pub enum Target {
     SystemdBoot,
     /// tuned, which writes kernel parameters for GRUB.
     Tuned,
+    /// sysctl.d(5), for the settings that are sysctls.
+    Sysctl,
+    /// A shell script that does all of it by itself.
+    Script,
 }
 
 impl Target {
-    /// Every target.
-    pub const ALL: [Self; 3] = [Self::Grub, Self::SystemdBoot, Self::Tuned];
+    /// Those that choose what is booted.
+    pub const BOOT: [Self; 3] = [Self::Grub, Self::SystemdBoot, Self::Tuned];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
@@ -26,6 +30,8 @@ impl Target {
             Self::Grub => "GRUB",
             Self::SystemdBoot => "systemd-boot",
             Self::Tuned => "tuned",
+            Self::Sysctl => "sysctl",
+            Self::Script => "script",
         }
     }
 }
@@ -76,5 +82,7 @@ pub fn emit(settings: &Settings, target: Target) -> Measures {
         Target::Grub => grub::emit(settings),
         Target::SystemdBoot => systemd_boot::emit(settings),
         Target::Tuned => tuned::emit(settings),
+        Target::Sysctl => sysctl::emit(settings),
+        Target::Script => script::emit(settings),
     }
 }

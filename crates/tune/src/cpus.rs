@@ -1,0 +1,160 @@
+use std::{collections::BTreeSet, fmt};
+
+/// The largest number of CPUs that Linux can be built for on x86-64 (`MAXSMP`, arch/x86/Kconfig).
+const CPUS_MAX: u32 = 8192;
+
+/// A set of CPUs, read and written as the kernel does (`bitmap_parselist`, lib/bitmap-str.c).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cpus(BTreeSet<u32>);
+
+/// The text is no list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is no list of CPUs: {reason}; write it as in 2-7 or 1,3,5", text.escape_debug())]
+pub struct CpuListError {
+    /// What was given.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl Cpus {
+    /// Reads a list such as `0,2-7`, `4-15:1/2`, `1-N` or `all`; `last` is the machine's last CPU,
+    /// which `N` and `all` mean.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel would not read it either.
+    pub fn parse(text: &str, last: u32) -> Result<Self, CpuListError> {
+        let error = |reason| CpuListError { text: text.to_owned(), reason };
+        let number = |text: &str| match text {
+            "N" => Ok(last),
+            _ if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
+                Err(error("it holds something that is no number"))
+            }
+            _ => text
+                .parse()
+                .ok()
+                .filter(|cpu| *cpu < CPUS_MAX)
+                .ok_or(error("no kernel has so many CPUs")),
+        };
+        let mut cpus = BTreeSet::new();
+        for part in text.split(',') {
+            let (range, pattern) = match part.split_once(':') {
+                Some((range, pattern)) => (range, Some(pattern)),
+                None => (part, None),
+            };
+            let (from, to) = match range.split_once('-') {
+                Some((from, to)) => (number(from)?, number(to)?),
+                None if range == "all" => (0, last),
+                None => (number(range)?, number(range)?),
+            };
+            if from > to {
+                return Err(error("a range ends before it begins"));
+            }
+            let (used, group) = match pattern.map(|pattern| pattern.split_once('/')) {
+                None => (1, 1),
+                Some(Some((used, group))) => (number(used)?, number(group)?),
+                Some(None) => return Err(error("a pattern is written USED/GROUP")),
+            };
+            if group == 0 || used > group {
+                return Err(error("a pattern uses no more than its group"));
+            }
+            cpus.extend((from..=to).filter(|cpu| (cpu - from) % group < used));
+        }
+        Ok(Self(cpus))
+    }
+
+    /// The CPUs from 0 to `last`.
+    pub fn up_to(last: u32) -> Self {
+        Self((0..=last).collect())
+    }
+
+    /// The CPUs in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<u32> {
+        self.0.last().copied()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is among them.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// Those that are not among the others.
+    pub fn without(&self, others: &Self) -> Self {
+        Self(self.0.difference(&others.0).copied().collect())
+    }
+
+    /// Both together.
+    pub fn and(&self, others: &Self) -> Self {
+        Self(self.0.union(&others.0).copied().collect())
+    }
+}
+
+impl fmt::Display for Cpus {
+    /// As the kernel prints it: `0,2-7`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for cpu in self.iter() {
+            match ranges.last_mut() {
+                Some((_, to)) if *to + 1 == cpu => *to = cpu,
+                _ => ranges.push((cpu, cpu)),
+            }
+        }
+        for (index, (from, to)) in ranges.into_iter().enumerate() {
+            let gap = if index == 0 { "" } else { "," };
+            match from == to {
+                true => write!(f, "{gap}{from}")?,
+                false => write!(f, "{gap}{from}-{to}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_read_as_the_kernel_reads_them() {
+        for (text, cpus) in [
+            ("0", "0"),
+            ("2-7", "2-7"),
+            ("3,1,2", "1-3"),
+            ("0-7:1/2", "0,2,4,6"),
+            ("all", "0-7"),
+            ("6-N", "6-7"),
+            ("0,2-3,7", "0,2-3,7"),
+        ] {
+            assert_eq!(Cpus::parse(text, 7).unwrap().to_string(), cpus);
+        }
+        for text in ["", "a", "1-", "-1", "3-1", "1,,2", "0-7:3/2", "0-7:1", "99999", "+1", "1 2"] {
+            assert!(Cpus::parse(text, 7).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(cpus in proptest::collection::btree_set(0u32..300, 1..40)) {
+            let cpus = Cpus(cpus);
+            prop_assert_eq!(Cpus::parse(&cpus.to_string(), 300).unwrap(), cpus);
+        }
+
+        #[test]
+        fn no_text_is_too_much(text in "\\PC{0,30}") {
+            let _ = Cpus::parse(&text, 7);
+        }
+    }
+}
