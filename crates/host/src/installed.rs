@@ -36,7 +36,7 @@ pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
         None if is_running => build(root),
         None => return Err(NotInstalled { release: release.to_owned() }),
     };
-    let config = kernel::config(root, release).map(|(_, config)| config);
+    let config = kernel::kernel_config(root, release).map(|(_, config)| config);
     let file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
     let offered = || {
         let modes = ModeFile::parse(&file.filter(|_| is_running)?).offered;

@@ -53,7 +53,7 @@ impl HostKernel {
         let release = uname.release().to_string_lossy().into_owned();
         let version = uname.version().to_string_lossy().into_owned();
         let cmdline = line(root, "proc/cmdline").unwrap_or_default();
-        let config = config(root, &release);
+        let config = kernel_config(root, &release);
         let mode_file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
         let rt = line(root, "sys/kernel/realtime").as_deref() == Some("1")
             || config.as_ref().is_some_and(|(_, config)| config.is_rt());
@@ -107,7 +107,9 @@ fn hz() -> Option<u32> {
     u32::try_from((1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?).ok()
 }
 
-pub(crate) fn config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
+/// The config of a kernel that is installed under `root`, or of the running one, and where it was
+/// found; `None` if it is nowhere.
+pub fn kernel_config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
     let plain = [
         format!("boot/config-{release}"),
         format!("usr/lib/modules/{release}/config"),
@@ -117,6 +119,10 @@ pub(crate) fn config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfi
         if let Ok(text) = fs::read_to_string(&path) {
             return Some((path, KernelConfig::parse(&text)));
         }
+    }
+    // The running kernel's own, whichever was asked for.
+    if rustix::system::uname().release().to_string_lossy() != release {
+        return None;
     }
     let path = root.join("proc/config.gz");
     let mut text = String::new();

@@ -9,6 +9,6 @@ mod mode;
 
 pub use conditions::{Watch, boot_id};
 pub use installed::{NotInstalled, installed, release};
-pub use kernel::HostKernel;
+pub use kernel::{HostKernel, kernel_config};
 pub use kvm::{Kvm, kvm};
 pub use mode::{Evidence, HostMode};

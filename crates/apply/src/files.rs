@@ -1,0 +1,106 @@
+//! Changing files so that each is the old one or the new one, and is on the disk before the next.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use crate::Contents;
+
+/// How a draft's name begins. No program reads hidden files, or names that end in anything but
+/// `.conf` and `.cfg`; the file's own name follows, so that a draft that a killed process left is
+/// found without searching.
+const DRAFT_PREFIX: &str = ".preemptlab-draft-";
+
+/// Where a file's draft is: beside it, since only there it can take its place.
+fn draft(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{DRAFT_PREFIX}{name}.new"))
+}
+
+/// Writes a file's draft to the disk, with permissions and owner.
+pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
+    let draft = draft(path);
+    remove_if_there(&draft)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    file.write_all(&contents.bytes)?;
+    // A FAT filesystem has one owner and one mode for all, and refuses to change them.
+    let metadata = file.metadata()?;
+    if (metadata.uid(), metadata.gid()) != (contents.uid, contents.gid) {
+        std::os::unix::fs::fchown(&file, Some(contents.uid), Some(contents.gid))?;
+    }
+    if metadata.permissions().mode() & 0o7777 != contents.mode {
+        file.set_permissions(fs::Permissions::from_mode(contents.mode))?;
+    }
+    file.sync_all()
+}
+
+/// Puts a staged draft in the place of its file.
+pub fn publish(path: &Path) -> io::Result<()> {
+    fs::rename(draft(path), path)?;
+    sync_folder(path)
+}
+
+/// Removes a file.
+pub fn remove(path: &Path) -> io::Result<()> {
+    remove_if_there(path)?;
+    sync_folder(path)
+}
+
+/// Removes the draft that a file may have.
+pub fn discard(path: &Path) -> io::Result<()> {
+    remove_if_there(&draft(path))
+}
+
+/// Writes a file, or removes it, in one go.
+pub fn set(path: &Path, contents: Option<&Contents>) -> io::Result<()> {
+    match contents {
+        Some(contents) => {
+            stage(path, contents).and_then(|()| publish(path)).inspect_err(|_| drop(discard(path)))
+        }
+        None => remove(path),
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Flushes the folder that a file is in to the disk.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(folder) => match File::open(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            folder => folder?.sync_all(),
+        },
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_with_its_permissions_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.cfg");
+        let mine = folder.path().metadata().unwrap();
+        let contents =
+            Contents { bytes: b"first".to_vec(), mode: 0o640, uid: mine.uid(), gid: mine.gid() };
+        set(&path, Some(&contents)).unwrap();
+        assert_eq!(Contents::read(&path).unwrap(), Some(contents.clone()));
+        // A draft of a process that was killed is no obstacle.
+        fs::write(draft(&path), "half").unwrap();
+        set(&path, Some(&contents.with("second"))).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        set(&path, None).unwrap();
+        set(&path, None).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,296 @@
+use std::path::Path;
+
+use preemptlab_tune::{Settings, entry, grub, unit};
+
+use crate::{
+    Applied, Change, Contents, Error, Journal, Kept, Kind, Loader, Machine, Result, Transaction,
+    Write, diff, generated, loader::entries, run_time,
+};
+
+/// What would be done.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The change itself.
+    pub transaction: Transaction,
+    /// What is to be known about it.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.transaction.changes.is_empty() && self.transaction.run_time.is_empty()
+    }
+
+    /// Whether it holds from the next boot on, in part at least.
+    pub fn needs_boot(&self) -> bool {
+        self.transaction.changes.iter().any(|change| change.kind != Kind::Ours)
+    }
+}
+
+/// Plans to apply settings, in the place of what was applied before. The order of the files is
+/// that a boot finds the old settings or the new ones: what does nothing by itself is added first,
+/// then what boots is replaced, and what was for the old settings is removed last.
+///
+/// # Errors
+///
+/// When the settings cannot be put into force here, or somebody changed what was applied.
+pub fn apply(
+    machine: &Machine,
+    loader: &Loader,
+    journal: &Journal,
+    settings: &Settings,
+) -> Result<Plan> {
+    let old = journal.applied.as_ref();
+    if !settings.run_time.is_empty() && !machine.path("/usr/lib/systemd/systemd").exists() {
+        return Err(Error::Unsupported {
+            reason: "without systemd nothing sets what has no kernel parameter after a boot".into(),
+            instead: "`preemptlab apply ... --emit script` prints what to execute then".into(),
+        });
+    }
+    let (writes, mut notes) = at_once(machine, settings)?;
+    let now = old.map_or(Ok(false), |old| is_as_it_was(machine, old))?;
+    let files = match old.filter(|old| now && old.settings == *settings) {
+        // Nothing has happened since: what is generated would be the same.
+        Some(old) => old.files.clone(),
+        None => files(machine, loader, old, settings, &mut notes)?,
+    };
+    let mut changes = Vec::new();
+    for kept in &files {
+        push(machine, &mut changes, &kept.path, kept.kind, kept.applied.clone())?;
+    }
+    for kept in old.iter().flat_map(|old| old.files.iter().rev()) {
+        if !files.iter().any(|it| it.path == kept.path) {
+            let (original, _) = original(machine, old, &kept.path, kept.kind)?;
+            push(machine, &mut changes, &kept.path, kept.kind, original)?;
+        }
+    }
+    let (run_time, remembered) = run_time(machine, old, writes);
+    let make = missing_folders(machine, &changes);
+    let mut folders = old.map(|old| old.folders.clone()).unwrap_or_default();
+    folders.extend(make.iter().filter(|it| !folders.contains(it)).cloned().collect::<Vec<_>>());
+    let outcome = Applied {
+        settings: settings.clone(),
+        boot: machine.boot(),
+        release: machine.running().unwrap_or_default(),
+        files,
+        folders,
+        run_time: remembered,
+    };
+    let transaction = Transaction {
+        verb: "apply".to_owned(),
+        changes,
+        make,
+        remove: Vec::new(),
+        run_time,
+        outcome: Some(outcome),
+    };
+    Ok(Plan { transaction, notes })
+}
+
+/// Whether every file is as it was applied.
+fn is_as_it_was(machine: &Machine, old: &Applied) -> Result<bool> {
+    for kept in &old.files {
+        if read(machine, &kept.path)? != kept.applied {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What the running kernel is told, if the settings are for it.
+fn at_once(machine: &Machine, settings: &Settings) -> Result<(Vec<Write>, Vec<String>)> {
+    let Some(running) = machine.running() else {
+        return Ok((Vec::new(), Vec::new()));
+    };
+    if settings.release.as_ref().is_some_and(|release| *release != running) {
+        let note =
+            "The settings are for another kernel than the one that runs: nothing is set now.";
+        return Ok((Vec::new(), vec![note.to_owned()]));
+    }
+    run_time::wanted(machine, settings)
+}
+
+/// The files as they are to be, in the order in which they are written.
+fn files(
+    machine: &Machine,
+    loader: &Loader,
+    old: Option<&Applied>,
+    settings: &Settings,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Kept>> {
+    let mut files = Vec::new();
+    let mut ours = |path: &str, text: String| -> Result<()> {
+        let (original, _) = original(machine, old, path, Kind::Ours)?;
+        let applied = match &original {
+            Some(original) => original.with(text),
+            None => machine.new_file(text),
+        };
+        files.push(Kept {
+            path: path.to_owned(),
+            kind: Kind::Ours,
+            original,
+            applied: Some(applied),
+        });
+        Ok(())
+    };
+    for unit::UnitFile { path, content } in unit::files(settings) {
+        ours(&path, content)?;
+    }
+    let words = settings.words();
+    let release = settings.release.as_deref();
+    match loader {
+        Loader::Grub { config } => {
+            let drop_in = grub::drop_in(&words, release);
+            ours(grub::PATH, drop_in.clone())?;
+            machine.is_writable("/boot/grub")?;
+            let generated = generated::config(machine, Some(drop_in.as_bytes()))?;
+            generated::check(&generated, &words, release)?;
+            let (original, current) = original(machine, old, config, Kind::Generated)?;
+            let Some(current) = current else {
+                let reason = format!("{config} is gone; `update-grub` writes it");
+                return Err(Error::NotTaken(reason));
+            };
+            let applied = Some(current.with(generated));
+            files.push(Kept { path: config.clone(), kind: Kind::Generated, original, applied });
+        }
+        Loader::Entries { folder, .. } => {
+            machine.is_writable(folder)?;
+            let cmdline = "/etc/kernel/cmdline";
+            let mut with_words = |path: &str, with: &dyn Fn(&str, &[String]) -> String| {
+                let (original, _) = original(machine, old, path, Kind::Words)?;
+                let Some(original) = original else { return Ok(false) };
+                let applied = Some(original.with(with(&original.text(), &words)));
+                let original = Some(original);
+                files.push(Kept { path: path.to_owned(), kind: Kind::Words, original, applied });
+                Ok(true)
+            };
+            if !with_words(cmdline, &entry::cmdline_with)? {
+                notes.push(format!(
+                    "There is no {cmdline}: kernel-install gives a new kernel the running kernel's \
+                     parameters."
+                ));
+            }
+            let all = entries(machine, folder);
+            let booted = |text: &str| release.is_none_or(|release| entry::boots(text, release));
+            for (path, _) in all.iter().filter(|(_, text)| booted(text)) {
+                with_words(path, &entry::with)?;
+            }
+            if let Some(release) = release {
+                // The entry is whole before it becomes the default.
+                let path = format!("{folder}/loader.conf");
+                let (original, _) = original(machine, old, &path, Kind::Ours)?;
+                let file = original.clone().unwrap_or_else(|| machine.new_file(""));
+                let name = all.iter().find(|(_, text)| entry::boots(text, release));
+                let name = name.and_then(|(path, _)| Path::new(path).file_name()?.to_str());
+                let pattern = name.unwrap_or_default();
+                let applied = Some(file.with(entry::with_default(&file.text(), pattern)));
+                files.push(Kept { path, kind: Kind::Ours, original, applied });
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// What a file was before anything was applied, and what it is now.
+pub(crate) fn original(
+    machine: &Machine,
+    old: Option<&Applied>,
+    path: &str,
+    kind: Kind,
+) -> Result<(Option<Contents>, Option<Contents>)> {
+    let current = read(machine, path)?;
+    let kept = old.and_then(|old| old.files.iter().find(|kept| kept.path == path));
+    let words = || old.map(|old| old.settings.words()).unwrap_or_default();
+    let original = match (kept, kind, &current) {
+        (Some(kept), ..) if kept.applied == current => kept.original.clone(),
+        // An entry of a kernel that was installed since has the words of what was applied then.
+        (_, Kind::Words, Some(current)) if old.is_some() => {
+            Some(current.with(stripped(path, &current.text(), &words())))
+        }
+        (None, ..) => current.clone(),
+        (Some(kept), Kind::Ours, Some(_)) if kept.original != current => {
+            let diff = diff::unified(&Change {
+                path: path.to_owned(),
+                kind,
+                from: kept.applied.clone(),
+                to: current,
+            });
+            return Err(Error::Changed { path: path.to_owned(), diff });
+        }
+        // A kernel was installed or removed since: what was there before is out of date.
+        (Some(_), Kind::Generated, Some(current)) => {
+            let drop_in = old.and_then(|old| old.files.iter().find(|it| it.path == grub::PATH));
+            let drop_in = drop_in.and_then(|kept| kept.original.as_ref());
+            let config = generated::config(machine, drop_in.map(|it| it.bytes.as_slice()))?;
+            Some(current.with(config))
+        }
+        (Some(_), _, current) => current.clone(),
+    };
+    Ok((original, current))
+}
+
+/// A file without the words that were put into it.
+pub(crate) fn stripped(path: &str, text: &str, words: &[String]) -> String {
+    match path.ends_with("/cmdline") {
+        true => entry::cmdline_without(text, words),
+        false => entry::without(text, words),
+    }
+}
+
+pub(crate) fn read(machine: &Machine, path: &str) -> Result<Option<Contents>> {
+    Contents::read(&machine.path(path)).map_err(Error::file(path))
+}
+
+/// Adds the change that makes a file what it is to be, if it is not yet.
+pub(crate) fn push(
+    machine: &Machine,
+    changes: &mut Vec<Change>,
+    path: &str,
+    kind: Kind,
+    to: Option<Contents>,
+) -> Result<()> {
+    let from = read(machine, path)?;
+    if from != to {
+        changes.push(Change { path: path.to_owned(), kind, from, to });
+    }
+    Ok(())
+}
+
+/// What is written now, and what is remembered: the value before the first of several applies.
+fn run_time(
+    machine: &Machine,
+    old: Option<&Applied>,
+    wanted: Vec<Write>,
+) -> (Vec<Write>, Vec<Write>) {
+    let before = old.map(|old| old.run_time.as_slice()).unwrap_or_default();
+    let is_set = |write: &Write| write.is_set(machine).unwrap_or(false);
+    let mut now: Vec<Write> = wanted.iter().filter(|write| !is_set(write)).cloned().collect();
+    for write in before {
+        let goes_on = wanted.iter().any(|it| it.same_switch(write));
+        if !goes_on && is_set(write) {
+            now.push(write.reversed());
+        }
+    }
+    let remembered = wanted.into_iter().map(|write| {
+        let first = before.iter().find(|it| it.same_switch(&write));
+        let back = first.map_or_else(|| write.back.clone(), |first| first.back.clone());
+        Write { back, ..write }
+    });
+    (now, remembered.filter(|write| write.back != write.value).collect())
+}
+
+/// The folders of new files that are not there, the outermost first.
+fn missing_folders(machine: &Machine, changes: &[Change]) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for change in changes.iter().filter(|change| change.to.is_some()) {
+        let folders = Path::new(&change.path).ancestors().skip(1);
+        for folder in folders.filter_map(Path::to_str) {
+            if !machine.path(folder).exists() && !missing.iter().any(|it| it == folder) {
+                missing.push(folder.to_owned());
+            }
+        }
+    }
+    missing.sort();
+    missing
+}
