@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use preemptlab_model::{BackendKind, KernelRef};
+use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Setting};
 use preemptlab_scenario::Model;
 use preemptlab_stats::{Baseline, Margin, Requirement};
 
@@ -88,6 +88,22 @@ Examples:
 A limit on a maximum, on wakeup.bound or on omitted periods is held against the largest value of
 all replicates, every other one against the median. % is of the baseline's median.")]
     Recommend(Recommend),
+    /// Put settings into force on this machine, after showing what would change
+    #[command(after_help = "\
+Examples:
+  sudo preemptlab apply --preempt full --threadirqs
+  sudo preemptlab apply --nohz-full 2-7 --rcu-nocbs 2-7 --rcu-lazy on
+  sudo preemptlab apply --from runs/quick --require 'wakeup.max<=100us'
+  preemptlab apply --preempt full --emit grub
+
+An option that this kernel would ignore is refused. What works at run time is set at once, the rest
+at the next boot. `preemptlab revert` takes it back; docs/apply.md says what is written where.")]
+    Apply(Apply),
+    /// Take back what `apply` put into force: the bytes that were there
+    #[command(after_help = "\
+Example:
+  sudo preemptlab revert")]
+    Revert(Revert),
     /// Write a report that people look at: one HTML file, or Markdown
     #[command(after_help = "\
 Examples:
@@ -382,6 +398,109 @@ pub struct RuleArgs {
     /// How much may differ and still be called the same [default: 5%, or that of `run --until`]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<Margin>,
+}
+
+/// `preemptlab apply`
+#[derive(Args, Debug)]
+pub struct Apply {
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// The recommended configuration of a recording
+    #[arg(long, value_name = "RUN", conflicts_with = "settings")]
+    pub from: Option<PathBuf>,
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// Only print what a boot loader or a service is to be told
+    #[arg(long, value_name = "TARGET", conflicts_with = "yes")]
+    pub emit: Option<EmitTarget>,
+    #[command(flatten)]
+    pub change: ChangeArgs,
+}
+
+/// `preemptlab revert`
+#[derive(Args, Debug)]
+pub struct Revert {
+    /// Discard what somebody changed since in files that were written by `apply`
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub change: ChangeArgs,
+}
+
+/// How the settings of a machine are changed.
+#[derive(Args, Debug)]
+pub struct ChangeArgs {
+    /// Do not ask
+    #[arg(long, short)]
+    pub yes: bool,
+    /// The root folder of another system, such as an image that is being built
+    #[arg(long, value_name = "FOLDER", default_value = "/")]
+    pub root: PathBuf,
+}
+
+/// Settings of a machine, one by one.
+#[derive(Args, Debug)]
+#[group(id = "settings", multiple = true)]
+pub struct SettingArgs {
+    /// The preemption mode: none, voluntary, full or lazy
+    #[arg(long, value_name = "MODE")]
+    pub preempt: Option<PreemptMode>,
+    /// CPUs without a tick while they have one task, such as 2-7
+    #[arg(long, value_name = "CPUS")]
+    pub nohz_full: Option<String>,
+    /// CPUs whose RCU callbacks are invoked elsewhere, such as 2-7 or all
+    #[arg(long, value_name = "CPUS")]
+    pub rcu_nocbs: Option<String>,
+    /// Delay RCU callbacks of those CPUs to save power
+    #[arg(long, value_name = "WHETHER")]
+    pub rcu_lazy: Option<Whether>,
+    /// Interrupt handlers in threads
+    #[arg(long)]
+    pub threadirqs: bool,
+    /// CPUs that the scheduler leaves alone, such as 6,7 or managed_irq,domain,6-7
+    #[arg(long, value_name = "CPUS")]
+    pub isolcpus: Option<String>,
+    /// Ticks of different CPUs at different times
+    #[arg(long)]
+    pub skew_tick: bool,
+    /// The fair scheduler's base slice, in nanoseconds
+    #[arg(long, value_name = "N")]
+    pub base_slice_ns: Option<u32>,
+    /// A scheduler feature, on or, as NO_NAME, off; may be repeated
+    #[arg(long = "sched-feature", value_name = "NAME")]
+    pub sched_features: Vec<String>,
+    /// A sysctl; may be repeated
+    #[arg(long = "sysctl", value_name = "NAME=VALUE")]
+    pub sysctls: Vec<String>,
+    /// Another kernel parameter; may be repeated
+    #[arg(long = "parameter", value_name = "WORD")]
+    pub parameters: Vec<Setting>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Whether {
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
+/// What can be told of settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EmitTarget {
+    /// A drop-in for GRUB
+    Grub,
+    /// The words for systemd-boot's entries
+    SystemdBoot,
+    /// A profile of tuned
+    Tuned,
+    /// A file of sysctl.d, for those that are sysctls
+    Sysctl,
+    /// A shell script that does all of it without preemptlab
+    Script,
 }
 
 /// `preemptlab export`

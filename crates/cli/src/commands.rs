@@ -1,5 +1,7 @@
 //! One file a verb.
 
+pub mod apply;
+pub mod change;
 pub mod compare;
 pub mod completions;
 pub mod doctor;
@@ -10,6 +12,7 @@ pub mod man;
 pub mod plan;
 pub mod recommend;
 pub mod report;
+pub mod revert;
 pub mod run;
 pub mod scenario;
 pub mod until;

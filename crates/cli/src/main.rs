@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
         Command::Compare(args) => commands::compare::execute(&args, &output),
         Command::Recommend(args) => commands::recommend::execute(&args, &output),
+        Command::Apply(args) => commands::apply::execute(&args, &output),
+        Command::Revert(args) => commands::revert::execute(&args, &output),
         Command::Report(args) => commands::report::execute(&args, &output),
         Command::Export(args) => commands::export::execute(&args, &output),
         Command::Explain(args) => commands::explain::execute(&args, store, &output),

@@ -6,9 +6,11 @@ mod installed;
 mod kernel;
 mod kvm;
 mod mode;
+mod naming;
 
 pub use conditions::{Watch, boot_id};
 pub use installed::{NotInstalled, installed, release};
 pub use kernel::{HostKernel, kernel_config};
 pub use kvm::{Kvm, kvm};
 pub use mode::{Evidence, HostMode};
+pub use naming::naming;

@@ -1,9 +1,11 @@
+mod settings;
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use preemptlab_host::{Evidence, HostKernel, Kvm, kvm};
+use preemptlab_host::{Evidence, HostKernel, Kvm, kvm, naming};
 use preemptlab_provision::{Mirror, Store};
 use preemptlab_report::{Cell, Column, Table, Tone};
 use serde::Serialize;
@@ -57,20 +59,26 @@ struct Document {
     backends: Vec<BackendDocument>,
     checks: Vec<Check>,
     kernel: HostKernel,
+    /// What `uname` calls the kernel, and what runs.
+    naming: String,
+    settings: settings::Settings,
 }
 
 /// Tells what this machine can run, and what its own kernel really runs with.
 pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let checks = checks(args, store);
+    let kernel = HostKernel::observe(Path::new("/"));
     let document = Document {
         format: 1,
         backends: backends(checks.iter().all(|check| check.ok)),
         checks,
-        kernel: HostKernel::observe(Path::new("/")),
+        naming: naming(&kernel),
+        settings: settings::Settings::observe(&kernel),
+        kernel,
     };
     output.print(&table(&document), args.format, &document)?;
     let missing = document.checks.iter().any(|check| !check.ok);
-    Ok(ExitCode::from(if missing { exit::NO } else { exit::OK }))
+    Ok(ExitCode::from(if missing || document.settings.is_amiss() { exit::NO } else { exit::OK }))
 }
 
 fn checks(args: &Doctor, store: Option<PathBuf>) -> Vec<Check> {
@@ -183,6 +191,8 @@ fn table(document: &Document) -> Table {
     for (what, value, finding) in kernel_rows(kernel) {
         table.row([what.to_owned(), value, finding]);
     }
+    table.row(["its name", "", &document.naming]);
+    document.settings.rows(&mut table);
     table
 }
 

@@ -1,0 +1,177 @@
+use std::{path::Path, process::ExitCode};
+
+use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
+use preemptlab_model::{self as model, Setting};
+use preemptlab_stats::Certainty;
+use preemptlab_tune::{self as tune, Settings, Step, Target};
+
+use crate::{
+    args::{Apply, EmitTarget, SettingArgs, Whether},
+    commands::{
+        change::{self, Asked},
+        compare::Compared,
+        recommend,
+    },
+    exit::{self, OrExit},
+    measured,
+    output::Output,
+    session::recording_failure,
+};
+
+/// Puts settings into force.
+pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
+    let settings = match &args.from {
+        Some(run) => recommended(run, args, output)?,
+        None => given(&args.settings)?,
+    };
+    if settings.is_empty() {
+        let message = "nothing is asked for; `preemptlab apply --help` lists the settings";
+        return Err(exit::failure(exit::UNUSABLE, message));
+    }
+    if let Some(target) = args.emit {
+        return emit(&settings, target, output);
+    }
+    let machine = Machine::at(&args.change.root);
+    machine.may_be_changed("apply").map_err(change::failure)?;
+    let loader = Loader::find(&machine).map_err(change::failure)?;
+    let _lock = Lock::take(&machine).map_err(change::failure)?;
+    let journal = Journal::load(&machine).map_err(change::failure)?;
+    let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
+        return Ok(ExitCode::from(exit::UNUSABLE));
+    };
+    check(&machine, &loader, &journal, &settings, output)?;
+    let plan = apply::apply(&machine, &loader, &journal, &settings).map_err(change::failure)?;
+    if plan.is_empty() {
+        output.note("Nothing is to be done: these settings are applied already.");
+        return Ok(ExitCode::from(exit::OK));
+    }
+    change::show(&plan, output)?;
+    match change::ask("Apply this?", &args.change, output) {
+        Asked::No => return Ok(ExitCode::from(exit::UNUSABLE)),
+        Asked::Yes => {}
+    }
+    apply::commit(&machine, &journal, &plan.transaction).map_err(change::failure)?;
+    output.note(match plan.needs_boot() {
+        true => {
+            "Applied. The kernel takes its parameters at the next boot; `sudo preemptlab doctor` \
+             then says whether each took effect, and `sudo preemptlab revert` takes all of it back."
+        }
+        false => "Applied. `sudo preemptlab revert` takes it back.",
+    });
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Refuses what the kernel would ignore, before anything is touched.
+fn check(
+    machine: &Machine,
+    loader: &Loader,
+    journal: &Journal,
+    settings: &Settings,
+    output: &Output,
+) -> exit::Result<()> {
+    let facts = apply::facts(machine, loader, journal, settings).map_err(change::failure)?;
+    let findings = tune::check(settings, &facts);
+    for note in findings.notes {
+        output.note(note);
+    }
+    if findings.refusals.is_empty() {
+        return Ok(());
+    }
+    let lines: String = findings.refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
+    let message = format!("nothing was changed, since this would not do what it says:{lines}");
+    Err(exit::failure(exit::UNUSABLE, message))
+}
+
+/// The settings of the options.
+fn given(args: &SettingArgs) -> exit::Result<Settings> {
+    let parameter =
+        |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+    let lazy = args.rcu_lazy.map(|whether| u8::from(whether == Whether::On));
+    let words = [
+        parameter("nohz_full", &args.nohz_full),
+        parameter("rcu_nocbs", &args.rcu_nocbs),
+        lazy.map(|value| format!("rcutree.enable_rcu_lazy={value}")),
+        args.threadirqs.then(|| "threadirqs".to_owned()),
+        parameter("isolcpus", &args.isolcpus),
+        args.skew_tick.then(|| "skew_tick=1".to_owned()),
+        args.base_slice_ns.map(|ns| format!("sched/base_slice_ns={ns}")),
+    ];
+    let words = words.into_iter().flatten();
+    let words =
+        words.chain(args.sched_features.iter().map(|name| format!("sched/features={name}")));
+    let words = words.chain(args.sysctls.iter().map(|sysctl| format!("sysctl.{sysctl}")));
+    let mut settings = words
+        .map(|word| word.parse::<Setting>())
+        .collect::<Result<Vec<_>, _>>()
+        .or_exit(exit::UNUSABLE)?;
+    settings.extend(args.parameters.iter().cloned());
+    // Read again together, so that no switch is there twice.
+    let texts: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    let settings: model::Settings = texts.join(" ").parse().or_exit(exit::UNUSABLE)?;
+    Settings::asked(args.preempt, &settings).or_exit(exit::UNUSABLE)
+}
+
+/// The settings of what a recording recommends, if it is decided.
+fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Settings> {
+    let compared = Compared::open(&[run.to_owned()], &args.rule, output)?;
+    let cells = measured::cells(&compared.recordings()).map_err(recording_failure)?;
+    let question = recommend::question(&args.question);
+    let recommendation =
+        preemptlab_stats::recommend(&cells, compared.rule(), &question).or_exit(exit::UNUSABLE)?;
+    let run = run.display();
+    let Some(choice) = &recommendation.choice else {
+        let message = format!(
+            "no configuration of {run} satisfies every requirement; `preemptlab recommend {run}` \
+             with the same options says what comes closest"
+        );
+        return Err(exit::failure(exit::NO, message));
+    };
+    let advice = recommend::advice(&recommendation, &compared.recordings(), compared.rule());
+    if let Certainty::Undecided { .. } = choice.certainty() {
+        let next = match advice.next {
+            Some(next) => format!("; this decides it: {next}"),
+            None => String::new(),
+        };
+        let message = format!(
+            "{run} does not decide between its best configurations{next}; or choose one of those \
+             that `preemptlab recommend {run}` lists, with --preempt and the other options"
+        );
+        return Err(exit::failure(exit::NO, message));
+    }
+    match advice.settings {
+        Some(Ok(settings)) => Ok(settings),
+        Some(Err(reason)) => Err(exit::failure(exit::UNUSABLE, reason)),
+        None => Err(exit::failure(exit::UNUSABLE, format!("{run} does not say what it ran"))),
+    }
+}
+
+/// Prints what something else is to be told. Nothing of this machine is looked at.
+fn emit(settings: &Settings, target: EmitTarget, output: &Output) -> exit::Result<ExitCode> {
+    let target = match target {
+        EmitTarget::Grub => Target::Grub,
+        EmitTarget::SystemdBoot => Target::SystemdBoot,
+        EmitTarget::Tuned => Target::Tuned,
+        EmitTarget::Sysctl => Target::Sysctl,
+        EmitTarget::Script => Target::Script,
+    };
+    let measures = tune::emit(settings, target);
+    let text: String = measures
+        .steps
+        .iter()
+        .map(|step| match step {
+            Step::Write { content, .. } if target == Target::Script => content.clone(),
+            Step::Write { path, content, .. } => format!("# {path}\n{content}"),
+            Step::Add { path, words } => {
+                format!("# At the end of the line of {path}\n{}\n", words.join(" "))
+            }
+            Step::Run(command) => format!("# Then\n{command}\n"),
+        })
+        .collect();
+    for note in measures.notes {
+        output.note(note);
+    }
+    if text.is_empty() {
+        return Err(exit::failure(exit::UNUSABLE, format!("none of it is for {target}")));
+    }
+    output.data(&text)
+}

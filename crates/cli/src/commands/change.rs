@@ -1,0 +1,90 @@
+//! What `apply` and `revert` have in common: showing a change, asking, and what a killed one left.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use preemptlab_apply::{self as apply, Error, Journal, Machine, Plan};
+
+use crate::{
+    args::ChangeArgs,
+    exit::{self, Failure},
+    output::Output,
+};
+
+/// What was answered.
+pub enum Asked {
+    /// It is to be done.
+    Yes,
+    /// It is not to be done.
+    No,
+}
+
+/// The failure of an error, with its exit code.
+pub fn failure(error: Error) -> Failure {
+    let code = match error {
+        Error::Changed { .. } => exit::NO,
+        Error::NotTaken(_) | Error::NoKernel { .. } | Error::RunTime { .. } => exit::UNUSABLE,
+        _ => exit::HOST,
+    };
+    Failure { code, report: miette::Report::msg(error.to_string()) }
+}
+
+/// Shows exactly what would change: every file as a unified diff, and what the kernel is told.
+pub fn show(plan: &Plan, output: &Output) -> exit::Result<()> {
+    for change in &plan.transaction.changes {
+        output.data(&apply::unified(change))?;
+    }
+    let writes = &plan.transaction.run_time;
+    if !writes.is_empty() {
+        output.data("At once:")?;
+    }
+    for write in writes {
+        output.data(&format!("  {}: {} -> {}", write.path, write.back, write.value))?;
+    }
+    for note in &plan.notes {
+        output.note(note);
+    }
+    Ok(())
+}
+
+/// Asks on a terminal; without one `--yes` must have been given.
+pub fn ask(question: &str, args: &ChangeArgs, output: &Output) -> Asked {
+    if args.yes {
+        return Asked::Yes;
+    }
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        output.note("Nothing was changed. There is no terminal to ask on: --yes does it.");
+        return Asked::No;
+    }
+    output.note(format!("{question} [y/N]"));
+    let mut answer = String::new();
+    match stdin.lock().read_line(&mut answer) {
+        Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Asked::Yes,
+        _ => {
+            output.note("Nothing was changed.");
+            Asked::No
+        }
+    }
+}
+
+/// The journal without what a killed process had begun, after that was put back; `None` if it is
+/// not to be put back.
+pub fn completed(
+    machine: &Machine,
+    journal: Journal,
+    args: &ChangeArgs,
+    output: &Output,
+) -> exit::Result<Option<Journal>> {
+    let Some(pending) = &journal.pending else { return Ok(Some(journal)) };
+    output.note(format!(
+        "An interrupted `preemptlab {}` has begun to change these files, and is put back first:",
+        pending.verb
+    ));
+    for change in &pending.changes {
+        output.note(format!("  {}", change.path));
+    }
+    match ask("Put them back?", args, output) {
+        Asked::Yes => apply::roll_back(machine, &journal).map(Some).map_err(failure),
+        Asked::No => Ok(None),
+    }
+}
