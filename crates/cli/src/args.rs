@@ -408,9 +408,9 @@ pub struct Apply {
     /// The recommended configuration of a recording
     #[arg(long, value_name = "RUN", conflicts_with = "settings")]
     pub from: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "With --from")]
     pub question: QuestionArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "With --from")]
     pub rule: RuleArgs,
     /// Only print what a boot loader or a service is to be told
     #[arg(long, value_name = "TARGET", conflicts_with = "yes")]

@@ -26,15 +26,9 @@ pub fn drop_in(words: &[String], release: Option<&str>) -> String {
 }
 
 pub(crate) fn emit(settings: &Settings) -> Measures {
-    let mut notes = Vec::new();
-    match &settings.release {
-        Some(_) => notes.push(
-            "GRUB_TOP_LEVEL needs GRUB 2.12 (Debian 13); an older one boots the newest kernel \
-             unless another entry is chosen in its menu."
-                .to_owned(),
-        ),
-        None => notes.push("Install the kernel by hand, and make it the first entry.".to_owned()),
-    }
+    let note = "GRUB_TOP_LEVEL needs GRUB 2.12 (Debian 13); an older one boots the newest kernel \
+                unless another entry is chosen in its menu.";
+    let notes = settings.release.iter().map(|_| note.to_owned()).collect();
     let content = drop_in(&settings.parameters, settings.release.as_deref());
     let write = Step::Write { path: PATH.to_owned(), mode: 0o644, content };
     Measures { steps: vec![write, Step::Run(Command::new(["update-grub"]))], notes }

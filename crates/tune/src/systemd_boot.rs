@@ -17,19 +17,13 @@ pub fn emit(settings: &Settings) -> Measures {
              with those of /proc/cmdline, but without BOOT_IMAGE= and initrd=."
         ));
     }
-    match &settings.release {
-        Some(release) => {
-            let image = format!("/boot/vmlinuz-{release}");
-            let entry = format!("*-{release}.conf");
-            measures.steps.extend([
-                Step::Run(Command::new(["kernel-install", "add", release, &image])),
-                Step::Run(Command::new(["bootctl", "set-default", &entry])),
-            ]);
-        }
-        None => measures.notes.push(
-            "Install the kernel by hand with kernel-install, and make its entry the default."
-                .to_owned(),
-        ),
+    if let Some(release) = &settings.release {
+        let image = format!("/boot/vmlinuz-{release}");
+        let entry = format!("*-{release}.conf");
+        measures.steps.extend([
+            Step::Run(Command::new(["kernel-install", "add", release, &image])),
+            Step::Run(Command::new(["bootctl", "set-default", &entry])),
+        ]);
     }
     measures
 }

@@ -91,9 +91,63 @@ fn without_parameters_only_the_kernel_is_chosen() {
 #[test]
 fn a_kernel_that_is_not_known_is_installed_by_hand() {
     let settings = Settings { release: None, package: None, ..settings() };
-    for target in [Target::Grub, Target::SystemdBoot] {
-        let measures = emit(&settings, target);
-        assert!(measures.notes.iter().any(|note| note.contains("by hand")), "{measures:?}");
-    }
+    assert!(settings.notes().iter().any(|note| note.contains("by hand")));
+    assert_eq!(commands(&settings, Target::SystemdBoot), [] as [&str; 0]);
     assert!(!file(&settings, Target::Grub).2.contains("GRUB_TOP_LEVEL"));
+}
+
+#[test]
+fn a_file_of_sysctls_has_those_alone() {
+    let run_time = ["sysctl.kernel.sched_rt_runtime_us=-1", "sched/base_slice_ns=3000000"];
+    let run_time = run_time.map(|setting| setting.parse().unwrap()).to_vec();
+    let settings = Settings { run_time, ..settings() };
+    let (path, _, content) = file(&settings, Target::Sysctl);
+    assert_eq!(path, "/etc/sysctl.d/zz-preemptlab.conf");
+    assert!(content.ends_with("\nkernel.sched_rt_runtime_us = -1\n"), "{content}");
+    assert_eq!(content.lines().count(), 2);
+}
+
+/// The script, executed with a root folder in the place of `/`: its paths are changed, and what
+/// it calls that only root may is replaced.
+#[test]
+fn the_script_does_it_without_preemptlab() {
+    let run_time = vec!["sched/base_slice_ns=3000000".parse().unwrap()];
+    let settings = Settings { release: None, package: None, run_time, ..settings() };
+    let (_, mode, script) = file(&settings, Target::Script);
+    assert_eq!(mode, 0o755);
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let entry = "title Debian\noptions root=/dev/vda1 ro\nlinux /vmlinuz\n";
+    for (path, text) in [
+        ("boot/loader/entries/a.conf", entry),
+        ("etc/kernel/cmdline", "root=/dev/vda1 ro\n"),
+        ("sys/kernel/debug/sched/base_slice_ns", "700000\n"),
+        ("bin/id", "#!/bin/sh\necho 0\n"),
+    ] {
+        fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+        fs::write(root.join(path), text).unwrap();
+    }
+    Command::new("chmod").arg("+x").arg(root.join("bin/id")).status().unwrap();
+    let here = root.display().to_string();
+    let script = ["/etc", "/boot", "/efi", "/sys"].iter().fold(script, |script, folder| {
+        let script = script.replace(&format!(" {folder}/"), &format!(" {here}{folder}/"));
+        script.replace(&format!(">{folder}/"), &format!(">{here}{folder}/"))
+    });
+    // Neither grubby nor update-grub is on this path.
+    for tool in ["cat", "chmod", "dirname", "grep", "mkdir", "mv", "sed", "sync"] {
+        let path = format!("/usr/bin/{tool}");
+        std::os::unix::fs::symlink(path, root.join("bin").join(tool)).unwrap();
+    }
+    for _ in 0..2 {
+        let mut shell = Command::new("/bin/sh");
+        let output = shell.args(["-c", &script]).env("PATH", root.join("bin")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+        let words = settings.words().join(" ");
+        assert_eq!(read("etc/kernel/cmdline"), format!("root=/dev/vda1 ro {words}\n"));
+        let expected = entry.replace(" ro\n", &format!(" ro {words}\n"));
+        assert_eq!(read("boot/loader/entries/a.conf"), expected);
+        assert_eq!(read("sys/kernel/debug/sched/base_slice_ns"), "3000000");
+        assert_eq!(fs::read_dir(root.join("etc/systemd/system")).unwrap().count(), 2);
+    }
 }

@@ -22,6 +22,11 @@ use crate::{
 pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let settings = match &args.from {
         Some(run) => recommended(run, args, output)?,
+        None if asks(args) => {
+            let message = "--require, --maximize, --minimize, --baseline and --margin are about a \
+                           recording: add --from RUN";
+            return Err(exit::failure(exit::UNUSABLE, message));
+        }
         None => given(&args.settings)?,
     };
     if settings.is_empty() {
@@ -59,6 +64,16 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         false => "Applied. `sudo preemptlab revert` takes it back.",
     });
     Ok(ExitCode::from(exit::OK))
+}
+
+/// Whether something is asked of a recording.
+fn asks(args: &Apply) -> bool {
+    let Apply { question, rule, .. } = args;
+    !question.requirements.is_empty()
+        || question.maximize.is_some()
+        || question.minimize.is_some()
+        || rule.baseline.is_some()
+        || rule.margin.is_some()
 }
 
 /// Refuses what the kernel would ignore, before anything is touched.

@@ -1,0 +1,227 @@
+//! `apply` and `revert` on the root folder of a Debian system, with Debian's real grub-mkconfig.
+
+mod common;
+#[path = "common/root.rs"]
+mod root;
+
+use std::fs;
+
+use root::{Root, contents};
+
+const SETTINGS: [&str; 3] = ["--preempt", "full", "--threadirqs"];
+
+fn apply(root: &Root, settings: &[&str]) -> common::Finished {
+    root.preemptlab(&[&["apply", "--yes"], settings].concat())
+}
+
+/// The command lines of a `grub.cfg`.
+fn lines(root: &Root) -> Vec<String> {
+    let text = root.read("boot/grub/grub.cfg");
+    let lines = text.lines().filter(|line| line.trim_start().starts_with("linux\t"));
+    lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn what_is_applied_is_shown_first_and_taken_back_to_the_byte() {
+    let root = Root::grub();
+    let before = root.snapshot();
+    let shown = root.preemptlab(&[&["apply"], &SETTINGS[..]].concat());
+    shown.fails(2, &["Nothing was changed", "--yes"]);
+    shown.says(&[
+        "--- /dev/null +++ /etc/default/grub.d/zz-preemptlab.cfg",
+        "+GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT} threadirqs preempt=full\"",
+        "--- /boot/grub/grub.cfg",
+        "ro quiet threadirqs preempt=full",
+    ]);
+    assert_eq!(before, root.snapshot());
+    let applied = apply(&root, &SETTINGS);
+    assert_eq!(applied.succeeds().stdout, shown.stdout);
+    let lines = lines(&root);
+    let with = lines.iter().filter(|line| line.ends_with("ro quiet threadirqs preempt=full"));
+    assert_eq!((lines.len(), with.count()), (3, 2), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains(" single")));
+    // What update-grub does later is the same.
+    let after = root.read("boot/grub/grub.cfg");
+    root.regenerate();
+    assert_eq!(root.read("boot/grub/grub.cfg"), after);
+    root.preemptlab(&["revert", "--yes"]).succeeds();
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+    root.preemptlab(&["revert", "--yes"]).fails(0, &["Nothing is applied."]);
+}
+
+#[test]
+fn the_second_time_nothing_is_done() {
+    let root = Root::grub();
+    apply(&root, &SETTINGS).succeeds();
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).fails(0, &["Nothing is to be done"]);
+    assert_eq!(before, root.snapshot());
+}
+
+#[test]
+fn other_settings_take_the_place_and_the_first_state_comes_back() {
+    let root = Root::grub();
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).succeeds();
+    apply(&root, &["--nohz-full", "1-3", "--base-slice-ns", "3000000"]).succeeds();
+    let text = lines(&root).join("\n");
+    assert!(text.contains("nohz_full=1-3 preemptlab.settings=") && !text.contains("threadirqs"));
+    let units = || fs::read_dir(root.path("etc/systemd/system")).unwrap().count();
+    assert_eq!(units(), 2);
+    apply(&root, &["--nohz-full", "1-3", "--base-slice-ns", "4000000"]).succeeds();
+    assert_eq!(units(), 2);
+    apply(&root, &SETTINGS).succeeds();
+    root.preemptlab(&["revert", "--yes"]).succeeds();
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn a_kernel_that_came_since_stays_bootable() {
+    let root = Root::grub();
+    apply(&root, &SETTINGS).succeeds();
+    root.write("boot/vmlinuz-6.12.118+deb13-amd64", "");
+    root.regenerate();
+    let reverted = root.preemptlab(&["revert", "--yes"]);
+    reverted.fails(0, &["/boot/grub/grub.cfg was changed since"]);
+    let lines = lines(&root);
+    assert_eq!(lines.len(), 5, "{lines:?}");
+    assert!(lines.iter().all(|line| !line.contains("preempt")));
+    assert!(lines[0].contains("vmlinuz-6.12.118+deb13-amd64"));
+}
+
+#[test]
+fn what_somebody_changed_is_not_overwritten_unasked() {
+    let root = Root::grub();
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).succeeds();
+    let drop_in = "etc/default/grub.d/zz-preemptlab.cfg";
+    root.write(drop_in, &format!("{}# mine\n", root.read(drop_in)));
+    root.preemptlab(&["revert", "--yes"]).fails(1, &["was changed since", "# mine", "--force"]);
+    assert!(root.read(drop_in).contains("# mine"));
+    root.preemptlab(&["revert", "--yes", "--force"]).succeeds();
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn a_broken_drop_in_of_somebody_else_changes_nothing() {
+    let root = Root::grub();
+    root.write("etc/default/grub.d/10-broken.cfg", "if [ ; then\n");
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).fails(4, &["grub-mkconfig failed, and nothing was changed"]);
+    assert_eq!(before, root.snapshot());
+}
+
+#[test]
+fn a_drop_in_that_overrides_ours_is_found_out() {
+    let root = Root::grub();
+    let drop_in = "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n";
+    root.write("etc/default/grub.d/zzz-cloud.cfg", drop_in);
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).fails(2, &["nothing was changed: no entry"]);
+    assert_eq!(before, root.snapshot());
+}
+
+#[test]
+fn entries_of_systemd_boot_get_the_words_and_lose_them() {
+    let root = Root::systemd_boot();
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).succeeds();
+    let entry = "boot/loader/entries/debian-6.12.117+deb13-amd64.conf";
+    assert!(root.read(entry).contains("ro quiet threadirqs preempt=full\n"));
+    assert!(!root.read("boot/loader/entries/memtest.conf").contains("preempt"));
+    assert_eq!(
+        root.read("etc/kernel/cmdline"),
+        "root=UUID=0c7a6b6c ro quiet threadirqs preempt=full\n"
+    );
+    let applied = root.snapshot();
+    apply(&root, &SETTINGS).fails(0, &["Nothing is to be done"]);
+    assert_eq!(applied, root.snapshot());
+    apply(&root, &["--skew-tick"]).succeeds();
+    assert!(root.read(entry).contains("ro quiet skew_tick=1\n"));
+    // kernel-install makes an entry for a new kernel from /etc/kernel/cmdline.
+    let new = "boot/loader/entries/debian-6.12.118+deb13-amd64.conf";
+    root.write(new, &root.read(entry).replace("117", "118"));
+    root.preemptlab(&["revert", "--yes"]).succeeds();
+    assert!(root.read(new).contains("ro quiet\n"));
+    fs::remove_file(root.path(new)).unwrap();
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn what_would_be_ignored_is_refused_before_anything_is_touched() {
+    let root = Root::grub();
+    root.write("etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet preempt=none\"\n");
+    root.regenerate();
+    let before = root.snapshot();
+    let refused = |settings: &[&str], said: &[&str]| apply(&root, settings).fails(2, said);
+    refused(&["--preempt", "lazy"], &["offers none and voluntary and full"]);
+    refused(&["--preempt", "full"], &["/etc/default/grub already gives `preempt=none`"]);
+    refused(
+        &["--rcu-lazy", "on"],
+        &["rcutree.enable_rcu_lazy=1: callbacks are delayed", "--rcu-nocbs"],
+    );
+    refused(&["--nohz-full", "5-2"], &["no list of CPUs"]);
+    refused(&["--parameter", "a\"b"], &["no setting"]);
+    refused(&["--isolcpus", "1", "--parameter", "isolcpus=2"], &["twice"]);
+    assert_eq!(before, root.snapshot());
+}
+
+#[test]
+fn a_system_that_is_not_ours_to_change_is_told_so() {
+    let refused = |path: &str, text: &str, said: &str| {
+        let root = Root::quick_grub();
+        root.write(path, text);
+        let before = root.snapshot();
+        apply(&root, &SETTINGS).fails(4, &[said]);
+        assert_eq!(before, root.snapshot());
+    };
+    refused("run/ostree-booted", "", "rpm-ostree kargs");
+    refused("etc/os-release", "ID=nixos\n", "boot.kernelParams");
+    refused("etc/os-release", "ID=\"opensuse-microos\"\n", "transactional-update");
+}
+
+#[test]
+fn a_loader_that_is_not_known_is_told_so() {
+    let mut root = Root::quick_grub();
+    root.more += "\nmount --bind /dev/null \"$root/boot/grub/grub.cfg\"";
+    let before = root.snapshot();
+    apply(&root, &SETTINGS).fails(4, &["it is no regular file"]);
+    root.more.clear();
+    fs::remove_file(root.path("boot/grub/grub.cfg")).unwrap();
+    apply(&root, &SETTINGS).fails(4, &["neither GRUB with grub-mkconfig nor", "--emit script"]);
+    root.write("boot/config.txt", "");
+    root.write("boot/cmdline.txt", "");
+    apply(&root, &SETTINGS).fails(4, &["Raspberry Pi", "/boot/cmdline.txt"]);
+    for name in ["boot/config.txt", "boot/cmdline.txt"] {
+        fs::remove_file(root.path(name)).unwrap();
+    }
+    root.write("boot/grub/grub.cfg", &root::text(&before, "boot/grub/grub.cfg"));
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn a_read_only_boot_changes_nothing() {
+    for folder in ["boot", "etc"] {
+        let mut root = Root::quick_grub();
+        let before = root.snapshot();
+        root.more += &format!(
+            "\nmount --bind \"$root/{folder}\" \"$root/{folder}\"\n\
+             mount -o remount,bind,ro \"$root/{folder}\""
+        );
+        apply(&root, &SETTINGS).fails(4, &[&format!("/{folder} is read-only")]);
+        assert_eq!(before, root.snapshot());
+    }
+}
+
+#[test]
+fn the_second_of_two_at_once_is_told_who_is_first() {
+    let root = Root::quick_grub();
+    root.write("run/preemptlab.lock", "");
+    let before = root.snapshot();
+    let lock = root.path("run/preemptlab.lock");
+    let under = ["flock", "--no-fork", lock.to_str().unwrap()];
+    // The lock is held by the program that starts preemptlab, and goes on in it.
+    let finished = root.under(&under, &["apply", "--yes", "--skew-tick"]);
+    finished.fails(4, &["preemptlab with process number", "is changing the settings"]);
+    assert_eq!(before, root.snapshot());
+}

@@ -1,0 +1,207 @@
+//! `apply` and `revert` killed before every system call that writes, and with every one of them
+//! failing: what boots is the old or the new configuration, and the next command puts it right.
+
+mod common;
+#[path = "common/root.rs"]
+mod root;
+
+use std::{collections::BTreeMap, path::Path};
+
+use common::Finished;
+use root::{Root, Snapshot, contents};
+
+/// The system calls that change files, as strace names them.
+const WRITING: &str = "write,writev,pwrite64,openat,creat,rename,renameat,renameat2,unlink,unlinkat,\
+    fsync,fdatasync,ftruncate,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,\
+    fchownat,mkdir,mkdirat,rmdir";
+
+/// Settings with files of every kind: the boot loader's, and a service for what is set at run time.
+const FIRST: [&str; 5] = ["apply", "--yes", "--threadirqs", "--base-slice-ns", "3000000"];
+const SECOND: [&str; 5] = ["apply", "--yes", "--preempt=full", "--base-slice-ns", "4000000"];
+const REVERT: [&str; 2] = ["revert", "--yes"];
+
+/// What strace does to the call of this number.
+fn inject(root: &Root, fault: &str, number: u32, arguments: &[&str]) -> Finished {
+    let option = format!("inject={WRITING}:{fault}:when={number}");
+    let strace = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=none", "-e", &option];
+    root.under(&strace, arguments)
+}
+
+type Contents<'a> = BTreeMap<&'a Path, (u32, &'a [u8])>;
+
+/// What a boot reads, and what it reads only if its command line says so.
+fn boots(snapshot: &Snapshot) -> Vec<(&Path, &[u8])> {
+    let is_entry = |path: &Path| path.ends_with("grub.cfg") || path.starts_with("boot/loader");
+    let draft = |path: &Path| path.to_string_lossy().contains(".preemptlab-draft-");
+    let all = snapshot.iter().filter(|(path, _)| is_entry(path) && !draft(path));
+    all.map(|(path, (_, bytes, _))| (path.as_path(), bytes.as_slice())).collect()
+}
+
+/// Every file is the old one or the new one; and so is each boot, down to the service that its
+/// command line asks for.
+fn is_old_or_new(now: &Snapshot, old: &Snapshot, new: &Snapshot, context: &str) {
+    let (now_all, old_all, new_all) = (contents(now), contents(old), contents(new));
+    for (path, content) in &now_all {
+        let name = path.to_string_lossy();
+        if name.contains(".preemptlab-draft-") || name.starts_with("var/lib/preemptlab") {
+            continue;
+        }
+        let known = [&old_all, &new_all].iter().any(|all| all.get(path) == Some(content));
+        assert!(known || is_folder(content), "{context}: {name} is neither old nor new");
+    }
+    for path in old_all.keys().filter(|path| new_all.contains_key(*path)) {
+        assert!(now_all.contains_key(path), "{context}: {} is gone", path.display());
+    }
+    for (path, bytes) in boots(now) {
+        let text = String::from_utf8_lossy(bytes);
+        let asked =
+            text.split_whitespace().filter_map(|it| it.strip_prefix("preemptlab.settings="));
+        for digest in asked {
+            for unit in [
+                format!("etc/systemd/system/preemptlab-{digest}.service"),
+                format!("etc/systemd/system/multi-user.target.d/preemptlab-{digest}.conf"),
+            ] {
+                let there = now_all.contains_key(Path::new(&unit));
+                assert!(there, "{context}: {} asks for {unit}", path.display());
+            }
+        }
+    }
+}
+
+/// A folder has no bytes, and its permissions say that it is one.
+fn is_folder((mode, _): &(u32, &[u8])) -> bool {
+    mode & 0o170_000 == 0o040_000
+}
+
+/// Runs a command with the fault at its first writing call, its second, and so on until it comes
+/// to its end undisturbed. Returns how many there are.
+fn sweep(
+    make: fn() -> Root,
+    before: &[&[&str]],
+    command: &[&str],
+    fault: &str,
+    check: impl Fn(&Root, &Finished, &Snapshot, &Snapshot, &str),
+) -> u32 {
+    let prepared = || {
+        let root = make();
+        for command in before {
+            root.preemptlab(command).succeeds();
+        }
+        root
+    };
+    let undisturbed = prepared();
+    let old = undisturbed.snapshot();
+    undisturbed.preemptlab(command).succeeds();
+    let new = undisturbed.snapshot();
+    assert_ne!(contents(&old), contents(&new));
+    // The root folders differ in nothing but the name of the temporary folder they are in, which
+    // is in none of their files.
+    for number in 1..2000 {
+        let root = prepared();
+        let finished = inject(&root, fault, number, command);
+        let context = format!("{} with {fault} at call {number}", command[0]);
+        is_old_or_new(&root.snapshot(), &old, &new, &context);
+        check(&root, &finished, &old, &new, &context);
+        if finished.code == 0 && contents(&root.snapshot()) == contents(&new) {
+            let quiet = inject(&prepared(), fault, number + 40, command);
+            if quiet.code == 0 {
+                return number;
+            }
+        }
+    }
+    panic!("{command:?} does not end");
+}
+
+/// After a kill the same command completes, and so does `revert`, to the very bytes.
+fn completes(
+    root: &Root,
+    command: &[&str],
+    original: &Snapshot,
+    new: &Contents<'_>,
+    context: &str,
+) {
+    let finished = root.preemptlab(command);
+    assert_eq!(finished.code, 0, "{context}: {}{}", finished.stdout, finished.stderr);
+    let now = root.snapshot();
+    let without = |all: &Contents<'_>| -> Vec<String> {
+        let kept = all.iter().filter(|(path, _)| !path.starts_with("var"));
+        kept.map(|(path, content)| format!("{} {content:?}", path.display())).collect()
+    };
+    assert_eq!(without(&contents(&now)), without(new), "{context}");
+    root.preemptlab(&REVERT).succeeds();
+    assert_eq!(contents(&root.snapshot()), contents(original), "{context}");
+}
+
+fn killed(make: fn() -> Root, before: &[&[&str]], command: &[&str]) {
+    let original = make().snapshot();
+    let calls = sweep(make, before, command, "signal=KILL", |root, _, _, new, context| {
+        completes(root, command, &original, &contents(new), context);
+    });
+    assert!(calls > 20, "only {calls} calls were disturbed");
+}
+
+/// Whatever failed, it is all old or all new, and nothing lies about.
+fn failing(make: fn() -> Root, before: &[&[&str]], command: &[&str]) {
+    let calls =
+        sweep(make, before, command, "error=ENOSPC", |root, finished, old, new, context| {
+            let now = root.snapshot();
+            let is = |all: &Snapshot| contents(&now) == contents(all);
+            let said = format!("{context}: {} {}", finished.code, finished.stderr);
+            // Undoing needs space, too, where there was a journal before; then it is completed later.
+            if !(is(old) || is(new)) {
+                assert_ne!(finished.code, 0, "{said}");
+                completes(root, command, &make().snapshot(), &contents(new), context);
+            }
+        });
+    assert!(calls > 20, "only {calls} calls were disturbed");
+}
+
+#[test]
+fn apply_is_killed_with_grub() {
+    killed(Root::quick_grub, &[], &FIRST);
+}
+
+#[test]
+fn apply_over_an_earlier_one_is_killed_with_grub() {
+    killed(Root::quick_grub, &[&FIRST], &SECOND);
+}
+
+#[test]
+fn revert_is_killed_with_grub() {
+    killed(Root::quick_grub, &[&FIRST], &REVERT);
+}
+
+#[test]
+fn apply_is_killed_with_systemd_boot() {
+    killed(Root::systemd_boot, &[], &FIRST);
+}
+
+#[test]
+fn revert_is_killed_with_systemd_boot() {
+    killed(Root::systemd_boot, &[&FIRST], &REVERT);
+}
+
+#[test]
+fn every_call_of_apply_finds_the_disk_full() {
+    failing(Root::quick_grub, &[], &FIRST);
+}
+
+#[test]
+fn every_call_of_revert_finds_the_disk_full() {
+    failing(Root::quick_grub, &[&FIRST], &REVERT);
+}
+
+/// From one call on nothing can be written at all: nothing was changed, or the next one completes.
+#[test]
+fn the_disk_is_full_and_stays_so() {
+    let mut root = Root::quick_grub();
+    let before = root.snapshot();
+    let quick = root.more.clone();
+    root.more += "\nmount -t tmpfs -o size=16k full \"$root/boot/grub\"\n\
+                  cp \"$root/grub.cfg\" \"$root/boot/grub/\"\n\
+                  head -c 1M /dev/zero >\"$root/boot/grub/filler\" 2>/dev/null || :";
+    root.write("grub.cfg", &root.read("boot/grub/grub.cfg"));
+    root.preemptlab(&FIRST).fails(4, &["No space left on device"]);
+    root.more = quick;
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
