@@ -1,10 +1,11 @@
 # Everything that a person or the CI types. Each target installs what it needs.
 
 CARGO ?= cargo
-PREEMPTLAB = target/release/preemptlab
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build test test-report studies scenarios nightly bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build deb test test-report test-system studies scenarios nightly bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -13,6 +14,11 @@ demo: build
 ## build: leave the binary in target/release
 build: deps
 	$(CARGO) build --release --locked
+
+## deb: Debian packages in target/deb
+deb: build
+	@SUDO="$(SUDO)" tests/install-deps dh:debhelper
+	packaging/build-deb $(TARGET)
 
 ## test: every test, with real kernels in real virtual machines
 test: deps check reproducible
@@ -23,6 +29,13 @@ test: deps check reproducible
 test-report: build
 	@SUDO="$(SUDO)" tests/install-deps chromium
 	tests/report-in-browser
+
+## test-system: apply and revert on real disks that boot through GRUB and systemd-boot; needs root
+test-system: deb
+	@SUDO="$(SUDO)" tests/install-deps mmdebstrap mformat:mtools sfdisk:fdisk mke2fs:e2fsprogs \
+	    python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
+	    /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
+	$(SUDO) tests/system/run $(TARGET)
 
 ## check: formatting and lints
 check: deps
