@@ -19,7 +19,8 @@ use preemptlab_trace::Kernel;
 use crate::{
     args::{Machines, Packages},
     commands::plan,
-    exit, lab,
+    exit::{self, OrExit},
+    lab,
     output::Output,
     progress::Progress,
 };
@@ -59,6 +60,10 @@ impl Session<'_> {
         output: &Output,
         work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
     ) -> exit::Result<T> {
+        if self.backend == BackendKind::Host {
+            // Before anything is brought here in vain.
+            preemptlab_live::check().or_exit(exit::HOST)?;
+        }
         let store = lab::store(self.store)?;
         let is_vm = self.backend.is_vm();
         // What a cell comes to in the machine's own time is no function of its inputs.

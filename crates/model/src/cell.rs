@@ -116,3 +116,30 @@ impl fmt::Display for Factors {
         write!(f, " #{replicate}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Arch;
+
+    /// Recordings of virtual time were made before there was any other.
+    #[test]
+    fn virtual_time_is_what_is_not_named() {
+        let vm = SnapshotInputs {
+            backend: BackendKind::Vm,
+            kernel_sha256: Digest::of(b"kernel"),
+            cmdline: "quiet".into(),
+            image_sha256: Digest::of(b"image"),
+            machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
+            qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
+        };
+        let text = serde_json::to_string(&vm).unwrap();
+        assert!(text.starts_with("{\"kernel_sha256\":"), "{text}");
+        assert_eq!(serde_json::from_str::<SnapshotInputs>(&text).unwrap(), vm);
+        let host = SnapshotInputs { backend: BackendKind::Host, qemu: None, ..vm.clone() };
+        assert_ne!(host.id(), vm.id());
+        let text = serde_json::to_string(&host).unwrap();
+        assert!(!text.contains("qemu"), "{text}");
+        assert_eq!(serde_json::from_str::<SnapshotInputs>(&text).unwrap(), host);
+    }
+}

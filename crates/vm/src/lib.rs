@@ -21,7 +21,7 @@ mod turnstile;
 use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
 
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
-use preemptlab_model::{CellInputs, Digest, SnapshotInputs};
+use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
 
 use crate::{cell::Trouble, snapshot::Snapshots};
 
@@ -50,6 +50,10 @@ pub struct Limits {
     pub cell_wall: Duration,
 }
 
+/// What a boot's end may mean that needs hardware virtualisation.
+const NO_KVM: &str = " (where hardware virtualisation does not work, as on machines that are virtual \
+    themselves, use --backend vm)";
+
 /// Executes cells in QEMU.
 #[derive(Debug)]
 pub struct Vm {
@@ -65,8 +69,14 @@ impl Vm {
 
     /// The snapshot of a boot, booted for if there is none.
     fn snapshot(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<File, Stop> {
-        self.snapshots.get_or_make(inputs.id(), |draft| {
+        let snapshot = self.snapshots.get_or_make(inputs.id(), |draft| {
             boot::boot_and_save(&self.config, inputs, cancel, draft)
+        });
+        snapshot.map_err(|stop| match stop {
+            Stop::Host { reason } if inputs.backend == BackendKind::Kvm => {
+                Stop::Host { reason: format!("{reason}{NO_KVM}") }
+            }
+            stop => stop,
         })
     }
 }

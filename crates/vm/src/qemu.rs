@@ -34,7 +34,7 @@ const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not ta
 
 /// What `/dev/kvm` is worth on some machines that are virtual themselves.
 const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
-    although /dev/kvm opens: hardware virtualisation does not work on this machine; use --backend vm";
+    although /dev/kvm opens";
 
 /// How often a wait looks whether the run was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);

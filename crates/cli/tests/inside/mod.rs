@@ -140,7 +140,8 @@ fn survives_being_killed(before: &(String, String)) {
         if number % 2 == 0 {
             wait_until_switched(before);
         }
-        thread::sleep(Duration::from_millis(number * 7919 % 2600));
+        let wait_ms = if number % 2 == 0 { number * 7919 % 2600 } else { number * 2791 % 7000 };
+        thread::sleep(Duration::from_millis(wait_ms));
         signal(&run, Signal::KILL);
         let mut run = run;
         run.wait().unwrap();
