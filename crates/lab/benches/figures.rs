@@ -26,8 +26,13 @@ fn main() {
     let prepared = prepare();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let writer = RecordingWriter::open(folder.path(), &prepared.manifest).expect("a recording");
-    let options =
-        preemptlab_runner::Options { jobs: 2, cache: None, retry_failed: false, traces: None };
+    let options = preemptlab_runner::Options {
+        jobs: 2,
+        cache: None,
+        retry_failed: false,
+        traces: None,
+        order: preemptlab_runner::Order::Planned,
+    };
     let (vm, cancel) = (prepared.vm(), Cancel::default());
 
     let (started, before) = (Instant::now(), children_cpu());

@@ -5,9 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use preemptlab_backend::{Cancel, Execution, Stop, fake::Fake};
+use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
 use preemptlab_model::{
     CellInputs, Digest, FailureCause, Kernel, KernelRef, Outcome, PreemptMode, QemuBuild,
+    SnapshotInputs,
 };
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter};
@@ -174,4 +175,63 @@ fn a_cancelled_run_goes_on_later() {
     assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
     let Some(Outcome::Failed { cause, .. }) = &lab.outcomes("a")[2] else { panic!("it failed") };
     assert_eq!(*cause, FailureCause::Workload);
+}
+
+/// A machine that has booted with what one mode needs, and would have to boot for the others.
+struct Booted {
+    mode: &'static str,
+    executed: Mutex<Vec<(String, u64)>>,
+}
+
+impl Backend for Booted {
+    fn prepare(&self, _: &SnapshotInputs, _: &Cancel) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn boot_needed(&self, cell: &CellInputs) -> Option<String> {
+        let is_other = !self.mode.is_empty() && cell.job.preempt != self.mode;
+        is_other.then(|| format!("preempt={}", cell.job.preempt))
+    }
+
+    fn execute(
+        &self,
+        cell: &CellInputs,
+        _: Option<Tracing<'_>>,
+        _: &Cancel,
+    ) -> Result<Execution, Stop> {
+        self.executed.lock().unwrap().push((cell.job.preempt.clone(), cell.job.seed));
+        Ok(refusal(FailureKind::Unavailable))
+    }
+}
+
+/// The cells in the order in which they were executed, and what came of the run.
+fn executed(lab: &Lab, out: &str, mode: &'static str, seed: u64) -> (Vec<(String, u64)>, Summary) {
+    let writer = RecordingWriter::open(&lab.folder.path().join(out), &lab.manifest).unwrap();
+    let backend = Booted { mode, executed: Mutex::default() };
+    let options =
+        Options { jobs: 1, cache: None, order: Order::Interleaved(seed), ..lab.options() };
+    let summary = run(&writer, &backend, &options, &|_| (), &Cancel::default()).unwrap();
+    (backend.executed.into_inner().unwrap(), summary)
+}
+
+#[test]
+fn what_needs_another_boot_waits_for_it() {
+    let lab = Lab::new();
+    let (first, summary) = executed(&lab, "a", "full", 1);
+    assert!(first.iter().all(|(mode, _)| mode == "full"), "{first:?}");
+    assert_eq!((first.len(), summary.waiting, summary.unavailable), (2, 2, 4));
+    let (second, summary) = executed(&lab, "a", "lazy", 1);
+    assert_eq!((second.len(), summary.waiting, summary.unavailable), (2, 0, 6));
+}
+
+#[test]
+fn replicates_are_interleaved_in_an_order_that_the_seed_gives() {
+    let lab = Lab::new();
+    let orders: Vec<_> = (0..8).map(|seed| executed(&lab, &seed.to_string(), "", seed).0).collect();
+    for order in &orders {
+        let seeds: Vec<u64> = order.iter().map(|(_, seed)| *seed).collect();
+        assert!(seeds.is_sorted() && seeds.len() == 4, "replicate after replicate: {order:?}");
+    }
+    assert!(orders.iter().any(|order| order != &orders[0]), "the seed changes nothing");
+    assert_eq!(executed(&lab, "again", "", 3).0, orders[3]);
 }
