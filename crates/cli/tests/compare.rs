@@ -7,7 +7,8 @@ mod recorded;
 use std::{fs, process::Command};
 
 use common::{Desk, Finished};
-use recorded::{Cell, record};
+use preemptlab_model::BackendKind;
+use recorded::{Cell, record, record_on};
 use serde_json::Value;
 
 const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
@@ -243,4 +244,46 @@ fn a_full_disk_leaves_the_report_that_was_there() {
     limited.current_dir(desk.path(".")).env("NO_COLOR", "1");
     Finished::new(limited.output().unwrap()).fails(4, &["cannot write report.html"]);
     assert_eq!(fs::read_to_string(desk.path("report.html")).unwrap(), "the old one");
+}
+
+/// `full` is later than `none` in both kinds of time, by other amounts, and earlier in a third.
+#[test]
+fn kinds_of_time_stand_beside_each_other_and_are_never_mixed() {
+    let desk = Desk::new();
+    let late = |full_us: u64| {
+        move |mode: &str, replicate: u32| {
+            let own_us = if mode == "full" { full_us } else { 2000 };
+            Cell::Later(own_us + u64::from(replicate))
+        }
+    };
+    record(&desk.path("vm"), TWO_MODES, late(4000));
+    record_on(BackendKind::Host, &desk.path("host"), TWO_MODES, late(9000));
+    record_on(BackendKind::Kvm, &desk.path("kvm"), TWO_MODES, late(1000));
+
+    let both = compare(&desk, &["vm", "host"]);
+    both.says(&["load on 1 CPU: what vm and host say", "load on 1 CPU, host"]);
+    both.says(&["agree in their direction, 0 disagree", "Times are virtual", "Times of host are"]);
+    assert!(!compare(&desk, &["vm"]).stdout.contains("what vm"));
+    let alone = compare(&desk, &["host"]);
+    assert!(!alone.stdout.contains("Times are virtual"), "{}", alone.stdout);
+    let said = desk.run(&["compare", "host"]);
+    for note in ["10 of 10 cells the frequency governor was powersave", "on a virtual machine"] {
+        assert!(said.stderr.contains(note), "{}", said.stderr);
+    }
+    let against = compare(&desk, &["kvm", "vm"]);
+    assert!(!against.stdout.contains(" 0 disagree"), "{}", against.stdout);
+
+    let csv = desk.run(&["compare", "vm", "host", "--format", "csv"]).stdout;
+    let backend = |line: &str| line.rsplit(',').next().map(str::to_owned);
+    assert_eq!(backend(csv.lines().next().unwrap()).as_deref(), Some("backend"));
+    assert!(csv.lines().any(|line| backend(line).as_deref() == Some("host")), "{csv}");
+    let json = desk.run(&["compare", "vm", "host", "--format", "json"]).stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["groups"][1]["backend"], "host");
+    assert!(json["groups"][0].get("backend").is_none(), "virtual time is not named");
+    assert_eq!(json["agreements"][0]["backends"], serde_json::json!(["vm", "host"]));
+
+    desk.run(&["recommend", "vm", "host"]).fails(2, &["several kinds of time"]);
+    desk.run(&["verify", "host"]).fails(2, &["only virtual time can say the same again"]);
+    desk.run(&["explain", "host"]).fails(2, &["only virtual time can be traced"]);
 }

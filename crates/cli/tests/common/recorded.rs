@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "each test crate uses its own part")]
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
-use preemptlab_model::{CellRecord, FailureCause, Outcome};
+use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Outcome};
 use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
 use preemptlab_spec::Experiment;
 
@@ -21,6 +21,12 @@ pub enum Cell {
 /// Writes a recording of an experiment whose kernel is that of the committed recording; `text` is
 /// the experiment but for its format, name and kernel.
 pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
+    record_on(BackendKind::Vm, path, text, cell);
+}
+
+/// The same, made in another kind of time, by a machine that is itself virtual and whose frequency
+/// is not fixed.
+pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
     let check = Recording::open(&check).unwrap();
     let sound = check.cells().next().unwrap().unwrap().1.unwrap();
@@ -31,15 +37,23 @@ pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     let image =
         |workload: &String| Image { workload: workload.clone(), ..manifest.images[0].clone() };
     let images = experiment.workload.keys().map(image).collect();
-    let manifest =
-        Manifest::new(experiment, manifest.kernels.clone(), manifest.qemu.clone().unwrap(), images);
+    let qemu = manifest.qemu.clone().filter(|_| backend != BackendKind::Host);
+    let kernels = manifest.kernels.clone();
+    let manifest = Manifest::on(backend, experiment, kernels, BTreeMap::new(), qemu, images);
+    let conditions = (!backend.is_vm()).then(|| {
+        Box::new(Conditions {
+            hypervisor: true,
+            governors: vec!["powersave".to_owned()],
+            ..Conditions::default()
+        })
+    });
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {
         let Some(inputs) = planned.inputs() else { continue };
         let made = cell(planned.factors.preempt.as_str(), planned.factors.replicate);
         let Some(outcome) = outcome(&sound, &inputs.job.preempt, made) else { continue };
-        let record =
-            CellRecord { id: inputs.id(), inputs: inputs.clone(), outcome, ..sound.clone() };
+        let (inputs, conditions) = (inputs.clone(), conditions.clone());
+        let record = CellRecord { id: inputs.id(), inputs, conditions, outcome, ..sound.clone() };
         writer.cells().put(&record).unwrap();
     }
 }
