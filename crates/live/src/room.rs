@@ -18,7 +18,7 @@ use rustix::{
 use crate::{host, namespace::mounted};
 
 /// A folder that is empty for everybody but the cell.
-const ROOT: &str = "/run/preemptlab/root";
+pub const ROOT: &str = "/run/preemptlab/root";
 
 /// The first process of a cell, in its root.
 pub const PROGRAM: &str = "/cell";

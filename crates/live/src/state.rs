@@ -67,6 +67,7 @@ impl Drop for State {
         if matches!(restored, Ok(Ok(()))) {
             let _ = journal::remove();
         }
+        let _ = fs::remove_dir(crate::room::ROOT);
     }
 }
 

@@ -40,7 +40,7 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
 }
 
 /// A recommendation weighs numbers of all recordings against each other.
-fn refuse_mixed_time(recordings: &[&Recording]) -> exit::Result<()> {
+pub fn refuse_mixed_time(recordings: &[&Recording]) -> exit::Result<()> {
     let backend = |recording: &&Recording| recording.manifest().backend;
     match recordings.iter().map(backend).collect::<BTreeSet<_>>().len() {
         0 | 1 => Ok(()),

@@ -56,6 +56,7 @@ fn recommended(
     compared: &Compared,
     gathered: &Gathered<'_>,
 ) -> exit::Result<InWords> {
+    recommend::refuse_mixed_time(&compared.recordings())?;
     let (question, rule) = (recommend::question(question), compared.rule());
     let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
     let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
@@ -67,7 +68,7 @@ fn recommended(
 fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
     let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
     let template = lab::read(path)?;
-    let facts = Facts { experiment: data.title.clone(), measured: measured(data) };
+    let facts = Facts { experiment: data.title.clone(), measured: measured(data, comparison) };
     preemptlab_report::fill(&template, comparison, &facts)
         .map_err(|error| unusable(format!("{}, {error}", path.display())))
 }
@@ -79,12 +80,12 @@ fn letter(data: &PageData, comparison: &Comparison) -> String {
         let _ = writeln!(text, "- {point}");
     }
     let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
-    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data));
+    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
     text
 }
 
 /// What was used.
-fn measured(data: &PageData) -> String {
+fn measured(data: &PageData, comparison: &Comparison) -> String {
     let mut text = format!("{}:\n\n", data.generator);
     for kernel in &data.kernels {
         let packages = versions(&kernel.packages);
@@ -96,8 +97,11 @@ fn measured(data: &PageData) -> String {
     for line in &data.command_lines {
         let _ = writeln!(text, "- kernel command line: `{line}`");
     }
-    text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
-             checks it.";
+    // No other kind of time says the same again.
+    if comparison.groups.iter().all(|group| group.backend.is_vm()) {
+        text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
+                 checks it.";
+    }
     text
 }
 
