@@ -22,6 +22,7 @@ deb: build
 
 ## test: every test, with real kernels in real virtual machines
 test: deps check reproducible
+	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
 	$(CARGO) test --release --locked
 	$(MAKE) test-report
 

@@ -138,7 +138,12 @@ impl Look<'_> {
             "{shown}; busy for {} ms, CPU {cpu} had {ticks} timer interrupts of {full}",
             BUSY.as_millis()
         );
-        Some((ticks * 2 < full, evidence))
+        let is_stopped = full == 0 || ticks * 2 < full;
+        let why = match is_stopped {
+            true => "",
+            false => ": another task runs there, or something holds its tick",
+        };
+        Some((is_stopped, format!("{evidence}{why}")))
     }
 
     /// The fewest timer interrupts of a CPU while one thread keeps it busy; `None` where this

@@ -12,7 +12,9 @@ use crate::{Error, Machine, Result};
 /// In a mount namespace of its own `/etc/default` is a copy in memory that has the drop-in of
 /// standard input, or none; so that the configuration is known, shown and checked before anything
 /// is changed, and a broken drop-in of somebody else's breaks nothing. The namespace ends with the
-/// shell, whatever it ends by. grub-mkconfig writes to standard output where it is given no file.
+/// shell, whatever it ends by; where the root
+/// folder is no mount point, as in most chroots, there is none, and `--root` from outside does it.
+/// grub-mkconfig writes to standard output where it is given no file.
 const SCRIPT: &str = r#"
 set -e
 cd "$1/etc/default"

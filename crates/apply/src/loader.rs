@@ -58,7 +58,16 @@ impl Loader {
             .into_iter()
             .any(|partition| machine.path(partition).join("EFI/systemd").is_dir());
         let systemd_boot = match told(machine, "LoaderInfo") {
-            Told::Text(name) => name.starts_with("systemd-boot"),
+            Told::Text(name) if name.starts_with("systemd-boot") => true,
+            Told::Text(name) if name.starts_with("GRUB") => false,
+            Told::Text(name) => {
+                return Err(Error::Unsupported {
+                    reason: format!("{name} boots this machine, which is not known here"),
+                    instead: "`preemptlab apply ... --emit systemd-boot` prints the words for its \
+                              command line"
+                        .to_owned(),
+                });
+            }
             Told::Nothing => false,
             Told::Unknown if by_files && grub => {
                 return Err(unsupported(

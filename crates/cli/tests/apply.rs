@@ -225,3 +225,113 @@ fn the_second_of_two_at_once_is_told_who_is_first() {
     finished.fails(4, &["preemptlab with process number", "is changing the settings"]);
     assert_eq!(before, root.snapshot());
 }
+
+/// A machine whose kernel has two switches of its own.
+fn live() -> Root {
+    let root = Root::quick_grub();
+    root.write("sys/kernel/debug/sched/base_slice_ns", "700000\n");
+    root.write("sys/kernel/debug/sched/features", "PLACE_LAG HRTICK\n");
+    root.write("sys/devices/system/cpu/possible", "0-3\n");
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    root.write(&format!("boot/config-{release}"), root::CONFIG);
+    root
+}
+
+const AT_ONCE: [&str; 7] = [
+    "apply",
+    "--yes",
+    "--parameter=quirk=1",
+    "--base-slice-ns",
+    "3000000",
+    "--sched-feature",
+    "NO_HRTICK",
+];
+
+#[test]
+fn what_works_at_run_time_is_set_at_once_and_taken_back() {
+    let root = live();
+    let before = root.snapshot();
+    let slice = || root.read("sys/kernel/debug/sched/base_slice_ns");
+    let applied = root.live(&AT_ONCE);
+    applied.succeeds().says(&[
+        "At once:",
+        "/sys/kernel/debug/sched/base_slice_ns: 700000 -> 3000000",
+        "/sys/kernel/debug/sched/features: HRTICK -> NO_HRTICK",
+    ]);
+    assert_eq!(slice(), "3000000");
+    root.live(&AT_ONCE).fails(0, &["Nothing is to be done"]);
+    let doctor = root.live(&["doctor", "--format", "json", "--store", "/tmp/nothing"]);
+    let document: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let state = |index: usize| document["settings"]["applied"][index]["state"].clone();
+    assert_eq!([state(0), state(1), state(2)], ["after_next_boot", "in_force", "in_force"]);
+    // Another value takes the place, and the first one is what comes back.
+    root.live(&["apply", "--yes", "--base-slice-ns", "4000000"]).succeeds();
+    assert_eq!(slice(), "4000000");
+    assert_eq!(root.read("sys/kernel/debug/sched/features"), "HRTICK");
+    root.live(&["revert", "--yes"]).succeeds();
+    assert_eq!(slice(), "700000");
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn what_the_kernel_does_not_take_is_not_applied() {
+    let mut root = live();
+    let before = root.snapshot();
+    root.more += "\nmount --bind \"$root/sys/kernel/debug/sched/features\" \"$root/sys/kernel/debug/sched/features\"\n\
+                  mount -o remount,bind,ro \"$root/sys/kernel/debug/sched/features\"";
+    root.live(&AT_ONCE).fails(2, &["sched/features=NO_HRTICK cannot be set"]);
+    assert_eq!(root.read("sys/kernel/debug/sched/base_slice_ns"), "700000");
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+    root.live(&["apply", "--yes", "--sched-feature", "NO_SUCH"]).fails(2, &["no such feature"]);
+    root.live(&["apply", "--yes", "--nohz-full", "0-3"]).fails(2, &["every CPU"]);
+    root.live(&["apply", "--yes", "--nohz-full", "9"]).fails(2, &["which has 0-3"]);
+    root.write("run/.containerenv", "");
+    root.live(&AT_ONCE).fails(4, &["this is a container"]);
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+}
+
+#[test]
+fn doctor_tells_of_an_interrupted_change() {
+    let root = live();
+    let before = root.snapshot();
+    root.live(&AT_ONCE).succeeds();
+    let journal = "var/lib/preemptlab/journal.json";
+    let mut document: serde_json::Value = serde_json::from_str(&root.read(journal)).unwrap();
+    document["pending"] = serde_json::json!({
+        "verb": "revert", "changes": [], "make": [], "remove": [], "run_time": [], "outcome": null,
+    });
+    root.write(journal, &document.to_string());
+    let doctor = root.live(&["doctor", "--store", "/tmp/nothing"]);
+    doctor.says(&["`preemptlab revert` was interrupted", "sudo preemptlab revert"]);
+    root.live(&["revert", "--yes"]).fails(0, &["An interrupted `preemptlab revert`"]);
+    assert_eq!(contents(&before), contents(&root.snapshot()));
+    root.write(journal, "{\"format\": 2}");
+    root.live(&["revert", "--yes"]).fails(4, &["format 2 is of a newer preemptlab"]);
+}
+
+#[test]
+fn a_recording_is_applied_where_its_kernel_is_installed() {
+    let root = Root::quick_grub();
+    let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/check");
+    let from =
+        |more: &[&str]| root.preemptlab(&[&["apply", "--yes", "--from", run], more].concat());
+    let missing = ["6.12.107+deb13-amd64 is not installed here", "apt-get install", "=6.12.107-1"];
+    from(&[]).fails(4, &missing);
+    from(&["--require", "wakeup.max<1us"]).fails(1, &["no configuration of"]);
+    from(&["--preempt", "full"]).fails(2, &["cannot be used with"]);
+    let alone = root.preemptlab(&["apply", "--preempt", "full", "--maximize", "throughput"]);
+    alone.fails(2, &["add --from RUN"]);
+    root.write("boot/vmlinuz-6.12.107+deb13-amd64", "");
+    // The generator of these tests knows one kernel, as a GRUB before 2.12 boots the newest.
+    from(&[]).fails(2, &["GRUB is older than 2.12", "GRUB_DEFAULT"]);
+    let systemd = Root::systemd_boot();
+    let before = systemd.snapshot();
+    systemd.preemptlab(&["apply", "--yes", "--from", run]).succeeds();
+    let entry = "debian-6.12.107+deb13-amd64.conf";
+    assert_eq!(systemd.read("boot/loader/loader.conf"), format!("timeout 3\ndefault {entry}\n"));
+    assert!(systemd.read(&format!("boot/loader/entries/{entry}")).contains("preempt=full"));
+    let other = systemd.read("boot/loader/entries/debian-6.12.117+deb13-amd64.conf");
+    assert!(!other.contains("preempt=full"));
+    systemd.preemptlab(&["revert", "--yes"]).succeeds();
+    assert_eq!(contents(&before), contents(&systemd.snapshot()));
+}

@@ -22,7 +22,7 @@ pub enum Asked {
 pub fn failure(error: Error) -> Failure {
     let code = match error {
         Error::Changed { .. } => exit::NO,
-        Error::NotTaken(_) | Error::NoKernel { .. } | Error::RunTime { .. } => exit::UNUSABLE,
+        Error::NotTaken(_) | Error::RunTime { .. } => exit::UNUSABLE,
         _ => exit::HOST,
     };
     Failure { code, report: miette::Report::msg(error.to_string()) }

@@ -14,7 +14,7 @@ use crate::common::Finished;
 
 /// The kernel that is installed there, and what Debian builds it with.
 pub const RELEASE: &str = "6.12.117+deb13-amd64";
-const CONFIG: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\nCONFIG_NO_HZ_FULL=y\n\
+pub const CONFIG: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\nCONFIG_NO_HZ_FULL=y\n\
     # CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT is not set\n\
     CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_LAZY=y\n\
     CONFIG_DEBUG_FS=y\nCONFIG_SCHED_DEBUG=y\n";
@@ -39,6 +39,7 @@ const ENTRY: &str = "title      Debian GNU/Linux 13 (trixie)\nversion    6.12.11
 const SHELL: &str = r#"
 set -e
 root=$1; more=$2; shift 2
+mount --rbind "$root" "$root"
 mount --rbind /usr "$root/usr"
 mount --bind "$root/grub-probe" "$root/usr/sbin/grub-probe"
 mount --rbind /dev "$root/dev"
@@ -148,12 +149,16 @@ impl Root {
     /// A command that sees the root folder with everything mounted; whoever runs the tests is root
     /// in it.
     pub fn shell(&self, arguments: &[&str]) -> Finished {
+        self.shell_with(&self.more, arguments)
+    }
+
+    fn shell_with(&self, more: &str, arguments: &[&str]) -> Finished {
         let mut command = Command::new("unshare");
         if !rustix::process::geteuid().is_root() {
             command.arg("--map-root-user");
         }
         command.args(["--mount", "--propagation", "private", "sh", "-c", SHELL, "sh"]);
-        command.arg(self.folder.path()).arg(&self.more).args(arguments);
+        command.arg(self.folder.path()).arg(more).args(arguments);
         command.env("NO_COLOR", "1").env("LC_ALL", "C").stdin(std::process::Stdio::null());
         Finished::new(command.output().unwrap())
     }
@@ -167,6 +172,19 @@ impl Root {
 
     pub fn preemptlab(&self, arguments: &[&str]) -> Finished {
         self.under(&[], arguments)
+    }
+
+    /// The binary with the folder as its own root, so that it is the machine that it runs on: the
+    /// kernel's files in `sys` are what a test wrote there, and process 1 is in no container.
+    pub fn live(&self, arguments: &[&str]) -> Finished {
+        let binary = Path::new(env!("CARGO_BIN_EXE_preemptlab"));
+        let folder = binary.parent().unwrap().display();
+        let inside = format!(
+            "mount --bind {folder} \"$root/tmp\"; mount --bind /dev/null \"$root/proc/1/environ\""
+        );
+        let root = Self::path(self, "").display().to_string();
+        let more = format!("{}\n{inside}", self.more);
+        self.shell_with(&more, &[&["chroot", &root, "/tmp/preemptlab"], arguments].concat())
     }
 
     /// Everything but what is mounted and the lock.
