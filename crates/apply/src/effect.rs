@@ -213,7 +213,12 @@ impl Look<'_> {
     fn rcu_lazy(&self, value: &str) -> Seen {
         let now = self.machine.line("/sys/module/rcutree/parameters/enable_rcu_lazy").ok()?;
         let on = |value: &str| matches!(value, "" | "1" | "y" | "Y" | "on");
-        Some((on(&now) == on(value), format!("rcutree.enable_rcu_lazy is {now}")))
+        let evidence = format!("rcutree.enable_rcu_lazy is {now}");
+        if on(&now) && on(value) && !self.threads()?.iter().any(|name| name.starts_with("rcuo")) {
+            // The parameter alone does nothing (kernel/rcu/Kconfig).
+            return Some((false, format!("{evidence}, and no CPU's callbacks are offloaded")));
+        }
+        Some((on(&now) == on(value), evidence))
     }
 
     /// A threaded handler has a thread `irq/N-NAME` (kernel/irq/manage.c). Some drivers have one
@@ -356,6 +361,16 @@ mod tests {
         let effects = of(&taken, &words, &["sysctl.kernel.x=1"]);
         assert_eq!(states(&effects)[..5], [InForce; 5], "{effects:?}");
         assert_eq!(states(&effects)[5..], [Unseen, InForce]);
+    }
+
+    #[test]
+    fn delaying_callbacks_takes_offloaded_ones() {
+        let lazy = ("sys/module/rcutree/parameters/enable_rcu_lazy", "Y\n");
+        let alone = of(&[lazy], &["rcutree.enable_rcu_lazy=1"], &[]);
+        assert_eq!(states(&alone), [State::NotInForce]);
+        assert!(alone[0].evidence.contains("offloaded"), "{alone:?}");
+        let off = of(&[lazy], &["rcutree.enable_rcu_lazy=0"], &[]);
+        assert_eq!(states(&off), [State::NotInForce]);
     }
 
     #[test]
