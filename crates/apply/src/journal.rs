@@ -119,6 +119,22 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Removes what a process left that was killed while it wrote the very first journal, or
+    /// removed the last one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn sweep(&self, machine: &Machine) -> Result<()> {
+        let path = machine.path(PATH);
+        files::discard(&path).map_err(Error::file(&path))?;
+        if self.says_nothing() {
+            // Somebody else may have put something there.
+            let _ = fs::remove_dir(machine.path(FOLDER));
+        }
+        Ok(())
+    }
+
     /// A journal that says something else.
     pub(crate) fn with(&self, applied: Option<Applied>, pending: Option<Transaction>) -> Self {
         Self { format: self.format, applied, pending }

@@ -75,7 +75,10 @@ pub fn completed(
     args: &ChangeArgs,
     output: &Output,
 ) -> exit::Result<Option<Journal>> {
-    let Some(pending) = &journal.pending else { return Ok(Some(journal)) };
+    let Some(pending) = &journal.pending else {
+        journal.sweep(machine).map_err(failure)?;
+        return Ok(Some(journal));
+    };
     output.note(format!(
         "An interrupted `preemptlab {}` has begun to change these files, and is put back first:",
         pending.verb
