@@ -35,7 +35,7 @@ test-report: build
 test-system: deb
 	@SUDO="$(SUDO)" tests/install-deps mmdebstrap mformat:mtools sfdisk:fdisk mke2fs:e2fsprogs \
 	    python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
-	    /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
+	    grub-fstest:grub-common /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	$(SUDO) tests/system/run $(TARGET)
 
 ## check: formatting and lints

@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import subprocess
 import tempfile
 
 import image
@@ -51,9 +52,18 @@ class System:
         with step(what), self.running(job, files) as running:
             return running.ended()
 
-    def running(self, job, files=()):
-        """The machine while it boots and executes a shell script."""
-        return machine.started(self._disk, self._folder, job, files)
+    def running(self, job, files=(), log=None):
+        """The machine while it boots and executes a shell script, and logs writes to a file."""
+        return machine.started(self._disk, self._folder, job, files, log=log)
+
+    def content(self):
+        """The path of a copy of what is on the disk now, as a raw image."""
+        raw = self._folder / "content.img"
+        subprocess.run(
+            ["qemu-img", "convert", "-O", "raw", self._disk.path, raw],
+            check=True,
+        )
+        return raw
 
     def copy(self, name):
         """A system that begins with what is on the disk now. This one is not to be used again."""

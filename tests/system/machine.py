@@ -101,16 +101,17 @@ class Machine:
 
 
 @contextlib.contextmanager
-def started(disk, folder, job, files=(), extra=()):
-    """Boots a disk whose agent executes a shell script that finds the files beside itself."""
+def started(disk, folder, job, files=(), extra=(), log=None):
+    """Boots a disk whose agent executes a shell script that finds the files beside itself. QEMU
+    appends what is written to the disk to a log, if one is named (`write_log`)."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         scratch = pathlib.Path(scratch)
         _job(scratch / "job", job, files)
         with (scratch / "results").open("wb") as results:
             results.truncate(RESULTS_BYTES)
-        for log in ["console.log", "job.log"]:
-            (scratch / log).touch()
-        process = subprocess.Popen(_arguments(disk, scratch, extra), stdin=subprocess.DEVNULL)
+        for name in ["console.log", "job.log"]:
+            (scratch / name).touch()
+        process = subprocess.Popen(_arguments(disk, scratch, extra, log), stdin=subprocess.DEVNULL)
         try:
             yield Machine(process, scratch)
         finally:
@@ -128,7 +129,7 @@ def _job(path, script, files):
             archive.add(file, pathlib.Path(file).name)
 
 
-def _arguments(disk, scratch, extra):
+def _arguments(disk, scratch, extra, log):
     firmware = []
     if disk.firmware == "efi":
         # Nothing in the firmware's variables names the boot loader: it is where every firmware
@@ -141,13 +142,22 @@ def _arguments(disk, scratch, extra):
     return [
         *_qemu(accelerator(disk.kernel)),
         *firmware,
-        "-drive", f"if=virtio,format={disk.format},file={disk.path}",
+        "-drive", _drive(disk, log),
         "-drive", f"if=virtio,format=raw,readonly=on,file={scratch / 'job'}",
         "-drive", f"if=virtio,format=raw,file={scratch / 'results'}",
         "-serial", f"file:{scratch / 'console.log'}",
         "-serial", f"file:{scratch / 'job.log'}",
         *extra,
     ]  # fmt: skip
+
+
+def _drive(disk, log):
+    if log is None:
+        return f"if=virtio,format={disk.format},file={disk.path}"
+    return (
+        f"if=virtio,driver=blklogwrites,file.driver={disk.format},file.file.driver=file,"
+        f"file.file.filename={disk.path},log.driver=file,log.filename={log},log-sector-size=512"
+    )
 
 
 @functools.cache

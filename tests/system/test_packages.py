@@ -2,6 +2,7 @@
 same bytes."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import unittest
@@ -76,6 +77,6 @@ def files(root):
             if any(inside.startswith(book) for book in BOOKS):
                 continue
             regular = os.path.isfile(path) and not os.path.islink(path)
-            content = open(path, "rb").read() if regular else b""
+            content = pathlib.Path(path).read_bytes() if regular else b""
             found[inside] = (os.lstat(path).st_mode, hash(content))
     return found
