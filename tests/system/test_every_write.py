@@ -49,10 +49,11 @@ class EveryWrite:
             results = running.ended()
         names = {results["new"]: "the new", results["old"]: "the old"}
         self.follow(disk, log, 0, begin, None)
-        for what, start, end in [(change, begin, done), ("shutdown", done, None)]:
-            seen = self.follow(disk, log, start, end, names)
-            print(f"    {what}: after {seen.total()} writes: {dict(seen)}", flush=True)
-            self.assertGreater(seen.total(), 0)
+        for what, start, end in [("the change", begin, done), ("the shutdown", done, None)]:
+            with self.subTest(what):
+                seen = self.follow(disk, log, start, end, names)
+                print(f"  after each of {seen.total()} writes of {what}: {dict(seen)}", flush=True)
+                self.assertGreater(seen.total(), 0)
         self.assertEqual(self.read(disk), results["new"])
         return results["old"], results["new"]
 
@@ -65,7 +66,8 @@ class EveryWrite:
                 file.write(write.data)
                 if names is not None:
                     found = self.read(disk)
-                    self.assertIn(found, names, f"after write {number}")
+                    if found not in names:
+                        self.fail(f"after write {number} this is found:\n{found}")
                     seen[names[found]] += 1
         return seen
 

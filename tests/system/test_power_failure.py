@@ -9,7 +9,7 @@ import lab
 from step import step
 from test_loaders import OPTIONS, WORDS, words
 
-FAILURES = 3
+FAILURES = 2
 
 
 class PowerFailure:
