@@ -180,7 +180,7 @@ def accelerator(kernel):
         )
         try:
             # Without a root file system the kernel panics, which ends the machine.
-            process.wait(20)
+            process.wait(10)
         except subprocess.TimeoutExpired:
             return "tcg"
         finally:
