@@ -252,13 +252,13 @@ fn kinds_of_time_stand_beside_each_other_and_are_never_mixed() {
     let desk = Desk::new();
     let late = |full_us: u64| {
         move |mode: &str, replicate: u32| {
-            let own_us = if mode == "full" { full_us } else { 2000 };
-            Cell::Later(own_us + u64::from(replicate))
+            let own_us = if mode == "full" { full_us } else { 6 };
+            Cell::Later(own_us + u64::from(replicate % 2))
         }
     };
-    record(&desk.path("vm"), TWO_MODES, late(4000));
-    record_on(BackendKind::Host, &desk.path("host"), TWO_MODES, late(9000));
-    record_on(BackendKind::Kvm, &desk.path("kvm"), TWO_MODES, late(1000));
+    record(&desk.path("vm"), TWO_MODES, late(12));
+    record_on(BackendKind::Host, &desk.path("host"), TWO_MODES, late(15));
+    record_on(BackendKind::Kvm, &desk.path("kvm"), TWO_MODES, late(0));
 
     let both = compare(&desk, &["vm", "host"]);
     both.says(&["load on 1 CPU: what vm and host say", "load on 1 CPU, host"]);
