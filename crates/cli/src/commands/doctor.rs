@@ -196,6 +196,14 @@ fn table(document: &Document) -> Table {
     table
 }
 
+/// Whom to ask where files do not tell.
+fn ask() -> &'static str {
+    match rustix::process::geteuid().is_root() {
+        true => "this kernel does not let its debugfs be read",
+        false => "`sudo preemptlab doctor` asks the kernel",
+    }
+}
+
 fn kernel_rows(kernel: &HostKernel) -> Vec<(&'static str, String, String)> {
     let unknown = || "unknown".to_owned();
     let mode = kernel.mode.active.map_or_else(unknown, |mode| mode.to_string());
@@ -203,11 +211,10 @@ fn kernel_rows(kernel: &HostKernel) -> Vec<(&'static str, String, String)> {
         Evidence::Kernel => "the kernel says so (debugfs sched/preempt)".to_owned(),
         Evidence::Config => "its config leaves no other".to_owned(),
         Evidence::Inferred => {
-            "inferred from config and command line; `sudo preemptlab doctor` asks the kernel"
-                .to_owned()
+            format!("inferred from config and command line; {}", ask())
         }
         Evidence::None => {
-            "its config is not on this machine; `sudo preemptlab doctor` asks the kernel".to_owned()
+            format!("its config is not on this machine; {}", ask())
         }
     };
     let offered: Vec<&str> = kernel.mode.offered.iter().map(|mode| mode.as_str()).collect();
