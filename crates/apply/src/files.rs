@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
+
 use crate::Contents;
 
 /// How a draft's name begins. No program reads hidden files, or names that end in anything but
@@ -38,9 +40,37 @@ pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
 }
 
 /// Puts a staged draft in the place of its file.
+///
+/// GRUB and firmware read the disk as it is: they neither replay a journal nor know what memory
+/// holds. So that they find the old file or the new one after every single write to the disk, the
+/// draft is in its place there before its name changes, and the file that it replaces loses its
+/// blocks only when the name leads to the new one.
 pub fn publish(path: &Path) -> io::Result<()> {
-    fs::rename(draft(path), path)?;
-    sync_folder(path)
+    let draft = draft(path);
+    checkpoint(&File::open(&draft)?);
+    // While it is open, its blocks are its own.
+    let replaced = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        file => Some(file?),
+    };
+    fs::rename(draft, path)?;
+    let published = File::open(path)?;
+    published.sync_all()?;
+    sync_folder(path)?;
+    checkpoint(&published);
+    drop(replaced);
+    Ok(())
+}
+
+/// Has ext4 write to its place what it has in its journal. Other file systems have no such call,
+/// nor has Linux before 5.14; there it is written at some later time.
+fn checkpoint(file: &File) {
+    // include/uapi/linux/ext4.h, Linux 6.12: `_IOW('f', 43, __u32)`.
+    const EXT4_IOC_CHECKPOINT: Opcode = opcode::write::<u32>(b'f', 43);
+    // SAFETY: the call reads a u32, and this is one.
+    let call = unsafe { Setter::<EXT4_IOC_CHECKPOINT, u32>::new(0) };
+    // SAFETY: the number is unique to ext4, and other file systems refuse it.
+    let _ = unsafe { ioctl(file, call) };
 }
 
 /// Removes a file.
