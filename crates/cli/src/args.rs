@@ -415,6 +415,9 @@ pub struct Apply {
     /// Only print what a boot loader or a service is to be told
     #[arg(long, value_name = "TARGET", conflicts_with = "yes")]
     pub emit: Option<EmitTarget>,
+    /// Leave out what this kernel would ignore, and say why, instead of refusing all of it
+    #[arg(long)]
+    pub skip_ignored: bool,
     #[command(flatten)]
     pub change: ChangeArgs,
 }

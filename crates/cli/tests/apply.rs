@@ -167,6 +167,21 @@ fn what_would_be_ignored_is_refused_before_anything_is_touched() {
 }
 
 #[test]
+fn what_would_be_ignored_can_be_left_out() {
+    let root = Root::grub();
+    let apply = |settings: &[&str]| {
+        root.preemptlab(&[&["apply", "--yes", "--skip-ignored"], settings].concat())
+    };
+    let before = root.snapshot();
+    apply(&["--preempt", "lazy"]).fails(2, &["Left out: preempt=lazy", "all of it"]);
+    assert_eq!(before, root.snapshot());
+    apply(&["--preempt", "lazy", "--rcu-lazy", "on", "--threadirqs"]).succeeds();
+    let first = lines(&root).remove(0);
+    assert!(first.contains("threadirqs"), "{first}");
+    assert!(!first.contains("preempt=") && !first.contains("rcu"), "{first}");
+}
+
+#[test]
 fn a_system_that_is_not_ours_to_change_is_told_so() {
     let refused = |path: &str, text: &str, said: &str| {
         let root = Root::quick_grub();

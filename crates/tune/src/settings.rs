@@ -105,6 +105,12 @@ impl Settings {
         self.release.is_none() && self.parameters.is_empty() && self.run_time.is_empty()
     }
 
+    /// Takes out a setting, which is written as [`Refusal::setting`](crate::Refusal::setting) has it.
+    pub fn leave_out(&mut self, setting: &str) {
+        self.parameters.retain(|word| word != setting);
+        self.run_time.retain(|one| one.to_string() != setting);
+    }
+
     /// The words that the kernel's command line gets: the parameters and, where something is set at
     /// run time, the mark by which the boot is known that it belongs to.
     pub fn words(&self) -> Vec<String> {

@@ -3,7 +3,7 @@ use std::{path::Path, process::ExitCode};
 use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
 use preemptlab_model::{self as model, Setting};
 use preemptlab_stats::Certainty;
-use preemptlab_tune::{self as tune, Settings, Step, Target};
+use preemptlab_tune::{self as tune, Refusal, Settings, Step, Target};
 
 use crate::{
     args::{Apply, EmitTarget, SettingArgs, Whether},
@@ -20,7 +20,7 @@ use crate::{
 
 /// Puts settings into force.
 pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
-    let settings = match &args.from {
+    let mut settings = match &args.from {
         Some(run) => recommended(run, args, output)?,
         None if asks(args) => {
             let message = "--require, --maximize, --minimize, --baseline and --margin are about a \
@@ -44,7 +44,21 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
         return Ok(ExitCode::from(exit::UNUSABLE));
     };
-    check(&machine, &loader, &journal, &settings, output)?;
+    while let Some(refusals) = refused(&machine, &loader, &journal, &settings, output)? {
+        if !args.skip_ignored {
+            let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
+            let message =
+                format!("nothing was changed, since this would not do what it says:{lines}");
+            return Err(exit::failure(exit::UNUSABLE, message));
+        }
+        for refusal in &refusals {
+            output.note(format!("Left out: {refusal}."));
+            settings.leave_out(&refusal.setting);
+        }
+    }
+    if settings.is_empty() {
+        return Err(exit::failure(exit::UNUSABLE, "this kernel would ignore all of it"));
+    }
     let plan = apply::apply(&machine, &loader, &journal, &settings).map_err(change::failure)?;
     if plan.is_empty() {
         output.note("Nothing is to be done: these settings are applied already.");
@@ -76,25 +90,23 @@ fn asks(args: &Apply) -> bool {
         || rule.margin.is_some()
 }
 
-/// Refuses what the kernel would ignore, before anything is touched.
-fn check(
+/// What the kernel would ignore; `None` if that is nothing.
+fn refused(
     machine: &Machine,
     loader: &Loader,
     journal: &Journal,
     settings: &Settings,
     output: &Output,
-) -> exit::Result<()> {
+) -> exit::Result<Option<Vec<Refusal>>> {
     let facts = apply::facts(machine, loader, journal, settings).map_err(change::failure)?;
     let findings = tune::check(settings, &facts);
-    for note in findings.notes {
-        output.note(note);
-    }
     if findings.refusals.is_empty() {
-        return Ok(());
+        for note in findings.notes {
+            output.note(note);
+        }
+        return Ok(None);
     }
-    let lines: String = findings.refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
-    let message = format!("nothing was changed, since this would not do what it says:{lines}");
-    Err(exit::failure(exit::UNUSABLE, message))
+    Ok(Some(findings.refusals))
 }
 
 /// The settings of the options.
