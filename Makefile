@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build deb test test-report test-system studies scenarios nightly bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build deb test test-report test-system studies scenarios fidelity nightly bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -62,6 +62,14 @@ scenarios: build
 	    --compare none,voluntary,full,rt --svg docs/scenarios
 	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
 	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
+
+## fidelity: the same cells in virtual time and on this machine's own kernel, which should be idle;
+## needs root
+fidelity: build
+	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
+	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
+	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
+	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
 
 ## nightly: the quick variant of every study, and every scenario on every kernel
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
