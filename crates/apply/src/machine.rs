@@ -55,7 +55,7 @@ impl Machine {
 
     /// The boot that it is in, where it runs.
     pub(crate) fn boot(&self) -> Option<String> {
-        self.line("/proc/sys/kernel/random/boot_id").ok()
+        preemptlab_host::boot_id(&self.root)
     }
 
     /// A file of whom preemptlab runs as, who is root unless a test says otherwise.

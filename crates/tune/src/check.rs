@@ -155,8 +155,8 @@ impl Check<'_> {
             .then(|| format!("{release} offers {} and would ignore it: {why}", names(&offered)))
     }
 
-    /// kernel/rcu/tree.c, `enable_rcu_lazy`, from 6.9 on; kernel/rcu/Kconfig says that it delays
-    /// callbacks of offloaded CPUs only.
+    /// kernel/rcu/tree.c, `enable_rcu_lazy`, from 6.9 on (commit 7f66f099de4d); kernel/rcu/Kconfig says
+    /// that it delays callbacks of offloaded CPUs only.
     fn rcu_lazy(&self, value: Option<&str>) -> Option<String> {
         if let Some(reason) = self.needs("RCU_LAZY") {
             return Some(reason);

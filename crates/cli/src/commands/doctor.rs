@@ -142,7 +142,9 @@ fn backends(vm_usable: bool) -> Vec<BackendDocument> {
         false => "mend what is missing below".to_owned(),
     };
     let (kvm_usable, kvm_finding) = match kvm(Path::new("/")) {
-        Kvm::Usable => (true, "/dev/kvm opens; `run --backend kvm` tries it".to_owned()),
+        Kvm::Usable => {
+            (true, "/dev/kvm opens; whether guests run, `run --backend kvm` tells".to_owned())
+        }
         Kvm::Absent => (false, "there is no /dev/kvm".to_owned()),
         Kvm::Refused(reason) => (false, format!("/dev/kvm does not open: {reason}")),
     };
