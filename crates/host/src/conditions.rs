@@ -4,6 +4,8 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use preemptlab_model::Conditions;
 
+use crate::files::{clocksource, line};
+
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// Begun before something is measured, to be ended after it.
@@ -21,9 +23,7 @@ impl Watch {
             order: 0,
             start_unix_s: 0,
             boot_id: boot_id(root),
-            clocksource: line(
-                &root.join("sys/devices/system/clocksource/clocksource0/current_clocksource"),
-            ),
+            clocksource: clocksource(root),
             governors: governors(root),
             turbo: turbo(root),
             smt: line(&root.join(CPUS).join("smt/active")).map(|active| active == "1"),
@@ -57,10 +57,6 @@ impl Watch {
 /// The boot that the machine is in (random(4)).
 pub fn boot_id(root: &Path) -> Option<String> {
     line(&root.join("proc/sys/kernel/random/boot_id"))
-}
-
-fn line(path: &Path) -> Option<String> {
-    Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
 fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
@@ -138,12 +134,7 @@ fn load_average_centi(root: &Path) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
+    use crate::files::write;
 
     #[test]
     fn what_happened_is_the_difference() {

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use preemptlab_model::{Digest, Kernel, KernelRef, ModeFile};
 
-use crate::kernel;
+use crate::{files::mode_file, kernel};
 
 /// The machine has no kernel of that release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +37,7 @@ pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
         None => return Err(NotInstalled { release: release.to_owned() }),
     };
     let config = kernel::kernel_config(root, release).map(|(_, config)| config);
-    let file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
+    let file = mode_file(root);
     let offered = || {
         let modes = ModeFile::parse(&file.filter(|_| is_running)?).offered;
         (!modes.is_empty()).then_some(modes)

@@ -9,7 +9,10 @@ use preemptlab_model::KernelConfig;
 use rustix::time::{ClockId, clock_getres};
 use serde::Serialize;
 
-use crate::mode::{self, HostMode};
+use crate::{
+    files::{clocksource, line, mode_file},
+    mode::{self, HostMode},
+};
 
 /// The largest config that is read, in bytes.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
@@ -52,10 +55,10 @@ impl HostKernel {
         let uname = rustix::system::uname();
         let release = uname.release().to_string_lossy().into_owned();
         let version = uname.version().to_string_lossy().into_owned();
-        let cmdline = line(root, "proc/cmdline").unwrap_or_default();
+        let cmdline = line(&root.join("proc/cmdline")).unwrap_or_default();
         let config = kernel_config(root, &release);
-        let mode_file = fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok();
-        let rt = line(root, "sys/kernel/realtime").as_deref() == Some("1")
+        let mode_file = mode_file(root);
+        let rt = line(&root.join("sys/kernel/realtime")).as_deref() == Some("1")
             || config.as_ref().is_some_and(|(_, config)| config.is_rt());
         let parameter = |name: &str| {
             cmdline
@@ -72,15 +75,12 @@ impl HostKernel {
             ),
             rt,
             hz: hz(),
-            clocksource: line(
-                root,
-                "sys/devices/system/clocksource/clocksource0/current_clocksource",
-            ),
+            clocksource: clocksource(root),
             nohz_full: cpu_list(root, "sys/devices/system/cpu/nohz_full"),
             isolated: cpu_list(root, "sys/devices/system/cpu/isolated"),
             rcu_nocbs: parameter("rcu_nocbs"),
             threaded_interrupts: rt || cmdline.split_whitespace().any(|word| word == "threadirqs"),
-            sched_rt_runtime_us: line(root, "proc/sys/kernel/sched_rt_runtime_us")
+            sched_rt_runtime_us: line(&root.join("proc/sys/kernel/sched_rt_runtime_us"))
                 .and_then(|text| text.parse().ok()),
             config_path: config.map(|(path, _)| path),
             release,
@@ -90,13 +90,9 @@ impl HostKernel {
     }
 }
 
-fn line(root: &Path, path: &str) -> Option<String> {
-    Some(fs::read_to_string(root.join(path)).ok()?.trim().to_owned())
-}
-
 /// The kernel prints `(null)` or nothing where no CPU is meant.
 fn cpu_list(root: &Path, path: &str) -> Option<String> {
-    line(root, path).filter(|list| !list.is_empty() && list.trim() != "(null)")
+    line(&root.join(path)).filter(|list| !list.is_empty() && list.trim() != "(null)")
 }
 
 fn hz() -> Option<u32> {
@@ -138,12 +134,7 @@ mod tests {
     use preemptlab_model::PreemptMode;
 
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
+    use crate::files::write;
 
     #[test]
     fn the_kernels_own_files_are_read() {

@@ -2,6 +2,7 @@
 //! from `uname`, which calls lazy and full alike.
 
 mod conditions;
+mod files;
 mod installed;
 mod kernel;
 mod kvm;
