@@ -38,6 +38,7 @@ export interface Configuration {
   replicates: number;
   unavailable?: string;
   failures: Failure[];
+  missing: number;
   metrics: MetricValues[];
   histograms: Histogram[];
   timelines: Timeline[];

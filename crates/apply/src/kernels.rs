@@ -70,7 +70,7 @@ fn installed(machine: &Machine, loader: &Loader, release: &str, settings: &Setti
     }
     let next = match settings.install() {
         Some(install) => format!("`{install}` installs it"),
-        None => "it is in no package: install it by hand".to_owned(),
+        None => "no package of it is known: install it by hand".to_owned(),
     };
     Err(Error::NoKernel { release: release.to_owned(), next })
 }

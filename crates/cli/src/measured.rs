@@ -134,7 +134,7 @@ fn measure(
         return Err(NoResult::Unavailable(reason.clone()));
     }
     let Some(CellRecord { inputs, outcome, .. }) = record else {
-        return Err(NoResult::Failed("not executed yet".to_owned()));
+        return Err(NoResult::Missing);
     };
     match outcome {
         Outcome::Unavailable { reason, .. } => Err(NoResult::Unavailable(reason.clone())),

@@ -103,9 +103,9 @@ fn the_committed_recording_is_exported() {
     let folder = desk.path("check-export");
     assert_eq!(
         fs::read_to_string(folder.join("cells.csv")).unwrap(),
-        "run,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
+        "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
-         check,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
+         check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
          completed,,4274b35816c20fc6abe06f73a98681199ee87b6fd99080a95baafd01bb2a1ce6,\
          fb9b3c6c643d7490842d813cb0568f33884f0de669b0beafb3fd160e70dbb7f7\n"
     );

@@ -1,4 +1,4 @@
-use preemptlab_model::{CellId, Digest, Factors, PreemptMode};
+use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode};
 use preemptlab_stats::Histogram;
 
 /// A cell of a plan, whatever became of it.
@@ -6,6 +6,8 @@ use preemptlab_stats::Histogram;
 pub struct Cell {
     /// The recording's name.
     pub run: String,
+    /// What executed it.
+    pub backend: BackendKind,
     /// Its place in its experiment.
     pub factors: Factors,
     /// `uname -r` of its kernel; `None` where nothing tells.

@@ -37,10 +37,16 @@ impl<R> Field<R> {
 }
 
 /// The factors: every table begins with them.
-pub static FACTORS: [OfCell; 11] = [
+pub static FACTORS: [OfCell; 12] = [
     OfCell::new("run", Kind::Utf8, "The name of the recording's folder.", |cell| {
         Value::text(&cell.run)
     }),
+    OfCell::new(
+        "backend",
+        Kind::Utf8,
+        "What executed the cell: `vm` in virtual time, `kvm` or `host` in host time.",
+        |cell| Value::text(cell.backend.as_str()),
+    ),
     OfCell::new("workload", Kind::Utf8, "The workload's name in the experiment.", |cell| {
         Value::text(&cell.factors.workload)
     }),

@@ -10,7 +10,7 @@ use parquet::{
     record::Field,
 };
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{CellId, Digest, Factors, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode, Settings};
 use preemptlab_stats::{Direction, Histogram, Metric};
 use proptest::prelude::*;
 
@@ -20,6 +20,7 @@ type Case = (Cell, Vec<Metric>, Vec<Probe>);
 fn cell(status: Status) -> Cell {
     Cell {
         run: "quick".to_owned(),
+        backend: BackendKind::Vm,
         factors: Factors {
             workload: "processes".to_owned(),
             kernel: "debian:6.12".parse().unwrap(),
@@ -98,6 +99,7 @@ fn text(field: &Field) -> String {
 prop_compose! {
     fn any_cell()(
         (run, workload, cpus, replicate) in (".{1,8}", "\\PC{1,8}", any::<u32>(), any::<u32>()),
+        backend in prop::sample::select(vec![BackendKind::Vm, BackendKind::Kvm, BackendKind::Host]),
         mode in prop::sample::select(PreemptMode::ALL.to_vec()),
         observed in prop::option::of(prop::sample::select(PreemptMode::ALL.to_vec())),
         (release, rt, look) in (prop::option::of("[a-z\",\n]{1,9}"), any::<Option<bool>>(), any::<u32>()),
@@ -115,7 +117,7 @@ prop_compose! {
         let settings = Settings::default();
         let factors = Factors { workload, kernel, preempt: mode, cpus, settings, replicate };
         let id = hash.map(CellId);
-        Cell { run, factors, release, rt, observed, seed, look, status, id, digest: hash }
+        Cell { run, backend, factors, release, rt, observed, seed, look, status, id, digest: hash }
     }
 }
 
@@ -164,7 +166,7 @@ fn the_overflow_is_a_row_of_its_own_kind() {
     let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
-    let own: Vec<String> = rows[1..].iter().map(|row| row[11..].join(" ")).collect();
+    let own: Vec<String> = rows[1..].iter().map(|row| row[12..].join(" ")).collect();
     assert_eq!(own, ["fifo bucket 7 us 3", "fifo bucket 9 us 2", "fifo overflow 250000 us 4"]);
 }
 

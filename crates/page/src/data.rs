@@ -79,8 +79,10 @@ pub struct Configuration {
     /// Why there can be no measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable: Option<String>,
-    /// The replicates without measurements.
+    /// The replicates that failed.
     pub failures: Vec<Failure>,
+    /// How many of its cells were not executed yet.
+    pub missing: usize,
     /// The metrics; none if no replicate was measured.
     pub metrics: Vec<MetricValues>,
     /// One per probe, merged over the replicates.

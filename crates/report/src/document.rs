@@ -92,8 +92,10 @@ pub struct ConfigurationDocument {
     pub replicates: usize,
     /// Why there can be no measurements.
     pub unavailable: Option<String>,
-    /// The replicates without measurements.
+    /// The replicates that failed.
     pub failures: Vec<FailureDocument>,
+    /// How many of its cells were not executed yet.
+    pub missing: usize,
     /// The metrics; none if no replicate was measured.
     pub metrics: Vec<MetricDocument>,
 }
@@ -240,6 +242,7 @@ impl From<&Configuration> for ConfigurationDocument {
             replicates: configuration.replicates,
             unavailable: configuration.unavailable.clone(),
             failures: failures.collect(),
+            missing: configuration.missing,
             metrics: configuration.summaries.iter().map(Into::into).collect(),
         }
     }

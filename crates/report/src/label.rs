@@ -73,17 +73,22 @@ pub fn trouble(configuration: &Configuration) -> Option<String> {
     if let Some(reason) = &configuration.unavailable {
         return Some(format!("unavailable: {reason}"));
     }
-    let first = configuration.failures.first()?;
-    let alike = configuration.failures.iter().all(|failure| failure.reason == first.reason);
-    let reasons = if alike {
+    let Configuration { missing, replicates, .. } = configuration;
+    let missing = (*missing > 0).then(|| format!("{missing} of {replicates} not executed yet"));
+    let troubles: Vec<String> = missing.into_iter().chain(failed(configuration)).collect();
+    (!troubles.is_empty()).then(|| troubles.join("; "))
+}
+
+fn failed(Configuration { failures, replicates, .. }: &Configuration) -> Option<String> {
+    let first = failures.first()?;
+    let reasons = if failures.iter().all(|failure| failure.reason == first.reason) {
         first.reason.clone()
     } else {
-        let each = configuration.failures.iter();
+        let each = failures.iter();
         let each = each.map(|failure| format!("#{} {}", failure.replicate, failure.reason));
         each.collect::<Vec<_>>().join("; ")
     };
-    let (failed, replicates) = (configuration.failures.len(), configuration.replicates);
-    Some(format!("{failed} of {replicates} failed: {reasons}"))
+    Some(format!("{} of {replicates} failed: {reasons}", failures.len()))
 }
 
 /// The interval of a median; nothing where there is none.

@@ -108,8 +108,12 @@ fn missing(group: &Group) -> Option<String> {
     };
     let unavailable = count(|each| each.unavailable.is_some());
     let failed = count(|each| !each.failures.is_empty());
-    let words =
-        [(unavailable, "cannot exist"), (failed, "lack cells that failed or were not executed")];
+    let waiting = count(|each| each.missing > 0);
+    let words = [
+        (unavailable, "cannot exist"),
+        (failed, "have cells that failed"),
+        (waiting, "have cells that were not executed yet"),
+    ];
     let words: Vec<String> = words
         .into_iter()
         .filter(|(count, _)| *count > 0)

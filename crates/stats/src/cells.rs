@@ -29,4 +29,16 @@ pub enum NoResult {
     Failed(String),
     /// It cannot exist.
     Unavailable(String),
+    /// It was not executed yet.
+    Missing,
+}
+
+impl NoResult {
+    /// The reason in words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Failed(reason) | Self::Unavailable(reason) => reason,
+            Self::Missing => "not executed yet",
+        }
+    }
 }

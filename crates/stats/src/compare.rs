@@ -145,6 +145,7 @@ fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
             replicates: cells.len(),
             summaries: summaries(&cells),
             failures: failures(&cells),
+            missing: cells.iter().filter(|cell| cell.result == Err(NoResult::Missing)).count(),
             unavailable: cells.iter().find_map(|cell| match &cell.result {
                 Err(NoResult::Unavailable(reason)) => Some(reason.clone()),
                 _ => None,
@@ -248,6 +249,7 @@ mod tests {
             cell("debian:6.12", No, 3, 100.0),
             cell("debian:7.2", Lazy, 1, 50.0),
             without(cell("debian:7.2", Lazy, 2, 0.0), NoResult::Failed("it hung".into())),
+            without(cell("debian:7.2", Lazy, 3, 0.0), NoResult::Missing),
         ]
     }
 
@@ -263,7 +265,7 @@ mod tests {
         assert_eq!((p99.n(), p99.median, p99.min, p99.max), (3, 200.0, 100.0, 300.0));
         assert_eq!(p99.effect, None);
         assert_eq!(lazy.summary("p99").unwrap().ratio(), Some(0.25));
-        assert_eq!((lazy.replicates, lazy.measured()), (2, 1));
+        assert_eq!((lazy.replicates, lazy.measured(), lazy.missing), (3, 1, 1));
         assert_eq!(lazy.failures, [Failure { replicate: 2, reason: "it hung".into() }]);
     }
 

@@ -57,6 +57,8 @@ pub struct Configuration {
     pub summaries: Vec<Summary>,
     /// The replicates that failed.
     pub failures: Vec<Failure>,
+    /// How many of its cells were not executed yet.
+    pub missing: usize,
     /// Why it cannot exist.
     pub unavailable: Option<String>,
 }

@@ -8,8 +8,8 @@ use crate::{Command, unit};
 pub struct Settings {
     /// The kernel to boot, as `uname -r` prints it; `None` where the recording does not tell.
     pub release: Option<String>,
-    /// The package that it is in; `None` for a kernel from a file or from source, which is to be
-    /// installed by hand.
+    /// The package that it is in; `None` for a kernel from a file, from source or of a machine:
+    /// where it is not installed, that is done by hand.
     pub package: Option<KernelPackage>,
     /// Kernel parameters, each of them one word.
     pub parameters: Vec<String>,
@@ -119,7 +119,7 @@ impl Settings {
     }
 
     /// The command that installs the kernel, in exactly the version that was measured; `None` for a
-    /// kernel that is in no package.
+    /// kernel of which no package is known.
     pub fn install(&self) -> Option<Command> {
         let KernelPackage { name, version, .. } = self.package.as_ref()?;
         Some(Command::new(["apt-get", "install", &format!("{name}={version}")]))
@@ -139,7 +139,9 @@ impl Settings {
 
     fn package_notes(&self) -> Vec<String> {
         let Some(KernelPackage { version, meta, .. }) = &self.package else {
-            return vec!["The kernel is in no package: install it by hand.".to_owned()];
+            let note = "No package of this kernel is known: where it is not installed, install it \
+                        by hand.";
+            return vec![note.to_owned()];
         };
         let backports = version.split_once("~bpo").map(|(_, rest)| {
             let debian: String = rest.chars().take_while(char::is_ascii_digit).collect();

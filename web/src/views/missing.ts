@@ -7,16 +7,18 @@ import * as names from "../names.ts";
 import type { State } from "../state.ts";
 
 /** Why a configuration lacks measurements; `undefined` if it lacks none. */
-export function trouble({ unavailable, failures, replicates, metrics }: Configuration): string | undefined {
+export function trouble({ unavailable, failures, missing, replicates }: Configuration): string | undefined {
   if (unavailable !== undefined) return `unavailable: ${unavailable}`;
+  const of = `of ${plural(replicates, "replicate")}`;
+  const troubles = missing > 0 ? [`${missing} ${of} not executed yet`] : [];
   if (failures.length > 0) {
     const reasons = [...new Set(failures.map(({ reason }) => reason))];
     const each = reasons.length === 1
       ? reasons[0]
       : failures.map(({ replicate, reason }) => `#${replicate} ${reason}`).join("; ");
-    return `${failures.length} of ${plural(replicates, "replicate")} failed: ${each}`;
+    troubles.push(`${failures.length} ${of} failed: ${each}`);
   }
-  return metrics.length === 0 ? "not measured" : undefined;
+  return troubles.length > 0 ? troubles.join("; ") : undefined;
 }
 
 export function missing(state: State, into: HTMLElement): void {

@@ -189,12 +189,13 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
     };
     let status = match &reading.result {
         Ok(_) => Status::Completed,
-        Err(_) if inputs.is_some() && outcome.is_none() => Status::Missing,
+        Err(NoResult::Missing) => Status::Missing,
         Err(NoResult::Failed(reason)) => Status::Failed(reason.clone()),
         Err(NoResult::Unavailable(reason)) => Status::Unavailable(reason.clone()),
     };
     let cell = Cell {
         run: run.to_owned(),
+        backend: reading.recording.manifest().backend,
         release: release.filter(|release| !release.is_empty()).cloned(),
         rt: kernel.and_then(|kernel| kernel.rt),
         observed: reading.observed(),

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome, Planned};
+use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome};
 use preemptlab_page::{CellRow, CellStatus};
 use preemptlab_recording::{Recording, RecordingError};
 use preemptlab_stats::{Comparison, Configuration, Group, Histogram, MeasuredCell, NoResult};
@@ -125,15 +125,12 @@ impl<'a> Gathered<'a> {
 }
 
 fn row(reading: &Reading<'_>) -> CellRow {
-    let reason = match &reading.result {
-        Err(NoResult::Failed(reason) | NoResult::Unavailable(reason)) => Some(reason.clone()),
-        Ok(_) => None,
-    };
-    let status = match (&reading.result, &reading.record, &reading.planned.planned) {
-        (Ok(_), ..) => CellStatus::Completed,
-        (Err(NoResult::Unavailable(_)), ..) => CellStatus::Unavailable,
-        (_, None, Planned::Execute(_)) => CellStatus::Missing,
-        _ => CellStatus::Failed,
+    let reason = reading.result.as_ref().err().map(|no_result| no_result.reason().to_owned());
+    let status = match &reading.result {
+        Ok(_) => CellStatus::Completed,
+        Err(NoResult::Unavailable(_)) => CellStatus::Unavailable,
+        Err(NoResult::Missing) => CellStatus::Missing,
+        Err(NoResult::Failed(_)) => CellStatus::Failed,
     };
     let digest = reading.record.as_ref().and_then(|record| match &record.outcome {
         Outcome::Completed { digest, .. } => Some(digest.to_string()),

@@ -79,6 +79,7 @@ fn configuration(
                 reason: failure.reason.clone(),
             })
             .collect(),
+        missing: configuration.missing,
         metrics: configuration.summaries.iter().map(values).collect(),
         histograms: histograms.map(|(probe, seen)| histogram(probe, seen)).collect(),
         timelines: timeline.into_iter().collect(),

@@ -125,6 +125,7 @@ fn configuration(mode: &str, values: &[f64]) -> Configuration {
         replicates: 3,
         unavailable: None,
         failures: Vec::new(),
+        missing: 0,
         metrics: metrics.collect(),
         histograms: [(TEXT, vec![(0, 1), (u64::MAX, 2)]), ("fifo", vec![])]
             .map(|(probe, counts)| Histogram {

@@ -19,9 +19,7 @@ pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, Uni
 
 use preemptlab_model::Factors;
 
-use crate::{
-    Baseline, Comparison, Direction, MeasuredCell, NoResult, Rule, UnknownBaseline, compare,
-};
+use crate::{Baseline, Comparison, Direction, MeasuredCell, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
 /// What is wanted.
@@ -175,12 +173,10 @@ fn objective_groups(
 fn reasons(cells: &[MeasuredCell]) -> Vec<String> {
     let mut reasons = Vec::new();
     for cell in cells {
-        let Err(NoResult::Failed(reason) | NoResult::Unavailable(reason)) = &cell.result else {
-            continue;
-        };
+        let Err(no_result) = &cell.result else { continue };
         let Factors { kernel, preempt, settings, .. } = cell.factors.clone();
         let name = Baseline { kernel, preempt, settings };
-        let reason = format!("{name}: {reason}");
+        let reason = format!("{name}: {}", no_result.reason());
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
