@@ -47,14 +47,14 @@ class System:
         self._disk = disk
         self._folder = folder
 
-    def boot(self, what, job, files=()):
+    def boot(self, what, job, files=(), **options):
         """Boots, executes a shell script, reboots, and returns the files that the script left."""
-        with step(what), self.running(job, files) as running:
+        with step(what), self.running(job, files, **options) as running:
             return running.ended()
 
-    def running(self, job, files=(), log=None):
-        """The machine while it boots and executes a shell script, and logs writes to a file."""
-        return machine.started(self._disk, self._folder, job, files, log=log)
+    def running(self, job, files=(), **options):
+        """The machine while it boots and executes a shell script (`machine.started`)."""
+        return machine.started(self._disk, self._folder, job, files, **options)
 
     def content(self):
         """The path of a copy of what is on the disk now, as a raw image."""

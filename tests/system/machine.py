@@ -16,6 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 OVMF = pathlib.Path("/usr/share/OVMF")
 # The machine ends by itself unless something is broken.
 PATIENCE_S = 900
+QEMU = ("qemu-system-x86_64",)
 RESULTS_BYTES = 64 << 20
 # QEMU 7.2, which is Debian 12's, translates cmpxchg16b wrongly at times, and some instructions of
 # the processors of today: the kernel and systemd find their memory overwritten. With a thread for
@@ -105,9 +106,10 @@ class Machine:
 
 
 @contextlib.contextmanager
-def started(disk, folder, job, files=(), extra=(), log=None):
-    """Boots a disk whose agent executes a shell script that finds the files beside itself. QEMU
-    appends what is written to the disk to a log, if one is named (`write_log`)."""
+def started(disk, folder, job, files=(), extra=(), log=None, program=QEMU):
+    """Boots a disk whose agent executes a shell script that finds the files beside itself. QEMU,
+    which is Debian's or another program, appends what is written to the disk to a log, if one is
+    named (`write_log`)."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         scratch = pathlib.Path(scratch)
         _job(scratch / "job", job, files)
@@ -115,7 +117,8 @@ def started(disk, folder, job, files=(), extra=(), log=None):
             results.truncate(RESULTS_BYTES)
         for name in ["console.log", "job.log"]:
             (scratch / name).touch()
-        process = subprocess.Popen(_arguments(disk, scratch, extra, log), stdin=subprocess.DEVNULL)
+        command = _arguments(disk, scratch, extra, log, program)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         try:
             yield Machine(process, scratch)
         finally:
@@ -133,7 +136,7 @@ def _job(path, script, files):
             archive.add(file, pathlib.Path(file).name)
 
 
-def _arguments(disk, scratch, extra, log):
+def _arguments(disk, scratch, extra, log, program):
     firmware = []
     if disk.firmware == "efi":
         # Nothing in the firmware's variables names the boot loader: it is where every firmware
@@ -144,7 +147,7 @@ def _arguments(disk, scratch, extra, log):
             "-drive", f"if=pflash,format=raw,file={scratch / 'variables'}",
         ]  # fmt: skip
     return [
-        *_qemu(accelerator(disk.kernel)),
+        *_qemu(accelerator(disk.kernel), program),
         *firmware,
         "-drive", _drive(disk, log),
         "-drive", f"if=virtio,format=raw,readonly=on,file={scratch / 'job'}",
@@ -189,11 +192,11 @@ def accelerator(kernel):
         return "kvm" if b"Kernel panic" in console.read_bytes() else "tcg"
 
 
-def _qemu(accelerator):
+def _qemu(accelerator, program=QEMU):
     return [
         # QEMU does not outlive this process, however that ends.
         "setpriv", "--pdeathsig", "KILL",
-        "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        *program, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         # GRUB waits for ever on a machine without a display adapter.
         "-vga", "std", "-machine", "q35", *PROCESSORS[accelerator], "-smp", "2", "-m", "1024",
     ]  # fmt: skip

@@ -14,6 +14,7 @@ use crate::{
     end::{self, End, how_qemu_ended},
     guest::Guest,
     output::{MemoryFile, inherited_path, no_memory_file},
+    qemu::Halt,
     snapshot::HEADER_BYTES,
     tracing::Plugin,
 };
@@ -59,7 +60,11 @@ pub(crate) fn execute(
     let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(snapshot));
     let loaded = qemu.negotiate().and_then(|()| qemu.migrate("migrate-incoming", &uri));
     let halt = match loaded {
-        Ok(Ok(())) => qemu.run(),
+        Ok(Ok(())) => match qemu.run() {
+            // In host time the snapshot is of a guest whose watchdog still runs.
+            Halt::Watchdog if !cell.snapshot.backend.is_vm() => qemu.run(),
+            halt => halt,
+        },
         Ok(Err(reason)) => return Err(Trouble::Unloadable(reason)),
         Err(halt) => match qemu.conclude(halt)? {
             // It greets before it has looked at everything, and no other snapshot would help.

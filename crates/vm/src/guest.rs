@@ -7,6 +7,7 @@ use std::{
 
 use preemptlab_backend::{Cancel, Stop};
 use preemptlab_model::{Digest, SnapshotInputs};
+use preemptlab_protocol::{Message, frame};
 
 use crate::{
     Artifacts, Config,
@@ -54,6 +55,12 @@ impl Guest {
         let inherited = [own.as_slice(), files].concat();
         let arguments = arguments(inputs, paths, role);
         Qemu::start(&config.command, arguments, inputs.backend, &inherited, wall, cancel)
+    }
+
+    /// Whether the guest has said that its snapshot can be taken, and nothing else.
+    pub(crate) fn is_ready(&mut self) -> Result<bool, Stop> {
+        let said = self.results.content().map_err(no_memory_file)?;
+        Ok(matches!(frame::decode(&said).as_deref(), Ok([Message::Ready(_)])))
     }
 
     /// What the guest has left so far.

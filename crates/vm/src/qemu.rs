@@ -161,14 +161,41 @@ impl<'a> Qemu<'a> {
 
     /// Lets the guest run until there is nothing more to wait for.
     pub(crate) fn run(&mut self) -> Halt {
-        match self.run_on() {
+        match self.resume().and_then(|()| self.follow()) {
             Ok(never) => match never {},
             Err(halt) => halt,
         }
     }
 
-    fn run_on(&mut self) -> Result<Infallible, Halt> {
-        self.execute("cont", json!({}))?;
+    /// Lets the guest run.
+    pub(crate) fn resume(&mut self) -> Result<(), Halt> {
+        self.execute("cont", json!({})).map(drop)
+    }
+
+    /// Waits for some time while the guest runs.
+    ///
+    /// # Errors
+    ///
+    /// What ended it before.
+    pub(crate) fn run_for(&mut self, time: Duration) -> Result<(), Halt> {
+        let deadline = self.deadline;
+        self.deadline = deadline.min(Instant::now() + time);
+        let followed = self.follow();
+        self.deadline = deadline;
+        match followed {
+            Err(Halt::WallLimit) if Instant::now() < deadline => Ok(()),
+            Err(halt) => Err(halt),
+            Ok(never) => match never {},
+        }
+    }
+
+    /// Stops the machine.
+    pub(crate) fn stop(&mut self) -> Result<(), Halt> {
+        self.execute("stop", json!({})).map(drop)
+    }
+
+    /// Follows what happens to the guest.
+    fn follow(&mut self) -> Result<Infallible, Halt> {
         let deadline = self.deadline;
         let mut expired = false;
         loop {
