@@ -180,7 +180,7 @@ fn what_stops_a_build_is_told_apart() {
     // `n` is met by a symbol that cannot be set.
     fixture.build(&fixture.recipe("+NEEDY=n"), &|_| ()).unwrap();
 
-    let killed = Fixture::new("kill -INT $$");
+    let killed = Fixture::new("kill -KILL $$");
     let error = killed.build(&killed.recipe(""), &|_| ()).unwrap_err();
     assert!(matches!(error, KbuildError::Interrupted) && !error.is_of_kernel());
     let full = Fixture::new("echo 'cc1: error: No space left on device'; exit 1");
