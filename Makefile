@@ -27,7 +27,8 @@ test: deps check reproducible
 	$(MAKE) test-report
 
 ## test-report: the HTML report of a real recording in a headless Chromium
-test-report: build
+test-report: deps
+	$(CARGO) build --release --locked --bins --examples
 	@SUDO="$(SUDO)" tests/install-deps chromium
 	tests/report-in-browser
 
