@@ -72,7 +72,7 @@ fidelity: build
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
 
-## nightly: the quick variant of every study, and every scenario on every kernel
+## nightly: the quick variant of every study, every scenario on every kernel, the longer tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 nightly: build
 	for kernel in 6.1 6.12 7.2; do \
@@ -82,6 +82,7 @@ nightly: build
 	for study in $(STUDIES); do \
 	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
 	done
+	$(CARGO) test --release --locked -p preemptlab --test truth -- --ignored
 
 ## bench: the figures that the README and the docs name
 bench: deps

@@ -204,31 +204,37 @@ fn cells(recording: &Recording) -> Vec<(String, CellRecord)> {
 
 #[test]
 fn every_hold_is_found_and_blamed() {
-    let desk = Desk::new();
-    for (kernel, modes) in [
-        ("debian:6.12", &["none", "voluntary", "full"][..]),
-        ("debian:6.12-rt", &["full"]),
-        ("debian:7.2", &["lazy", "full"]),
-    ] {
-        let name = kernel.replace(':', "-");
-        let (toml, plain) = (format!("{name}.toml"), format!("{name}-plain"));
-        desk.write(&toml, &experiment(kernel, modes));
-        run(&desk, &["run", &toml, "--out", &name, "--trace"]).succeeds();
-        run(&desk, &["run", &toml, "--out", &plain, "--no-cache"]).succeeds();
+    check("debian:6.12", &["none", "full"]);
+    check("debian:6.12-rt", &["full"]);
+    check("debian:7.2", &["lazy"]);
+}
 
-        let recording = Recording::open(&desk.path(&name)).unwrap();
-        let plain = cells(&Recording::open(&desk.path(&plain)).unwrap());
-        let traced = cells(&recording);
-        assert_eq!(traced.len(), modes.len());
-        for ((mode, record), (_, plain)) in traced.iter().zip(&plain) {
-            let cell = format!("{kernel} {mode}");
-            let digest = record.outcome.digest();
-            assert!(digest.is_some(), "{cell}: {:?}", record.outcome);
-            assert_eq!((record.id, digest), (plain.id, plain.outcome.digest()), "{cell}");
-            check_trace(&recording, &cell, record);
-            let explained = run(&desk, &["explain", &name, "--cell", &cell, "--format", "json"]);
-            check_explanation(&cell, &explained.succeeds().stdout);
-        }
+#[test]
+#[ignore = "takes long and finds little more; a part of make nightly"]
+fn every_hold_is_found_and_blamed_in_further_modes() {
+    check("debian:6.12", &["voluntary"]);
+    check("debian:7.2", &["full"]);
+}
+
+/// Runs one cell in each mode with and without a trace, and finds every hold in the traces.
+fn check(kernel: &str, modes: &[&str]) {
+    let desk = Desk::new();
+    desk.write("truth.toml", &experiment(kernel, modes));
+    run(&desk, &["run", "truth.toml", "--out", "traced", "--trace"]).succeeds();
+    run(&desk, &["run", "truth.toml", "--out", "plain", "--no-cache"]).succeeds();
+
+    let recording = Recording::open(&desk.path("traced")).unwrap();
+    let plain = cells(&Recording::open(&desk.path("plain")).unwrap());
+    let traced = cells(&recording);
+    assert_eq!(traced.len(), modes.len());
+    for ((mode, record), (_, plain)) in traced.iter().zip(&plain) {
+        let cell = format!("{kernel} {mode}");
+        let digest = record.outcome.digest();
+        assert!(digest.is_some(), "{cell}: {:?}", record.outcome);
+        assert_eq!((record.id, digest), (plain.id, plain.outcome.digest()), "{cell}");
+        check_trace(&recording, &cell, record);
+        let explained = run(&desk, &["explain", "traced", "--cell", &cell, "--format", "json"]);
+        check_explanation(&cell, &explained.succeeds().stdout);
     }
 }
 
