@@ -210,7 +210,7 @@ fn every_hold_is_found_and_blamed() {
 }
 
 #[test]
-#[ignore = "takes long and finds little more; a part of make nightly"]
+#[ignore = "takes long: a part of make nightly"]
 fn every_hold_is_found_and_blamed_in_further_modes() {
     check("debian:6.12", &["voluntary"]);
     check("debian:7.2", &["full"]);

@@ -39,10 +39,10 @@ const BACKEND: &str = "backend";
 /// has one row, with its reason. Where something was measured in another than virtual time, a column
 /// `backend` follows the others.
 ///
-/// `status` is `measured`, `failed`, `unavailable` or `missing`, which is not executed yet; `ratio` is to the baseline of the same
-/// workload and number of CPUs, and empty without one; `observed` lists modes separated by blanks;
-/// `_low` and `_high` are the ends of 95 % intervals; `more` is about how many more replicates would
-/// decide what is undecided.
+/// `status` is `measured`, `failed`, `unavailable` or, where nothing was executed yet, `missing`;
+/// `ratio` is to the baseline of the same workload and number of CPUs, and empty without one;
+/// `observed` lists modes separated by blanks; `_low` and `_high` are the ends of 95 % intervals;
+/// `more` is about how many more replicates would decide what is undecided.
 pub fn csv(comparison: &Comparison) -> String {
     let has_backends = comparison.groups.iter().any(|group| !group.backend.is_vm());
     let with_backend = move |mut row: Vec<String>, backend: &str| {
@@ -69,7 +69,7 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
     let status = match summary {
         Some(_) => "measured",
         None if configuration.unavailable.is_some() => "unavailable",
-        None if configuration.failures.is_empty() => "missing",
+        None if configuration.failures.is_empty() && configuration.missing > 0 => "missing",
         None => "failed",
     };
     let of_summary = |text: fn(&Summary) -> String| summary.map(text).unwrap_or_default();

@@ -50,8 +50,8 @@ pub struct Needed {
 }
 
 /// The configurations that need more replicates, because a comparison of a metric that is to be
-/// decided is not. The baseline of a group needs as many as the most of them. What mostly fails
-/// gets none.
+/// decided is not. The baseline of a group needs as many as the most of them. What mostly fails,
+/// or has mostly not been executed yet, gets none.
 pub fn needed(comparison: &Comparison, decides: impl Fn(&str) -> bool) -> Vec<Needed> {
     let mut needed = Vec::new();
     for group in &comparison.groups {
@@ -61,7 +61,7 @@ pub fn needed(comparison: &Comparison, decides: impl Fn(&str) -> bool) -> Vec<Ne
             effects.any(|summary| summary.effect.is_some_and(|e| !e.verdict.is_decided()))
         };
         let grows = |configuration: &Configuration| {
-            configuration.measured() > configuration.failures.len()
+            configuration.measured() > configuration.failures.len() + configuration.missing
                 && configuration.replicates < REPLICATES_MAX as usize
         };
         let open: Vec<&Configuration> =

@@ -7,7 +7,7 @@ import * as names from "../names.ts";
 import type { State } from "../state.ts";
 
 /** Why a configuration lacks measurements; `undefined` if it lacks none. */
-export function trouble({ unavailable, failures, missing, replicates }: Configuration): string | undefined {
+export function trouble({ unavailable, failures, missing, replicates, metrics }: Configuration): string | undefined {
   if (unavailable !== undefined) return `unavailable: ${unavailable}`;
   const of = `of ${plural(replicates, "replicate")}`;
   const troubles = missing > 0 ? [`${missing} ${of} not executed yet`] : [];
@@ -18,7 +18,8 @@ export function trouble({ unavailable, failures, missing, replicates }: Configur
       : failures.map(({ replicate, reason }) => `#${replicate} ${reason}`).join("; ");
     troubles.push(`${failures.length} ${of} failed: ${each}`);
   }
-  return troubles.length > 0 ? troubles.join("; ") : undefined;
+  if (troubles.length > 0) return troubles.join("; ");
+  return metrics.length === 0 ? "not measured" : undefined;
 }
 
 export function missing(state: State, into: HTMLElement): void {
