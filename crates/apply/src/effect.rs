@@ -7,7 +7,7 @@ use std::{
 
 use preemptlab_host::{Evidence, HostKernel};
 use preemptlab_model::Setting;
-use preemptlab_tune::{Cpus, unit};
+use preemptlab_tune::Cpus;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 
@@ -254,7 +254,7 @@ impl Look<'_> {
 
     fn run_time(&self, setting: &Setting) -> Effect {
         let text = setting.to_string();
-        let Some((path, value)) = unit::write(setting) else {
+        let Some((path, value)) = setting.write() else {
             return self.effect(&text, None, true);
         };
         match run_time::state(self.machine, &path, value) {

@@ -1,7 +1,7 @@
 use std::{fs, io};
 
 use preemptlab_model::{ModeFile, Setting};
-use preemptlab_tune::{Settings, unit};
+use preemptlab_tune::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Machine, Result};
@@ -98,7 +98,7 @@ pub(crate) fn wanted(machine: &Machine, settings: &Settings) -> Result<(Vec<Writ
         }
     }
     for setting in &settings.run_time {
-        let Some((path, value)) = unit::write(setting) else { continue };
+        let Some((path, value)) = setting.write() else { continue };
         let refused = |reason: String| Error::RunTime { setting: setting.to_string(), reason };
         let back = match state(machine, &path, value) {
             Ok(now) if path == FEATURES && now.is_empty() => {

@@ -14,6 +14,7 @@ mod outcome;
 mod plan;
 mod preempt;
 mod qemu;
+mod settable;
 mod settings;
 mod suggest;
 mod symbols;
@@ -30,7 +31,10 @@ pub use outcome::{CellRecord, FailureCause, Outcome};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode};
 pub use qemu::QemuBuild;
-pub use settings::{ParseSettingError, Setting, Settings};
+pub use settable::{NotSettable, settable};
+pub use settings::{
+    DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
+};
 pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
 pub use units::VirtualDuration;

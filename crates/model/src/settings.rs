@@ -9,24 +9,84 @@ pub enum Setting {
     /// (Documentation/admin-guide/kernel-parameters.txt).
     Parameter {
         /// Its name.
-        name: String,
+        name: ParameterName,
         /// What follows the `=`.
-        value: Option<String>,
+        value: Option<Value>,
     },
     /// `sysctl.NAME=VALUE`, the form that the command line has for a sysctl; it is set at run time.
     Sysctl {
-        /// Its name with dots, such as `kernel.sched_rt_runtime_us`.
-        name: String,
+        /// Its name.
+        name: SysctlName,
         /// Its value.
-        value: String,
+        value: Value,
     },
     /// `PATH=VALUE`, a file of debugfs, such as `sched/base_slice_ns=1000000`; set at run time.
     Debugfs {
-        /// Its path below debugfs, which holds a `/`.
-        path: String,
+        /// Its path.
+        path: DebugfsPath,
         /// What is written to it.
-        value: String,
+        value: Value,
     },
+}
+
+/// A part of a setting, which can hold nothing but what its grammar allows: there is no other way
+/// to one than from a setting's text.
+macro_rules! part {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Returns its text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+part! {
+    /// The name of a kernel parameter, such as `rcutree.enable_rcu_lazy`: parts of ASCII letters,
+    /// digits, `_` and `-` with dots between them.
+    ParameterName
+}
+
+part! {
+    /// The name of a sysctl with dots, such as `kernel.sched_rt_runtime_us`. No part of it is empty,
+    /// and so its file is always below `/proc/sys`.
+    SysctlName
+}
+
+part! {
+    /// The path of a file below debugfs, such as `sched/base_slice_ns`. It holds a `/`, and no part of
+    /// it is empty, `.` or `..`.
+    DebugfsPath
+}
+
+part! {
+    /// What a setting is set to: visible ASCII characters without quotes, `` ` ``, `\\` and `$`.
+    Value
+}
+
+impl SysctlName {
+    /// Returns the absolute path of its file.
+    pub fn file(&self) -> String {
+        format!("/proc/sys/{}", self.0.replace('.', "/"))
+    }
+}
+
+impl DebugfsPath {
+    /// Returns the absolute path of its file, where debugfs is mounted as usual.
+    pub fn file(&self) -> String {
+        format!("/sys/kernel/debug/{}", self.0)
+    }
 }
 
 /// The text is no setting.
@@ -56,13 +116,14 @@ impl FromStr for Setting {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
                 && name.split('.').all(|part| !part.is_empty())
         };
+        let owned = |value: &str| Value(value.to_owned());
         if name == "preempt" {
             return error("the mode is a factor of its own: `preempt = [...]` under [factors]");
         }
         if let Some(name) = name.strip_prefix("sysctl.") {
             return match value {
                 Some(value) if is_plain(name) && !value.is_empty() => {
-                    Ok(Self::Sysctl { name: name.to_owned(), value: value.to_owned() })
+                    Ok(Self::Sysctl { name: SysctlName(name.to_owned()), value: owned(value) })
                 }
                 _ => error("a sysctl is written sysctl.NAME=VALUE"),
             };
@@ -70,7 +131,7 @@ impl FromStr for Setting {
         if name.contains('/') {
             return match value {
                 Some(value) if name.split('/').all(is_plain) && !value.is_empty() => {
-                    Ok(Self::Debugfs { path: name.to_owned(), value: value.to_owned() })
+                    Ok(Self::Debugfs { path: DebugfsPath(name.to_owned()), value: owned(value) })
                 }
                 _ => {
                     error("a file of debugfs is written PATH=VALUE, as in `sched/base_slice_ns=1`")
@@ -80,21 +141,34 @@ impl FromStr for Setting {
         if !is_plain(name) {
             return error("a kernel parameter is written NAME or NAME=VALUE");
         }
-        Ok(Self::Parameter { name: name.to_owned(), value: value.map(str::to_owned) })
+        let name = ParameterName(name.to_owned());
+        Ok(Self::Parameter { name, value: value.map(owned) })
     }
 }
 
 impl Setting {
     /// What it switches: two settings of one switch cannot both be in force.
-    fn switch(&self) -> (u8, &str) {
+    fn switch(&self) -> (u8, String) {
         match self {
-            Self::Parameter { name, .. } => (0, name),
-            Self::Sysctl { name, .. } => (1, name),
+            // To the kernel both are the same (kernel/params.c, `parameq`).
+            Self::Parameter { name, .. } => (0, name.as_str().replace('-', "_")),
+            Self::Sysctl { name, .. } => (1, name.to_string()),
             // Every feature of the scheduler is a switch of its own, which `NO_` turns off.
-            Self::Debugfs { path, value } if path == "sched/features" => {
-                (2, value.strip_prefix("NO_").unwrap_or(value))
+            Self::Debugfs { path, value } if path.as_str() == "sched/features" => {
+                let value = value.as_str();
+                (2, value.strip_prefix("NO_").unwrap_or(value).to_owned())
             }
-            Self::Debugfs { path, .. } => (3, path),
+            Self::Debugfs { path, .. } => (3, path.to_string()),
+        }
+    }
+
+    /// Returns the kernel's file that it is written to at run time, and what is written; `None` for a
+    /// kernel parameter.
+    pub fn write(&self) -> Option<(String, &str)> {
+        match self {
+            Self::Sysctl { name, value } => Some((name.file(), value.as_str())),
+            Self::Debugfs { path, value } => Some((path.file(), value.as_str())),
+            Self::Parameter { .. } => None,
         }
     }
 }
@@ -102,7 +176,7 @@ impl Setting {
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Parameter { name, value: None } => f.write_str(name),
+            Self::Parameter { name, value: None } => name.fmt(f),
             Self::Parameter { name, value: Some(value) } => write!(f, "{name}={value}"),
             Self::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
             Self::Debugfs { path, value } => write!(f, "{path}={value}"),
@@ -220,6 +294,12 @@ mod tests {
             "ä=1",
             "sysctl.a..b=1",
             "nohz_full=1 nohz_full=2",
+            "nohz_full=1 nohz-full=2",
+            "sched/../x=1",
+            "sched/./x=1",
+            "sched//x=1",
+            "sysctl.kernel.../x=1",
+            "sysctl.kernel/x=1",
             "sched/features=HRTICK sched/features=NO_HRTICK",
         ] {
             assert!(text.parse::<Settings>().is_err(), "{text}");

@@ -1,6 +1,6 @@
 //! How a guest puts a setting into force, and what shows that it is.
 
-use preemptlab_model::Setting;
+use preemptlab_model::{Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -15,15 +15,13 @@ const CPUS_MAX: u32 = 64;
 /// The setting as the guest takes it.
 pub fn provable(setting: &Setting) -> protocol::Setting {
     let (write, evidence) = match setting {
-        Setting::Sysctl { name, value } => {
-            let file = format!("/proc/sys/{}", name.replace('.', "/"));
-            written(file, value, false)
-        }
+        Setting::Sysctl { name, value } => written(name.file(), value.as_str(), false),
         Setting::Debugfs { path, value } => {
-            let file = format!("/sys/kernel/debug/{path}");
-            written(file, value, path == "sched/features")
+            written(path.file(), value.as_str(), path.as_str() == "sched/features")
         }
-        Setting::Parameter { name, value } => (None, parameter(setting, name, value.as_deref())),
+        Setting::Parameter { name, value } => {
+            (None, parameter(setting, name.as_str(), value.as_ref().map(Value::as_str)))
+        }
     };
     protocol::Setting { name: setting.to_string(), write, evidence }
 }

@@ -239,12 +239,13 @@ impl Check<'_> {
 
     fn run_time(&mut self, setting: &Setting) {
         let Setting::Debugfs { path, value } = setting else { return };
+        let (path, value) = (path.as_str(), value.as_str());
         // kernel/sched/debug.c; until 6.14 it was optional, afterwards it depends on debugfs alone.
         let symbol = match self.facts.version() {
             Some(version) if version >= (6, 15) => "DEBUG_FS",
             _ => "SCHED_DEBUG",
         };
-        let reason = match path.as_str() {
+        let reason = match path {
             "sched/preempt" => Some("the mode is given by --preempt".to_owned()),
             "sched/base_slice_ns"
                 if self.facts.version().is_some_and(|version| version < (6, 6)) =>

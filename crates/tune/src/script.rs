@@ -1,3 +1,5 @@
+use preemptlab_model::Setting;
+
 use crate::{Measures, Settings, Step, grub, unit};
 
 /// What the script does first.
@@ -77,7 +79,7 @@ pub fn emit(settings: &Settings) -> Measures {
     if !settings.run_time.is_empty() {
         text += "\n# At once, until the next boot.\n";
     }
-    for (path, value) in settings.run_time.iter().filter_map(unit::write) {
+    for (path, value) in settings.run_time.iter().filter_map(Setting::write) {
         text += &format!("printf %s '{value}' >{path}\n");
     }
     let path = "preemptlab-settings.sh".to_owned();

@@ -37,7 +37,7 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
         return Vec::new();
     }
     let name = name(settings);
-    let writes = settings.run_time.iter().filter_map(write).map(|(path, value)| {
+    let writes = settings.run_time.iter().filter_map(Setting::write).map(|(path, value)| {
         // `%` is systemd's own (systemd.unit(5)); neither holds a character that a shell reads.
         format!("ExecStart=/bin/sh -c 'printf %%s {value} >{path}'\n")
     });
@@ -71,18 +71,6 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
             content: wants,
         },
     ]
-}
-
-/// The file of the kernel that a setting is written to, and what is written; `None` for a kernel
-/// parameter.
-pub fn write(setting: &Setting) -> Option<(String, &str)> {
-    match setting {
-        Setting::Debugfs { path, value } => Some((format!("/sys/kernel/debug/{path}"), value)),
-        Setting::Sysctl { name, value } => {
-            Some((format!("/proc/sys/{}", name.replace('.', "/")), value))
-        }
-        Setting::Parameter { .. } => None,
-    }
 }
 
 /// Some digits of the digest of what is set at run time.
