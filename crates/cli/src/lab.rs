@@ -48,6 +48,7 @@ pub fn options(packages: &Packages) -> Options {
         mirror: packages.mirror.clone(),
         allow_expired: packages.allow_expired,
         refresh: packages.refresh,
+        apt_config: std::env::var_os("APT_CONFIG").map(PathBuf::from),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{io, process::Command};
 
+use serde::{Deserialize, Serialize};
+
 /// Where Debian's archives are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
@@ -41,20 +43,39 @@ impl Mirror {
     ///
     /// [`MirrorError`]
     pub fn find(given: Option<&str>) -> Result<Self, MirrorError> {
-        let given = given.map(checked).transpose()?;
+        Archives::of_machine()?.mirror(given)
+    }
+}
+
+/// Debian's archives among the machine's package sources.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Archives {
+    main: Option<String>,
+    security: Option<String>,
+}
+
+impl Archives {
+    /// Asks the machine's apt.
+    pub(crate) fn of_machine() -> Result<Self, MirrorError> {
         // Without `--no-release-info` apt names only sources whose lists were downloaded, but
         // then it knows whose they are.
-        let machine = match Self::choose(&targets(&[])?) {
-            (None, _) => Self::choose(&targets(&["--no-release-info"])?),
-            found => found,
-        };
-        let main = given.or(machine.0).ok_or(MirrorError::None)?;
-        let security = machine.1.unwrap_or_else(|| format!("{main}-security"));
-        Ok(Self { main, security })
+        match Self::choose(&targets(&[])?) {
+            Self { main: None, .. } => Ok(Self::choose(&targets(&["--no-release-info"])?)),
+            found => Ok(found),
+        }
+    }
+
+    /// The given main archive or the machine's own, and the security archive.
+    pub(crate) fn mirror(&self, given: Option<&str>) -> Result<Mirror, MirrorError> {
+        let given = given.map(checked).transpose()?;
+        let main = given.or_else(|| self.main.clone()).ok_or(MirrorError::None)?;
+        let security = self.security.clone().unwrap_or_else(|| format!("{main}-security"));
+        Ok(Mirror { main, security })
     }
 
     /// The best main archive and the best security archive among index targets.
-    fn choose(targets: &str) -> (Option<String>, Option<String>) {
+    fn choose(targets: &str) -> Self {
         let best = |security: bool| {
             targets
                 .lines()
@@ -65,7 +86,7 @@ impl Mirror {
                 .min_by_key(|(rank, _)| *rank)
                 .map(|(_, uri)| uri.trim_end_matches('/').to_owned())
         };
-        (best(false), best(true))
+        Self { main: best(false), security: best(true) }
     }
 }
 
@@ -159,7 +180,8 @@ mod tests {
     use super::*;
 
     fn chosen(targets: &str) -> (Option<String>, Option<String>) {
-        Mirror::choose(&targets.replace('|', "\t"))
+        let Archives { main, security } = Archives::choose(&targets.replace('|', "\t"));
+        (main, security)
     }
 
     #[test]

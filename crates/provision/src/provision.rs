@@ -25,6 +25,8 @@ pub struct Options {
     pub allow_expired: bool,
     /// Refresh the package lists even if they are fresh.
     pub refresh: bool,
+    /// What `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
+    pub apt_config: Option<PathBuf>,
 }
 
 /// Brings kernels, QEMU and packages into a store.

@@ -108,6 +108,11 @@ impl Store {
         self.root.join("packages")
     }
 
+    /// What apt answered before.
+    pub(crate) fn answers(&self) -> PathBuf {
+        self.root.join("answers")
+    }
+
     /// A package's file.
     pub fn package(&self, sha256: Digest) -> PathBuf {
         self.packages().join(format!("{sha256}.deb"))

@@ -3,10 +3,9 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use super::{AptError, Trouble};
+use super::AptError;
 use crate::{Mirror, StoreError};
 
 /// Release 13: without it nothing works, because QEMU and the guest's programs come from it.
@@ -31,11 +30,6 @@ const PRIORITIES: [(&str, u16); 8] = [
     ("bookworm-security", 700),
     ("rc-buggy", 100),
 ];
-
-/// The settings of the machine's apt that reach the network, which may need them: proxies,
-/// certificates and the like. What weakens apt's checks is not among them.
-const MACHINE_SETTINGS: [&str; 4] =
-    ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
 
 /// What makes apt trust a mirror.
 #[derive(Clone, Debug)]
@@ -123,43 +117,6 @@ Acquire::Check-Valid-Until "{}";
 "#,
         !allow_expired
     )
-}
-
-/// The machine's own settings that are taken over, as lines of `apt.conf`.
-pub(super) fn machine_settings() -> Result<String, AptError> {
-    let dump = query(&["dump"])?;
-    let mut settings: String = dump
-        .lines()
-        .filter(|line| MACHINE_SETTINGS.iter().any(|prefix| line.starts_with(prefix)))
-        .flat_map(|line| [line, "\n"])
-        .collect();
-    // Where the passwords of mirrors and proxies are, as far as this user may read them.
-    for (setting, kind) in [("Dir::Etc::netrc", "f"), ("Dir::Etc::netrcparts", "d")] {
-        let shell = query(&["shell", "path", &format!("{setting}/{kind}")])?;
-        let path = shell.trim().trim_start_matches("path=").trim_matches('\'');
-        let readable = match kind {
-            "f" => fs::File::open(path).is_ok(),
-            _ => fs::read_dir(path).is_ok(),
-        };
-        if readable {
-            settings.push_str(&format!("{setting} \"{path}\";\n"));
-        }
-    }
-    Ok(settings)
-}
-
-fn query(arguments: &[&str]) -> Result<String, AptError> {
-    let program = "apt-config";
-    let output = Command::new(program)
-        .args(arguments)
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|source| AptError::Tool { program, source })?;
-    if !output.status.success() {
-        let trouble = Trouble::classify(&String::from_utf8_lossy(&output.stderr));
-        return Err(AptError::Failed { program, trouble });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Gives a file of the private root this content. A process that is killed here leaves no file,

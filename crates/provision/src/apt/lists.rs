@@ -10,7 +10,9 @@ use std::{
 use preemptlab_model::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{AptError, LeftOut, LeftOutNote, Trouble, config, config::Trust, run::Root};
+use super::{
+    AptError, LeftOut, LeftOutNote, Trouble, config, config::Trust, machine::Machine, run::Root,
+};
 use crate::{Event, Mirror, Options, StoreError, StoreLock};
 
 /// Lists older than this are refreshed.
@@ -56,15 +58,16 @@ impl Lists {
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
-        let mirror = Mirror::find(options.mirror.as_deref())?;
-        Self::prepare_from(root, lock, &mirror, &Trust::debian()?, options, on_event)
+        let machine = Machine::find(root, options.apt_config.as_deref())?;
+        let from = (&machine.mirror(options.mirror.as_deref())?, &Trust::debian()?);
+        Self::prepare_from(root, lock, from, &machine.settings(), options, on_event)
     }
 
     pub(super) fn prepare_from(
         root: &Path,
         lock: &StoreLock,
-        mirror: &Mirror,
-        trust: &Trust,
+        (mirror, trust): (&Mirror, &Trust),
+        settings: &str,
         options: &Options,
         on_event: &dyn Fn(Event),
     ) -> Result<Self, AptError> {
@@ -73,7 +76,7 @@ impl Lists {
             fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
         let all = config::sources(mirror, trust, |_| true);
-        let conf = config::apt_conf(root, options.allow_expired, &config::machine_settings()?);
+        let conf = config::apt_conf(root, options.allow_expired, settings);
         config::write(&root.join("apt.conf"), &conf)?;
         config::write(&root.join("preferences"), &config::preferences())?;
         config::write(&root.join("status"), "")?;

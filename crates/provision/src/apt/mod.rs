@@ -1,9 +1,11 @@
 //! Packages through apt, in a private root: its own configuration, lists, status and cache.
 
+mod answers;
 mod config;
 mod error;
 mod fetch;
 mod lists;
+mod machine;
 mod run;
 mod stanza;
 #[cfg(test)]
@@ -13,17 +15,22 @@ use preemptlab_model::Package;
 
 pub(crate) use self::error::LeftOutNote;
 pub(crate) use self::lists::Lists;
+use self::{
+    answers::{Answers, is_unknown},
+    run::Root,
+    stanza::stanzas,
+};
 pub use self::{
     error::{AptError, LeftOut, Trouble},
     stanza::Candidate,
 };
-use self::{run::Root, stanza::stanzas};
 use crate::{Event, Store, StoreLock, names};
 
 /// The private apt root, locked and with its lists ready.
 pub(crate) struct Apt<'a> {
     store: &'a Store,
     root: Root<'a>,
+    answers: Answers<'a>,
     lists: &'a Lists,
     on_event: &'a dyn Fn(Event),
 }
@@ -37,7 +44,8 @@ impl<'a> Apt<'a> {
         lists: &'a Lists,
         on_event: &'a dyn Fn(Event),
     ) -> Self {
-        Self { store, root: Root { path, lock }, lists, on_event }
+        let root = Root { path, lock };
+        Self { store, root, answers: Answers::new(store, root), lists, on_event }
     }
 
     /// The suites that take no part.
@@ -47,8 +55,8 @@ impl<'a> Apt<'a> {
 
     /// The names of all packages that start like this.
     pub(crate) fn names(&self, prefix: &str) -> Result<Vec<String>, AptError> {
-        let output = self.root.run("apt-cache", &["pkgnames", prefix])?;
-        if !output.status.success() {
+        let output = self.answers.ask("apt-cache", &["pkgnames", prefix])?;
+        if !output.success {
             return Err(failed("apt-cache", &output.stderr));
         }
         Ok(output.stdout.lines().map(str::to_owned).collect())
@@ -72,11 +80,8 @@ impl<'a> Apt<'a> {
             arguments.insert(0, "--no-all-versions");
         }
         arguments.insert(0, "show");
-        let output = self.root.run("apt-cache", &arguments)?;
-        let is_unknown = ["No packages found", "was not found", "Unable to locate"]
-            .iter()
-            .any(|complaint| output.stderr.contains(complaint));
-        if !output.status.success() && !is_unknown {
+        let output = self.answers.ask("apt-cache", &arguments)?;
+        if !output.success && !is_unknown(&output) {
             return Err(failed("apt-cache", &output.stderr));
         }
         let shown: Vec<_> =
@@ -96,7 +101,7 @@ impl<'a> Apt<'a> {
 
     /// Every version of a package, the newest first.
     pub(crate) fn versions(&self, name: &str) -> Result<Vec<Candidate>, AptError> {
-        let output = self.root.run("apt-cache", &["show", name])?;
+        let output = self.answers.ask("apt-cache", &["show", name])?;
         let mut found: Vec<_> =
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
         found.sort_by(|a, b| names::compare(&b.package.version, &a.package.version));
@@ -125,8 +130,9 @@ impl<'a> Apt<'a> {
     ) -> Result<Vec<Candidate>, AptError> {
         let status = self.root.path.join("status.assumed");
         let mut arguments = vec!["install".to_owned(), "--simulate".into(), "-qq".into()];
+        let mut installed = None;
         if !assumed.is_empty() {
-            config::write(&status, &self.installed(assumed)?)?;
+            installed = Some(self.installed(assumed)?);
             arguments.push(format!("-oDir::State::status={}", status.display()));
             // Else the cache for the empty status would have to be built again each time.
             arguments.push("-oDir::Cache::pkgcache=".to_owned());
@@ -134,8 +140,9 @@ impl<'a> Apt<'a> {
             arguments.push("-oAPT::Get::Upgrade-By-Source-Package=false".to_owned());
         }
         arguments.extend(names.iter().copied().map(str::to_owned));
-        let output = self.root.run("apt-get", &arguments)?;
-        if !output.status.success() {
+        let installed = installed.as_ref().map(|installed| (&*status, &**installed));
+        let output = self.answers.ask_with("apt-get", &arguments, installed)?;
+        if !output.success {
             return Err(self.unresolved(names, &output.stderr));
         }
         let mut chosen: Vec<_> = output.stdout.lines().filter_map(chosen).collect();
@@ -147,7 +154,7 @@ impl<'a> Apt<'a> {
     fn installed(&self, names: &[&str]) -> Result<String, AptError> {
         let mut arguments = vec!["show", "--no-all-versions"];
         arguments.extend(names);
-        let output = self.root.run("apt-cache", &arguments)?;
+        let output = self.answers.ask("apt-cache", &arguments)?;
         let found: Vec<_> = stanzas(&output.stdout).collect();
         let mut status = String::new();
         for name in names {

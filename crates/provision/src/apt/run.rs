@@ -4,6 +4,8 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::AptError;
 use crate::{StoreError, StoreLock, process::tied};
 
@@ -18,8 +20,10 @@ pub(super) struct Root<'a> {
 }
 
 /// What a program of apt said.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Output {
-    pub(super) status: ExitStatus,
+    pub(super) success: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
@@ -36,7 +40,7 @@ impl Root<'_> {
             stdout.push_str(line);
             stdout.push('\n');
         })?;
-        Ok(Output { status, stdout, stderr })
+        Ok(Output { success: status.success(), stdout, stderr })
     }
 
     /// Runs a program of apt in a folder, hands over the lines of its standard output as they

@@ -75,7 +75,7 @@ impl Fixture {
         let mirror = Mirror { main: url.clone(), security: format!("{url}-security") };
         let root = self.store.apt();
         let lock = self.store.lock(&on_event).unwrap();
-        let result = Lists::prepare_from(&root, &lock, &mirror, trust, options, &on_event)
+        let result = Lists::prepare_from(&root, &lock, (&mirror, trust), "", options, &on_event)
             .and_then(|lists| work(&Apt::new(&self.store, &root, &lock, &lists, &on_event)));
         (result, events.into_inner())
     }
@@ -266,4 +266,89 @@ fn a_closure_leaves_out_what_is_assumed() {
     assert!(matches!(names(&["nowhere"], &[]), Err(AptError::Unknown { .. })));
     assert!(matches!(names(&["tests"], &["nowhere"]), Err(AptError::Unknown { .. })));
     assert!(matches!(names(&["broken"], &[]), Err(AptError::Unsatisfiable { .. })));
+}
+
+/// What apt leaves behind when it runs.
+fn traces_of_apt(fixture: &Fixture) -> bool {
+    let cache = fixture.store.apt().join("cache");
+    let ran = cache.join("pkgcache.bin").exists();
+    let _ = fs::remove_dir_all(cache);
+    ran
+}
+
+#[test]
+fn what_was_answered_is_not_asked_again() {
+    let fixture = Fixture::new();
+    fixture.suite(
+        "trixie",
+        "",
+        &[("tests", "1", "library, base"), ("library", "1", "base"), ("base", "1", "")],
+    );
+    let ask = || {
+        let answers = fixture.trusting(|apt| {
+            let closure = apt.closure(&["tests"], &["base"])?;
+            Ok((apt.names("t")?, closure, apt.find(&["base", "absent"])?, apt.versions("base")?))
+        });
+        (format!("{:?}", answers.unwrap()), traces_of_apt(&fixture))
+    };
+    let (first, asked) = ask();
+    assert!(asked);
+    assert_eq!(ask(), (first.clone(), false));
+
+    // Any damaged answer is asked for again, alone.
+    let states =
+        || fs::read_dir(fixture.store.answers()).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!(states().count(), 1);
+    let mut damaged = 0;
+    for answer in fs::read_dir(states().next().unwrap()).unwrap() {
+        let path = answer.unwrap().path();
+        let whole = fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(ask().0, first);
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        damaged += 1;
+    }
+    assert!(damaged >= 5, "{damaged}");
+
+    // Another list, other options: other answers, and those before are gone.
+    fixture.suite("trixie-updates", "", &[("base", "2", "")]);
+    let refresh = Options { refresh: true, ..Options::default() };
+    fixture.run(&Trust::Blind, &refresh, |_| Ok(())).0.unwrap();
+    let (second, _) = ask();
+    assert_ne!(second, first);
+    assert_eq!(states().count(), 1);
+    let allowed = Options { allow_expired: true, ..Options::default() };
+    fixture.suite("experimental", EXPIRED, &[("base", "3", "")]);
+    let find = |options| {
+        let versions = fixture.run(&Trust::Blind, options, |apt| apt.versions("base")).0.unwrap();
+        versions.into_iter().map(|found| found.package.version).collect::<Vec<_>>()
+    };
+    assert_eq!(find(&allowed), ["3", "2", "1"]);
+    assert_eq!(find(&Options::default()), ["2", "1"]);
+}
+
+#[test]
+fn an_answer_about_other_lists_is_none() {
+    let fixture = Fixture::new();
+    fixture.suite("trixie", "", &[("tool", "1", "")]);
+    let versions = || fixture.trusting(|apt| apt.versions("tool")).unwrap();
+    assert_eq!(versions().len(), 1);
+    // By hand, with the time that it had.
+    let lists = fixture.store.apt().join("state/lists");
+    let is_index = |path: &PathBuf| path.to_str().unwrap().ends_with("Packages");
+    let index = fs::read_dir(lists).unwrap().map(|entry| entry.unwrap().path()).find(is_index);
+    let index = index.unwrap();
+    let modified = fs::metadata(&index).unwrap().modified().unwrap();
+    fs::write(
+        &index,
+        fs::read_to_string(&index).unwrap().replace("Package: tool", "Package: fool"),
+    )
+    .unwrap();
+    let file = fs::File::options().write(true).open(&index).unwrap();
+    file.set_times(fs::FileTimes::new().set_modified(modified)).unwrap();
+    // apt keeps an index of its own, by that time.
+    fs::remove_dir_all(fixture.store.apt().join("cache")).unwrap();
+    assert!(versions().is_empty());
 }

@@ -1,0 +1,74 @@
+//! With everything at hand, nobody is asked again what is at hand.
+
+mod common;
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use common::{Desk, Finished, tree};
+
+/// One cell of one virtual second.
+const ONE: &str = r#"format = 1
+name = "one"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["full"]
+
+[replicates]
+count = 1
+
+[workload.processes]
+kind = "cyclictest-hackbench"
+window = "1s"
+"#;
+
+/// The programs that resolve, fetch and unpack packages.
+const PROGRAMS: [&str; 5] = ["apt-cache", "apt-config", "apt-get", "dpkg", "dpkg-deb"];
+
+/// Puts programs before the machine's that note each call, and then are the machine's.
+fn note_calls(folder: &Path, log: &Path) {
+    fs::create_dir(folder).unwrap();
+    for program in PROGRAMS {
+        let path = folder.join(program);
+        let log = log.display();
+        let text =
+            format!("#!/bin/sh\necho {program} \"$@\" >> {log}\nexec /usr/bin/{program} \"$@\"\n");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+}
+
+#[test]
+fn what_was_resolved_is_not_resolved_again() {
+    let desk = Desk::new();
+    desk.write("one.toml", ONE);
+    let (programs, log) = (desk.path("programs"), desk.path("calls"));
+    note_calls(&programs, &log);
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let run = |arguments: &[&str]| {
+        let output = desk.lasting_command(arguments).env("PATH", &path).output().unwrap();
+        let finished = Finished::new(output);
+        finished.succeeds();
+        finished.stdout
+    };
+    let calls = || fs::read_to_string(&log).unwrap_or_default();
+
+    let asked = ["plan one.toml", "plan one.toml --format json", "kernels", "kernels --all"];
+    let ask = |what: &str| run(&what.split(' ').collect::<Vec<_>>());
+    run(&["run", "one.toml", "--out", "before"]);
+    let before = asked.map(ask);
+    // What is to note calls does so, where nothing is at hand.
+    let _ = fs::remove_file(&log);
+    let mirror = ["plan", "one.toml", "--mirror", "copy:/nonexistent/debian"];
+    let refused = desk.command(&mirror).env("PATH", &path).output().unwrap();
+    Finished::new(refused).fails(4, &["/nonexistent/debian"]);
+    assert!(calls().contains("apt-get update"), "{}", calls());
+    fs::remove_file(&log).unwrap();
+
+    assert_eq!(asked.map(ask), before);
+    run(&["run", "one.toml", "--out", "after"]);
+    run(&["run", "one.toml", "--out", "before"]);
+    run(&["verify", "after"]);
+    assert_eq!(calls(), "");
+    assert!(tree(&desk.path("before")) == tree(&desk.path("after")), "the recordings differ");
+}

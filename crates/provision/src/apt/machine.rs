@@ -1,0 +1,145 @@
+//! The machine's own apt: where it finds Debian's archives, and how it reaches them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use preemptlab_model::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::{AptError, Trouble};
+use crate::{Mirror, kept, mirror::Archives, seen};
+
+/// The version of [`Machine`].
+const FORMAT: u32 = 1;
+
+/// The settings of the machine's apt that reach the network, which may need them: proxies,
+/// certificates and the like. What weakens apt's checks is not among them.
+const SETTINGS: [&str; 4] = ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
+
+/// Where the passwords of mirrors and proxies are.
+const PASSWORDS: [(&str, &str); 2] =
+    [("Dir::Etc::netrc", "Dir::Etc::netrc/f"), ("Dir::Etc::netrcparts", "Dir::Etc::netrcparts/d")];
+
+/// What settings and sources are read from, and the lists that tell whose an archive is.
+const SOURCES: [&str; 5] = [
+    "Dir::Etc::main/f",
+    "Dir::Etc::parts/d",
+    "Dir::Etc::sourcelist/f",
+    "Dir::Etc::sourceparts/d",
+    "Dir::State::lists/d",
+];
+
+/// The programs that answer, whose versions matter too.
+pub(super) const PROGRAMS: [&str; 3] =
+    ["/usr/bin/apt-cache", "/usr/bin/apt-config", "/usr/bin/apt-get"];
+
+/// What the machine's apt is set to.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Machine {
+    /// The settings that are taken over, as lines of `apt.conf`.
+    settings: String,
+    /// The settings that say where passwords are, with these files and folders.
+    passwords: Vec<(String, PathBuf)>,
+    archives: Archives,
+    /// What all of this was read from, and how that looked.
+    read_from: Vec<PathBuf>,
+    seen: Digest,
+}
+
+impl Machine {
+    /// Asks the machine's apt, unless what it said is kept in the private root and nothing that it
+    /// read was changed since. `config` is what `APT_CONFIG` names.
+    pub(super) fn find(root: &Path, config: Option<&Path>) -> Result<Self, AptError> {
+        let path = root.join("machine");
+        let question = Digest::of_json(&(FORMAT, config));
+        if let Some(machine) = kept::read::<Self>(&path, question)
+            && seen::digest(&machine.read_from)? == machine.seen
+        {
+            return Ok(machine);
+        }
+        let machine = Self::ask(config)?;
+        // What was changed meanwhile, or includes what nobody knows of, is asked again.
+        if seen::digest(&machine.read_from)? == machine.seen && !machine.includes() {
+            kept::write(&path, question, &machine);
+        }
+        Ok(machine)
+    }
+
+    fn ask(config: Option<&Path>) -> Result<Self, AptError> {
+        let mut read_from: Vec<_> = PROGRAMS.map(PathBuf::from).into();
+        read_from.extend(config.map(Path::to_owned));
+        read_from.extend(paths(&SOURCES)?);
+        let seen = seen::digest(&read_from)?;
+        let settings = query(&["dump"])?
+            .lines()
+            .filter(|line| SETTINGS.iter().any(|prefix| line.starts_with(prefix)))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let mut passwords = Vec::new();
+        for (setting, as_path) in PASSWORDS {
+            passwords.extend(paths(&[as_path])?.pop().map(|path| (setting.to_owned(), path)));
+        }
+        Ok(Self { settings, passwords, archives: Archives::of_machine()?, read_from, seen })
+    }
+
+    /// Whether a file of the configuration includes others, which apt does not name.
+    fn includes(&self) -> bool {
+        let includes = |path: &Path| {
+            fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains("#include"))
+        };
+        self.read_from.iter().filter(|path| !path.starts_with("/usr/bin")).any(|path| {
+            match fs::read_dir(path) {
+                Ok(entries) => entries.flatten().any(|entry| {
+                    // Lists are no configuration, and large.
+                    entry.metadata().is_ok_and(|metadata| metadata.len() < 1 << 16)
+                        && includes(&entry.path())
+                }),
+                Err(_) => includes(path),
+            }
+        })
+    }
+
+    /// The given main archive or the machine's own, and the security archive that belongs to it.
+    pub(super) fn mirror(&self, given: Option<&str>) -> Result<Mirror, AptError> {
+        Ok(self.archives.mirror(given)?)
+    }
+
+    /// The settings that are taken over, with where passwords are as far as this user may read them.
+    pub(super) fn settings(&self) -> String {
+        let mut settings = self.settings.clone();
+        for (setting, path) in &self.passwords {
+            // A folder opens like a file.
+            if fs::File::open(path).is_ok() {
+                settings.push_str(&format!("{setting} \"{}\";\n", path.display()));
+            }
+        }
+        settings
+    }
+}
+
+/// What apt makes of settings that are paths, such as `Dir::Etc::main/f`.
+fn paths(settings: &[&str]) -> Result<Vec<PathBuf>, AptError> {
+    let mut arguments = vec!["shell"];
+    arguments.extend(settings.iter().flat_map(|setting| ["path", setting]));
+    let said = query(&arguments)?;
+    let path = |line: &str| PathBuf::from(line.trim_start_matches("path=").trim_matches('\''));
+    Ok(said.lines().map(path).collect())
+}
+
+fn query(arguments: &[&str]) -> Result<String, AptError> {
+    let program = "apt-config";
+    let output = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|source| AptError::Tool { program, source })?;
+    if !output.status.success() {
+        let trouble = Trouble::classify(&String::from_utf8_lossy(&output.stderr));
+        return Err(AptError::Failed { program, trouble });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,139 @@
+//! What files look like, to notice that one of them has changed.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt,
+    path::Path,
+};
+
+use preemptlab_model::Digest;
+use serde::Serialize;
+
+use crate::{StoreError, hash::sha256};
+
+/// Up to here files are compared by what they hold, in bytes.
+const HASHED_BYTES_MAX: u64 = 1 << 20;
+
+/// How deep a folder is looked into.
+const DEPTH_MAX: u32 = 4;
+
+/// A file or a folder.
+#[derive(Serialize)]
+enum Seen {
+    Nothing,
+    /// It cannot be read by this user.
+    Closed,
+    Content(Digest),
+    /// Whatever writes to a file changes its `ctime`, which nobody can set (inode(7)).
+    Large {
+        device: u64,
+        inode: u64,
+        bytes: u64,
+        mtime_ns: (i64, i64),
+        ctime_ns: (i64, i64),
+    },
+    Folder(Vec<(String, Seen)>),
+}
+
+/// Of everything below some paths: of small files what they hold, of large ones the marks that
+/// change when they are written to.
+pub(crate) fn digest(paths: &[impl AsRef<Path>]) -> Result<Digest, StoreError> {
+    let seen: Result<Vec<_>, _> = paths
+        .iter()
+        .map(|path| look(path.as_ref(), DEPTH_MAX).map_err(StoreError::at(path.as_ref())))
+        .collect();
+    Ok(Digest::of_json(&seen?))
+}
+
+fn look(path: &Path, depth: u32) -> io::Result<Seen> {
+    let seen = fs::metadata(path).and_then(|metadata| match metadata {
+        metadata if metadata.is_dir() => folder(path, depth),
+        metadata if metadata.is_file() && metadata.len() <= HASHED_BYTES_MAX => {
+            sha256(path).map(Seen::Content)
+        }
+        metadata => Ok(large(&metadata)),
+    });
+    match seen {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Seen::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Seen::Closed),
+        seen => seen,
+    }
+}
+
+fn folder(path: &Path, depth: u32) -> io::Result<Seen> {
+    let mut entries = Vec::new();
+    if depth > 0 {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            entries.push((name, look(&entry.path(), depth - 1)?));
+        }
+    }
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(Seen::Folder(entries))
+}
+
+fn large(metadata: &Metadata) -> Seen {
+    Seen::Large {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        bytes: metadata.len(),
+        mtime_ns: (metadata.mtime(), metadata.mtime_nsec()),
+        ctime_ns: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::FileTimes, time::SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn whatever_changes_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let look = || digest(&[folder.path().to_owned(), path("absent")]).unwrap();
+        let mut seen = vec![look()];
+        let mut changed = || {
+            let now = look();
+            assert!(!seen.contains(&now));
+            seen.push(now);
+        };
+        fs::write(path("small"), b"1").unwrap();
+        changed();
+        fs::write(path("small"), b"2").unwrap();
+        changed();
+        fs::rename(path("small"), path("other")).unwrap();
+        changed();
+        fs::create_dir(path("deeper")).unwrap();
+        changed();
+        fs::write(path("deeper/file"), b"").unwrap();
+        changed();
+        fs::remove_file(path("other")).unwrap();
+        changed();
+        fs::write(path("large"), vec![0; 2 << 20]).unwrap();
+        changed();
+        fs::write(path("large"), vec![0; 3 << 20]).unwrap();
+        changed();
+        let now = look();
+        assert_eq!(look(), now);
+    }
+
+    #[test]
+    fn a_large_file_with_its_old_time_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large");
+        let write = |byte| {
+            fs::write(&path, vec![byte; 2 << 20]).unwrap();
+            let times = FileTimes::new().set_modified(SystemTime::UNIX_EPOCH);
+            fs::File::options().write(true).open(&path).unwrap().set_times(times).unwrap();
+            digest(&[&path]).unwrap()
+        };
+        let first = write(0);
+        // Longer than the step of the clock that files are marked with.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_ne!(write(1), first);
+    }
+}
