@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, PreemptMode, Symbols};
+use crate::{Digest, Package, PreemptMode, Symbols};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -173,18 +173,6 @@ impl<'de> Deserialize<'de> for KernelRef {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
-}
-
-/// A Debian package that was used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Package {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Of the `.deb`.
-    pub sha256: Digest,
 }
 
 /// A kernel that was resolved: exactly what runs.

@@ -11,6 +11,7 @@ mod kconfig;
 mod kernel;
 mod machine;
 mod outcome;
+mod package;
 mod plan;
 mod preempt;
 mod qemu;
@@ -18,6 +19,7 @@ mod settable;
 mod settings;
 mod suggest;
 mod symbols;
+mod text;
 mod units;
 
 pub use backend::{BackendKind, ParseBackendError};
@@ -25,9 +27,10 @@ pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
 pub use conditions::Conditions;
 pub use digest::{Digest, ParseDigestError};
 pub use kconfig::KernelConfig;
-pub use kernel::{Flavour, Kernel, KernelRef, Package, ParseKernelRefError};
+pub use kernel::{Flavour, Kernel, KernelRef, ParseKernelRefError};
 pub use machine::{Arch, Machine};
 pub use outcome::{CellRecord, FailureCause, Outcome};
+pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode};
 pub use qemu::QemuBuild;
@@ -37,6 +40,7 @@ pub use settings::{
 };
 pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
+pub use text::ParseTextError;
 pub use units::VirtualDuration;
 
 /// The version of everything in a recording. A reader refuses a newer one.

@@ -179,7 +179,7 @@ fn tree(
     }
     for (package, path) in packages {
         if hash::sha256(path).map_err(StoreError::at(path))? != package.sha256 {
-            return Err(ImageError::Changed { name: package.name.clone(), path: path.clone() });
+            return Err(ImageError::Changed { name: package.name.to_string(), path: path.clone() });
         }
         add_package(&mut tree, &format!("the package {}", package.name), path)?;
     }
@@ -264,7 +264,7 @@ mod tests {
     fn package(folder: &Path, name: &str) -> (Package, PathBuf) {
         let path = deb::tests::build(folder, name, "1.0", "");
         let sha256 = hash::sha256(&path).unwrap();
-        (Package { name: name.into(), version: "1.0".into(), sha256 }, path)
+        (Package { name: name.parse().unwrap(), version: "1.0".parse().unwrap(), sha256 }, path)
     }
 
     /// The modules of a test, the second of which depends on the first.

@@ -109,7 +109,7 @@ pub enum KernelError {
 /// Every build on offer, oldest first.
 pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
     let names = apt.names("linux-")?;
-    Ok(names::builds(names.iter().map(String::as_str)))
+    Ok(names::builds(names.iter().map(|name| name.as_str())))
 }
 
 /// A kernel of Debian.
@@ -205,7 +205,7 @@ fn image_of(
         })
     };
     let image = file("vmlinuz").ok_or_else(|| KernelError::Package {
-        package: packages.image.package.name.clone(),
+        package: packages.image.package.name.to_string(),
         what: "vmlinuz",
     })?;
     let digest = keep_image(store, image)?;
@@ -326,7 +326,7 @@ pub(crate) fn offered(
     let new: Vec<_> = found.iter().flatten().filter(|c| !path(c).is_file()).cloned().collect();
     let mut failures = BTreeMap::new();
     for (candidate, fetched) in new.iter().zip(apt.fetch_each(&new)?) {
-        on_event(Event::Unpacking { what: candidate.package.name.clone() });
+        on_event(Event::Unpacking { what: candidate.package.name.to_string() });
         let kept = fetched
             .map_err(KernelError::from)
             .and_then(|deb| keep_config(&deb, candidate, &path(candidate)));
@@ -367,7 +367,7 @@ fn keep_config(deb: &Path, candidate: &Candidate, path: &Path) -> Result<(), Ker
     match entries.first().map(|entry| &entry.content) {
         Some(Content::File(bytes)) => Ok(write(path, bytes)?),
         _ => Err(KernelError::Package {
-            package: candidate.package.name.clone(),
+            package: candidate.package.name.to_string(),
             what: "configuration",
         }),
     }

@@ -109,7 +109,7 @@ pub(crate) fn unpacked(
     }
     let debs = apt.fetch(std::slice::from_ref(candidate))?;
     lock.fill(&folder, |draft| {
-        on_event(Event::Unpacking { what: candidate.package.name.clone() });
+        on_event(Event::Unpacking { what: candidate.package.name.to_string() });
         for deb in debs {
             deb::visit(&deb, |path, entry| match Path::new(path).file_name() {
                 Some(file) if module_name(Path::new(path)).is_some() => {
@@ -170,7 +170,7 @@ impl Loader<'_> {
         }
         let Some(file) = self.files.get(name) else {
             let place = match self.package {
-                Some(package) => package.name.clone(),
+                Some(package) => package.name.to_string(),
                 None => self.folder.display().to_string(),
             };
             return Err(ModuleError::Unknown { name: name.to_owned(), place });

@@ -87,8 +87,8 @@ fn advice<'a>(recommendation: &'a Recommendation, release: &str) -> Advice<'a> {
         let sha256 = Digest::of(release.as_bytes());
         let name: &KernelRef = &candidate.kernel;
         let package = Package {
-            name: format!("linux-binary-{release}"),
-            version: "7.2.12-1~bpo13+1".into(),
+            name: format!("linux-binary-{release}").parse().unwrap(),
+            version: "7.2.12-1~bpo13+1".parse().unwrap(),
             sha256,
         };
         let kernel = Kernel {

@@ -164,7 +164,7 @@ fn package(kernel: &Kernel, release: &str) -> Result<Option<KernelPackage>, Unsa
     };
     Ok(Some(KernelPackage {
         name: format!("linux-image-{release}"),
-        version: plain("the version", image.version.clone())?,
+        version: plain("the version", image.version.to_string())?,
         meta: format!("linux-image{}-amd64", Flavour::suffix(*flavour)),
     }))
 }
@@ -193,8 +193,8 @@ mod tests {
     fn kernel(name: &str, release: &str, modes: &[PreemptMode]) -> Kernel {
         let sha256 = Digest::of(name.as_bytes());
         let package = |kind: &str| Package {
-            name: format!("linux-{kind}-{release}"),
-            version: "7.2.12-1~bpo13+1".into(),
+            name: format!("linux-{kind}-{release}").parse().unwrap(),
+            version: "7.2.12-1~bpo13+1".parse().unwrap(),
             sha256,
         };
         Kernel {

@@ -66,8 +66,8 @@ fn run(recordings: &[&Recording], recording: &Recording) -> Option<String> {
 
 fn packages(packages: &[Package]) -> Vec<page::Package> {
     let package = |package: &Package| page::Package {
-        name: package.name.clone(),
-        version: package.version.clone(),
+        name: package.name.to_string(),
+        version: package.version.to_string(),
     };
     packages.iter().map(package).collect()
 }

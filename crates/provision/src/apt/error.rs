@@ -1,5 +1,6 @@
 use std::{fmt, io};
 
+use preemptlab_model::ParseTextError;
 use serde::{Deserialize, Serialize};
 
 use crate::{MirrorError, StoreError};
@@ -182,6 +183,9 @@ pub enum AptError {
         /// The suites that cannot be used, and why.
         left_out: Vec<LeftOut>,
     },
+    /// That is no name or version of a package.
+    #[error(transparent)]
+    Name(#[from] ParseTextError),
     /// No suite has the package.
     #[error("the mirror offers no package `{name}`{}", LeftOutNote(left_out))]
     Unknown {

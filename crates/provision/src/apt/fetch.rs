@@ -8,7 +8,7 @@ use std::{
 
 use preemptlab_model::Digest;
 
-use super::{Apt, AptError, Candidate, Trouble};
+use super::{Apt, AptError, Candidate, Trouble, run, wanted::Wanted};
 use crate::{Event, StoreError, hash::sha256};
 
 impl Apt<'_> {
@@ -72,15 +72,14 @@ impl Apt<'_> {
         let Some(first) = wanted.first() else { return Ok(Vec::new()) };
         let folder = self.root.path.join("downloads");
         fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-        let mut what = first.package.name.clone();
+        let mut what = first.package.name.to_string();
         if wanted.len() > 1 {
             what.push_str(&format!(" and {} more", wanted.len() - 1));
         }
         let bytes_total = wanted.iter().map(|candidate| candidate.bytes).sum();
-        let mut arguments = vec!["download".to_owned(), "-q".into(), "-oAPT::Status-Fd=1".into()];
-        arguments.extend(options.iter().copied().map(str::to_owned));
-        arguments
-            .extend(wanted.iter().map(|c| format!("{}={}", c.package.name, c.package.version)));
+        let options = [&["download", "-q", "-oAPT::Status-Fd=1"], options].concat();
+        let packages: Vec<Wanted> = wanted.iter().map(|c| Wanted::exactly(&c.package)).collect();
+        let arguments = run::arguments(&options, &packages);
         let (_, stderr) = self.root.run_in(&folder, "apt-get", &arguments, |line| {
             if let Some(percent) = percent(line) {
                 let bytes = (bytes_total as f64 * percent / 100.0) as u64;
@@ -170,25 +169,29 @@ fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
 mod tests {
     use preemptlab_model::Package;
 
-    use super::*;
+    use super::{super::stanza::Architecture, *};
 
     fn candidate(name: &str) -> Candidate {
-        let package = Package { name: name.into(), version: "1".into(), sha256: Digest::of(b"") };
-        Candidate { package, architecture: "amd64".into(), bytes: 1 }
+        let package = Package {
+            name: name.parse().unwrap(),
+            version: "1".parse().unwrap(),
+            sha256: Digest::of(b""),
+        };
+        Candidate { package, architecture: Architecture::Amd64, bytes: 1 }
     }
 
     #[test]
     fn each_package_gets_its_own_trouble() {
-        let stderr = "E: Failed to fetch http://m.invalid/pool/a%2bb_1_amd64.deb  404  Not Found [IP: 1]\n\
-            E: Failed to fetch http://m.invalid/pool/c_1_amd64.deb  Hash Sum mismatch\n   \
+        let stderr = "E: Failed to fetch http://m.invalid/pool/aa%2bb_1_amd64.deb  404  Not Found [IP: 1]\n\
+            E: Failed to fetch http://m.invalid/pool/cc_1_amd64.deb  Hash Sum mismatch\n   \
             Hashes of expected file:\n\
             E: Some files failed to download\n";
-        assert_eq!(trouble_of(&candidate("a+b"), stderr), Trouble::Missing);
-        let corrupted = trouble_of(&candidate("c"), stderr);
+        assert_eq!(trouble_of(&candidate("aa+b"), stderr), Trouble::Missing);
+        let corrupted = trouble_of(&candidate("cc"), stderr);
         assert_eq!(corrupted, Trouble::Corrupted("Hash Sum mismatch".into()));
-        assert!(matches!(trouble_of(&candidate("d"), stderr), Trouble::Other(_)));
+        assert!(matches!(trouble_of(&candidate("dd"), stderr), Trouble::Other(_)));
         let full = "W: odd\nE: You don't have enough free space in /x/.";
-        assert_eq!(trouble_of(&candidate("d"), full), Trouble::DiskFull);
+        assert_eq!(trouble_of(&candidate("dd"), full), Trouble::DiskFull);
     }
 
     #[test]

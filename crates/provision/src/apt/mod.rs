@@ -10,15 +10,19 @@ mod run;
 mod stanza;
 #[cfg(test)]
 mod tests;
+mod wanted;
 
-use preemptlab_model::Package;
+use preemptlab_model::{Package, PackageName};
 
 pub(crate) use self::error::LeftOutNote;
 pub(crate) use self::lists::Lists;
+#[cfg(test)]
+pub(crate) use self::stanza::Architecture;
 use self::{
     answers::{Answers, is_unknown},
     run::Root,
-    stanza::stanzas,
+    stanza::{Stanza, stanzas},
+    wanted::Wanted,
 };
 pub use self::{
     error::{AptError, LeftOut, Trouble},
@@ -54,19 +58,23 @@ impl<'a> Apt<'a> {
     }
 
     /// The names of all packages that start like this.
-    pub(crate) fn names(&self, prefix: &str) -> Result<Vec<String>, AptError> {
+    pub(crate) fn names(&self, prefix: &'static str) -> Result<Vec<PackageName>, AptError> {
         let output = self.answers.ask("apt-cache", &["pkgnames", prefix])?;
         if !output.success {
             return Err(failed("apt-cache", &output.stderr));
         }
-        Ok(output.stdout.lines().map(str::to_owned).collect())
+        Ok(output.stdout.lines().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// The preferred version of each package, in the order of the names. A name may carry a
     /// version, as in `zlib1g=1:1.3`.
     pub(crate) fn show<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<Candidate>, AptError> {
-        let found = self.find(names)?.into_iter().zip(names);
-        found.map(|(found, name)| found.ok_or_else(|| self.unknown(name.as_ref()))).collect()
+        self.show_all(&Wanted::all(names)?)
+    }
+
+    fn show_all(&self, wanted: &[Wanted]) -> Result<Vec<Candidate>, AptError> {
+        let found = self.find_all(wanted)?.into_iter().zip(wanted);
+        found.map(|(found, wanted)| found.ok_or_else(|| self.unknown(wanted))).collect()
     }
 
     /// The same, with nothing where no suite has the package.
@@ -74,49 +82,45 @@ impl<'a> Apt<'a> {
         &self,
         names: &[N],
     ) -> Result<Vec<Option<Candidate>>, AptError> {
-        let mut arguments: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+        self.find_all(&Wanted::all(names)?)
+    }
+
+    fn find_all(&self, wanted: &[Wanted]) -> Result<Vec<Option<Candidate>>, AptError> {
+        let mut arguments = vec!["show"];
         // Preferring a version takes apt some time, which is saved where there is no choice.
-        if arguments.iter().any(|name| !name.contains('=')) {
-            arguments.insert(0, "--no-all-versions");
+        if wanted.iter().any(|wanted| wanted.version.is_none()) {
+            arguments.push("--no-all-versions");
         }
-        arguments.insert(0, "show");
-        let output = self.answers.ask("apt-cache", &arguments)?;
+        let output = self.answers.ask("apt-cache", &run::arguments(&arguments, wanted))?;
         if !output.success && !is_unknown(&output) {
             return Err(failed("apt-cache", &output.stderr));
         }
         let shown: Vec<_> =
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
-        let found = names.iter().map(|name| {
-            let (name, version) = match name.as_ref().split_once('=') {
-                Some((name, version)) => (name, Some(version)),
-                None => (name.as_ref(), None),
-            };
-            let is_it = |package: &Package| {
-                package.name == name && version.is_none_or(|version| version == package.version)
-            };
-            shown.iter().find(|candidate| is_it(&candidate.package)).cloned()
-        });
+        let found = wanted
+            .iter()
+            .map(|wanted| shown.iter().find(|candidate| wanted.is(&candidate.package)).cloned());
         Ok(found.collect())
     }
 
     /// Every version of a package, the newest first.
     pub(crate) fn versions(&self, name: &str) -> Result<Vec<Candidate>, AptError> {
-        let output = self.answers.ask("apt-cache", &["show", name])?;
+        let wanted = Wanted::all(&[name])?;
+        let output = self.answers.ask("apt-cache", &run::arguments(&["show"], &wanted))?;
         let mut found: Vec<_> =
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
+        // apt takes what it does not know for a pattern.
+        found.retain(|candidate| wanted.iter().all(|wanted| wanted.is(&candidate.package)));
         found.sort_by(|a, b| names::compare(&b.package.version, &a.package.version));
         Ok(found)
     }
 
     /// Exactly these packages; one that has other content than named counts as unknown.
     pub(crate) fn exact(&self, packages: &[Package]) -> Result<Vec<Candidate>, AptError> {
-        let names: Vec<String> = packages
-            .iter()
-            .map(|package| format!("{}={}", package.name, package.version))
-            .collect();
-        let candidates = self.show(&names)?;
-        match candidates.iter().zip(packages).find(|(found, wanted)| found.package != **wanted) {
-            Some((_, wanted)) => Err(self.unknown(&format!("{}={}", wanted.name, wanted.version))),
+        let wanted: Vec<Wanted> = packages.iter().map(Wanted::exactly).collect();
+        let candidates = self.show_all(&wanted)?;
+        match candidates.iter().zip(packages).find(|(found, package)| found.package != **package) {
+            Some((_, package)) => Err(self.unknown(Wanted::exactly(package))),
             None => Ok(candidates),
         }
     }
@@ -129,37 +133,45 @@ impl<'a> Apt<'a> {
         assumed: &[&str],
     ) -> Result<Vec<Candidate>, AptError> {
         let status = self.root.path.join("status.assumed");
+        let (wanted, assumed) = (Wanted::all(names)?, Wanted::all(assumed)?);
         let mut arguments = vec!["install".to_owned(), "--simulate".into(), "-qq".into()];
         let mut installed = None;
         if !assumed.is_empty() {
-            installed = Some(self.installed(assumed)?);
+            installed = Some(self.installed(&assumed)?);
             arguments.push(format!("-oDir::State::status={}", status.display()));
             // Else the cache for the empty status would have to be built again each time.
             arguments.push("-oDir::Cache::pkgcache=".to_owned());
             // Else apt takes what has the same source package as something new along.
             arguments.push("-oAPT::Get::Upgrade-By-Source-Package=false".to_owned());
         }
-        arguments.extend(names.iter().copied().map(str::to_owned));
         let installed = installed.as_ref().map(|installed| (&*status, &**installed));
+        let arguments = run::arguments(&arguments, &wanted);
         let output = self.answers.ask_with("apt-get", &arguments, installed)?;
         if !output.success {
-            return Err(self.unresolved(names, &output.stderr));
+            return Err(self.unresolved(&wanted, &output.stderr));
         }
         let mut chosen: Vec<_> = output.stdout.lines().filter_map(chosen).collect();
         chosen.sort();
-        self.show(&chosen)
+        // apt takes a name that it does not know for a pattern, and installs what fits.
+        let is_there =
+            |name: &PackageName| chosen.iter().chain(&assumed).any(|present| present.name == *name);
+        match wanted.iter().find(|wanted| !is_there(&wanted.name)) {
+            Some(missing) => Err(self.unknown(missing)),
+            None => self.show_all(&chosen),
+        }
     }
 
     /// A dpkg status in which these packages are installed.
-    fn installed(&self, names: &[&str]) -> Result<String, AptError> {
-        let mut arguments = vec!["show", "--no-all-versions"];
-        arguments.extend(names);
+    fn installed(&self, assumed: &[Wanted]) -> Result<String, AptError> {
+        let arguments = run::arguments(&["show", "--no-all-versions"], assumed);
         let output = self.answers.ask("apt-cache", &arguments)?;
         let found: Vec<_> = stanzas(&output.stdout).collect();
         let mut status = String::new();
-        for name in names {
-            let stanza = found.iter().find(|stanza| stanza.get("Package") == Some(name));
-            let stanza = stanza.ok_or_else(|| self.unknown(name))?;
+        for wanted in assumed {
+            let is_it = |stanza: &&Stanza<'_>| {
+                stanza.get("Package").is_some_and(|name| wanted.name == *name)
+            };
+            let stanza = found.iter().find(is_it).ok_or_else(|| self.unknown(wanted))?;
             // On hold, or apt would install the very same version where a package depends on exactly
             // that.
             status.push_str("Status: hold ok installed\n");
@@ -174,20 +186,21 @@ impl<'a> Apt<'a> {
     }
 
     /// No suite has this package.
-    pub(crate) fn unknown(&self, name: &str) -> AptError {
-        AptError::Unknown { name: name.to_owned(), left_out: self.left_out().to_vec() }
+    pub(crate) fn unknown(&self, wanted: impl std::fmt::Display) -> AptError {
+        AptError::Unknown { name: wanted.to_string(), left_out: self.left_out().to_vec() }
     }
 
-    fn unresolved(&self, names: &[&str], stderr: &str) -> AptError {
-        let is_unknown = |name: &&&str| {
+    fn unresolved(&self, wanted: &[Wanted], stderr: &str) -> AptError {
+        let is_unknown = |wanted: &&Wanted| {
+            let name = &wanted.name;
             stderr.contains(&format!("Unable to locate package {name}"))
                 || stderr.contains(&format!("Package '{name}' has no installation candidate"))
         };
-        match names.iter().find(is_unknown) {
-            Some(name) => self.unknown(name),
+        match wanted.iter().find(is_unknown) {
+            Some(wanted) => self.unknown(wanted),
             None if Trouble::classify(stderr) == Trouble::DiskFull => failed("apt-get", stderr),
             None => AptError::Unsatisfiable {
-                names: names.join(", "),
+                names: wanted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
                 reason: stderr.trim().to_owned(),
                 left_out: self.left_out().to_vec(),
             },
@@ -199,10 +212,10 @@ fn failed(program: &'static str, stderr: &str) -> AptError {
     AptError::Failed { program, trouble: Trouble::classify(stderr) }
 }
 
-/// `NAME=VERSION` from a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.
-fn chosen(line: &str) -> Option<String> {
+/// The package in a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.
+fn chosen(line: &str) -> Option<Wanted> {
     let mut words = line.strip_prefix("Inst ")?.split_whitespace();
-    let name = words.next()?;
-    let version = words.find_map(|word| word.strip_prefix('('))?;
-    Some(format!("{name}={version}"))
+    let name = words.next()?.parse().ok()?;
+    let version = words.find_map(|word| word.strip_prefix('('))?.parse().ok()?;
+    Some(Wanted { name, version: Some(version) })
 }

@@ -6,7 +6,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::AptError;
+use super::{AptError, wanted::Wanted};
 use crate::{StoreError, StoreLock, process::tied};
 
 /// More than apt says in any one run, in bytes.
@@ -85,4 +85,10 @@ impl Root<'_> {
         read.map_err(io)?;
         Ok((status, String::from_utf8_lossy(&stderr).into_owned()))
     }
+}
+
+/// Options, and the packages behind what ends the options.
+pub(super) fn arguments<A: AsRef<str>>(options: &[A], wanted: &[Wanted]) -> Vec<String> {
+    let options = options.iter().map(|option| option.as_ref().to_owned());
+    options.chain(["--".to_owned()]).chain(wanted.iter().map(Wanted::to_string)).collect()
 }

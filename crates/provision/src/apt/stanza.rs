@@ -9,28 +9,51 @@ use preemptlab_model::Package;
 pub struct Candidate {
     /// Its name, version and hash.
     pub package: Package,
-    /// `amd64` or `all`.
-    pub architecture: String,
+    /// What it runs on.
+    pub architecture: Architecture,
     /// The size of its `.deb`.
     pub bytes: u64,
+}
+
+/// The architecture of a package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// x86-64.
+    Amd64,
+    /// Any.
+    All,
+}
+
+impl Architecture {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::All => "all",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        [Self::Amd64, Self::All].into_iter().find(|each| each.as_str() == name)
+    }
 }
 
 impl Candidate {
     /// The name that apt gives to the downloaded file (apt-pkg/acquire-item.cc, `StoreFilename`).
     pub(crate) fn file_name(&self) -> String {
         let Package { name, version, .. } = &self.package;
-        format!("{name}_{}_{}.deb", version.replace(':', "%3a"), self.architecture)
+        let architecture = self.architecture.as_str();
+        format!("{name}_{}_{architecture}.deb", version.replace(':', "%3a"))
     }
 
     /// From a paragraph of `apt-cache show`.
     pub(crate) fn from_stanza(stanza: &Stanza<'_>) -> Option<Self> {
         Some(Self {
             package: Package {
-                name: (*stanza.get("Package")?).to_owned(),
-                version: (*stanza.get("Version")?).to_owned(),
+                name: stanza.get("Package")?.parse().ok()?,
+                version: stanza.get("Version")?.parse().ok()?,
                 sha256: stanza.get("SHA256")?.parse().ok()?,
             },
-            architecture: (*stanza.get("Architecture")?).to_owned(),
+            architecture: Architecture::parse(stanza.get("Architecture")?)?,
             bytes: stanza.get("Size")?.parse().ok()?,
         })
     }

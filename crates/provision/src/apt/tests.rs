@@ -240,6 +240,9 @@ fn release_13_goes_before_newer_versions_elsewhere() {
     let versions: Vec<_> = shown.iter().map(|c| c.package.version.as_str()).collect();
     assert_eq!(versions, ["1.1", "1", "1.1"]);
     assert!(fixture.trusting(|apt| apt.show(&["tool=9"])).is_err());
+    assert!(fixture.trusting(|apt| apt.show(&["t.ol"])).is_err());
+    assert_eq!(fixture.trusting(|apt| apt.versions("t.ol")).unwrap(), []);
+    assert_eq!(fixture.trusting(|apt| apt.versions("tool")).unwrap().len(), 4);
 }
 
 #[test]
@@ -266,6 +269,14 @@ fn a_closure_leaves_out_what_is_assumed() {
     assert!(matches!(names(&["nowhere"], &[]), Err(AptError::Unknown { .. })));
     assert!(matches!(names(&["tests"], &["nowhere"]), Err(AptError::Unknown { .. })));
     assert!(matches!(names(&["broken"], &[]), Err(AptError::Unsatisfiable { .. })));
+    // apt reads these as patterns, which fit `script` and `runtime`.
+    for pattern in ["scr.pt", "runt.me", "script+"] {
+        assert!(matches!(names(&[pattern], &[]), Err(AptError::Unknown { .. })), "{pattern}");
+        assert!(matches!(names(&["script"], &[pattern]), Err(AptError::Unknown { .. })));
+    }
+    for option in ["-oDir::State::status=/x", "tests-", "tests/trixie", "tests*", "tests:amd64"] {
+        assert!(matches!(names(&[option], &[]), Err(AptError::Name(_))), "{option}");
+    }
 }
 
 /// What apt leaves behind when it runs.

@@ -129,7 +129,7 @@ impl Recipe {
         };
         let debian = debian_config(apt, &config, flavour)?;
         let compiler = config::compiler(&debian).ok_or_else(|| KbuildError::Package {
-            package: config.package.name.clone(),
+            package: config.package.name.to_string(),
             what: "configuration that names its compiler".to_owned(),
         })?;
         let tools = match tools.take() {
@@ -200,7 +200,7 @@ impl Recipe {
             fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
         lock.fill(&folder, |draft| {
-            on_event(Event::Unpacking { what: self.source.package.name.clone() });
+            on_event(Event::Unpacking { what: self.source.package.name.to_string() });
             let deb = store.package(self.source.package.sha256);
             let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
             let image = self.make(store, programs, (draft, &tree), &lock, on_event)?;
@@ -363,7 +363,7 @@ fn debian_config(
     let deb = apt.fetch(std::slice::from_ref(package))?.remove(0);
     let is_it = |path: &str| path.rsplit('/').next().is_some_and(|name| files.contains(&name));
     let missing = || KbuildError::Package {
-        package: package.package.name.clone(),
+        package: package.package.name.to_string(),
         what: format!("readable {}", files[0]),
     };
     let mut entries = deb::read(&deb, is_it)?;

@@ -5,6 +5,7 @@ use std::{cell::RefCell, os::unix::fs::PermissionsExt, process::Command};
 use preemptlab_model::SymbolValue;
 
 use super::*;
+use crate::apt::Architecture;
 
 const IMAGE: &[u8] = b"the image";
 
@@ -100,8 +101,9 @@ impl Fixture {
 }
 
 fn candidate(name: &str, sha256: Digest) -> Candidate {
-    let package = Package { name: name.into(), version: "6.12.9-1".into(), sha256 };
-    Candidate { package, architecture: "amd64".into(), bytes: 1 }
+    let package =
+        Package { name: name.parse().unwrap(), version: "6.12.9-1".parse().unwrap(), sha256 };
+    Candidate { package, architecture: Architecture::Amd64, bytes: 1 }
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub(crate) struct Programs {
 impl Toolchain {
     /// Of a compiler's packages; those that nothing is built with are left out.
     pub(crate) fn new(mut candidates: Vec<Candidate>) -> Self {
-        let name = |candidate: &Candidate| candidate.package.name.clone();
+        let name = |candidate: &Candidate| candidate.package.name.to_string();
         candidates.retain(|found| !NOT_USED.iter().any(|start| name(found).starts_with(start)));
         let names: Vec<_> = candidates.iter().map(name).collect();
         candidates.retain(|found| !is_links(&name(found), &names));

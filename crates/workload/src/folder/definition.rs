@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::nearest;
+use preemptlab_model::{PackageName, nearest};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use super::{
@@ -9,7 +9,6 @@ use super::{
     response::{self, Response},
     source::{Part, Source, Used},
     span::Span,
-    text,
 };
 use crate::{Probes, Seconds, measurements::THROUGHPUT};
 
@@ -36,11 +35,11 @@ pub struct Definition {
     #[serde(default)]
     description: String,
     /// Debian packages that the guest's image gets, with all that they depend on.
-    #[serde(default, deserialize_with = "text::packages")]
-    pub(super) packages: Vec<String>,
+    #[serde(default)]
+    pub(super) packages: Vec<PackageName>,
     /// Dependencies that the program does not use.
-    #[serde(default, deserialize_with = "text::packages")]
-    pub(super) without: Vec<String>,
+    #[serde(default)]
+    pub(super) without: Vec<PackageName>,
     /// How long the program is asked to measure, and cyclictest measures.
     #[serde(default = "default_window")]
     pub(super) window: Seconds,

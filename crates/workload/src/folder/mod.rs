@@ -11,7 +11,7 @@ mod span;
 mod text;
 
 pub use definition::{Definition, Flaw};
-use preemptlab_model::{Digest, VirtualDuration};
+use preemptlab_model::{Digest, PackageName, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
@@ -86,17 +86,17 @@ impl Program for Folder {
     fn packages(&self) -> Vec<&str> {
         self.definition().map_or_else(Vec::new, |definition| {
             let probes = definition.cyclictest.any().then_some(cyclictest::PACKAGE);
-            definition.packages.iter().map(String::as_str).chain(probes).collect()
+            definition.packages.iter().map(PackageName::as_str).chain(probes).collect()
         })
     }
 
     fn assumed_packages(&self) -> Vec<&str> {
         self.definition().map_or_else(Vec::new, |definition| {
             // What the program itself needs is there for it.
-            let own = |name: &&str| !definition.packages.iter().any(|package| package == name);
+            let own = |name: &&str| !definition.packages.iter().any(|package| package == *name);
             let probes = definition.cyclictest.any().then_some(cyclictest::ASSUMED_PACKAGES);
             let probes = probes.into_iter().flatten().filter(own);
-            definition.without.iter().map(String::as_str).chain(probes).collect()
+            definition.without.iter().map(PackageName::as_str).chain(probes).collect()
         })
     }
 

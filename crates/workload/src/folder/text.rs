@@ -43,21 +43,6 @@ pub fn unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     only_if(is_unit, unit, "a unit such as `requests/s`")
 }
 
-/// Names of Debian packages (Debian Policy Manual, 5.6.1).
-pub fn packages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let names = Vec::<String>::deserialize(deserializer)?;
-    let is_package = |name: &String| {
-        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        (2..=100).contains(&name.len())
-            && name.bytes().next().is_some_and(allowed)
-            && name.bytes().all(|byte| allowed(byte) || b"+-.".contains(&byte))
-    };
-    match names.iter().find(|name| !is_package(name)) {
-        None => Ok(names),
-        Some(name) => Err(invalid(name, "the name of a Debian package, without a version")),
-    }
-}
-
 /// A program's absolute path and its arguments.
 pub fn argv<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let argv = Vec::<String>::deserialize(deserializer)?;
