@@ -26,6 +26,19 @@ const NAMED_SHARE_MIN: f64 = 0.001;
 /// A thread's name has 15 characters at most (`TASK_COMM_LEN`); only kworkers show more than that.
 const NAME_CHARS_MAX: usize = 15;
 
+/// What the names of kernel threads' metrics begin with; only a guest knows which threads there are.
+pub const KERNEL_THREADS: &str = "kthread.";
+
+/// What every cell has of it.
+const CONTEXT_SWITCHES: &str = "context_switches";
+
+/// The names of [`activity`], besides those of kernel threads.
+pub fn names() -> impl Iterator<Item = String> {
+    let interrupts = INTERRUPTS.map(|name| format!("interrupts.{name}"));
+    let softirqs = SOFTIRQS.map(|name| format!("softirqs.{name}"));
+    [CONTEXT_SWITCHES.to_owned()].into_iter().chain(interrupts).chain(softirqs)
+}
+
 /// Over the window, of all tasks: `context_switches`, and as detail `interrupts.NAME`,
 /// `softirqs.NAME`, `kthread.total` and the `kthread.NAME` that ran longest, in milliseconds. What
 /// did not happen is 0, except for single kernel threads, which are left out.
@@ -40,7 +53,7 @@ pub fn activity_of_every_thread(report: &Report) -> Vec<Metric> {
 
 fn listed(report: &Report, share_min: f64, threads_max: usize) -> Vec<Metric> {
     let activity = &report.activity;
-    let mut metrics = vec![count("context_switches", activity.context_switches)];
+    let mut metrics = vec![count(CONTEXT_SWITCHES, activity.context_switches)];
     let rows = [
         ("interrupts", &activity.interrupts_by_name, INTERRUPTS),
         ("softirqs", &activity.softirqs_by_name, SOFTIRQS),
@@ -70,8 +83,8 @@ fn kernel_threads(report: &Report, share_min: f64, threads_max: usize) -> Vec<Me
     // Kinds that ran equally long keep the order of their names.
     largest.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     largest.truncate(threads_max);
-    let named = largest.into_iter().map(|(kind, ns)| ms(format!("kthread.{kind}"), ns));
-    [ms("kthread.total".to_owned(), total_ns)].into_iter().chain(named).collect()
+    let named = largest.into_iter().map(|(kind, ns)| ms(format!("{KERNEL_THREADS}{kind}"), ns));
+    [ms(format!("{KERNEL_THREADS}total"), total_ns)].into_iter().chain(named).collect()
 }
 
 /// What threads that do the same on different CPUs, or for different queues, have in common:

@@ -3,7 +3,7 @@ use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureError, Measurements, Seconds,
+    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     activity::{activity_of_every_thread, count},
     bounded::{bounded, some_bounded},
     cyclictest,
@@ -120,6 +120,9 @@ const UNIT_MAX: VirtualDuration = VirtualDuration::from_ms(3_000);
 /// Of a cell besides the build: settling, starting and ending.
 const AROUND_BUILD: VirtualDuration = VirtualDuration::from_ms(300);
 
+/// What is counted of the build.
+const COUNTS: [&str; 3] = ["build.forks", "build.voluntary_switches", "build.involuntary_switches"];
+
 /// What a cell may take at least, so that the probes have their time.
 const LEAST: VirtualDuration = VirtualDuration::from_ms(20_000);
 
@@ -165,6 +168,11 @@ impl Program for Build {
         }
     }
 
+    fn metric_names(&self) -> MetricNames {
+        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        names.numbers(outcome::TIMES).numbers(COUNTS).activity()
+    }
+
     fn virtual_time_estimate(&self) -> VirtualDuration {
         let build_ns = u64::from(self.units) * UNIT_ESTIMATE.as_ns();
         VirtualDuration::from_ns(build_ns) + AROUND_BUILD
@@ -187,10 +195,11 @@ impl Program for Build {
         let mut numbers = vec![throughput(f64::from(self.units) / outcome::real_s(build), "units")];
         numbers.extend(outcome::times(build));
         numbers.extend(activity_of_every_thread(report));
+        let [forks, voluntary, involuntary] = COUNTS;
         numbers.extend([
-            count("build.forks", report.activity.forks),
-            count("build.voluntary_switches", build.voluntary_switches),
-            count("build.involuntary_switches", build.involuntary_switches),
+            count(forks, report.activity.forks),
+            count(voluntary, build.voluntary_switches),
+            count(involuntary, build.involuntary_switches),
         ]);
         Ok(Measurements { latencies, numbers })
     }

@@ -91,6 +91,11 @@ impl Cyclictest {
         }
     }
 
+    /// What the names of its metrics begin with.
+    pub fn latency_name(&self) -> String {
+        format!("wakeup.{}", self.name)
+    }
+
     fn file(&self) -> String {
         format!("/tmp/{}.json", self.name)
     }
@@ -132,7 +137,7 @@ impl Cyclictest {
             return Err(self.inconsistent(format!("no CPU has {least} periods, but {longest}")));
         }
         let avg_us = sum_us / all.count() as f64;
-        let name = format!("wakeup.{}", self.name);
+        let name = self.latency_name();
         Ok(Latency { name, histogram: all, avg_us, omitted: Some(omitted) })
     }
 

@@ -3,7 +3,7 @@ use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HackbenchMode, MeasureError, Measurements, Seconds,
+    HackbenchMode, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     bounded::bounded,
     cyclictest,
     error::find,
@@ -87,6 +87,10 @@ impl Program for CyclictestHackbench {
             load: vec![hackbench.command(LOAD)],
             probes: self.probes().commands(circumstances.cpus, 0, [fifo_ns, other_ns]),
         }
+    }
+
+    fn metric_names(&self) -> MetricNames {
+        self.probes().metric_names().numbers([THROUGHPUT])
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {

@@ -4,7 +4,7 @@ use preemptlab_stats::Metric;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
-    MeasureError, Measurements, Seconds,
+    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     activity::activity,
     bounded::bounded,
     cyclictest,
@@ -99,6 +99,16 @@ impl Program for CyclictestLoad {
     }
 
     /// Without a load nearly all of the time is idle, and so it costs the host nothing.
+    fn metric_names(&self) -> MetricNames {
+        let names = self.probe_set().metric_names();
+        let names = match self.load {
+            Load::None => names,
+            Load::Cpu => names.numbers([THROUGHPUT]),
+            Load::Mixed => names.numbers(MIXED.map(rate_name)),
+        };
+        names.activity()
+    }
+
     fn virtual_time_estimate(&self) -> VirtualDuration {
         match self.load {
             Load::None => stress_ng::AROUND_WORK,
@@ -155,7 +165,11 @@ impl CyclictestLoad {
 
 /// The operations of different stressors have nothing in common, and so they have no sum.
 fn rate(stressor: &str, per_second: f64) -> Metric {
-    higher(format!("stressor.{stressor}"), per_second, "ops/s")
+    higher(rate_name(stressor), per_second, "ops/s")
+}
+
+fn rate_name(stressor: &str) -> String {
+    format!("stressor.{stressor}")
 }
 
 fn some_probes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Probes, D::Error> {

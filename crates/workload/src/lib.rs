@@ -15,6 +15,7 @@ mod folder;
 mod hackbench;
 mod kind;
 mod measurements;
+mod names;
 mod outcome;
 mod pgbench;
 mod pgbench_result;
@@ -36,6 +37,7 @@ pub use error::MeasureError;
 pub use folder::{Definition, Flaw, Folder};
 pub use hackbench::HackbenchMode;
 pub use measurements::{Latency, Measurements, THROUGHPUT};
+pub use names::MetricNames;
 pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};
 use preemptlab_model::{CellInputs, Digest, PreemptMode, VirtualDuration};
 use preemptlab_protocol::{Command, FORMAT, Job, Report, Setting};
@@ -147,6 +149,11 @@ impl Workload {
             load,
             probes,
         }
+    }
+
+    /// The metrics that a cell can have: nothing is measured that is not among them.
+    pub fn metric_names(&self) -> MetricNames {
+        self.program().metric_names()
     }
 
     /// How much virtual time a cell takes, roughly.

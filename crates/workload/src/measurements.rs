@@ -27,6 +27,9 @@ pub struct Latency {
 /// The metric that every workload with a load has: what got done per virtual second.
 pub const THROUGHPUT: &str = "throughput";
 
+/// What the names begin with of what a client waited for.
+pub(crate) const RESPONSE: &str = "response";
+
 /// Names and ranks, in per mille, of the quantiles that are reported.
 const QUANTILES: [(&str, u32); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
 
@@ -38,6 +41,22 @@ impl Measurements {
     }
 }
 
+/// What is reported of each latency besides quantiles, in microseconds.
+const MIN: &str = "min";
+const AVG: &str = "avg";
+const MAX: &str = "max";
+
+/// What is reported of each latency that has a period.
+const OMITTED: &str = "omitted";
+
+/// The names of the metrics of a latency.
+pub(crate) fn latency_names(name: &str, is_periodic: bool) -> Vec<String> {
+    let quantiles = QUANTILES.map(|(quantile, _)| quantile);
+    let statistics = [MIN, AVG].into_iter().chain(quantiles).chain([MAX]);
+    let statistics = statistics.chain(is_periodic.then_some(OMITTED));
+    statistics.map(|statistic| format!("{name}.{statistic}")).collect()
+}
+
 impl Latency {
     fn metrics(&self) -> Vec<Metric> {
         let metric =
@@ -45,11 +64,11 @@ impl Latency {
         let us = |statistic, value: Option<u64>| Some(metric(statistic, value? as f64, "us"));
         let histogram = &self.histogram;
         let quantiles = QUANTILES.map(|(name, permille)| us(name, histogram.quantile(permille)));
-        let omitted = self.omitted.map(|periods| metric("omitted", periods as f64, "periods"));
-        [us("min", histogram.min()), Some(metric("avg", self.avg_us, "us"))]
+        let omitted = self.omitted.map(|periods| metric(OMITTED, periods as f64, "periods"));
+        [us(MIN, histogram.min()), Some(metric(AVG, self.avg_us, "us"))]
             .into_iter()
             .chain(quantiles)
-            .chain([us("max", histogram.max()), omitted])
+            .chain([us(MAX, histogram.max()), omitted])
             .flatten()
             .collect()
     }

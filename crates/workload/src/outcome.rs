@@ -43,11 +43,15 @@ pub fn real_s(probe: &CommandReport) -> f64 {
     probe.end_ns.saturating_sub(probe.start_ns).max(1) as f64 / 1e9
 }
 
+/// The names of [`times`].
+pub const TIMES: [&str; 3] = ["real", "user", "system"];
+
 /// `real`, `user` and `system`, in seconds.
 pub fn times(probe: &CommandReport) -> [Metric; 3] {
+    let [real, user, system] = TIMES;
     [
-        lower("real", real_s(probe), "s"),
-        lower("user", probe.user_ns as f64 / 1e9, "s"),
-        lower("system", probe.system_ns as f64 / 1e9, "s"),
+        lower(real, real_s(probe), "s"),
+        lower(user, probe.user_ns as f64 / 1e9, "s"),
+        lower(system, probe.system_ns as f64 / 1e9, "s"),
     ]
 }

@@ -3,11 +3,11 @@ use preemptlab_protocol::{Command, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, Seconds,
+    Latency, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     activity::activity,
     bounded::bounded,
     error::find,
-    measurements::throughput,
+    measurements::{RESPONSE, throughput},
     pgbench_result::{Expected, Transactions},
     pgbench_server::{self, BIN, DATABASE, SOCKETS, USER},
     phase::Phases,
@@ -131,6 +131,10 @@ impl Program for Pgbench {
         }
     }
 
+    fn metric_names(&self) -> MetricNames {
+        MetricNames::default().latency(RESPONSE, false).numbers([THROUGHPUT]).activity()
+    }
+
     fn virtual_time_estimate(&self) -> VirtualDuration {
         VirtualDuration::from(self.window) + AROUND_WINDOW
     }
@@ -140,7 +144,7 @@ impl Program for Pgbench {
         let expected = Expected { clients: self.clients, window: self.window };
         let Transactions { latencies, avg_us, per_second } =
             Transactions::read(probe, LOG, expected)?;
-        let name = "response".to_owned();
+        let name = RESPONSE.to_owned();
         let throughput = throughput(per_second, "transactions");
         Ok(Measurements {
             latencies: vec![Latency { name, histogram: latencies, avg_us, omitted: None }],

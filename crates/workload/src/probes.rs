@@ -4,7 +4,7 @@ use preemptlab_protocol::{Command, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Seconds,
+    Latency, MeasureError, MetricNames, Seconds,
     cyclictest::{Cyclictest, End},
     error::find,
 };
@@ -71,6 +71,14 @@ impl ProbeSet {
     pub fn latencies(&self, cpus: u32, report: &Report) -> Result<Vec<Latency>, MeasureError> {
         let probes = self.list(cpus, [0, 0]);
         probes.iter().map(|probe| probe.latency(find(&report.probes, probe.name)?)).collect()
+    }
+
+    /// The names of what they measure.
+    pub fn metric_names(&self) -> MetricNames {
+        let probes = self.list(1, [0, 0]);
+        probes
+            .iter()
+            .fold(MetricNames::default(), |names, probe| names.latency(&probe.latency_name(), true))
     }
 
     /// The real-time probe starts first and ends last. Starting and writing results are the work of

@@ -1,7 +1,7 @@
 use preemptlab_model::VirtualDuration;
 use preemptlab_protocol::{Command, LoadStart, Report};
 
-use crate::{MeasureError, Measurements};
+use crate::{MeasureError, Measurements, MetricNames};
 
 /// What every workload is: commands to run in a guest, and how to read what they say.
 pub trait Program {
@@ -25,6 +25,9 @@ pub trait Program {
 
     /// What one cell does.
     fn work(&self, circumstances: Circumstances) -> Work;
+
+    /// See [`Workload::metric_names`](crate::Workload::metric_names).
+    fn metric_names(&self) -> MetricNames;
 
     /// See [`Workload::virtual_time_estimate`](crate::Workload::virtual_time_estimate).
     fn virtual_time_estimate(&self) -> VirtualDuration;

@@ -4,7 +4,7 @@ use preemptlab_script::{FORMAT, Played, Script};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureError, Measurements,
+    MeasureError, Measurements, MetricNames,
     activity::activity,
     error::find,
     outcome,
@@ -79,6 +79,10 @@ impl Program for Scenario {
                 files: Vec::new(),
             }],
         }
+    }
+
+    fn metric_names(&self) -> MetricNames {
+        MetricNames::default().activity()
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {

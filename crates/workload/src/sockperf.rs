@@ -4,12 +4,12 @@ use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, Seconds,
+    Latency, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     activity::activity,
     bounded::bounded,
     cyclictest,
     error::find,
-    measurements::{higher, lower, throughput},
+    measurements::{RESPONSE, higher, lower, throughput},
     outcome,
     phase::Phases,
     probes::{ProbeSet, Probes},
@@ -145,6 +145,17 @@ impl Program for Sockperf {
         }
     }
 
+    fn metric_names(&self) -> MetricNames {
+        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        let names = match self.mode {
+            SockperfMode::Throughput if self.protocol == Protocol::Udp => names.numbers([SENT]),
+            SockperfMode::Throughput => names,
+            SockperfMode::PingPong => names.latency(RESPONSE, false),
+        };
+        let loss = (self.protocol == Protocol::Udp).then_some(LOSS);
+        names.numbers(loss).activity()
+    }
+
     fn virtual_time_estimate(&self) -> VirtualDuration {
         VirtualDuration::from(self.time()) + AROUND_WORK
     }
@@ -237,7 +248,7 @@ impl Sockperf {
                     .map_err(unreadable(client, counters))?;
                 vec![
                     throughput(sent.per_second * datagrams.arrived(), "messages"),
-                    higher("sent", sent.per_second, "messages/s"),
+                    higher(SENT, sent.per_second, "messages/s"),
                     loss(1.0 - datagrams.arrived()),
                 ]
             }
@@ -250,7 +261,7 @@ impl Sockperf {
         let Exchanged { latencies_us, avg_us, per_second, lost } =
             sockperf_output::exchanged(log).map_err(unreadable(client, log))?;
         let response =
-            Latency { name: "response".to_owned(), histogram: latencies_us, avg_us, omitted: None };
+            Latency { name: RESPONSE.to_owned(), histogram: latencies_us, avg_us, omitted: None };
         let mut numbers = vec![throughput(per_second, "messages")];
         if self.protocol == Protocol::Udp {
             numbers.push(loss(lost));
@@ -259,9 +270,15 @@ impl Sockperf {
     }
 }
 
+/// The datagrams that were sent, of which some may be lost.
+const SENT: &str = "sent";
+
+/// The part of the messages that were lost.
+const LOSS: &str = "loss";
+
 /// A part of all messages.
 fn loss(lost: f64) -> Metric {
-    lower("loss", 100.0 * lost, "%")
+    lower(LOSS, 100.0 * lost, "%")
 }
 
 fn unreadable(client: &CommandReport, text: &str) -> impl FnOnce(String) -> MeasureError {

@@ -6,7 +6,7 @@ use serde::{
 };
 
 use crate::{
-    MeasureError, Measurements, Seconds,
+    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
     activity::activity,
     bounded::{bounded, some_bounded},
     cyclictest,
@@ -144,6 +144,11 @@ impl Program for StressNg {
         }
     }
 
+    fn metric_names(&self) -> MetricNames {
+        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        names.numbers(outcome::TIMES).numbers(STRESSOR).activity()
+    }
+
     fn virtual_time_estimate(&self) -> VirtualDuration {
         let work = self.time().unwrap_or(OPS_TIME_ESTIMATE);
         VirtualDuration::from(work) + AROUND_WORK
@@ -155,10 +160,11 @@ impl Program for StressNg {
         let latencies = self.probe_set().latencies(cpus, report)?;
         let mut numbers = vec![throughput(self.rate(cpus, command, &stressed), "ops")];
         numbers.extend(outcome::times(command));
+        let [wall, user, system] = STRESSOR;
         numbers.extend([
-            lower("stressor.wall", stressed.wall_s, "s"),
-            lower("stressor.user", stressed.user_s, "s"),
-            lower("stressor.system", stressed.system_s, "s"),
+            lower(wall, stressed.wall_s, "s"),
+            lower(user, stressed.user_s, "s"),
+            lower(system, stressed.system_s, "s"),
         ]);
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })
@@ -253,6 +259,9 @@ impl StressNg {
         }
     }
 }
+
+/// What stress-ng says of the time that its stressor took.
+const STRESSOR: [&str; 3] = ["stressor.wall", "stressor.user", "stressor.system"];
 
 /// So much of the operations must have been done: of what the processes of a stressor hand each
 /// other, some is lost at its end (`pipe` 100 of 6000).

@@ -1,5 +1,8 @@
 //! Real output of a build under make 4.3 and 4.4.1, and what is wrong with it after a change.
 
+mod common;
+
+use common::named;
 use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
 use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
 use preemptlab_workload::{Build, JobInputs, MeasureError, Measurements, Probes, Workload};
@@ -75,7 +78,8 @@ fn report(cell: &CellInputs, out: &str) -> Report {
 }
 
 fn measure_report(cell: &CellInputs, report: &Report) -> Result<Measurements, MeasureError> {
-    Workload::Build(build()).measure(cell, report)
+    let workload = Workload::Build(build());
+    named(&workload, workload.measure(cell, report))
 }
 
 fn measure(out: &str) -> Result<Measurements, MeasureError> {

@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{cell, command, inputs, read, report};
+use common::{cell, command, inputs, named, read, report};
 use preemptlab_model::PreemptMode;
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};
@@ -35,7 +35,8 @@ fn beside(yaml: &str) -> Report {
 
 fn measure(parameters: &str, report: &Report) -> Result<Measurements, String> {
     let workload = workload(parameters);
-    workload.measure(&cell(&workload, 1), report).map_err(|error| error.to_string())
+    let measured = workload.measure(&cell(&workload, 1), report);
+    named(&workload, measured).map_err(|error| error.to_string())
 }
 
 fn numbers(measurements: &Measurements) -> BTreeMap<&str, f64> {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{cell, command, report};
+use common::{cell, command, named, report};
 use preemptlab_model::{CellInputs, Digest, VirtualDuration};
 use preemptlab_protocol::{Exit, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};
@@ -88,7 +88,7 @@ fn measure(definition: &str, say: impl FnOnce(&mut Report)) -> Result<Measuremen
     let cell = cell(&workload, 1);
     let mut report = sound(&cell);
     say(&mut report);
-    workload.measure(&cell, &report)
+    named(&workload, workload.measure(&cell, &report))
 }
 
 fn redis(stdout: &str) -> Result<Measurements, MeasureError> {

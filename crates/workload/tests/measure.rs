@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{command, inputs};
+use common::{command, inputs, named};
 use preemptlab_model::{CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{MeasureError, Measurements, Workload};
@@ -38,7 +38,7 @@ fn report(cell: &CellInputs, fifo: &str, other: &str) -> Report {
 
 fn measure(cpus: u32, fifo: &str, other: &str) -> Result<Measurements, MeasureError> {
     let cell = cell(cpus);
-    workload().measure(&cell, &report(&cell, fifo, other))
+    named(&workload(), workload().measure(&cell, &report(&cell, fifo, other)))
 }
 
 /// What is said of a report with a change.

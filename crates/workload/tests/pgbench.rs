@@ -1,5 +1,8 @@
 //! Real results of pgbench, versions 15 and 17, and what is wrong with them after a change.
 
+mod common;
+
+use common::named;
 use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
 use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
 use preemptlab_workload::{
@@ -83,7 +86,7 @@ fn report(cell: &CellInputs, out: &str, log: &str) -> Report {
 fn measure(clients: u32, out: &str, log: &str) -> Result<Measurements, MeasureError> {
     let workload = workload(clients);
     let cell = cell(&workload);
-    workload.measure(&cell, &report(&cell, out, log))
+    named(&workload, workload.measure(&cell, &report(&cell, out, log)))
 }
 
 /// What is said of a report with a change.

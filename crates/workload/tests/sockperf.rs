@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{cell, command, inputs, read, report};
+use common::{cell, command, inputs, named, read, report};
 use preemptlab_model::PreemptMode;
 use preemptlab_protocol::{CommandReport, Exit, Report};
 use preemptlab_workload::{Measurements, Workload};
@@ -41,7 +41,8 @@ fn ran(client: CommandReport) -> Report {
 
 fn measure(parameters: &str, report: &Report) -> Result<Measurements, String> {
     let workload = workload(parameters);
-    workload.measure(&cell(&workload, 1), report).map_err(|error| error.to_string())
+    let measured = workload.measure(&cell(&workload, 1), report);
+    named(&workload, measured).map_err(|error| error.to_string())
 }
 
 const STREAM: &str = "probes = \"none\"\n";

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{cell, command, inputs, read, report};
+use common::{cell, command, inputs, named, read, report};
 use preemptlab_model::PreemptMode;
 use preemptlab_protocol::{CommandReport, Exit, Policy, Report};
 use preemptlab_workload::{Measurements, Workload};
@@ -37,7 +37,8 @@ fn ran(yaml: &str) -> CommandReport {
 
 fn measure(parameters: &str, report: &Report) -> Result<Measurements, String> {
     let workload = workload(parameters);
-    workload.measure(&cell(&workload, 1), report).map_err(|error| error.to_string())
+    let measured = workload.measure(&cell(&workload, 1), report);
+    named(&workload, measured).map_err(|error| error.to_string())
 }
 
 /// What is said of a run with a change.

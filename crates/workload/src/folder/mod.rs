@@ -16,7 +16,7 @@ use preemptlab_protocol::{Command, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureError, Measurements,
+    MeasureError, Measurements, MetricNames,
     activity::activity,
     cyclictest,
     measurements::THROUGHPUT,
@@ -129,6 +129,14 @@ impl Program for Folder {
             load: definition.load.iter().map(|load| command(load, 0)).collect(),
             probes,
         }
+    }
+
+    fn metric_names(&self) -> MetricNames {
+        let Some(definition) = self.definition() else { return MetricNames::default() };
+        let own = definition.metric.iter().map(|metric| metric.name.as_str());
+        let names = probe_set(definition).metric_names().numbers(own);
+        let response = definition.latency.as_ref().map(|_| response::NAME);
+        response.into_iter().fold(names, |names, name| names.latency(name, false)).activity()
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {

@@ -10,7 +10,7 @@ use super::{
 use crate::{Latency, MeasureError};
 
 /// What the distribution is called.
-pub const NAME: &str = "response";
+pub(crate) use crate::measurements::RESPONSE as NAME;
 
 /// A response time beyond this is no response time, in microseconds: some 11 days.
 const US_MAX: f64 = 1e12;

@@ -5,7 +5,7 @@
 
 use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
 use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
-use preemptlab_workload::{JobInputs, Workload};
+use preemptlab_workload::{JobInputs, Measurements, Workload};
 
 pub fn inputs(seed: u64, preempt: PreemptMode, cpus: u32) -> JobInputs {
     JobInputs { seed, preempt, hz: None, settings: vec![], cpus, skew_ns: None }
@@ -66,4 +66,20 @@ pub fn read(parameters: &str) -> Result<Workload, String> {
         "[workload]\n{parameters}\n"
     ));
     table.map_err(|error| error.to_string()).map(|mut table| table.remove("workload").unwrap())
+}
+
+/// Checks that what was measured has exactly the names that were known before; only kernel threads
+/// have others.
+#[track_caller]
+pub fn named<E>(workload: &Workload, measured: Result<Measurements, E>) -> Result<Measurements, E> {
+    let Ok(measured) = measured else { return measured };
+    let names = workload.metric_names();
+    let metrics = measured.metrics();
+    for metric in &metrics {
+        assert!(names.contains(&metric.name), "{} was not known", metric.name);
+    }
+    for name in names.iter() {
+        assert!(metrics.iter().any(|metric| metric.name == name), "{name} was not measured");
+    }
+    Ok(measured)
 }
