@@ -9,41 +9,87 @@ mod lab;
 mod measured;
 mod mixed;
 mod moment;
+mod named;
 mod output;
 mod page;
 mod progress;
 mod session;
+mod traceable;
+mod unsound;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, thread};
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Color, Command};
 use output::Output;
 
+/// The stack of what does the work, in bytes, whatever the limit on that of the program's first thread
+/// is (`ulimit -s`).
+const STACK_BYTES: usize = 16 << 20;
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let output = Output::new(cli.color);
-    let store = cli.store;
-    let result = match cli.command {
-        Command::Run(args) => commands::run::execute(&args, store, &output),
-        Command::Scenario(args) => commands::scenario::execute(&args, store, &output),
-        Command::Plan(args) => commands::plan::execute(&args, store, &output),
-        Command::Kernels(args) => commands::kernels::execute(&args, store, &output),
-        Command::Compare(args) => commands::compare::execute(&args, &output),
-        Command::Recommend(args) => commands::recommend::execute(&args, &output),
-        Command::Apply(args) => commands::apply::execute(&args, &output),
-        Command::Revert(args) => commands::revert::execute(&args, &output),
-        Command::Report(args) => commands::report::execute(&args, &output),
-        Command::Export(args) => commands::export::execute(&args, &output),
-        Command::Explain(args) => commands::explain::execute(&args, store, &output),
-        Command::Verify(args) => commands::verify::execute(&args, store, &output),
-        Command::Doctor(args) => commands::doctor::execute(&args, store, &output),
-        Command::Completions { shell } => commands::completions::execute(shell, &output),
-        Command::Man { folder } => commands::man::execute(&folder, &output),
+    let worker = thread::Builder::new().name("preemptlab".to_owned()).stack_size(STACK_BYTES);
+    match worker.spawn(execute) {
+        // What it has to say of a panic it has said.
+        Ok(worker) => worker.join().unwrap_or(ExitCode::from(exit::PANICKED)),
+        Err(error) => {
+            let message = format!(
+                "this process is not allowed what it needs ({error}): raise its limits on address \
+                 space (`ulimit -v`) and processes (`ulimit -u`)"
+            );
+            Output::new(Color::Auto).error(&exit::failure(exit::HOST, message).report);
+            ExitCode::from(exit::HOST)
+        }
+    }
+}
+
+/// Does what the command line says.
+fn execute() -> ExitCode {
+    let result = match Cli::try_parse() {
+        Ok(cli) => {
+            let output = Output::new(cli.color);
+            execute_command(cli, &output).map_err(|failure| {
+                output.error(&failure.report);
+                failure.code
+            })
+        }
+        Err(error) if error.use_stderr() => error.exit(),
+        // The help and the version are data.
+        Err(error) => {
+            let output = Output::new(Color::Auto);
+            output.help(&error.render()).map_err(|failure| {
+                output.error(&failure.report);
+                failure.code
+            })
+        }
     };
-    result.unwrap_or_else(|failure| {
-        output.error(&failure.report);
-        ExitCode::from(failure.code)
-    })
+    match result {
+        Ok(code) if code == ExitCode::SUCCESS && Output::was_cut_off() => {
+            ExitCode::from(exit::CUT_OFF)
+        }
+        Ok(code) => code,
+        Err(code) => ExitCode::from(code),
+    }
+}
+
+fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
+    let store = cli.store;
+    match cli.command {
+        Command::Run(args) => commands::run::execute(&args, store, output),
+        Command::Scenario(args) => commands::scenario::execute(&args, store, output),
+        Command::Plan(args) => commands::plan::execute(&args, store, output),
+        Command::Kernels(args) => commands::kernels::execute(&args, store, output),
+        Command::Compare(args) => commands::compare::execute(&args, output),
+        Command::Recommend(args) => commands::recommend::execute(&args, output),
+        Command::Apply(args) => commands::apply::execute(&args, output),
+        Command::Revert(args) => commands::revert::execute(&args, output),
+        Command::Report(args) => commands::report::execute(&args, output),
+        Command::Export(args) => commands::export::execute(&args, output),
+        Command::Explain(args) => commands::explain::execute(&args, store, output),
+        Command::Verify(args) => commands::verify::execute(&args, store, output),
+        Command::Doctor(args) => commands::doctor::execute(&args, store, output),
+        Command::Completions { shell } => commands::completions::execute(shell, output),
+        Command::Man { folder } => commands::man::execute(&folder, output),
+    }
 }

@@ -5,6 +5,7 @@ use std::{num::NonZero, thread};
 use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
 use preemptlab_recording::{Manifest, Recording, RecordingError};
 use preemptlab_stats::{BOUND, Direction, MeasuredCell, Metric, NoResult};
+use preemptlab_trace::Bound;
 use preemptlab_workload::Latency;
 
 /// So many cells are in memory at a time, with all that they said.
@@ -32,7 +33,12 @@ pub struct Measured {
     pub metrics: Vec<Metric>,
     /// What its probes saw.
     pub latencies: Vec<Latency>,
+    /// What its trace says of the wakeups that did not happen.
+    pub bound: Option<Bound>,
 }
+
+/// The largest latency that the real-time probe reports, to which the bound belongs.
+const OBSERVED: &str = "wakeup.fifo.max";
 
 /// The measured cells of recordings, in the order of their plans.
 pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
@@ -57,12 +63,20 @@ pub fn for_each<'a>(
             };
             let readings: Vec<_> = thread::scope(|scope| {
                 let shares = some.chunks(some.len().div_ceil(threads));
-                let workers: Vec<_> =
-                    shares.map(|share| scope.spawn(move || read(share))).collect();
+                let read = &read;
+                let spawn = |share| {
+                    let worker = thread::Builder::new().spawn_scoped(scope, move || read(share));
+                    // Where the machine gives no more threads, this one does it.
+                    worker.map_err(|_| read(share))
+                };
+                let workers: Vec<_> = shares.map(spawn).collect();
                 workers
                     .into_iter()
-                    .flat_map(|worker| {
-                        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                    .flat_map(|worker| match worker {
+                        Ok(worker) => {
+                            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                        }
+                        Err(read) => read,
                     })
                     .collect()
             });
@@ -83,7 +97,8 @@ fn read<'a>(
     let record = recording.record(planned)?;
     let mut result = measure(recording.manifest(), planned, record.as_ref());
     if let (Ok(measured), Some(record)) = (&mut result, &record) {
-        measured.metrics.extend(bound(recording, record)?);
+        measured.bound = bound(recording, record, &measured.metrics)?;
+        measured.metrics.extend(measured.bound.iter().flat_map(metrics_of));
     }
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })
 }
@@ -110,19 +125,28 @@ impl Reading<'_> {
     }
 }
 
-/// What a cell's trace says of the wakeups that did not happen.
-fn bound(recording: &Recording, record: &CellRecord) -> Result<Vec<Metric>, RecordingError> {
+/// What a cell's trace says of the wakeups that did not happen, and what its probe reports: what was
+/// observed is never above the bound.
+fn bound(
+    recording: &Recording,
+    record: &CellRecord,
+    metrics: &[Metric],
+) -> Result<Option<Bound>, RecordingError> {
     let findings = recording.traces().findings(record.id)?;
-    let Some(bound) = findings.and_then(|findings| findings.bound) else {
-        return Ok(Vec::new());
-    };
+    let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
+    let reported = metrics.iter().find(|metric| metric.name == OBSERVED);
+    let reported_ns = reported.map_or(0, |metric| (metric.value * 1e3) as u64);
+    Ok(Some(bound.observing(reported_ns)))
+}
+
+fn metrics_of(bound: &Bound) -> [Metric; 2] {
     let metric = |name: &str, ns: u64| Metric {
         name: name.to_owned(),
         value: ns as f64 / 1e3,
         unit: "us".to_owned(),
         direction: Direction::Lower,
     };
-    Ok(vec![metric("wakeup.bound.p99.9", bound.p99_9_ns), metric(BOUND, bound.max_ns)])
+    [metric("wakeup.bound.p99.9", bound.p99_9_ns), metric(BOUND, bound.max_ns())]
 }
 
 fn measure(
@@ -150,6 +174,7 @@ fn measure(
             .map(|measurements| Measured {
                 metrics: measurements.metrics(),
                 latencies: measurements.latencies,
+                bound: None,
             })
             .map_err(NoResult::Failed),
     }

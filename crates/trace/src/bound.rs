@@ -61,12 +61,19 @@ impl Closed {
 }
 
 /// The latencies that the most urgent task would have had at every instant of a window.
+///
+/// What the trace's stretches add up to and what was observed are kept apart, and only
+/// [`Bound::max_ns`] is called the bound: the larger one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// What a wakeup costs where nothing is in the way, in nanoseconds: the smallest that was seen.
     pub floor_ns: u64,
-    /// The largest latency: the floor and the longest closed stretch.
-    pub max_ns: u64,
+    /// The floor and the longest closed stretch.
+    #[serde(rename = "max_ns")]
+    computed_ns: u64,
+    /// The largest latency that was observed; findings of older traces have none.
+    #[serde(default)]
+    observed_ns: u64,
     /// The latency that half of all instants do not exceed.
     pub p50_ns: u64,
     /// Likewise for 99 % of all instants.
@@ -75,6 +82,35 @@ pub struct Bound {
     pub p99_9_ns: u64,
     /// The longest closed stretches, the longest first.
     pub longest: Vec<Closed>,
+}
+
+impl Bound {
+    /// Returns the largest latency, in nanoseconds: never less than what was observed.
+    pub fn max_ns(&self) -> u64 {
+        self.computed_ns.max(self.observed_ns)
+    }
+
+    /// Returns the largest latency by the trace's stretches alone, in nanoseconds.
+    pub fn computed_ns(&self) -> u64 {
+        self.computed_ns
+    }
+
+    /// Returns the largest latency that was observed, in nanoseconds.
+    pub fn observed_ns(&self) -> u64 {
+        self.observed_ns
+    }
+
+    /// Returns whether no wakeup was later than the trace's stretches allow. Where one was, the
+    /// largest latency is no bound but what was observed.
+    pub fn is_sound(&self) -> bool {
+        self.observed_ns <= self.computed_ns
+    }
+
+    /// Takes note of another latency of the same probe, such as that which it reports itself.
+    #[must_use]
+    pub fn observing(self, latency_ns: u64) -> Self {
+        Self { observed_ns: self.observed_ns.max(latency_ns), ..self }
+    }
 }
 
 /// Collects closed stretches.
@@ -174,8 +210,9 @@ impl Closures {
         }
     }
 
-    /// The bound, when a wakeup with nothing in the way costs this much.
-    pub fn finish(self, floor_ns: u64) -> Bound {
+    /// The bound, when the observed latencies are between these two: a wakeup with nothing in the
+    /// way costs as much as the smallest.
+    pub fn finish(self, floor_ns: u64, observed_ns: u64) -> Bound {
         let window_ns =
             self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
         let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
@@ -184,7 +221,8 @@ impl Closures {
         };
         Bound {
             floor_ns,
-            max_ns: floor_ns.saturating_add(longest_ns),
+            computed_ns: floor_ns.saturating_add(longest_ns),
+            observed_ns,
             p50_ns: at(0.5),
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),
@@ -234,8 +272,9 @@ mod tests {
 
     #[test]
     fn the_bound_is_the_longest_stretch_and_the_floor() {
-        let bound = closures(&[1_000, 50_000, 2_000]).finish(7_000);
-        assert_eq!(bound.max_ns, 57_000);
+        let bound = closures(&[1_000, 50_000, 2_000]).finish(7_000, 9_000);
+        assert_eq!(bound.max_ns(), 57_000);
+        assert!(bound.is_sound());
         assert_eq!(
             bound.longest.iter().map(|closed| closed.len_ns()).collect::<Vec<_>>(),
             [50_000, 2_000, 1_000]
@@ -243,13 +282,25 @@ mod tests {
     }
 
     #[test]
+    fn nothing_that_was_observed_is_above_the_bound() {
+        let bound = closures(&[50_000]).finish(7_000, 64_300);
+        assert_eq!(
+            (bound.max_ns(), bound.computed_ns(), bound.is_sound()),
+            (64_300, 57_000, false)
+        );
+        // What the probe reports counts too, and less than before changes nothing.
+        let bound = bound.observing(71_400).observing(3);
+        assert_eq!((bound.max_ns(), bound.observed_ns()), (71_400, 71_400));
+    }
+
+    #[test]
     fn quantiles_weigh_instants() {
         // 1 ms, of which 100 us are closed in one stretch: at 99 % of all instants one waits no
         // longer than 90 us, because 10 us of instants have more before them.
-        let bound = closures(&[100_000]).finish(0);
+        let bound = closures(&[100_000]).finish(0, 0);
         assert!(bound.p99_ns.abs_diff(90_000) <= STEP_NS, "{bound:?}");
         assert!(bound.p99_9_ns.abs_diff(99_000) <= STEP_NS, "{bound:?}");
         assert_eq!(bound.p50_ns, 0);
-        assert_eq!(closures(&[]).finish(5).p99_ns, 5);
+        assert_eq!(closures(&[]).finish(5, 5).p99_ns, 5);
     }
 }

@@ -65,7 +65,8 @@ pub fn findings(
     let mut closures = Closures::new(opportunities);
     let mut window_virtual = Window { start_ns: u64::MAX, end_ns: u64::MAX };
     let (mut first_ns, mut last_ns) = (None, 0);
-    let (mut events, mut offset_ns, mut floor_ns) = (0, None, u64::MAX);
+    let (mut events, mut offset_ns) = (0, None);
+    let mut observed: Option<(u64, u64)> = None;
     let mut is_in_window = false;
     while let Some(item) = decoder.next_item()? {
         match item {
@@ -89,7 +90,9 @@ pub fn findings(
                 if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
                     && window.contains(wakeup.due_monotonic_ns)
                 {
-                    floor_ns = floor_ns.min(wakeup.latency_ns());
+                    let latency_ns = wakeup.latency_ns();
+                    let (min_ns, max_ns) = observed.unwrap_or((latency_ns, latency_ns));
+                    observed = Some((min_ns.min(latency_ns), max_ns.max(latency_ns)));
                     closures.probed(wakeup.due_ns);
                     ranking.probed(kernel);
                 }
@@ -110,7 +113,7 @@ pub fn findings(
         start_ns: first_ns.unwrap_or(0),
         end_ns: last_ns,
         clock_offset_ns: offset_ns.unwrap_or(0),
-        bound: (floor_ns != u64::MAX).then(|| closures.finish(floor_ns)),
+        bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
         sections,
     })
 }

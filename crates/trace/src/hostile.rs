@@ -33,7 +33,7 @@ fn the_busy_trace_is_understood() {
     assert_eq!(segments, 21_050);
     let all = Opportunities::Everywhere;
     let findings = findings(trace.as_slice(), &kernel, target, all, EVERYTHING).unwrap();
-    assert!(findings.bound.is_some_and(|bound| bound.max_ns > 60_000));
+    assert!(findings.bound.is_some_and(|bound| bound.max_ns() > 60_000));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::{
     measured, mixed,
     output::Output,
     session::recording_failure,
+    unsound,
 };
 
 /// Compares recordings.
@@ -46,6 +47,9 @@ impl Compared {
         let borrowed: Vec<&Recording> = recordings.iter().collect();
         for note in disturbed::notes(&borrowed).map_err(recording_failure)? {
             output.note(note);
+        }
+        for note in unsound::notes(&borrowed).map_err(recording_failure)? {
+            output.warning(note);
         }
         let until = recordings.iter().find_map(Recording::until);
         let baseline = args.baseline.as_ref().or(until.and_then(|until| until.baseline.as_ref()));

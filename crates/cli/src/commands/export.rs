@@ -206,7 +206,7 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         factors,
         status,
     };
-    let Ok(Measured { metrics, latencies }) = reading.result else {
+    let Ok(Measured { metrics, latencies, .. }) = reading.result else {
         return (cell, Vec::new(), Vec::new());
     };
     // Workloads count latencies in whole microseconds.

@@ -34,6 +34,10 @@ pub fn execute(
         metrics: args.metrics.clone(),
         baseline: args.baseline.as_ref().map(ToString::to_string),
     };
+    if writer.recording().until().is_some() {
+        // Before anything is executed in vain.
+        writer.begin_until(&until).map_err(recording_failure)?;
+    }
     let started = Instant::now();
     let mut executed = execute(writer)?;
     // A name that nothing has must not become a part of the recording.

@@ -102,7 +102,7 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
         format: 1,
         cell: cell.factors.to_string(),
         id: cell.id.to_string(),
-        bound_ns: bound.max_ns,
+        bound_ns: bound.max_ns(),
         softirqs_left_out: bound.longest.first().is_some_and(|closed| closed.has_softirq),
         confirmed,
         attempts,

@@ -8,6 +8,7 @@ use preemptlab_trace::{
     Cause, Kernel, Segment, Target, Timeline, Wakeup, closed_timeline, divergence, timelines,
     wakeups, worst,
 };
+use preemptlab_workload::Workload;
 use serde::Serialize;
 
 use super::{
@@ -19,6 +20,7 @@ use crate::{
     args::Format,
     exit::{self, OrExit},
     session::recording_failure,
+    unsound::UNSOUND,
 };
 
 /// What is said once, because it must be known to read the numbers.
@@ -61,6 +63,8 @@ struct SiblingDocument {
 #[derive(Serialize)]
 struct BoundDocument {
     max_ns: u64,
+    observed_ns: u64,
+    sound: bool,
     p99_9_ns: u64,
     p99_ns: u64,
     floor_ns: u64,
@@ -81,6 +85,7 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     let is_fair = tracing.args.fair;
     // Before anything is executed in vain.
     probe(cell)?;
+    check_probe(tracing, cell, is_fair)?;
     let sibling = sibling(tracing.recording, cell, is_fair)?;
     let cells: Vec<&Chosen> = std::iter::once(cell).chain(&sibling).collect();
     tracing.ensure(&cells)?;
@@ -149,9 +154,32 @@ impl<'a> Traced<'a> {
 fn probe(cell: &Chosen) -> exit::Result<String> {
     target(&cell.inputs).ok_or_else(|| {
         let workload = &cell.factors.workload;
-        let advice = "choose a cell of another workload with --cell";
+        let advice = "--export and --zoom show what its kernel did, or choose a cell of another \
+                      workload with --cell";
         exit::failure(exit::UNUSABLE, format!("{workload} has no probe; {advice}"))
     })
+}
+
+/// Refuses a cell whose workload lacks the probe, and says what its trace can be asked. What a user's
+/// own program does, its trace tells.
+fn check_probe(tracing: &Tracing<'_>, cell: &Chosen, is_fair: bool) -> exit::Result<()> {
+    let name = &cell.factors.workload;
+    let experiment = &tracing.recording.manifest().experiment;
+    let names = match experiment.workload.get(name) {
+        None | Some(Workload::Folder(_)) => return Ok(()),
+        Some(workload) => workload.metric_names(),
+    };
+    let message = match (names.has_realtime_wakeups(), names.has_fair_wakeups()) {
+        (true, _) if !is_fair => return Ok(()),
+        (_, true) if is_fair => return Ok(()),
+        (true, _) => format!("{name} has no fair probe; leave --fair out"),
+        (false, true) => format!("{name} has no real-time probe; explain its fair one with --fair"),
+        (false, false) => format!(
+            "{name} has no cyclictest, whose wakeups could be explained; --export and --zoom show \
+             what its kernel did, or choose a cell of another workload with --cell"
+        ),
+    };
+    Err(exit::failure(exit::UNUSABLE, message))
 }
 
 /// The trace of a cell.
@@ -202,6 +230,7 @@ fn bound(tracing: &Tracing<'_>, traced: &Traced<'_>) -> exit::Result<Option<Wors
     let findings =
         tracing.recording.traces().findings(traced.cell.id).map_err(recording_failure)?;
     let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
+    let bound = bound.observing((traced.cell.max_us * 1e3) as u64);
     let timeline = match bound.longest.first() {
         Some(closed) => closed_timeline(stream(tracing, traced.cell)?, &traced.kernel, *closed)
             .map_err(|error| tracing.unreadable(traced.cell, error))?,
@@ -259,10 +288,17 @@ fn text(
         let mut words = format!(
             "At every instant of the window: the most urgent task would have been late by {:.1} \
              us at worst, by {:.1} us at 99.9 % and {:.1} us at 99 % of all instants.",
-            us(bound.max_ns),
+            us(bound.max_ns()),
             us(bound.p99_9_ns),
             us(bound.p99_ns)
         );
+        if !bound.is_sound() {
+            let _ = write!(
+                words,
+                " The worst is what was observed: {UNSOUND}, which would allow {:.1} us.",
+                us(bound.computed_ns())
+            );
+        }
         if let Some(timeline) = timeline {
             let _ = write!(
                 words,
@@ -358,7 +394,9 @@ fn document(
             wakeup: beside.timeline.as_ref().map(|timeline| wakeup(beside.cell, timeline)),
         }),
         bound: bound.map(|Worst { bound, timeline }| BoundDocument {
-            max_ns: bound.max_ns,
+            max_ns: bound.max_ns(),
+            observed_ns: bound.observed_ns(),
+            sound: bound.is_sound(),
             p99_9_ns: bound.p99_9_ns,
             p99_ns: bound.p99_ns,
             floor_ns: bound.floor_ns,

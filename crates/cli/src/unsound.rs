@@ -1,0 +1,32 @@
+//! Cells whose trace allows less than was observed.
+
+use preemptlab_recording::{Recording, RecordingError};
+
+use crate::measured;
+
+/// Why the bound is none where more was observed: it knows stretches of one CPU.
+pub const UNSOUND: &str = "the wakeup waited for more than one stretch of one CPU";
+
+/// In how many traced cells of each recording the bound is only what was observed; nothing where it
+/// is sound.
+pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
+    let mut notes = Vec::new();
+    for recording in recordings.iter().filter(|recording| recording.traces().exists()) {
+        let (mut traced, mut unsound) = (0_usize, 0_usize);
+        measured::for_each(&[recording], |reading| {
+            let Some(bound) = reading.result.ok().and_then(|measured| measured.bound) else {
+                return;
+            };
+            traced += 1;
+            unsound += usize::from(!bound.is_sound());
+        })?;
+        if unsound > 0 {
+            notes.push(format!(
+                "{}: in {unsound} of {traced} traced cells wakeup.bound is what was observed and \
+                 bounds nothing: {UNSOUND}",
+                recording.path().display()
+            ));
+        }
+    }
+    Ok(notes)
+}
