@@ -58,12 +58,14 @@ pub enum FailureCause {
     Qemu,
     /// The workload failed, or its results cannot be used.
     Workload,
+    /// A trace was wanted, and its kernel cannot be traced. Without one the cell may complete.
+    Trace,
 }
 
 impl FailureCause {
     /// Whether running the cell again, elsewhere or later, could give another outcome.
     pub const fn depends_on_host(self) -> bool {
-        matches!(self, Self::WallTimeLimit | Self::Qemu)
+        matches!(self, Self::WallTimeLimit | Self::Qemu | Self::Trace)
     }
 }
 

@@ -9,5 +9,5 @@ mod verify;
 
 pub use event::Event;
 pub use run::{Options, Order, RunError, Summary, run};
-pub use trace::{Traces, opportunities, target, trace, window};
+pub use trace::{KernelOf, Traces, Untraceable, opportunities, target, trace, window};
 pub use verify::{Verdict, against, verify};

@@ -1,4 +1,7 @@
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
 
 use preemptlab_backend::Cancel;
 
@@ -16,23 +19,24 @@ pub fn for_each<T: Sync, E: Send>(
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
+    let worker = || {
+        while !cancel.is_cancelled() && failed.load(Ordering::Relaxed) == 0 {
+            let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+            if let Err(error) = work(item) {
+                failed.fetch_add(1, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        // Fewer threads than wanted, where the machine gives no more, do the same work.
         let workers: Vec<_> = (0..jobs.clamp(1, items.len().max(1)))
-            .map(|_| {
-                scope.spawn(|| {
-                    while !cancel.is_cancelled() && failed.load(Ordering::Relaxed) == 0 {
-                        let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                            break;
-                        };
-                        if let Err(error) = work(item) {
-                            failed.fetch_add(1, Ordering::Relaxed);
-                            return Err(error);
-                        }
-                    }
-                    Ok(())
-                })
-            })
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok())
             .collect();
+        if workers.is_empty() {
+            return worker();
+        }
         let results: Vec<_> = workers
             .into_iter()
             .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

@@ -6,7 +6,8 @@ use std::{
 
 use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_model::{
-    CellId, CellInputs, CellRecord, Digest, Factors, Outcome, SnapshotId, SnapshotInputs,
+    CellId, CellInputs, CellRecord, Digest, Factors, FailureCause, Outcome, SnapshotId,
+    SnapshotInputs,
 };
 use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
 use preemptlab_workload::Workload;
@@ -162,7 +163,10 @@ fn take_stock<'a>(
     for cell in cells {
         let id = cell.inputs.id();
         let found = match writer.cells().get(id)? {
-            Some(record) if options.retry_failed && is_failed(&record) => {
+            Some(record)
+                if options.retry_failed && is_failed(&record)
+                    || options.traces.is_none() && is_untraceable(&record) =>
+            {
                 writer.cells().remove(id)?;
                 None
             }
@@ -208,10 +212,14 @@ fn finish(
     options: &Options<'_>,
     record: &CellRecord,
 ) -> Result<(), RunError> {
-    if let Some(before) = writer.cells().get(record.id)?
-        && before.outcome.digest() != record.outcome.digest()
-    {
-        return Err(RunError::Different(record.id));
+    if let Some(before) = writer.cells().get(record.id)? {
+        if is_untraceable(record) {
+            // What it measured without a trace stays.
+            return Ok(());
+        }
+        if before.outcome.digest() != record.outcome.digest() {
+            return Err(RunError::Different(record.id));
+        }
     }
     writer.cells().put(record)?;
     match &options.cache {
@@ -269,7 +277,7 @@ pub(crate) fn execute(
         (None, None) => (backend.execute(cell.inputs, None, cancel), None),
         (None, Some(traces)) => {
             let (result, traced) = traces.execute(cell.inputs, backend, cancel)?;
-            (result, Some((traces, traced)))
+            (result, traced.map(|traced| (traces, traced)))
         }
     };
     let record = outcome::record(cell.inputs, cell.workload, result)?;
@@ -281,6 +289,10 @@ pub(crate) fn execute(
 
 fn is_failed(record: &CellRecord) -> bool {
     matches!(record.outcome, Outcome::Failed { .. })
+}
+
+fn is_untraceable(record: &CellRecord) -> bool {
+    matches!(record.outcome, Outcome::Failed { cause: FailureCause::Trace, .. })
 }
 
 fn count(summary: &mut Summary, outcome: &Outcome) {

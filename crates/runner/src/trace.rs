@@ -9,7 +9,7 @@ use std::{
 };
 
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
-use preemptlab_model::{CellId, CellInputs, Outcome, PreemptMode};
+use preemptlab_model::{CellId, CellInputs, FailureCause, Outcome, PreemptMode};
 use preemptlab_protocol::Report;
 use preemptlab_recording::{Recording, TraceFolder};
 use preemptlab_trace::{Kernel, Opportunities, Target, Window, findings};
@@ -19,13 +19,25 @@ use crate::{
     run::{Cell, boot, boots_of, cells_of, execute},
 };
 
+/// Tells the kernel of a cell. One that cannot be traced fails its cells and no others.
+pub type KernelOf<'a> = dyn Fn(&CellInputs) -> Result<Arc<Kernel>, Untraceable> + Sync + 'a;
+
+/// Why a cell cannot be traced.
+#[derive(Debug)]
+pub enum Untraceable {
+    /// For this reason, which other kernels need not have.
+    Kernel(String),
+    /// The run cannot go on.
+    Run(RunError),
+}
+
 /// How cells are traced.
 #[derive(Clone, Copy)]
 pub struct Traces<'a> {
     /// Where traces are kept.
     pub folder: &'a TraceFolder,
     /// The kernel of a cell, ready to be traced. May execute something to find out.
-    pub kernel: &'a (dyn Fn(&CellInputs) -> Result<Arc<Kernel>, RunError> + Sync),
+    pub kernel: &'a KernelOf<'a>,
 }
 
 impl std::fmt::Debug for Traces<'_> {
@@ -41,18 +53,26 @@ pub(crate) struct Traced {
 }
 
 impl Traces<'_> {
-    /// Executes a cell with a trace.
+    /// Executes a cell with a trace, unless its kernel cannot be traced.
     pub(crate) fn execute(
         &self,
         cell: &CellInputs,
         backend: &dyn Backend,
         cancel: &Cancel,
-    ) -> Result<(Result<Execution, Stop>, Traced), RunError> {
-        let kernel = (self.kernel)(cell)?;
+    ) -> Result<(Result<Execution, Stop>, Option<Traced>), RunError> {
+        let kernel = match (self.kernel)(cell) {
+            Ok(kernel) => kernel,
+            Err(Untraceable::Run(error)) => return Err(error),
+            Err(Untraceable::Kernel(reason)) => {
+                let reason = format!("it cannot be traced: {reason}");
+                let cause = FailureCause::Trace;
+                return Ok((Err(Stop::Failed { cause, reason, console: Vec::new() }), None));
+            }
+        };
         let stream = self.folder.scratch()?;
         let tracing = Tracing { program: kernel.program(), out: &stream };
         let result = backend.execute(cell, Some(tracing), cancel);
-        Ok((result, Traced { stream, kernel }))
+        Ok((result, Some(Traced { stream, kernel })))
     }
 
     /// Reads the stream of a completed cell, and keeps it with what it says.
@@ -103,6 +123,9 @@ pub fn trace(
     queue::for_each(&cells, jobs, cancel, |cell| {
         let (record, wall) = execute(cell, backend, &unbootable, Some(traces), on_event, cancel)?;
         let recorded = recording.cell(record.id)?.and_then(|record| record.outcome.digest());
+        if let Outcome::Failed { cause: FailureCause::Trace, reason } = &record.outcome {
+            return Err(RunError::Host(format!("{}: {reason}", cell.factors)));
+        }
         if recorded != record.outcome.digest() {
             traces.folder.remove(record.id)?;
             return Err(RunError::Different(record.id));

@@ -11,8 +11,8 @@ use preemptlab_model::{
     SnapshotInputs,
 };
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
-use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter};
-use preemptlab_runner::{Options, Order, RunError, Summary, run};
+use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter, TraceFolder};
+use preemptlab_runner::{KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run};
 use preemptlab_spec::Experiment;
 
 fn manifest() -> Manifest {
@@ -234,4 +234,40 @@ fn replicates_are_interleaved_in_an_order_that_the_seed_gives() {
     }
     assert!(orders.iter().any(|order| order != &orders[0]), "the seed changes nothing");
     assert_eq!(executed(&lab, "again", "", 3).0, orders[3]);
+}
+
+/// Runs with traces of kernels that cannot be traced.
+fn run_traced(lab: &Lab, out: &str, kernel: &KernelOf<'_>) -> Result<Summary, RunError> {
+    let folder = TraceFolder::new(lab.folder.path().join("traces"));
+    folder.create().unwrap();
+    let options =
+        Options { cache: None, traces: Some(Traces { folder: &folder, kernel }), ..lab.options() };
+    lab.run(out, &options, &Cancel::default(), |_| panic!("nothing can be traced"))
+}
+
+#[test]
+fn a_kernel_that_cannot_be_traced_fails_its_cells_only() {
+    let lab = Lab::new();
+    let untraceable = |_: &CellInputs| Err(Untraceable::Kernel("it has no BTF".to_owned()));
+    let summary = run_traced(&lab, "a", &untraceable).unwrap();
+    assert_eq!(summary, Summary { failed: 4, unavailable: 2, ..Summary::default() });
+    let outcomes = lab.outcomes("a");
+    let Some(Outcome::Failed { cause: FailureCause::Trace, reason }) = &outcomes[2] else {
+        panic!("{:?}", outcomes[2]);
+    };
+    assert_eq!(reason, "it cannot be traced: it has no BTF");
+
+    // Without a trace they are executed, and then keep what they measured.
+    let refuse = |_: &CellInputs| Ok(refusal(FailureKind::Unavailable));
+    let options = Options { cache: None, ..lab.options() };
+    lab.run("a", &options, &Cancel::default(), refuse).unwrap();
+    assert_eq!(lab.executed.load(Ordering::Relaxed), 4);
+    let measured = lab.outcomes("a");
+    assert!(matches!(measured[2], Some(Outcome::Unavailable { .. })));
+    run_traced(&lab, "a", &untraceable).unwrap();
+    assert_eq!(lab.outcomes("a"), measured);
+
+    // What the machine lacks ends the run.
+    let host = |_: &CellInputs| Err(Untraceable::Run(RunError::Host("no memory".to_owned())));
+    assert!(matches!(run_traced(&lab, "b", &host), Err(RunError::Host(_))));
 }
