@@ -33,9 +33,10 @@ Exit codes:
   0    everything was done
   1    the answer is no: digests differ, or something is missing
   2    the command line, an experiment or a recording cannot be used
-  3    some cells failed; the others are there
+  3    some cells failed, or none could be executed; the others are there
   4    this machine or a package mirror got in the way
-  130  interrupted; the same command goes on from there";
+  130  interrupted; the same command goes on from there
+  141  the reader of the output has gone before all was written";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]

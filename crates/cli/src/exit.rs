@@ -8,12 +8,18 @@ pub const OK: u8 = 0;
 pub const NO: u8 = 1;
 /// The command line, an experiment or a recording cannot be used.
 pub const UNUSABLE: u8 = 2;
-/// Some cells failed; the others are there.
+/// Some cells failed, or none could be executed; the others are there.
 pub const CELLS_FAILED: u8 = 3;
 /// The machine or a mirror got in the way.
 pub const HOST: u8 = 4;
+/// A bug of preemptlab, as the standard library has it.
+pub const PANICKED: u8 = 101;
 /// Interrupted.
 pub const INTERRUPTED: u8 = 130;
+
+/// The reader of standard output has gone before all was written, as in `| head`: what a shell reports
+/// of a program that SIGPIPE ends.
+pub const CUT_OFF: u8 = 141;
 
 /// An error with the code that the process exits with.
 #[derive(Debug)]

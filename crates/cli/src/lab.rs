@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     ops::Range,
     path::{Path, PathBuf},
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -11,7 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_backend::Cancel;
 use preemptlab_files::Folders;
 use preemptlab_lab::{EmbedError, LabError};
-use preemptlab_provision::{Event, Options, Provision, Store};
+use preemptlab_provision::{Event, Options, Provision, Store, StoreError};
+use preemptlab_runner::RunError;
 use preemptlab_spec::{Experiment, SpecError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -27,7 +29,10 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
         Some(path) => path,
         None => default_store()?,
     };
-    Store::open(path).or_exit(exit::HOST)
+    Store::open(path).map_err(|error| {
+        let code = if let StoreError::Path(_) = error { exit::UNUSABLE } else { exit::HOST };
+        exit::Failure { code, report: miette::Report::from_err(error) }
+    })
 }
 
 /// The folder of the XDG Base Directory Specification.
@@ -52,18 +57,31 @@ pub fn options(packages: &Packages) -> Options {
     }
 }
 
-/// Calls `work` with a provision whose events are shown.
+/// Calls `work` with a provision whose events are shown. A signal ends it: at once where it reaches
+/// the programs that are at work too, as one from a terminal does, or else when they are done.
 pub fn with_provision<T>(
     store: Store,
     packages: &Packages,
     output: &Output,
     work: impl FnOnce(Provision<'_>) -> exit::Result<T>,
 ) -> exit::Result<T> {
+    let cancel = cancel()?;
     let spinner = Spinner::new(*output);
     let on_event = |event: Event| spinner.on_event(event);
     let result = work(Provision::new(store, options(packages), &on_event));
     spinner.finish();
-    result
+    if result.is_err() && !cancel.is_cancelled() {
+        // Of a signal to several processes another one may hear first.
+        std::thread::sleep(SIGNAL_LAG);
+    }
+    if cancel.is_cancelled() { Err(interrupted()) } else { result }
+}
+
+/// How much later than a child this process may hear of a signal that both are sent.
+const SIGNAL_LAG: Duration = Duration::from_millis(50);
+
+fn interrupted() -> exit::Failure {
+    exit::failure(exit::INTERRUPTED, RunError::Cancelled)
 }
 
 /// Reads a file that the user names.
@@ -107,13 +125,22 @@ pub fn mistake(
 
 /// Why an experiment cannot be prepared.
 pub fn failure(error: LabError) -> exit::Failure {
-    let code = if error.is_interrupted() { exit::INTERRUPTED } else { exit::HOST };
+    let code = match &error {
+        error if error.is_interrupted() => exit::INTERRUPTED,
+        error if error.is_of_other_inputs() => exit::UNUSABLE,
+        _ => exit::HOST,
+    };
     exit::Failure { code, report: miette::Report::from_err(error) }
 }
 
-/// A flag that the first interrupt sets; a second one ends the process at once.
+/// A flag that the first interrupt sets; a second one ends the process at once. There is one for the
+/// whole process.
 pub fn cancel() -> exit::Result<Cancel> {
-    let cancel = Cancel::default();
+    static CANCEL: OnceLock<Cancel> = OnceLock::new();
+    if let Some(cancel) = CANCEL.get() {
+        return Ok(cancel.clone());
+    }
+    let cancel = CANCEL.get_or_init(Cancel::default).clone();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_conditional_shutdown(
             signal,

@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use preemptlab_report::{Table, Terminal};
@@ -15,6 +16,8 @@ use crate::{
 
 /// Columns where no terminal tells.
 const WIDTH: usize = 100;
+
+static CUT_OFF: AtomicBool = AtomicBool::new(false);
 
 /// Where and how to print.
 #[derive(Clone, Copy, Debug)]
@@ -70,18 +73,39 @@ impl Output {
         })
     }
 
-    /// Prints data. A reader that has gone, as in `| head`, is no error.
+    /// Prints data. A reader that has gone, as in `| head`, is no error; see [`Output::was_cut_off`].
     pub fn data(&self, text: &str) -> Result<ExitCode, Failure> {
+        if preemptlab_host::stdout_was_closed() {
+            let message = "cannot write to standard output: it is closed";
+            return Err(exit::failure(exit::HOST, message));
+        }
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| {
             if text.ends_with('\n') { stdout.flush() } else { stdout.write_all(b"\n") }
         });
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                CUT_OFF.store(true, Ordering::Relaxed);
+                Ok(ExitCode::from(exit::OK))
+            }
+            Err(error) => {
                 Err(exit::failure(exit::HOST, format!("cannot write to standard output: {error}")))
             }
             _ => Ok(ExitCode::from(exit::OK)),
         }
+    }
+
+    /// Prints what clap says of the command line.
+    pub fn help(&self, text: &clap::builder::StyledStr) -> Result<ExitCode, Failure> {
+        match self.color_stdout {
+            true => self.data(&text.ansi().to_string()),
+            false => self.data(&text.to_string()),
+        }
+    }
+
+    /// Whether a reader has gone before all data was written.
+    pub fn was_cut_off() -> bool {
+        CUT_OFF.load(Ordering::Relaxed)
     }
 
     /// Says something that is not data.

@@ -1,6 +1,7 @@
 //! Progress on stderr: a bar with an estimate on a terminal, a line per cell elsewhere.
 
 use std::{
+    io::{self, Write},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -81,14 +82,14 @@ impl Progress {
                 self.bar.inc(1);
                 if let Outcome::Failed { reason, .. } = &record.outcome {
                     state.failed += 1;
-                    self.bar.suspend(|| eprintln!("failed: {factors}: {reason}"));
+                    self.bar.suspend(|| say(format!("failed: {factors}: {reason}")));
                 } else if self.bar.is_hidden() {
-                    eprintln!(
+                    say(format!(
                         "{factors} ({:.1} s, {} to go, about {} left)",
                         wall.as_secs_f64(),
                         state.cells_left,
                         human(self.left(&state))
-                    );
+                    ));
                 }
             }
         }
@@ -116,10 +117,10 @@ impl Progress {
         self.bar.set_style(style);
         self.bar.enable_steady_tick(Duration::from_millis(500));
         if finished > 0 {
-            self.bar.suspend(|| eprintln!("finished already: {finished} cells"));
+            self.bar.suspend(|| say(format!("finished already: {finished} cells")));
         }
         if self.bar.is_hidden() && cells > 0 {
-            eprintln!("{cells} cells of {boots} boots to run, {} at a time", self.jobs);
+            say(format!("{cells} cells of {boots} boots to run, {} at a time", self.jobs));
         }
     }
 
@@ -135,6 +136,11 @@ impl Progress {
         let rounds = |count: usize| u32::try_from(count.div_ceil(self.jobs)).unwrap_or(u32::MAX);
         state.boot_wall * rounds(state.boots_left) + cell_wall * rounds(state.cells_left)
     }
+}
+
+/// Says a line on standard error. Who cannot be told is no reason to stop.
+fn say(line: String) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A span of host time for people: `40 s`, `12 min`, `3.5 h`.

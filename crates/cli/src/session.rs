@@ -11,8 +11,8 @@ use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_files::Folders;
 use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
 use preemptlab_model::{BackendKind, CellInputs, KernelRef};
-use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
-use preemptlab_runner::{Options, Order, RunError, Summary, Traces};
+use preemptlab_recording::{CellFolder, Claim, Recording, RecordingError, RecordingWriter};
+use preemptlab_runner::{Options, Order, RunError, Summary, Traces, Untraceable};
 use preemptlab_spec::Experiment;
 use preemptlab_trace::Kernel;
 
@@ -73,13 +73,21 @@ impl Session<'_> {
             return Err(exit::failure(exit::UNUSABLE, message));
         }
         let cancel = lab::cancel()?;
+        // Before anything is brought here in vain, too.
+        let claim = Claim::new(self.out).map_err(recording_failure)?;
         let prepared = lab::with_provision(store, self.packages, output, |provision| {
             let lab = Lab::new(provision, self.machines.qemu.clone()).on(self.backend);
             let experiment = with_running_kernel(self.experiment, self.backend);
             prepare(&lab.with_folders(&self.folders), experiment, self.backend, self.out)
-        })?;
-        let mut writer =
-            RecordingWriter::open(self.out, &prepared.manifest).map_err(recording_failure)?;
+        });
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                claim.abandon();
+                return Err(failure);
+            }
+        };
+        let mut writer = claim.open(&prepared.manifest).map_err(recording_failure)?;
         writer.keep(&self.folders).map_err(recording_failure)?;
         // Cells that share a machine in its own time would measure each other.
         let jobs = if is_vm { lab::jobs(self.machines.jobs) } else { 1 };
@@ -118,11 +126,12 @@ pub fn kernel_of(
     kernels: &Kernels<'_>,
     cell: &CellInputs,
     cancel: &Cancel,
-) -> Result<Arc<Kernel>, RunError> {
+) -> Result<Arc<Kernel>, Untraceable> {
     kernels.get(cell, cancel).map_err(|error| match error {
-        LabError::Stopped(Stop::Cancelled) => RunError::Cancelled,
-        LabError::Recording(error) => RunError::Recording(error),
-        error => RunError::Host(error.to_string()),
+        LabError::Stopped(Stop::Cancelled) => Untraceable::Run(RunError::Cancelled),
+        LabError::Stopped(Stop::Host { reason }) => Untraceable::Run(RunError::Host(reason)),
+        LabError::Recording(error) => Untraceable::Run(RunError::Recording(error)),
+        error => Untraceable::Kernel(error.to_string()),
     })
 }
 
@@ -186,7 +195,7 @@ fn prepare(
         let path = out.to_owned();
         return Err(recording_failure(RecordingError::Other { path, what }));
     }
-    lab.pin(manifest).map_err(lab::failure)
+    lab.go_on(manifest).map_err(lab::failure)
 }
 
 /// Refuses a recording in the machine's own time for what only virtual time can do.

@@ -8,6 +8,7 @@ mod kernel;
 mod kvm;
 mod mode;
 mod naming;
+mod stdout;
 
 pub use conditions::{Watch, boot_id};
 pub use installed::{NotInstalled, installed, release};
@@ -15,3 +16,4 @@ pub use kernel::{HostKernel, kernel_config};
 pub use kvm::{Kvm, kvm};
 pub use mode::{Evidence, HostMode};
 pub use naming::naming;
+pub use stdout::stdout_was_closed;

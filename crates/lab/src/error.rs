@@ -35,6 +35,17 @@ pub enum LabError {
         /// What is there instead, or what went wrong.
         reason: String,
     },
+    /// A file of the user's own is not the one that a recording was made with.
+    #[error(
+        "{what} is not what the recording was made with: {how}; put it back, or run the experiment \
+         into another folder with --out"
+    )]
+    Changed {
+        /// The file or the folder.
+        what: String,
+        /// How it differs.
+        how: String,
+    },
     /// A recording was made with another QEMU.
     #[error(
         "the recording was made with QEMU {recorded}, and this is {present}; name the same build \
@@ -52,6 +63,9 @@ pub enum LabError {
          it, or run the experiment anew into another folder"
     )]
     OtherImage,
+    /// This process is not allowed what virtual machines need.
+    #[error(transparent)]
+    NotAllowed(#[from] preemptlab_vm::NotAllowed),
     /// The files of a workload's folder are not at hand.
     #[error("the files of a workload's folder ({}) are missing", .0.short())]
     FilesMissing(Digest),
@@ -84,6 +98,12 @@ pub enum LabError {
 }
 
 impl LabError {
+    /// Whether a recording and what is at hand do not belong together, which is nothing that the
+    /// machine or a mirror could mend.
+    pub fn is_of_other_inputs(&self) -> bool {
+        matches!(self, Self::Changed { .. } | Self::OtherQemu { .. } | Self::OtherImage)
+    }
+
     /// Whether nothing went wrong, but somebody ended it.
     pub fn is_interrupted(&self) -> bool {
         matches!(

@@ -9,7 +9,7 @@ use preemptlab_provision::{
 };
 use preemptlab_recording::{Image, Manifest, QemuUsed};
 use preemptlab_spec::Experiment;
-use preemptlab_vm::Artifacts;
+use preemptlab_vm::{Artifacts, check_allowed};
 use preemptlab_workload::Workload;
 
 use crate::{Lab, LabError, Prepared};
@@ -65,6 +65,9 @@ impl Lab<'_> {
     /// [`LabError`]
     pub fn resolve(&self, experiment: Experiment) -> Result<Prepared, LabError> {
         let is_host = self.backend == BackendKind::Host;
+        if !is_host {
+            check_allowed(experiment.machine.memory_mib)?;
+        }
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
             refuse_modules(&experiment)?;

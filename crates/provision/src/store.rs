@@ -36,8 +36,12 @@ pub enum StoreError {
     /// A file stands where a folder should be.
     #[error("the store cannot be `{}`, which is not a folder", .0.display())]
     NotAFolder(PathBuf),
-    /// apt's configuration has no way to write this path.
-    #[error("the store cannot be `{}`, because apt takes no path with a quote or a line break", .0.display())]
+    /// Programs would read this path as something else.
+    #[error(
+        "the store cannot be `{}`: apt takes no path with a quote or a line break, and the loader \
+         that starts QEMU none with `:`, `;` or `$`; name another folder with --store",
+        .0.display()
+    )]
     Path(PathBuf),
     /// The disk is full.
     #[error("the disk is full: `{}` cannot be written; free some space and run the command again", .0.display())]
@@ -80,7 +84,7 @@ impl Store {
     /// [`StoreError`] when the folder cannot be made or written to.
     pub fn open(root: PathBuf) -> Result<Self, StoreError> {
         let root = std::path::absolute(&root).map_err(StoreError::at(&root))?;
-        if root.as_os_str().as_encoded_bytes().iter().any(|byte| b"\"\n".contains(byte)) {
+        if root.as_os_str().as_encoded_bytes().iter().any(|byte| b"\"\n:;$".contains(byte)) {
             return Err(StoreError::Path(root));
         }
         let store = Self { root };

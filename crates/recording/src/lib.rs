@@ -27,5 +27,5 @@ pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use looks::Until;
 pub use manifest::{Image, Manifest, QemuUsed};
-pub use recording::{Recording, RecordingWriter};
+pub use recording::{Claim, Recording, RecordingWriter};
 pub use traces::TraceFolder;

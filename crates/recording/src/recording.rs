@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeSet,
     fs::{self, File},
+    io::ErrorKind::{AlreadyExists, NotADirectory},
     path::{Path, PathBuf},
 };
 
@@ -141,6 +142,94 @@ impl Recording {
     }
 }
 
+/// A folder in which a recording can be begun or gone on with, and which no other process has:
+/// checked before anything is prepared for it.
+#[derive(Debug)]
+pub struct Claim {
+    path: PathBuf,
+    lock: File,
+    is_new: bool,
+}
+
+impl Claim {
+    /// Claims a folder, which is made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it is no folder, holds something else than a recording, belongs to another process, or
+    /// cannot be written to.
+    pub fn new(path: &Path) -> Result<Self, RecordingError> {
+        let is_new = !path.exists();
+        create_folder(path).map_err(|error| match error {
+            RecordingError::Io { error, path, .. }
+                if matches!(error.kind(), AlreadyExists | NotADirectory) =>
+            {
+                RecordingError::NotAFolder(path)
+            }
+            error => error,
+        })?;
+        let lock = lock(path)?;
+        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+        if !Recording::exists(path) {
+            let mut entries = fs::read_dir(path).map_err(RecordingError::io("read", path))?;
+            if entries.next().is_some() {
+                return Err(RecordingError::Occupied(path.to_owned()));
+            }
+            check_writable(path)?;
+        } else if !is_finished(&Recording::open(path)?) {
+            check_writable(path)?;
+            let cells = path.join(CELLS);
+            if cells.exists() {
+                check_writable(&cells)?;
+            }
+        }
+        Ok(Self { path: path.to_owned(), lock, is_new })
+    }
+
+    /// Starts a recording, or goes on with one that was interrupted.
+    ///
+    /// # Errors
+    ///
+    /// When the folder holds a recording of another plan, or it cannot be written to.
+    pub fn open(self, manifest: &Manifest) -> Result<RecordingWriter, RecordingError> {
+        let Self { path, lock, .. } = self;
+        let file = path.join(MANIFEST);
+        if !file.exists() {
+            write_json(&file, manifest)?;
+        }
+        let recording = Recording::open(&path)?;
+        if let Some(what) = recording.manifest.difference(manifest) {
+            return Err(RecordingError::Other { path, what });
+        }
+        let cells = path.join(CELLS);
+        create_folder(&cells)?;
+        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
+            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
+        }
+        Ok(RecordingWriter { recording, _lock: lock })
+    }
+
+    /// Gives the folder up, and removes it where it was made for nothing.
+    pub fn abandon(self) {
+        if self.is_new {
+            // One that is not empty stays.
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Whether nothing is left to be written.
+fn is_finished(recording: &Recording) -> bool {
+    let mut cells = recording.planned().filter_map(|(_, cell)| cell.inputs());
+    cells.all(|inputs| recording.cells.contains(inputs.id()))
+}
+
+fn check_writable(path: &Path) -> Result<(), RecordingError> {
+    use rustix::fs::Access;
+    rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| RecordingError::io("write to", path)(error.into()))
+}
+
 /// A recording to write to. One process at a time has it, and keeps it until this is dropped.
 #[derive(Debug)]
 pub struct RecordingWriter {
@@ -156,27 +245,7 @@ impl RecordingWriter {
     /// When the folder holds something else or a recording of another plan, when another process
     /// has it, or when it cannot be written to.
     pub fn open(path: &Path, manifest: &Manifest) -> Result<Self, RecordingError> {
-        create_folder(path)?;
-        let lock = lock(path)?;
-        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
-        let file = path.join(MANIFEST);
-        if !file.exists() {
-            let mut entries = fs::read_dir(path).map_err(RecordingError::io("read", path))?;
-            if entries.next().is_some() {
-                return Err(RecordingError::Occupied(path.to_owned()));
-            }
-            write_json(&file, manifest)?;
-        }
-        let recording = Recording::open(path)?;
-        if let Some(what) = recording.manifest.difference(manifest) {
-            return Err(RecordingError::Other { path: path.to_owned(), what });
-        }
-        let cells = path.join(CELLS);
-        create_folder(&cells)?;
-        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
-            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
-        }
-        Ok(Self { recording, _lock: lock })
+        Claim::new(path)?.open(manifest)
     }
 
     /// The recording so far.

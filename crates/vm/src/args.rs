@@ -17,7 +17,7 @@ const BOOT_SEED: u64 = 1;
 
 /// The bound of QEMU's cache of translated code, in MiB. QEMU's own default of 1 GiB would let a
 /// process grow far beyond its guest's memory.
-const TRANSLATION_CACHE_MIB: u32 = 128;
+pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 
 /// Where QEMU finds and puts things: descriptors that it inherits, so that its messages name no file of
 /// this machine.

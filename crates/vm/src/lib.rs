@@ -5,6 +5,7 @@
 //! its console, results and job are memory files, its monitor is a socket pair, its snapshot has no
 //! name until it is whole, and it is killed when the thread that started it ends.
 
+mod allowed;
 mod args;
 mod boot;
 mod cell;
@@ -23,6 +24,7 @@ use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::D
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
 use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
 
+pub use crate::allowed::{NotAllowed, check_allowed};
 use crate::{cell::Trouble, snapshot::Snapshots};
 
 /// Where kernels and images are, by their SHA-256.

@@ -88,6 +88,9 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
     if let Some(next) = next {
         output.note(next);
     }
+    if shown.iter().flat_map(|shown| &shown.columns).all(|column| column.played().is_none()) {
+        output.note("nothing was played: no kernel here has such a model, or every cell failed");
+    }
     match failure {
         Some(failure) => Err(failure),
         None => Ok(ExitCode::from(code(&shown))),
@@ -187,7 +190,7 @@ fn code(shown: &[Shown<'_>]) -> u8 {
         _ => true,
     };
     let is_failed = |column: &Column| matches!(column.state, State::Failed { .. });
-    if columns().any(is_failed) {
+    if columns().any(is_failed) || columns().all(|column| column.played().is_none()) {
         exit::CELLS_FAILED
     } else if columns().all(is_met) {
         exit::OK

@@ -1,0 +1,151 @@
+//! How commands end where something is wrong from the start, or goes wrong on the way: with a code of
+//! their own and a sentence, before anything was done in vain.
+
+mod common;
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    process::{Command, Stdio},
+};
+
+use common::{Desk, Finished};
+
+const SMALL: &str = r#"format = 1
+name = "small"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["none", "full"]
+
+[workload.database]
+kind = "pgbench"
+"#;
+
+/// Nothing listens there: whoever gets that far says so.
+const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("small.toml", SMALL);
+    desk
+}
+
+/// `run small.toml`, which does not get as far as to a mirror.
+#[track_caller]
+fn refused(desk: &Desk, arguments: &[&str], code: i32, said: &[&str]) {
+    let finished = desk.run(&[&["run", "small.toml"], arguments, &NO_MIRROR].concat());
+    finished.fails(code, said);
+    assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
+    assert!(!desk.path("runs/small").exists(), "it left a folder");
+}
+
+/// A shell command in which `preemptlab` is the program.
+fn shell(desk: &Desk, line: &str) -> Command {
+    let inner = desk.command(&[]);
+    let program = inner.get_program().to_str().unwrap().to_owned();
+    let mut command = Command::new("sh");
+    command.args(["-c", &line.replace("preemptlab", &program)]).current_dir(desk.path(""));
+    command.env("PREEMPTLAB_STORE", desk.path("store")).env("NO_COLOR", "1");
+    command
+}
+
+fn of_shell(desk: &Desk, line: &str) -> Finished {
+    Finished::new(shell(desk, line).output().unwrap())
+}
+
+#[test]
+fn names_in_options_are_checked_before_anything_is_brought_here() {
+    let desk = desk();
+    let until = ["--until", "5%", "--metric"];
+    refused(
+        &desk,
+        &[&until[..], &["responce.p99"]].concat(),
+        2,
+        &["no workload has the metric `responce.p99`", "did you mean `response.p99`?"],
+    );
+    refused(&desk, &[&until[..], &["wakeup.fifo.max"]].concat(), 2, &["no workload has"]);
+    refused(
+        &desk,
+        &["--baseline", "debian:6.12/lazy"],
+        2,
+        &["has no configuration", "did you mean"],
+    );
+    refused(&desk, &["--baseline", "debian:6.1/none"], 2, &["did you mean `debian:6.12/none`?"]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_noticed_first() {
+    let desk = desk();
+    desk.write("file", "");
+    refused(&desk, &["--out", "file"], 2, &["file cannot hold a recording: it is no folder"]);
+    refused(&desk, &["--out", "file/x"], 2, &["file/x cannot hold a recording"]);
+    fs::create_dir(desk.path("thesis")).unwrap();
+    desk.write("thesis/thesis.tex", "");
+    refused(&desk, &["--out", "thesis"], 2, &["thesis is not empty and is not a recording"]);
+    // What was made for a run that did not begin is taken away.
+    let finished = desk.run(&[&["run", "small.toml"][..], &NO_MIRROR].concat());
+    finished.fails(4, &["127.0.0.1:9"]);
+    assert!(!desk.path("runs/small").exists());
+}
+
+#[test]
+fn a_store_that_programs_would_misread_is_refused() {
+    let desk = desk();
+    for store in ["a:b", "a;b", "a$b", "a\"b", "a\nb"] {
+        refused(&desk, &["--store", store], 2, &["the store cannot be", "--store"]);
+        assert!(!desk.path(store).exists(), "{store}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_success() {
+    let desk = desk();
+    for arguments in ["--version", "--help", "run --help", "completions bash"] {
+        of_shell(&desk, &format!("preemptlab {arguments} >&-")).fails(4, &["it is closed"]);
+        of_shell(&desk, &format!("preemptlab {arguments} >/dev/full")).fails(4, &["space"]);
+        // What is written to nowhere on purpose is written.
+        of_shell(&desk, &format!("preemptlab {arguments} >/dev/null")).succeeds();
+        of_shell(&desk, &format!("preemptlab {arguments} 2>&-")).succeeds();
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let words: Vec<&str> = arguments.split(' ').collect();
+        let finished = desk.command(&words).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let finished = Finished::new(finished);
+        assert_eq!((finished.code, finished.stderr.as_str()), (141, ""), "{arguments}");
+    }
+}
+
+#[test]
+fn limits_are_told_before_something_aborts() {
+    let desk = desk();
+    let run = "exec preemptlab run small.toml --mirror http://127.0.0.1:9/debian";
+    of_shell(&desk, &format!("ulimit -v 1000000; {run}"))
+        .fails(4, &["of address space", "976 MiB", "`ulimit -v`"]);
+    of_shell(&desk, &format!("ulimit -s 128; {run}")).fails(4, &["128 KiB", "`ulimit -s`"]);
+    // What needs no virtual machine does with less.
+    of_shell(&desk, "ulimit -s 64; exec preemptlab completions bash").succeeds();
+    of_shell(&desk, "ulimit -v 300000; exec preemptlab completions bash").succeeds();
+}
+
+/// The first program of apt that is run signals the whole group of processes, as a terminal does.
+#[test]
+fn an_interrupt_while_apt_runs_is_an_interrupt() {
+    let desk = desk();
+    fs::create_dir(desk.path("bin")).unwrap();
+    for signal in ["INT", "TERM"] {
+        for program in ["apt-config", "apt-get", "apt-cache"] {
+            let script = format!("#!/bin/sh\nkill -{signal} 0\nexec sleep 60\n");
+            let path = desk.write(&format!("bin/{program}"), &script);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for verb in ["run", "plan"] {
+            let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
+            let mut command = desk.command(&[verb, "small.toml"]);
+            // A group of its own keeps the signal from this test.
+            command.env("PATH", path).process_group(0);
+            Finished::new(command.output().unwrap()).fails(130, &["interrupted"]);
+        }
+        assert!(!desk.path("runs/small").exists());
+    }
+}
