@@ -4,8 +4,8 @@ use preemptlab_recording::{Recording, RecordingError};
 
 use crate::measured;
 
-/// Why the bound is none where more was observed: it knows stretches of one CPU.
-pub const UNSOUND: &str = "the wakeup waited for more than one stretch of one CPU";
+/// Why the bound is none where more was observed.
+pub const UNSOUND: &str = "a wakeup waited for more than the longest stretch and a switch";
 
 /// In how many traced cells of each recording the bound is only what was observed; nothing where it
 /// is sound.

@@ -6,8 +6,12 @@
 //! switch. Between two opportunities the kernel is **closed**; a task woken at `t` in a closed
 //! stretch that ends at `e` is late by `e - t`, and by what a wakeup costs where nothing is in the
 //! way. The largest such latency over all `t` is the bound of the probe's maximum over all phases.
+//!
+//! With several CPUs something may be in the way of the switch itself: the scheduler waits for locks
+//! that another CPU holds. What the switch of a late wakeup costs is then no longer in the cheapest
+//! wakeup, and the most expensive one that was observed takes its place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
@@ -16,6 +20,7 @@ use crate::{
     cpu::{Cpu, Frame, Machine},
     decode::Event,
     kernel::{Kernel, Point},
+    wakeup::Wakeup,
 };
 
 /// The lengths of closed stretches are kept in steps of so many nanoseconds.
@@ -68,7 +73,8 @@ impl Closed {
 pub struct Bound {
     /// What a wakeup costs where nothing is in the way, in nanoseconds: the smallest that was seen.
     pub floor_ns: u64,
-    /// The floor and the longest closed stretch.
+    /// The longest closed stretch, and with one CPU the floor; with several what the most expensive
+    /// switch to the probe cost, where that is more.
     #[serde(rename = "max_ns")]
     computed_ns: u64,
     /// The largest latency that was observed; findings of older traces have none.
@@ -120,6 +126,11 @@ pub(crate) struct Closures {
     /// When the probe's first wakeup was due, and its last so far.
     probed: Option<(u64, u64)>,
     open: BTreeMap<u32, Closed>,
+    /// When the closed stretches began in which CPUs were last given to another task.
+    switching: BTreeMap<u32, u64>,
+    /// What a switch to the probe cost at most, from there to user space.
+    switch_ns_max: u64,
+    cpus: BTreeSet<u32>,
     /// Since the probe's last wakeup: they count when there is another one.
     pending: Vec<Closed>,
     /// How many closed stretches there are, by length in steps.
@@ -134,6 +145,9 @@ impl Closures {
             opportunities,
             probed: None,
             open: BTreeMap::new(),
+            switching: BTreeMap::new(),
+            switch_ns_max: 0,
+            cpus: BTreeSet::new(),
             pending: Vec::new(),
             lengths: BTreeMap::new(),
             longest: Vec::new(),
@@ -159,6 +173,13 @@ impl Closures {
             },
             _ => false,
         };
+        if let SiteKind::Probe(probe) = event.site.kind
+            && kernel.tracepoint(probe).point == Point::Switch
+            && let Some(closed) = self.open.get(&event.cpu)
+        {
+            self.switching.insert(event.cpu, closed.start_ns);
+        }
+        self.cpus.insert(event.cpu);
         let serves_softirqs = cpu.frames.iter().any(|frame| matches!(frame, Frame::Softirq(_)));
         if (!is_closed || is_instant)
             && let Some(closed) = self.open.remove(&event.cpu)
@@ -178,9 +199,16 @@ impl Closures {
     }
 
     /// Takes note of a wakeup of the probe: it might have come at any instant since the last one.
-    pub fn probed(&mut self, due_ns: u64) {
+    pub fn probed(&mut self, wakeup: &Wakeup) {
+        let due_ns = wakeup.due_ns;
         let (first_ns, _) = self.probed.unwrap_or((due_ns, due_ns));
         self.probed = Some((first_ns, due_ns));
+        if let Some(since_ns) = self.switching.get(&wakeup.cpu)
+            && *since_ns <= wakeup.switch_ns
+        {
+            let cost_ns = wakeup.user_ns.saturating_sub(*since_ns).min(wakeup.latency_ns());
+            self.switch_ns_max = self.switch_ns_max.max(cost_ns);
+        }
         for closed in std::mem::take(&mut self.pending) {
             self.add(closed);
         }
@@ -219,9 +247,10 @@ impl Closures {
         let at = |share: f64| {
             floor_ns.saturating_add(self.exceeded_ns(window_ns as f64 * (1.0 - share)))
         };
+        let cost_ns = if self.cpus.len() > 1 { floor_ns.max(self.switch_ns_max) } else { floor_ns };
         Bound {
             floor_ns,
-            computed_ns: floor_ns.saturating_add(longest_ns),
+            computed_ns: cost_ns.saturating_add(longest_ns),
             observed_ns,
             p50_ns: at(0.5),
             p99_ns: at(0.99),
@@ -256,6 +285,7 @@ impl Closures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::Task;
 
     fn closures(lengths_ns: &[u64]) -> Closures {
         let mut closures = Closures::new(Opportunities::Everywhere);
@@ -279,6 +309,37 @@ mod tests {
             bound.longest.iter().map(|closed| closed.len_ns()).collect::<Vec<_>>(),
             [50_000, 2_000, 1_000]
         );
+    }
+
+    /// A wakeup that is due at 0, for which the CPU was given away at 30 us and which is in user space
+    /// at 41 us.
+    fn wakeup(cpu: u32) -> Wakeup {
+        Wakeup {
+            task: Task { address: 1, pid: 2, tgid: 1, prio: 9, comm: "cyclictest".to_owned() },
+            ordinal: 0,
+            cpu,
+            due_ns: 0,
+            due_monotonic_ns: 0,
+            expire_ns: 1_000,
+            switch_ns: 30_000,
+            user_ns: 41_000,
+        }
+    }
+
+    #[test]
+    fn with_several_cpus_the_most_expensive_switch_counts() {
+        let bound = |cpus: &[u32], since_ns: u64| {
+            let mut closures = closures(&[50_000]);
+            closures.cpus.extend(cpus);
+            closures.switching.insert(1, since_ns);
+            closures.probed(&wakeup(1));
+            closures.probed(&wakeup(0));
+            closures.finish(7_000, 41_000).max_ns()
+        };
+        assert_eq!(bound(&[0], 10_000), 57_000);
+        assert_eq!(bound(&[0, 1], 10_000), 81_000);
+        // A switch is cheaper than the cheapest wakeup, or was that to another task, later.
+        assert_eq!(bound(&[0, 1], 40_000), 57_000);
     }
 
     #[test]

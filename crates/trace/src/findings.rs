@@ -93,7 +93,7 @@ pub fn findings(
                     let latency_ns = wakeup.latency_ns();
                     let (min_ns, max_ns) = observed.unwrap_or((latency_ns, latency_ns));
                     observed = Some((min_ns.min(latency_ns), max_ns.max(latency_ns)));
-                    closures.probed(wakeup.due_ns);
+                    closures.probed(&wakeup);
                     ranking.probed(kernel);
                 }
                 is_in_window = window_virtual.contains(event.ns);
