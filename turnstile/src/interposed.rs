@@ -8,7 +8,7 @@ use std::{
 
 use libc::{PR_GET_NAME, c_char, pthread_cond_t, pthread_mutex_t};
 
-use crate::{next, turnstile::Turnstile};
+use crate::{flush, next, turnstile::Turnstile};
 
 static TURNSTILE: Turnstile = Turnstile::new();
 
@@ -27,8 +27,12 @@ static CONDITION: AtomicPtr<pthread_cond_t> = AtomicPtr::new(ptr::null_mut());
 /// As pthread_mutex_lock(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
-    if mutex == LOCK.load(SeqCst) && CPUS.load(SeqCst) != this_thread() && is_main_thread() {
-        TURNSTILE.pass();
+    if mutex == LOCK.load(SeqCst) {
+        if is_thread_of_cpus() {
+            flush::comes_to_the_lock();
+        } else if is_main_thread() {
+            TURNSTILE.pass();
+        }
     }
     // SAFETY: as the caller promises.
     unsafe { next::MUTEX_LOCK.of_mutex(mutex) }
@@ -45,9 +49,9 @@ pub unsafe extern "C" fn pthread_cond_wait(
     if CPUS.load(SeqCst) == 0 && executes_cpus() {
         LOCK.store(mutex, SeqCst);
         CPUS.store(this_thread(), SeqCst);
-        tell_the_host();
+        tell_the_host(b".");
     }
-    if CPUS.load(SeqCst) != this_thread() {
+    if !is_thread_of_cpus() {
         // SAFETY: as the caller promises.
         return unsafe { next::COND_WAIT.of_both(condition, mutex) };
     }
@@ -94,6 +98,11 @@ fn send_cpus_on(condition: *mut pthread_cond_t) -> bool {
     theirs
 }
 
+/// Whether this is the thread of the CPUs, once it has waited for the first time.
+pub fn is_thread_of_cpus() -> bool {
+    CPUS.load(SeqCst) == this_thread()
+}
+
 fn this_thread() -> usize {
     // SAFETY: the call cannot fail.
     unsafe { libc::pthread_self() as usize }
@@ -117,14 +126,15 @@ fn executes_cpus() -> bool {
     name.to_bytes().ends_with(b"/TCG")
 }
 
-/// Says in the file whose descriptor the environment names that this library has found what it is
-/// for.
-fn tell_the_host() {
+/// Says something in the file whose descriptor the environment names: `.` once the thread of the CPUs
+/// is found, `f` when the cache of translated code was first emptied by another thread, `!` whenever
+/// emptying it has ended a turn.
+pub fn tell_the_host(word: &[u8; 1]) {
     // SAFETY: QEMU does not change its environment.
     let value = unsafe { libc::getenv(c"PREEMPTLAB_TURNSTILE".as_ptr()) };
     if value.is_null() {
         return;
     }
     // SAFETY: a string, a descriptor that was inherited for this, and one byte.
-    unsafe { libc::write(libc::atoi(value), c".".as_ptr().cast(), 1) };
+    unsafe { libc::write(libc::atoi(value), word.as_ptr().cast(), 1) };
 }

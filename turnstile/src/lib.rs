@@ -17,8 +17,12 @@
 //! The price: what else the main loop serves has to wait for the next time that all CPUs are idle,
 //! the monitor included. Other threads take the lock as ever. They do the work of snapshots and free
 //! memory, and move no clock.
+//!
+//! The turns of the CPUs must not depend on the host either: see `flush.rs`.
 
 // A test has its own C library to stand before.
+#[cfg(not(test))]
+mod flush;
 #[cfg(not(test))]
 mod interposed;
 #[cfg(not(test))]

@@ -6,23 +6,26 @@ use std::{
 
 use libc::{RTLD_NEXT, pthread_cond_t, pthread_mutex_t};
 
-/// The C library's functions that those here stand before. Their versions are named, because
-/// without one dlsym(3) finds the oldest, and the oldest conditions have another layout.
-pub static MUTEX_LOCK: Next = Next::new(c"pthread_mutex_lock", c"GLIBC_2.2.5");
-pub static COND_WAIT: Next = Next::new(c"pthread_cond_wait", c"GLIBC_2.3.2");
-pub static COND_SIGNAL: Next = Next::new(c"pthread_cond_signal", c"GLIBC_2.3.2");
-pub static COND_BROADCAST: Next = Next::new(c"pthread_cond_broadcast", c"GLIBC_2.3.2");
+/// The functions that those here stand before. The C library's have versions, because without one
+/// dlsym(3) finds the oldest, and the oldest conditions have another layout.
+pub static MUTEX_LOCK: Next = Next::new(c"pthread_mutex_lock", Some(c"GLIBC_2.2.5"));
+pub static COND_WAIT: Next = Next::new(c"pthread_cond_wait", Some(c"GLIBC_2.3.2"));
+pub static COND_SIGNAL: Next = Next::new(c"pthread_cond_signal", Some(c"GLIBC_2.3.2"));
+pub static COND_BROADCAST: Next = Next::new(c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2"));
+pub static SIGLONGJMP: Next = Next::new(c"siglongjmp", Some(c"GLIBC_2.2.5"));
+pub static LONGJMP_CHK: Next = Next::new(c"__longjmp_chk", Some(c"GLIBC_2.11"));
+pub static TREE_REF: Next = Next::new(c"g_tree_ref", None);
 
 /// A function, which is looked up when it is first called: other libraries may do so before a
 /// constructor of this one could run.
 pub struct Next {
     name: &'static CStr,
-    version: &'static CStr,
+    version: Option<&'static CStr>,
     found: AtomicPtr<c_void>,
 }
 
 impl Next {
-    const fn new(name: &'static CStr, version: &'static CStr) -> Self {
+    const fn new(name: &'static CStr, version: Option<&'static CStr>) -> Self {
         Self { name, version, found: AtomicPtr::new(ptr::null_mut()) }
     }
 
@@ -32,7 +35,12 @@ impl Next {
             return found;
         }
         // SAFETY: both are strings.
-        let found = unsafe { libc::dlvsym(RTLD_NEXT, self.name.as_ptr(), self.version.as_ptr()) };
+        let found = unsafe {
+            match self.version {
+                Some(version) => libc::dlvsym(RTLD_NEXT, self.name.as_ptr(), version.as_ptr()),
+                None => libc::dlsym(RTLD_NEXT, self.name.as_ptr()),
+            }
+        };
         if found.is_null() {
             // SAFETY: nothing can go on without it.
             unsafe { libc::abort() };
@@ -70,5 +78,22 @@ impl Next {
         type Function = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
         // SAFETY: as the caller promises.
         unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(condition, mutex) }
+    }
+    /// # Safety
+    ///
+    /// This is a function of where to jump and what to say there, and it jumps.
+    pub unsafe fn of_jump(&self, to: *mut c_void, value: c_int) -> ! {
+        type Function = unsafe extern "C" fn(*mut c_void, c_int) -> !;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(to, value) }
+    }
+
+    /// # Safety
+    ///
+    /// This is a function of a tree that returns one, and the tree is valid.
+    pub unsafe fn of_tree(&self, tree: *mut c_void) -> *mut c_void {
+        type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(tree) }
     }
 }

@@ -94,12 +94,17 @@ impl Prepared {
 
     /// What executes its cells in virtual machines.
     pub fn vm(&self) -> Vm {
-        Vm::new(Config {
+        Vm::new(self.vm_config())
+    }
+
+    /// What that is made of.
+    pub fn vm_config(&self) -> Config {
+        Config {
             command: self.command.clone(),
             artifacts: self.artifacts.clone(),
             snapshots: self.store.snapshots(),
             limits: LIMITS,
-        })
+        }
     }
 
     /// The boots of its plan whose snapshots do not exist yet.

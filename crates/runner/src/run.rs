@@ -73,10 +73,8 @@ pub enum RunError {
     /// The host cannot go on.
     #[error("{0}")]
     Host(String),
-    /// A cell with one CPU is a pure function of its inputs.
-    #[error(
-        "cell {0} did not say the same again; with one CPU this is a bug of preemptlab or of QEMU"
-    )]
+    /// A cell in virtual time is a pure function of its inputs.
+    #[error("cell {0} did not say the same again, which is a bug of preemptlab or of QEMU")]
     Different(CellId),
     /// The recording or the cache cannot be used.
     #[error(transparent)]

@@ -16,8 +16,18 @@ use preemptlab_protocol::{EXIT_PORT, JOB_FILE, RESULTS_PORT};
 const BOOT_SEED: u64 = 1;
 
 /// The bound of QEMU's cache of translated code, in MiB. QEMU's own default of 1 GiB would let a
-/// process grow far beyond its guest's memory.
+/// process grow far beyond its guest's memory. What a guest does is the same with any: see the
+/// turnstile's `flush.rs`.
 pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
+
+/// QEMU's environment in virtual time, beside what preloads the turnstile.
+///
+/// QEMU computes what some instructions of the x87 give (FSIN, FCOS, FPTAN, FSINCOS) by the host's
+/// mathematics library, and the GNU C library has those functions with and without fused
+/// multiplication, which round differently. It takes those without on every host
+/// (`glibc.cpu.hwcaps`).
+pub(crate) const ENVIRONMENT: [(&str, &str); 1] =
+    [("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2")];
 
 /// Where QEMU finds and puts things: descriptors that it inherits, so that its messages name no file of
 /// this machine.

@@ -54,7 +54,7 @@ pub(crate) fn boot_and_save(
 
     qemu.allow_large_files()?;
     let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(draft));
-    match qemu.migrate("migrate", &uri) {
+    match qemu.save(&uri) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(reason)) => Err(unusable(&config.snapshots, reason)),
         Err(halt) => match qemu.conclude(halt)? {

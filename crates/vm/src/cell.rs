@@ -58,7 +58,7 @@ pub(crate) fn execute(
         qemu.allow_large_files()?;
     }
     let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(snapshot));
-    let loaded = qemu.negotiate().and_then(|()| qemu.migrate("migrate-incoming", &uri));
+    let loaded = qemu.negotiate().and_then(|()| qemu.load(&uri));
     let halt = match loaded {
         Ok(Ok(())) => match qemu.run() {
             // In host time the snapshot is of a guest whose watchdog still runs.

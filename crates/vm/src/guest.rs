@@ -54,7 +54,7 @@ impl Guest {
         let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
         let inherited = [own.as_slice(), files].concat();
         let arguments = arguments(inputs, paths, role);
-        Qemu::start(&config.command, arguments, inputs.backend, &inherited, wall, cancel)
+        Qemu::start(&config.command, arguments, inputs, &inherited, wall, cancel)
     }
 
     /// Whether the guest has said that its snapshot can be taken, and nothing else.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use preemptlab_backend::{Cancel, Stop};
-use preemptlab_model::BackendKind;
+use preemptlab_model::SnapshotInputs;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -16,6 +16,7 @@ use rustix::{
 use serde_json::{Value, json};
 
 use crate::{
+    args::ENVIRONMENT,
     end::{self, End},
     output::no_memory_file,
     process::Process,
@@ -31,6 +32,11 @@ const STOP_WALL: Duration = Duration::from_secs(5);
 const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not take the library that \
     keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
     GNU C library; without --qemu release 13's is used";
+
+/// What several CPUs need of QEMU beside that, said where it is lacking.
+const NO_FLUSHES: &str = "this QEMU would not be deterministic with several CPUs: the library that \
+    keeps a full cache of translated code from ending a CPU's turn does not notice how this QEMU \
+    empties it; without --qemu release 13's is used";
 
 /// What `/dev/kvm` is worth on some machines that are virtual themselves.
 const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
@@ -52,10 +58,14 @@ pub(crate) enum Halt {
     Watchdog,
     /// The guest's watchdog has expired, and the machine goes on.
     Hung,
+    /// It may have ended as it should, but a CPU's turn has not.
+    CutTurn,
     /// The machine was stopped by what should run it.
     NoVirtualisation,
     /// The turnstile is not in its place.
     NoTurnstile,
+    /// The turnstile does not see what several CPUs need it for.
+    NoFlushes,
     /// QEMU does not behave as one.
     Qmp(QmpError),
 }
@@ -73,6 +83,8 @@ pub(crate) struct Qemu<'a> {
     qmp: Qmp,
     /// Only virtual time has one.
     turnstile: Option<Turnstile>,
+    /// The only CPU of a machine goes on after its turn, whatever has ended it.
+    has_several_cpus: bool,
     wall: Duration,
     deadline: Instant,
     /// Why QEMU is about to end, as far as it has said.
@@ -90,7 +102,7 @@ impl<'a> Qemu<'a> {
     pub(crate) fn start(
         command: &[OsString],
         arguments: Vec<OsString>,
-        backend: BackendKind,
+        inputs: &SnapshotInputs,
         inherited: &[BorrowedFd<'_>],
         wall: Duration,
         cancel: &'a Cancel,
@@ -101,16 +113,23 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let turnstile = backend.is_vm().then(Turnstile::new).transpose().map_err(no_memory_file)?;
+        let turnstile = inputs.backend.is_vm().then(Turnstile::new);
+        let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
-        let environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();
+        let mut environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();
+        if inputs.backend.is_vm() {
+            environment.extend(ENVIRONMENT.map(|(name, value)| (name, value.to_owned())));
+        }
         let files = turnstile.iter().flat_map(Turnstile::files);
         let inherited: Vec<_> = inherited.iter().copied().chain(files).collect();
         let process = Process::spawn(program, &arguments, &environment, theirs.into(), &inherited)
             .map_err(unable)?;
         let qmp = Qmp::new(ours).map_err(unable)?;
         let deadline = Instant::now() + wall;
-        let mut qemu = Self { process, qmp, turnstile, wall, deadline, shutdown: None, cancel };
+        let has_several_cpus = inputs.machine.cpus > 1;
+        let shutdown = None;
+        let mut qemu =
+            Self { process, qmp, turnstile, has_several_cpus, wall, deadline, shutdown, cancel };
         let trouble = match qemu.receive() {
             Ok(Message::Greeting { .. }) => return Ok(qemu),
             Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
@@ -118,7 +137,7 @@ impl<'a> Qemu<'a> {
                 // It greets from a thread of its own, perhaps after it has found a fault.
                 End::Exited { status, stderr, .. } => return Err(end::of_start(status, &stderr)),
                 End::Monitor(error) => error,
-                End::WallLimit(_) | End::Watchdog | End::Hung => {
+                End::WallLimit(_) | End::Watchdog | End::Hung | End::CutTurn => {
                     format!("it says nothing within {} s", wall.as_secs())
                 }
             },
@@ -141,9 +160,28 @@ impl<'a> Qemu<'a> {
         Ok(())
     }
 
-    /// Saves the machine (`migrate`) or loads one (`migrate-incoming`), and waits for the end of it.
-    /// Returns QEMU's reason where it fails.
-    pub(crate) fn migrate(&mut self, command: &str, uri: &str) -> Result<Result<(), String>, Halt> {
+    /// Saves the machine, and returns QEMU's reason where it fails.
+    pub(crate) fn save(&mut self, uri: &str) -> Result<Result<(), String>, Halt> {
+        self.migrate("migrate", uri)
+    }
+
+    /// Loads a machine, and returns QEMU's reason where it fails.
+    pub(crate) fn load(&mut self, uri: &str) -> Result<Result<(), String>, Halt> {
+        let loaded = self.migrate("migrate-incoming", uri)?;
+        let turnstile = self.turnstile.as_mut().filter(|_| self.has_several_cpus);
+        if loaded.is_ok() && turnstile.is_some_and(|turnstile| !turnstile.notices_flushes()) {
+            return Err(Halt::NoFlushes);
+        }
+        Ok(loaded)
+    }
+
+    fn has_cut_a_turn(&mut self) -> bool {
+        let turnstile = self.turnstile.as_mut().filter(|_| self.has_several_cpus);
+        turnstile.is_some_and(Turnstile::has_cut_a_turn)
+    }
+
+    /// Has QEMU save or load, and waits for the end of it.
+    fn migrate(&mut self, command: &str, uri: &str) -> Result<Result<(), String>, Halt> {
         self.execute(command, json!({ "uri": uri }))?;
         loop {
             let event = self.event()?;
@@ -163,6 +201,7 @@ impl<'a> Qemu<'a> {
     pub(crate) fn run(&mut self) -> Halt {
         match self.resume().and_then(|()| self.follow()) {
             Ok(never) => match never {},
+            Err(Halt::Watchdog | Halt::Ended) if self.has_cut_a_turn() => Halt::CutTurn,
             Err(halt) => halt,
         }
     }
@@ -302,7 +341,9 @@ impl<'a> Qemu<'a> {
             Halt::WallLimit => Ok(End::WallLimit(wall)),
             Halt::Watchdog => Ok(End::Watchdog),
             Halt::Hung => Ok(End::Hung),
+            Halt::CutTurn => Ok(End::CutTurn),
             Halt::NoTurnstile => Err(host(NO_TURNSTILE)),
+            Halt::NoFlushes => Err(host(NO_FLUSHES)),
             Halt::NoVirtualisation => Err(host(NO_VIRTUALISATION)),
             Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),
             Halt::Ended => Ok(End::Exited { status, shutdown, stderr }),

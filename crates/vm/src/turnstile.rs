@@ -14,7 +14,7 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_t
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     library: MemoryFile,
-    /// The library writes to it when it has found the thread of the virtual CPUs.
+    /// The library writes to it what it has found, a byte a word.
     found: MemoryFile,
 }
 
@@ -41,6 +41,21 @@ impl Turnstile {
     /// Whether the library is in its place. A loader only warns of what it cannot preload, and a
     /// static program has none. A QEMU that answers has started the thread of its CPUs.
     pub(crate) fn is_in_place(&mut self) -> bool {
-        self.found.content().is_ok_and(|content| !content.is_empty())
+        self.has_said(b'.')
+    }
+
+    /// Whether the library notices how the cache of translated code is emptied. QEMU empties it
+    /// whenever it loads a machine.
+    pub(crate) fn notices_flushes(&mut self) -> bool {
+        self.has_said(b'f')
+    }
+
+    /// Whether a CPU's turn was ended by a flush of the cache of translated code.
+    pub(crate) fn has_cut_a_turn(&mut self) -> bool {
+        self.has_said(b'!')
+    }
+
+    fn has_said(&mut self, word: u8) -> bool {
+        self.found.content().is_ok_and(|content| content.contains(&word))
     }
 }
