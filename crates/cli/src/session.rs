@@ -10,7 +10,7 @@ use std::{
 use preemptlab_backend::{Backend, Cancel, Stop};
 use preemptlab_files::Folders;
 use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
-use preemptlab_model::{BackendKind, CellInputs, KernelRef};
+use preemptlab_model::{BackendKind, CellInputs, KernelRef, Setting, Settings, settable};
 use preemptlab_recording::{CellFolder, Claim, Recording, RecordingError, RecordingWriter};
 use preemptlab_runner::{Options, Order, RunError, Summary, Traces, Untraceable};
 use preemptlab_spec::Experiment;
@@ -61,6 +61,7 @@ impl Session<'_> {
         work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
     ) -> exit::Result<T> {
         if self.backend == BackendKind::Host {
+            refuse_unsettable(&self.experiment)?;
             // Before anything is brought here in vain.
             preemptlab_live::check().or_exit(exit::HOST)?;
         }
@@ -164,6 +165,16 @@ fn with_running_kernel(mut experiment: Experiment, backend: BackendKind) -> Expe
         }
     }
     experiment
+}
+
+/// Refuses an experiment that would tell the machine what no stranger may tell it. A kernel parameter
+/// takes a boot, which is another's to prepare.
+fn refuse_unsettable(experiment: &Experiment) -> exit::Result<()> {
+    let levels = experiment.factors.settings.iter();
+    let mut run_time = levels
+        .flat_map(Settings::iter)
+        .filter(|setting| !matches!(setting, Setting::Parameter { .. }));
+    run_time.try_for_each(settable).or_exit(exit::UNUSABLE)
 }
 
 /// Goes on with the recording in `out` exactly as it was begun, or begins one.

@@ -84,6 +84,21 @@ fn a_qemu_without_plugins_is_refused() {
 }
 
 #[test]
+fn what_a_machine_may_not_be_told_is_refused_before_anything_runs() {
+    let desk = Desk::new();
+    for (setting, said) in [
+        ("sysctl.kernel.core_pattern=x", "kernel.core_pattern is not among the sysctls"),
+        ("sysctl.kernel.modprobe=x", "kernel.modprobe"),
+        ("sysctl.kernel.sched_rt_runtime_us=x", "its value is a number"),
+        ("tracing/tracing_on=1", "tracing/tracing_on is not among the files of debugfs"),
+    ] {
+        let settings = format!("[factors]\nsettings = [\"{setting}\"]");
+        desk.write("bad.toml", &SMALL.replace("[factors]", &settings));
+        desk.run(&["run", "bad.toml", "--backend", "host"]).fails(2, &[said]);
+    }
+}
+
+#[test]
 fn what_is_no_recording_is_refused() {
     let desk = Desk::new();
     desk.run(&["compare", "nowhere"]).fails(2, &["nowhere is not a recording"]);

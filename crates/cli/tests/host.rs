@@ -13,14 +13,12 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
 };
 
 use common::{Desk, lasting_store};
 use cpio::newc;
-use preemptlab_lab::Lab;
-use preemptlab_model::{BackendKind, Digest};
+use preemptlab_lab::{Lab, embed};
+use preemptlab_model::BackendKind;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_recording::RecordingWriter;
 use preemptlab_spec::Experiment;
@@ -43,8 +41,36 @@ window = "1s"
 groups = 1
 "#;
 
-/// Emulated machines are slow, and others may be busy beside this one.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// A cell whose command tries to get out.
+const HOSTILE: &str = r#"format = 1
+name = "hostile"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["full"]
+
+[replicates]
+count = 1
+
+[workload.hostile]
+kind = "folder"
+path = "hostile"
+"#;
+
+const DEFINITION: &str = r#"format = 1
+limit = "60s"
+
+[[probe]]
+name = "attempts"
+argv = ["/workload/cell"]
+
+[[metric]]
+name = "attempts"
+unit = "attempts"
+better = "higher"
+from = "attempts.stdout"
+pattern = '^attempts (\d+)$'
+"#;
 
 /// What is booted.
 struct Machine {
@@ -53,6 +79,8 @@ struct Machine {
     initrd: PathBuf,
 }
 
+/// The times of what happens in there are virtual: each is a number of instructions, whatever this
+/// machine does beside it.
 #[test]
 fn a_switched_kernel_is_given_back_whatever_happens() {
     let desk = Desk::new();
@@ -74,34 +102,58 @@ fn first_process() {
     }
 }
 
-/// Brings everything here, and packs the machine's root: a recording that waits for its kernel, and
-/// what of the store it needs. In the machine there is no network.
+/// Brings everything here, and packs the machine's root: recordings that wait for their kernel, and
+/// what of the store they need. In the machine there is no network.
 fn prepare(desk: &Desk) -> Machine {
     let store = Store::open(lasting_store()).unwrap();
     let on_event = |_| ();
     let provision = || Provision::new(store.clone(), Options::default(), &on_event);
     let qemu = provision().qemu(None).unwrap().command;
-    let lab = Lab::new(provision(), None).on(BackendKind::Host);
-    let prepared = lab.resolve(Experiment::parse(EXPERIMENT).unwrap()).unwrap();
-    let manifest = &prepared.manifest;
-    drop(RecordingWriter::open(&desk.path("run"), manifest).unwrap());
+    let hostile = desk.path("hostile");
+    fs::create_dir(&hostile).unwrap();
+    fs::write(hostile.join("workload.toml"), DEFINITION).unwrap();
+    compile(&hostile.join("cell"));
 
-    let image = fs::read(store.image(manifest.images[0].sha256)).unwrap();
-    let name = |digest: Digest| format!("store/images/{digest}");
     let mut own = Archive::default();
-    own.folder("store").folder("store/images").folder("recording").folder("newroot");
-    own.file(&name(manifest.images[0].sha256), &image);
-    own.file("recording/recording.json", &fs::read(desk.path("run/recording.json")).unwrap());
-    own.file("inside.toml", EXPERIMENT.as_bytes());
+    own.folder("store").folder("store/images").folder("newroot").folder("hostile");
+    for name in ["workload.toml", "cell"] {
+        own.file(&format!("hostile/{name}"), &fs::read(hostile.join(name)).unwrap());
+    }
+    let mut booted = None;
+    for (name, experiment) in [("inside", EXPERIMENT), ("hostile", HOSTILE)] {
+        let path = desk.write(&format!("{name}.toml"), experiment);
+        let experiment = Experiment::parse(experiment).unwrap();
+        let (experiment, folders) = embed(experiment, path.parent().unwrap()).unwrap();
+        let lab = Lab::new(provision(), None).on(BackendKind::Host).with_folders(&folders);
+        let manifest = lab.resolve(experiment).unwrap().manifest;
+        let recording = format!("recording-{name}");
+        drop(RecordingWriter::open(&desk.path(&recording), &manifest).unwrap());
+        let json = fs::read(desk.path(&format!("{recording}/recording.json"))).unwrap();
+        own.folder(&recording).file(&format!("{recording}/recording.json"), &json);
+        own.file(&format!("{name}.toml"), &fs::read(&path).unwrap());
+        let image = fs::read(store.image(manifest.images[0].sha256)).unwrap();
+        own.file(&format!("store/images/{}", manifest.images[0].sha256), &image);
+        booted.get_or_insert((image, store.kernel_image(manifest.kernels[0].image_sha256)));
+    }
     own.file("first", &fs::read(std::env::current_exe().unwrap()).unwrap());
     own.file("preemptlab", &fs::read(env!("CARGO_BIN_EXE_preemptlab")).unwrap());
     // The kernel unpacks one archive after the other, each from a multiple of four bytes.
-    let mut initrd = image;
+    let (mut initrd, kernel) = booted.unwrap();
     initrd.resize(initrd.len().next_multiple_of(4), 0);
     initrd.extend(own.finish());
     let path = desk.path("initrd");
     fs::write(&path, initrd).unwrap();
-    Machine { qemu, kernel: store.kernel_image(manifest.kernels[0].image_sha256), initrd: path }
+    Machine { qemu, kernel, initrd: path }
+}
+
+/// Compiles the program that tries to get out.
+fn compile(program: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/cell.c");
+    let built = Command::new("gcc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", "-o"])
+        .args([program, &source])
+        .status();
+    assert!(built.unwrap().success());
 }
 
 #[derive(Default)]
@@ -126,32 +178,24 @@ impl Archive {
     }
 }
 
-/// Boots the machine and waits for its end; returns what it said.
+/// Boots the machine and waits for its end; returns what it said. Its clocks count instructions, of
+/// 8 ns each, and jump where it sleeps; it ends itself if that takes too long.
 fn boot(machine: &Machine, console: &Path) -> String {
     let (program, fixed) = machine.qemu.split_first().unwrap();
     let serial = format!("file:{}", console.display());
     let append = "console=ttyS0 quiet panic=-1 rdinit=/first -- first_process --exact --ignored \
                   --nocapture";
-    let mut qemu = Command::new(program)
-        .args(fixed)
-        .args(["-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"])
-        .args(["-m", "2048", "-nodefaults", "-display", "none", "-no-reboot", "-serial", &serial])
+    let mut qemu = Command::new(program);
+    qemu.args(fixed)
+        .args(["-machine", "q35", "-accel", "tcg,thread=single", "-icount", "shift=3,sleep=off"])
+        .args(["-rtc", "clock=vm", "-cpu", "max", "-smp", "2", "-m", "2048", "-nodefaults"])
+        .args(["-display", "none", "-no-reboot", "-serial", &serial])
         .arg("-kernel")
         .arg(&machine.kernel)
         .arg("-initrd")
         .arg(&machine.initrd)
         .args(["-append", append])
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    while qemu.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            qemu.kill().unwrap();
-            qemu.wait().unwrap();
-            break;
-        }
-        thread::sleep(Duration::from_millis(200));
-    }
+        .stdin(Stdio::null());
+    assert!(qemu.status().unwrap().success());
     String::from_utf8_lossy(&fs::read(console).unwrap()).replace('\r', "")
 }

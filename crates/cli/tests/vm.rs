@@ -98,14 +98,11 @@ fn a_killed_run_goes_on_and_leaves_nothing_behind() {
         thread::sleep(Duration::from_millis(wait));
         child.kill().unwrap();
         child.wait().unwrap();
-        // The kernel kills QEMU at once, but reaping takes a moment.
-        for _ in 0..50 {
-            if qemus_of_session(session).is_empty() {
-                break;
-            }
+        // The kernel kills QEMU at once, but reaping takes a moment, and on a busy machine a long
+        // one. What is never reaped keeps this test here.
+        while !qemus_of_session(session).is_empty() {
             thread::sleep(Duration::from_millis(100));
         }
-        assert!(qemus_of_session(session).is_empty());
     }
     run(&desk, &["run", "small.toml", "--out", "killed", "--no-cache"]).succeeds();
     assert!(tree(&desk.path("whole")) == tree(&desk.path("killed")), "the recordings differ");

@@ -27,7 +27,7 @@ use rustix::{
     thread::{CpuSet, UnshareFlags, sched_getaffinity, sched_setaffinity, unshare_unsafe},
 };
 
-use crate::{host, room};
+use crate::{host, limits, room};
 
 /// How long a cell gets beyond the time of its job: for what its workload prepares, such as a
 /// database.
@@ -52,7 +52,8 @@ pub fn execute(
     let Some(cpus) = cpus(cell.snapshot.machine.cpus) else {
         return Ok(without_cpus(cell.snapshot.machine.cpus));
     };
-    let root = room::make(image, program)?;
+    let owner = limits::owner();
+    let root = room::make(image, program, owner)?;
     let unable = |error: io::Error| host(format!("a cell cannot be started: {error}"));
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = memory_file(&job).map_err(unable)?;
@@ -65,7 +66,7 @@ pub fn execute(
     command.env_clear().stdin(job).stdout(theirs).stderr(stderr);
     let parent = getpid();
     // SAFETY: between fork and exec the closure only makes system calls, and allocates nothing.
-    unsafe { command.pre_exec(move || confine(parent, &root, &cpus)) };
+    unsafe { command.pre_exec(move || confine(parent, &root, &cpus, owner)) };
     let mut child = command.spawn().map_err(unable)?;
     // Its end of the pipe is in the command.
     drop(command);
@@ -123,14 +124,16 @@ fn without_cpus(count: u32) -> Execution {
 /// What the child does to itself before it becomes the cell's first process.
 ///
 /// A session of its own keeps signals of a terminal away, and makes one autogroup of the whole cell
-/// (`SCHED_AUTOGROUP`), as a guest is one.
-fn confine(parent: Pid, root: &Path, cpus: &CpuSet) -> io::Result<()> {
+/// (`SCHED_AUTOGROUP`), as a guest is one. What the cell's commands give up besides, its first process
+/// sees to.
+fn confine(parent: Pid, root: &Path, cpus: &CpuSet, owner: u32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the signal was asked for.
     if getppid() != Some(parent) {
         return Err(Errno::SRCH.into());
     }
     setsid()?;
+    limits::set(owner)?;
     sched_setaffinity(None, cpus)?;
     let flags = UnshareFlags::NEWPID
         | UnshareFlags::NEWIPC

@@ -62,6 +62,14 @@ pub enum LiveError {
         /// What it holds.
         found: String,
     },
+    /// The machine would be told what no cell may tell it.
+    #[error("a cell would write to {}, which is refused: {reason}", file.escape_debug())]
+    NotSettable {
+        /// The file.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
     /// The journal cannot be kept or read.
     #[error("the journal {} cannot be {what}: {error}", path.display())]
     Journal {

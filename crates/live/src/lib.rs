@@ -8,11 +8,14 @@
 
 mod cell;
 mod error;
+mod filter;
 mod journal;
+mod limits;
 mod namespace;
 mod place;
 mod reach;
 mod room;
+mod settable;
 mod state;
 mod timed;
 
@@ -59,6 +62,7 @@ impl Live {
     /// [`LiveError`]; then nothing was changed.
     pub fn open(config: Config, cells: &[&CellInputs]) -> Result<Self, LiveError> {
         place::check()?;
+        cells.iter().try_for_each(|cell| settable::check(&cell.job))?;
         let lock = journal::Lock::take()?;
         namespace::with_debugfs(|| {
             journal::restore(&lock)?;

@@ -44,7 +44,7 @@ fn enter() -> Result<(), LiveError> {
     }
 }
 
-/// Mounts for the place that cells run in.
+/// Says what could not be mounted.
 pub fn mounted(what: &Path, result: Result<(), rustix::io::Errno>) -> Result<(), io::Error> {
     result.map_err(|errno| {
         let error = io::Error::from(errno);

@@ -13,7 +13,8 @@ use crate::LiveError;
 /// The kernels of cells, by what stands for them in a cell's inputs.
 pub type Kernels = BTreeMap<Digest, Kernel>;
 
-const DEBUGFS: &str = "/sys/kernel/debug/";
+/// Where debugfs is.
+pub const DEBUGFS: &str = "/sys/kernel/debug/";
 
 /// What this boot can do.
 #[derive(Clone, Debug)]
@@ -70,7 +71,7 @@ impl Reach {
         let extra: Vec<_> = there.iter().filter(|word| !wanted.contains(word)).collect();
         for word in missing {
             needed.push(word.clone());
-            apply.push(format!("--parameter {word}"));
+            apply.push(format!("--parameter {}", quoted(word)));
         }
         needed.extend(extra.iter().map(|word| format!("no {word}")));
         let writes = cell.job.settings.iter().filter_map(|setting| setting.write.as_ref());
@@ -111,6 +112,15 @@ fn no_debugfs() -> String {
 
 fn name(word: &str) -> &str {
     word.split_once('=').map_or(word, |(name, _)| name)
+}
+
+/// A word of a kernel's command line for a shell's: the experiment may be a stranger's, and the
+/// command is there to be copied.
+fn quoted(word: &str) -> String {
+    if word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.,:=/+@%".contains(&byte)) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
@@ -182,6 +192,13 @@ mod tests {
         assert_eq!(needed(""), "no nohz_full=1: sudo preemptlab revert, then reboot");
         let said = needed("nohz_full=2");
         assert!(said.contains("nohz_full=2, no nohz_full=1: sudo preemptlab apply"), "{said}");
+    }
+
+    #[test]
+    fn a_word_is_no_command_of_a_shell() {
+        assert_eq!(quoted("rcu_nocbs=0-1,3"), "rcu_nocbs=0-1,3");
+        assert_eq!(quoted("a=1;reboot"), "'a=1;reboot'");
+        assert_eq!(quoted("a='`x`"), "'a='\\''`x`'");
     }
 
     #[test]

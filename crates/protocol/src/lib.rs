@@ -12,7 +12,7 @@ extern crate alloc;
 mod boot;
 pub mod frame;
 mod job;
-mod live;
+pub mod live;
 mod port;
 mod report;
 pub mod trace;
@@ -20,7 +20,6 @@ pub mod trace;
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
 pub use job::{Command, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write};
-pub use live::MACHINE_PROC;
 pub use port::{
     DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
     WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,

@@ -71,8 +71,12 @@ fn failed(failure: Failure) -> Outcome {
     Outcome::Failed { cause, reason }
 }
 
-/// The last line that a command wrote to its standard error, for the reason of a failure.
+/// The last line that a command wrote to its standard error, for the reason of a failure; one that
+/// ended well is none, whatever it wrote.
 fn complaint(command: &CommandReport) -> Option<String> {
+    if command.exit == Exit::Code(0) {
+        return None;
+    }
     let line = command.stderr.trim_end().lines().next_back()?;
     let exit = match command.exit {
         Exit::Code(code) => format!("status {code}"),

@@ -77,7 +77,8 @@ impl Cyclictest {
                 format!("--histogram={BUCKETS_US}"),
                 // The JSON file holds the histogram too, without its empty buckets. Formatting
                 // all of them for a second file takes much time at the end of the window, and
-                // that is left out when the file cannot be opened.
+                // that is left out when the file cannot be opened: it complains that this one is a
+                // directory, and ends well.
                 "--histfile=/".to_owned(),
                 format!("--json={}", self.file()),
             ]);

@@ -8,14 +8,14 @@ use alloc::{collections::BTreeMap, format};
 use core::mem::MaybeUninit;
 
 pub use guest::{KernelThread, ran_ns, written_bytes};
-use preemptlab_protocol::MACHINE_PROC;
 use rustix::{
-    fs::{Mode, OFlags, RawDir, open},
+    fs::{OFlags, RawDir},
     io::Errno,
 };
 
 use crate::{
     file::read_kernel,
+    live::machine::{self, MACHINE_PROC},
     trouble::{Attempt, Result},
 };
 
@@ -29,9 +29,8 @@ const KTHREADD: i32 = 2;
 pub fn kernel_threads() -> Result<BTreeMap<i32, KernelThread>> {
     let mut threads = BTreeMap::new();
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BYTES];
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder =
-        open(MACHINE_PROC, flags, Mode::empty()).attempt(|| format!("open {MACHINE_PROC}"))?;
+    let folder = machine::open(MACHINE_PROC, OFlags::RDONLY | OFlags::DIRECTORY)
+        .attempt(|| format!("open {MACHINE_PROC}"))?;
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
         let entry = entry.attempt(|| format!("read {MACHINE_PROC}"))?;
@@ -47,7 +46,7 @@ pub fn kernel_threads() -> Result<BTreeMap<i32, KernelThread>> {
 /// The kernel thread of that number; `None` for another process and for one that is gone.
 fn kernel_thread(pid: i32) -> Result<Option<KernelThread>> {
     let read = |file: &str| {
-        let path = format!("{MACHINE_PROC}/{pid}/{file}");
+        let path = format!("{MACHINE_PROC}{pid}/{file}");
         match read_kernel(&path) {
             Ok(text) => Ok(Some(text)),
             Err(Errno::NOENT | Errno::SRCH) => Ok(None),

@@ -17,6 +17,7 @@ use rustix::{
     mount::{MountFlags, mount, mount_bind_recursive, mount_move},
     process::{Pid, Signal, chdir, kill_process},
     system::{RebootCommand, reboot},
+    thread::{CapabilitySet, remove_capability_from_bounding_set},
 };
 
 /// The last line of a machine in which everything was as it should be.
@@ -27,6 +28,20 @@ const SCHED: &str = "/debug/sched";
 
 const JOURNAL: &str = "/run/preemptlab/host.json";
 
+/// How long all of it may take, in the machine's time.
+const PATIENCE: Duration = Duration::from_secs(1800);
+
+/// Attempts to get out of a cell; the program makes some more.
+const ATTEMPTS_MIN: usize = 100;
+
+/// Files that nobody may have written to.
+const KEPT: [&str; 4] = [
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/kernel/hostname",
+];
+
 /// Runs that are killed at some moment.
 const KILLS: u64 = 6;
 
@@ -36,12 +51,22 @@ const CELLS: usize = 12;
 /// The first process of the machine.
 pub fn run() {
     settle();
+    thread::spawn(|| {
+        thread::sleep(PATIENCE);
+        println!("inside: not done after {PATIENCE:?}");
+        end();
+    });
     let before = held();
     println!("inside: begins with {before:?}");
+    nothing_gets_out(&before);
     ends_when_asked(&before);
     survives_being_killed(&before);
     finishes(&before);
     println!("{GOOD}");
+    end();
+}
+
+fn end() {
     // The console has a buffer.
     thread::sleep(Duration::from_millis(300));
     reboot(RebootCommand::PowerOff).unwrap();
@@ -78,13 +103,13 @@ fn held() -> (String, String) {
 }
 
 fn command() -> Command {
-    command_into("/recording")
+    command_into("/inside.toml", "/recording-inside")
 }
 
-fn command_into(recording: &str) -> Command {
+fn command_into(experiment: &str, recording: &str) -> Command {
     let mut command = Command::new("/preemptlab");
     command
-        .args(["run", "/inside.toml", "--backend", "host", "--out", recording])
+        .args(["run", experiment, "--backend", "host", "--out", recording])
         .args(["--store", "/store"])
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
@@ -115,12 +140,47 @@ fn signal(run: &Child, signal: Signal) {
     kill_process(Pid::from_child(run), signal).unwrap();
 }
 
+fn copy_recording(from: &str, to: &str) {
+    fs::create_dir(to).unwrap();
+    fs::copy(format!("{from}/recording.json"), format!("{to}/recording.json")).unwrap();
+}
+
+/// What a stranger's command tries is refused, whether the machine's root may raise limits, so that
+/// the cell has users of its own, or not.
+fn nothing_gets_out(before: &(String, String)) {
+    let kept = || KEPT.map(|file| fs::read_to_string(file).unwrap());
+    let before_cells = kept();
+    for (recording, has_users) in [("/hostile-users", true), ("/hostile-root", false)] {
+        copy_recording("/recording-hostile", recording);
+        // On a thread of its own, since the set is the thread's, and for good.
+        let run = thread::spawn(move || {
+            if !has_users {
+                remove_capability_from_bounding_set(CapabilitySet::SYS_RESOURCE).unwrap();
+            }
+            ended(command_into("/hostile.toml", recording).spawn().unwrap(), 0)
+        });
+        let said = run.join().unwrap();
+        let recording = Recording::open(Path::new(recording)).unwrap();
+        let (_, record) = recording.cells().next().unwrap().unwrap();
+        let outcome = record.expect("the cell was executed").outcome;
+        let Outcome::Completed { report, .. } = outcome else { panic!("{outcome:?}\n{said}") };
+        let stdout = &report.probes[0].stdout;
+        let count = |word: &str| stdout.lines().filter(|line| line.starts_with(word)).count();
+        assert!(count("refused ") > ATTEMPTS_MIN, "{stdout}");
+        assert_eq!((count("DONE"), count("LACKING")), (0, 0), "{stdout}");
+        assert_eq!(stdout.contains("users of its own"), has_users, "{stdout}");
+        println!("inside: {} attempts to get out were refused", count("refused "));
+        assert_eq!(kept(), before_cells);
+        assert_eq!(held(), *before);
+        nothing_runs();
+    }
+}
+
 fn ends_when_asked(before: &(String, String)) {
-    fs::create_dir("/second").unwrap();
-    fs::copy("/recording/recording.json", "/second/recording.json").unwrap();
+    copy_recording("/recording-inside", "/second");
     let run = command().spawn().unwrap();
     wait_until_switched(before);
-    let second = ended(command_into("/second").spawn().unwrap(), 4);
+    let second = ended(command_into("/inside.toml", "/second").spawn().unwrap(), 4);
     let said = second.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("another run is using this machine's kernel"), "{said}");
     let asked = Instant::now();
@@ -170,7 +230,7 @@ fn finishes(before: &(String, String)) {
     assert_eq!(held(), *before);
     assert!(!Path::new(JOURNAL).exists());
     nothing_runs();
-    let recording = Recording::open(Path::new("/recording")).unwrap();
+    let recording = Recording::open(Path::new("/recording-inside")).unwrap();
     let mut orders = Vec::new();
     for cell in recording.cells() {
         let (_, record) = cell.unwrap();
