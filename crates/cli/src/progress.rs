@@ -11,6 +11,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use preemptlab_model::Outcome;
+use preemptlab_recording::RecordingError;
 use preemptlab_runner::Event;
 
 use crate::commands::plan::BOOT_WALL;
@@ -60,6 +61,17 @@ impl Progress {
                 state.boots_left = *boots;
                 state.cells_left = *cells;
                 self.start(*boots, *cells, *finished);
+            }
+            Event::Damaged(error) => {
+                let what = match error {
+                    RecordingError::Damaged { path, reason } => {
+                        format!("{}: {reason}", path.display())
+                    }
+                    error => error.to_string(),
+                };
+                self.bar.suspend(|| {
+                    eprintln!("note: removed from the store, to be executed again: {what}");
+                });
             }
             Event::Booting(_) => {
                 state.booting_since.get_or_insert_with(Instant::now);

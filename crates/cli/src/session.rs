@@ -68,7 +68,7 @@ impl Session<'_> {
         let store = lab::store(self.store)?;
         let is_vm = self.backend.is_vm();
         // What a cell comes to in the machine's own time is no function of its inputs.
-        let cache = (is_vm && !self.no_cache).then(|| CellFolder::new(store.cells()));
+        let cache = (is_vm && !self.no_cache).then(|| CellFolder::of_store(store.cells()));
         if self.trace && !is_vm {
             let message = "only virtual time can be traced: leave --trace or --backend out";
             return Err(exit::failure(exit::UNUSABLE, message));
@@ -223,7 +223,7 @@ pub fn only_virtual(recording: &Recording, can: &str) -> exit::Result<()> {
 /// A disk that is full is the machine's fault, a folder of something else the user's.
 pub fn recording_failure(error: RecordingError) -> exit::Failure {
     let code = match error {
-        RecordingError::Io { .. } | RecordingError::Busy(_) => exit::HOST,
+        RecordingError::Io { .. } | RecordingError::Busy { .. } => exit::HOST,
         _ => exit::UNUSABLE,
     };
     exit::Failure { code, report: miette::Report::from_err(error) }

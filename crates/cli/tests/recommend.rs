@@ -152,7 +152,9 @@ fn two_configurations_with_few_replicates_are_undecided() {
     // The committed report, in which the kernel says that it runs in the other mode.
     for cell in fs::read_dir(desk.path("run/cells")).unwrap() {
         let cell = cell.unwrap().path();
-        let mut record: CellRecord = serde_json::from_slice(&fs::read(&cell).unwrap()).unwrap();
+        let mut bytes = fs::read(&cell).unwrap();
+        preemptlab_model::unseal(&mut bytes).unwrap();
+        let mut record: CellRecord = serde_json::from_slice(&bytes).unwrap();
         let Outcome::Completed { report, .. } = &mut record.outcome else { panic!() };
         if record.inputs.job.preempt == "none" {
             report.system.preempt = Some("(none) voluntary full".to_owned());

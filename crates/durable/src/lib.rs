@@ -1,175 +1,28 @@
-//! Files that are whole or absent, whatever moment the process is killed at.
+//! Files that are whole or absent, whatever moment the process is killed at, and files of strangers
+//! read without waiting and within bounds.
 //!
 //! A [`Draft`] has no name until it is published, so a killed process leaves nothing behind:
 //! `O_TMPFILE` and `linkat(2)`, as open(2) describes. Where the filesystem has no `O_TMPFILE`, the
-//! draft is a hidden file that [`sweep`] removes later.
+//! draft is a hidden file whose name says who writes it, and which [`sweep`] removes once that
+//! process is known to be gone.
 
-use std::{
-    fs::File,
-    io::{self, Write},
-    os::fd::{AsFd, AsRawFd},
-    path::Path,
-};
+mod draft;
+mod lock;
+mod owner;
+mod read;
 
-use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags},
-    io::Errno,
-};
-use tempfile::NamedTempFile;
+pub use draft::{Draft, is_draft, replace, sweep, write_new};
+pub use lock::{FolderLock, LOCK_FILE, Lock, lock};
+pub use owner::Owner;
+pub use read::{open, read};
 
-/// How the name of every draft begins that had to have one.
-const DRAFT_PREFIX: &str = ".draft-";
+use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 
-/// A file that does not exist yet.
-#[derive(Debug)]
-pub struct Draft {
-    file: File,
-    named: Option<NamedTempFile>,
-}
-
-impl Draft {
-    /// A draft on the filesystem of `folder`, open for writing only.
-    ///
-    /// # Errors
-    ///
-    /// When the folder cannot be written to.
-    pub fn new_in(folder: &Path) -> io::Result<Self> {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::open(folder, flags, Mode::from_raw_mode(0o644)) {
-            Ok(fd) => Ok(Self { file: fd.into(), named: None }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-                let named = tempfile::Builder::new().prefix(DRAFT_PREFIX).tempfile_in(folder)?;
-                Ok(Self { file: named.reopen()?, named: Some(named) })
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// The file to write to.
-    pub fn file(&mut self) -> &mut File {
-        &mut self.file
-    }
-
-    /// Flushes the content to the disk and gives it its name. Returns whether it was new: a file
-    /// that is there already stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the disk is full or the name cannot be made.
-    pub fn publish(self, path: &Path) -> io::Result<bool> {
-        self.file.sync_all()?;
-        let published = match self.named {
-            Some(named) => named.persist_noclobber(path).map(drop).map_err(|error| error.error),
-            None => {
-                let source = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
-                rustix::fs::linkat(CWD, source, CWD, path, AtFlags::SYMLINK_FOLLOW)
-                    .map_err(io::Error::from)
-            }
-        };
-        match published {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-/// Writes a new file. Returns whether it was new: a file that is there already stays as it is.
+/// Makes a folder with those above it, into which nobody else can write whatever the umask is.
 ///
 /// # Errors
 ///
-/// When the disk is full or the folder cannot be written to; then there is no file.
-pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut draft = Draft::new_in(folder.unwrap_or(Path::new(".")))?;
-    draft.file().write_all(bytes)?;
-    draft.publish(path)
-}
-
-/// Writes a file, in the place of one that may be there: at any moment it is the old one or the new
-/// one. What is no regular file, such as a terminal or a pipe, is written to as it is.
-///
-/// # Errors
-///
-/// When the disk is full or the folder cannot be written to; then what was there still is.
-pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(path, bytes);
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut draft = Draft::new_in(folder)?;
-    draft.file().write_all(bytes)?;
-    // A name is needed for a moment, since only a named file can take another one's place.
-    let named = folder.join(format!("{DRAFT_PREFIX}{}", std::process::id()));
-    if !draft.publish(&named)? {
-        // Left by a process of the same number that was killed at this very moment.
-        std::fs::remove_file(&named)?;
-        return replace(path, bytes);
-    }
-    std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
-}
-
-/// Removes drafts that killed processes left in a folder whose filesystem has no `O_TMPFILE`. The
-/// caller must hold the folder's lock, so that no draft is in use.
-///
-/// # Errors
-///
-/// When the folder cannot be read or written to.
-pub fn sweep(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(DRAFT_PREFIX) {
-            std::fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_replaced_file_is_the_new_one_and_nothing_else_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("report.html");
-        for text in ["first", "second, and longer", "3rd"] {
-            replace(&path, text.as_bytes()).unwrap();
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-        }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(replace(folder.path(), b"").is_err());
-        assert!(replace(&folder.path().join("absent/report.html"), b"").is_err());
-        replace(Path::new("/dev/null"), b"gone").unwrap();
-    }
-
-    #[test]
-    fn a_published_file_is_whole_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("cell.json");
-        assert!(write_new(&path, b"first").unwrap());
-        assert!(!write_new(&path, b"second").unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), b"first");
-    }
-
-    #[test]
-    fn an_unpublished_draft_leaves_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut draft = Draft::new_in(folder.path()).unwrap();
-        draft.file().write_all(b"half").unwrap();
-        drop(draft);
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn sweeping_removes_named_drafts_only() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(".draft-abc"), b"").unwrap();
-        std::fs::write(folder.path().join("cell.json"), b"").unwrap();
-        sweep(folder.path()).unwrap();
-        let left: Vec<_> =
-            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["cell.json"]);
-    }
+/// When that is not allowed, or a file is in the way.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path)
 }

@@ -15,6 +15,7 @@ mod package;
 mod plan;
 mod preempt;
 mod qemu;
+mod seal;
 mod settable;
 mod settings;
 mod suggest;
@@ -34,6 +35,7 @@ pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode};
 pub use qemu::QemuBuild;
+pub use seal::{BrokenSeal, seal, unseal};
 pub use settable::{NotSettable, settable};
 pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
@@ -44,4 +46,7 @@ pub use text::ParseTextError;
 pub use units::VirtualDuration;
 
 /// The version of everything in a recording. A reader refuses a newer one.
-pub const RECORDING_FORMAT: u32 = 2;
+pub const RECORDING_FORMAT: u32 = 3;
+
+/// The oldest version that is read. Its files have no [`seal`].
+pub const RECORDING_FORMAT_MIN: u32 = 2;

@@ -3,25 +3,41 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{CellId, CellRecord, RECORDING_FORMAT};
-use serde::{Deserialize, de::DeserializeOwned};
+use preemptlab_model::{CellId, CellRecord};
 
-use crate::RecordingError;
+use crate::{
+    RecordingError,
+    json::{Bounds, read_json, write_json},
+};
 
-/// The largest file that is read, in bytes: a recording may come from anybody.
-const FILE_BYTES_MAX: u64 = 256 << 20;
+/// A cell of an ordinary benchmark is some 10 KB to 1 MB, nearly all of it text; what its guest said
+/// can have [64 MiB](preemptlab_protocol::frame::PAYLOAD_BYTES_MAX).
+const BOUNDS: Bounds = Bounds { bytes: 32 << 20, values: 1 << 20 };
 
 /// A folder of finished cells, each in a file named by its identity. Recordings and the cache have
 /// one each, with the same files.
 #[derive(Clone, Debug)]
 pub struct CellFolder {
     path: PathBuf,
+    /// Whether a cell without a seal is refused.
+    sealed: bool,
 }
 
 impl CellFolder {
-    /// The cells in `path`, which need not exist yet.
+    /// The cells of a recording in `path`, which need not exist yet. One of format 2 has no seal.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), sealed: false }
+    }
+
+    /// The cells that a store keeps in `path`. One that is not known to be whole is refused, since it
+    /// can be executed again.
+    pub fn of_store(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), sealed: true }
+    }
+
+    /// Whether a cell is small enough to be kept.
+    pub fn has_room_for(record: &CellRecord) -> bool {
+        crate::json::to_bytes(record, BOUNDS).is_ok()
     }
 
     fn file(&self, id: CellId) -> PathBuf {
@@ -35,7 +51,12 @@ impl CellFolder {
     /// When its file is damaged, of a newer format or cannot be read.
     pub fn get(&self, id: CellId) -> Result<Option<CellRecord>, RecordingError> {
         let path = self.file(id);
-        let Some(record) = read_json::<CellRecord>(&path)? else { return Ok(None) };
+        let Some(read) = read_json::<CellRecord>(&path, BOUNDS)? else { return Ok(None) };
+        if self.sealed && !read.was_sealed {
+            let reason = "it is of an older preemptlab and does not name its digest".to_owned();
+            return Err(RecordingError::Damaged { path, reason });
+        }
+        let record = read.value;
         if record.id != id || record.inputs.id() != id {
             let reason = "it holds another cell than its name says".to_owned();
             return Err(RecordingError::Damaged { path, reason });
@@ -55,7 +76,7 @@ impl CellFolder {
     /// When the disk is full or the folder cannot be written to; then the cell is not there.
     pub fn put(&self, record: &CellRecord) -> Result<(), RecordingError> {
         create_folder(&self.path)?;
-        write_json(&self.file(record.id), record).map(drop)
+        write_json(&self.file(record.id), record, BOUNDS).map(drop)
     }
 
     /// Removes a cell, so that it can be executed again.
@@ -75,49 +96,5 @@ impl CellFolder {
 }
 
 pub(crate) fn create_folder(path: &Path) -> Result<(), RecordingError> {
-    fs::create_dir_all(path).map_err(RecordingError::io("create", path))
-}
-
-/// Returns whether the file is new: one that is there already stays as it is.
-pub(crate) fn write_json(
-    path: &Path,
-    value: &impl serde::Serialize,
-) -> Result<bool, RecordingError> {
-    let mut bytes = serde_json::to_vec(value)
-        .map_err(|error| RecordingError::io("write", path)(error.into()))?;
-    bytes.push(b'\n');
-    preemptlab_durable::write_new(path, &bytes).map_err(RecordingError::io("write", path))
-}
-
-/// Reads a file whose first level has a `format`; `None` when there is no file.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, RecordingError> {
-    #[derive(Deserialize)]
-    struct Format {
-        format: u32,
-    }
-
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(metadata) if !metadata.is_file() => {
-            let reason = "it is no regular file".to_owned();
-            return Err(RecordingError::Damaged { path: path.to_owned(), reason });
-        }
-        Ok(metadata) if metadata.len() > FILE_BYTES_MAX => {
-            let reason = format!("it is larger than {FILE_BYTES_MAX} bytes");
-            return Err(RecordingError::Damaged { path: path.to_owned(), reason });
-        }
-        _ => {}
-    }
-    let bytes = fs::read(path).map_err(RecordingError::io("read", path))?;
-    let damaged = |error: serde_json::Error| RecordingError::Damaged {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    // The format comes first, so that another format is called so and not damaged.
-    let Format { format } = serde_json::from_slice(&bytes).map_err(damaged)?;
-    if format != RECORDING_FORMAT {
-        let (path, known) = (path.to_owned(), RECORDING_FORMAT);
-        return Err(RecordingError::OtherFormat { path, found: format, known });
-    }
-    serde_json::from_slice(&bytes).map(Some).map_err(damaged)
+    preemptlab_durable::create_folder(path).map_err(RecordingError::io("create", path))
 }

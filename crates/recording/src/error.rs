@@ -21,8 +21,19 @@ pub enum RecordingError {
         what: String,
     },
     /// Another process writes to the recording.
-    #[error("another process is writing to {}; wait for it or choose another folder", .0.display())]
-    Busy(PathBuf),
+    #[error("another process is writing to {}; wait for it or choose another folder{}", path.display(), match holder {
+        Some(holder) => format!(
+            ". It is {holder}; if that is gone, remove {}",
+            path.join(preemptlab_durable::LOCK_FILE).display()
+        ),
+        None => String::new(),
+    })]
+    Busy {
+        /// The folder.
+        path: PathBuf,
+        /// Which one it is, where that is known.
+        holder: Option<String>,
+    },
     /// It was written by an older or a newer preemptlab.
     #[error(
         "{} has format {found}, and this preemptlab reads {known}; use the {} one that wrote it, \
@@ -39,7 +50,10 @@ pub enum RecordingError {
         known: u32,
     },
     /// A file is not what it should be.
-    #[error("{} cannot be read: {reason}; remove it and run the same command again", path.display())]
+    #[error("{} cannot be read: {reason}; {}", path.display(), match path.ends_with("recording.json") {
+        true => "get another copy of the recording, or run the experiment into another folder",
+        false => "remove it and run the same command again",
+    })]
     Damaged {
         /// The file.
         path: PathBuf,

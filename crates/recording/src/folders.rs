@@ -14,14 +14,25 @@ use crate::{
 
 pub const FOLDERS: &str = "folders";
 
+/// The most that the folders of all workloads may hold together: a recording may name many, each of
+/// which a few bytes of zstd can stand for.
+const ARCHIVES_BYTES_MAX: u64 = 2 * ARCHIVE_BYTES_MAX;
+
 /// Reads what the workloads of a manifest need.
 pub fn read(path: &Path, manifest: &Manifest) -> Result<Folders, RecordingError> {
     let workloads = manifest.experiment.workload.values();
-    let read = |sha256| Ok((sha256, read_one(&Packed::new(path, Kind::Files, &sha256), sha256)?));
-    workloads.filter_map(Workload::files_sha256).map(read).collect()
+    let mut folders = Folders::new();
+    let mut left = ARCHIVES_BYTES_MAX;
+    for sha256 in workloads.filter_map(Workload::files_sha256) {
+        if !folders.contains_key(&sha256) {
+            let packed = Packed::new(path, Kind::Files, &sha256);
+            folders.insert(sha256, read_one(&packed, sha256, &mut left)?);
+        }
+    }
+    Ok(folders)
 }
 
-fn read_one(packed: &Packed, sha256: Digest) -> Result<Files, RecordingError> {
+fn read_one(packed: &Packed, sha256: Digest, left: &mut u64) -> Result<Files, RecordingError> {
     let damaged = |reason: String| RecordingError::Damaged { path: packed.path.clone(), reason };
     let stream = packed.open()?.ok_or_else(|| damaged("it is not there".to_owned()))?;
     let mut archive = Vec::new();
@@ -29,6 +40,10 @@ fn read_one(packed: &Packed, sha256: Digest) -> Result<Files, RecordingError> {
         .take(ARCHIVE_BYTES_MAX + 1)
         .read_to_end(&mut archive)
         .map_err(|error| damaged(format!("it is cut off or damaged ({error})")))?;
+    *left = left.checked_sub(archive.len() as u64).ok_or_else(|| {
+        let most = ARCHIVES_BYTES_MAX >> 20;
+        damaged(format!("the folders of all workloads together hold more than {most} MiB"))
+    })?;
     if archive.len() as u64 > ARCHIVE_BYTES_MAX || Digest::of(&archive) != sha256 {
         return Err(damaged("it holds other files than its name says".to_owned()));
     }
@@ -65,7 +80,8 @@ mod tests {
 
     fn read_back(folder: &Path, sha256: Digest) -> Result<Files, String> {
         let packed = Packed::new(folder, Kind::Files, &sha256);
-        read_one(&packed, sha256).map_err(|error| error.to_string())
+        read_one(&packed, sha256, &mut ARCHIVES_BYTES_MAX.clone())
+            .map_err(|error| error.to_string())
     }
 
     #[test]

@@ -12,11 +12,13 @@
 //! ```
 //!
 //! A recording holds no host time and no path, so two runs of one plan are equal byte for byte. It
-//! can be copied to any machine and read there. Files appear whole or not at all.
+//! can be copied to any machine and read there. Files appear whole or not at all, and name or hold a
+//! digest of what is in them, which is checked whenever they are read.
 
 mod cells;
 mod error;
 mod folders;
+mod json;
 mod looks;
 mod manifest;
 mod packed;

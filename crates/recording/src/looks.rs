@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     RecordingError,
-    cells::{read_json, write_json},
+    json::{read_json, write_json},
+    recording::PLAN_BOUNDS,
 };
 
 const UNTIL: &str = "until.json";
@@ -49,7 +50,9 @@ pub struct Looks {
 impl Looks {
     /// Reads what is there; nothing in most recordings.
     pub fn read(recording: &Path) -> Result<Self, RecordingError> {
-        let until: Option<Until> = read_json(&recording.join(UNTIL))?;
+        let until = read_json::<Until>(&recording.join(UNTIL), PLAN_BOUNDS)?;
+        // What an older preemptlab has begun goes on.
+        let until = until.map(|read| Until { format: RECORDING_FORMAT, ..read.value });
         let damaged = |path: PathBuf, reason: &str| RecordingError::Damaged {
             path,
             reason: reason.to_owned(),
@@ -60,7 +63,8 @@ impl Looks {
         let mut added = Vec::new();
         while until.is_some() && added.len() < LOOKS_MAX as usize {
             let path = file(recording, added.len() + 1);
-            let Some(look) = read_json::<Look>(&path)? else { break };
+            let Some(look) = read_json::<Look>(&path, PLAN_BOUNDS)? else { break };
+            let look = look.value;
             if look.cells.iter().any(|cell| cell.factors.replicate > REPLICATES_MAX) {
                 let reason = format!("it has a replicate beyond {REPLICATES_MAX}");
                 return Err(RecordingError::Damaged { path, reason });
@@ -80,7 +84,7 @@ impl Looks {
     /// Writes the rule; one that is there already must be the same.
     pub fn begin(&mut self, recording: &Path, until: &Until) -> Result<(), RecordingError> {
         match &self.until {
-            None => drop(write_json(&recording.join(UNTIL), until)?),
+            None => drop(write_json(&recording.join(UNTIL), until, PLAN_BOUNDS)?),
             Some(before) if before == until => {}
             Some(before) => {
                 let metrics = match before.metrics.as_slice() {
@@ -115,7 +119,7 @@ impl Looks {
         if let Some(folder) = file.parent() {
             crate::cells::create_folder(folder)?;
         }
-        if !write_json(&file, &look)? {
+        if !write_json(&file, &look, PLAN_BOUNDS)? {
             let reason = "it is left over from other looks".to_owned();
             return Err(RecordingError::Damaged { path: file, reason });
         }

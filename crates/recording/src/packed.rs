@@ -16,20 +16,24 @@ use std::{
 };
 
 use preemptlab_durable::Draft;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::RecordingError;
+use crate::{
+    RecordingError,
+    json::{Bounds, Refused, parse, to_bytes},
+};
 
 /// zstd's own default: a quarter of the bytes at some 300 MB/s.
 const LEVEL: i32 = 3;
 
-/// The largest value that is read: a layout is some 15 MB of JSON, and a recording may come from
-/// anybody.
-const VALUE_BYTES_MAX: u64 = 256 << 20;
+/// The largest content of a small file. A few bytes of zstd can stand for anything.
+const CONTENT_BYTES_MAX: u64 = 64 << 20;
 
-/// The largest content that is read: a trace of a minute is some 500 MB. A few bytes of zstd can
-/// stand for anything.
-const CONTENT_BYTES_MAX: u64 = 64 << 30;
+/// How many bytes a byte of a larger file may stand for: of traces some 4, of layouts some 10.
+const RATIO_MAX: u64 = 64;
+
+/// The memory that unpacking takes: this much at level 19, a fraction at [`LEVEL`].
+const WINDOW_BYTES_MAX_LOG: u32 = 23;
 
 /// How a skippable frame begins (RFC 8878, 3.1.2); its length follows.
 const SKIPPABLE: [u8; 4] = 0x184d_2a50_u32.to_le_bytes();
@@ -55,21 +59,35 @@ impl Kind {
             Self::Files => "tar",
         }
     }
+
+    /// Of the value that it holds.
+    fn bounds(self) -> Bounds {
+        let bytes = match self {
+            // Some 15 MB, nearly all of it one text.
+            Self::Layout => 64 << 20,
+            // Some 100 KB.
+            Self::Findings => 16 << 20,
+            Self::Trace | Self::Files => 0,
+        };
+        Bounds { bytes, values: 1 << 18 }
+    }
 }
 
 /// A compressed file of a folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed {
     pub path: PathBuf,
+    kind: Kind,
     label: String,
 }
 
 impl Packed {
     pub fn new(folder: &Path, kind: Kind, id: &impl fmt::Display) -> Self {
-        let kind = kind.as_str();
+        let name = kind.as_str();
         Self {
-            path: folder.join(format!("{id}.{kind}.zst")),
-            label: format!("preemptlab {kind} {id}"),
+            path: folder.join(format!("{id}.{name}.zst")),
+            kind,
+            label: format!("preemptlab {name} {id}"),
         }
     }
 
@@ -91,8 +109,8 @@ impl Packed {
     }
 
     pub fn write_value(&self, value: &impl Serialize) -> Result<(), RecordingError> {
-        let bytes = serde_json::to_vec(value)
-            .map_err(|error| RecordingError::io("write", &self.path)(error.into()))?;
+        let bytes =
+            to_bytes(value, self.kind.bounds()).map_err(RecordingError::io("write", &self.path))?;
         self.write(&mut bytes.as_slice())
     }
 
@@ -100,46 +118,75 @@ impl Packed {
     /// the latest.
     pub fn open(&self) -> Result<Option<impl Read + use<>>, RecordingError> {
         let error = || RecordingError::io("read", &self.path);
-        let mut file = match File::open(&self.path) {
+        let mut file = match preemptlab_durable::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(self.damaged(error.to_string()));
+            }
             file => file.map_err(error())?,
         };
+        let length = file.metadata().map_err(error())?.len();
+        let left = CONTENT_BYTES_MAX.saturating_add(length.saturating_mul(match self.kind {
+            // A folder's bound is its own, and its files may be anything.
+            Kind::Files => u64::MAX,
+            _ => RATIO_MAX,
+        }));
         match label(&mut file).map_err(error())? {
             Some(label) if label != self.label.as_bytes() => {
                 let label = String::from_utf8_lossy(&label).escape_debug().to_string();
                 Err(self.damaged(format!("it calls itself `{label}`")))
             }
             _ => {
-                let decoder = zstd::stream::read::Decoder::new(file).map_err(error())?;
-                Ok(Some(decoder.take(CONTENT_BYTES_MAX)))
+                let mut decoder = zstd::stream::read::Decoder::new(file).map_err(error())?;
+                decoder.window_log_max(WINDOW_BYTES_MAX_LOG).map_err(error())?;
+                Ok(Some(Unfolding { content: decoder, left }))
             }
         }
     }
 
     /// The value in JSON; its first level has a `format`.
     pub fn read_value<T: DeserializeOwned>(&self, known: u32) -> Result<Option<T>, RecordingError> {
-        #[derive(Deserialize)]
-        struct Format {
-            format: u32,
-        }
-
         let Some(stream) = self.open()? else { return Ok(None) };
+        let bounds = self.kind.bounds();
         let mut bytes = Vec::new();
         stream
-            .take(VALUE_BYTES_MAX)
+            .take(bounds.bytes + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| self.damaged(format!("it is cut off or damaged ({error})")))?;
-        let damaged = |error: serde_json::Error| self.damaged(error.to_string());
-        // The format comes first, so that another format is called so and not damaged.
-        let Format { format: found } = serde_json::from_slice(&bytes).map_err(damaged)?;
-        if found != known {
-            return Err(RecordingError::OtherFormat { path: self.path.clone(), found, known });
+        if bytes.len() as u64 > bounds.bytes {
+            let reason = format!("it holds more than {} MiB", bounds.bytes >> 20);
+            return Err(self.damaged(reason));
         }
-        serde_json::from_slice(&bytes).map(Some).map_err(damaged)
+        parse(&bytes, bounds, |format| format == known).map(Some).map_err(|refused| match refused {
+            Refused::Format(found) => {
+                RecordingError::OtherFormat { path: self.path.clone(), found, known }
+            }
+            Refused::Other(reason) => self.damaged(reason),
+        })
     }
 
     fn damaged(&self, reason: String) -> RecordingError {
         RecordingError::Damaged { path: self.path.clone(), reason }
+    }
+}
+
+/// What a file holds, as far as it can be true.
+struct Unfolding<R> {
+    content: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Unfolding<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.content.read(buffer)?;
+        match self.left.checked_sub(count as u64) {
+            Some(left) => self.left = left,
+            None => {
+                let reason = "it stands for far more bytes than a trace of its size";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+            }
+        }
+        Ok(count)
     }
 }
 
@@ -190,6 +237,38 @@ mod tests {
         // As zstd(1) sees it, too.
         let file = File::open(&one.path).unwrap();
         assert_eq!(zstd::stream::decode_all(file).unwrap(), CONTENT);
+    }
+
+    #[test]
+    fn what_unfolds_without_end_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = packed(folder.path(), "one");
+        one.write(&mut io::repeat(b' ').take(1 << 27)).unwrap();
+        assert!(std::fs::metadata(&one.path).unwrap().len() < 1 << 20);
+        let error = io::copy(&mut one.open().unwrap().unwrap(), &mut io::sink()).unwrap_err();
+        assert!(error.to_string().contains("far more bytes"), "{error}");
+
+        let value = Packed::new(folder.path(), Kind::Findings, &"one");
+        value.write(&mut io::repeat(b' ').take(1 << 25)).unwrap();
+        let said = value.read_value::<serde_json::Value>(1).unwrap_err().to_string();
+        assert!(said.contains("more than 16 MiB"), "{said}");
+
+        // What takes a large window to unpack.
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 19).unwrap();
+        encoder.window_log(27).unwrap();
+        encoder.write_all(&vec![7; 1 << 20]).unwrap();
+        std::fs::write(&one.path, encoder.finish().unwrap()).unwrap();
+        assert!(content(&one).is_err());
+    }
+
+    #[test]
+    fn a_pipe_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let one = packed(folder.path(), "one");
+        let made = std::process::Command::new("mkfifo").arg(&one.path).status().unwrap();
+        assert!(made.success());
+        let said = content(&one).unwrap_err();
+        assert!(said.contains("no regular file"), "{said}");
     }
 
     #[test]

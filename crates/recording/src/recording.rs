@@ -1,24 +1,28 @@
 use std::{
     collections::BTreeSet,
-    fs::{self, File},
+    fs,
     io::ErrorKind::{AlreadyExists, NotADirectory},
     path::{Path, PathBuf},
 };
 
+use preemptlab_durable::{FolderLock, LOCK_FILE, Lock, is_draft};
 use preemptlab_files::Folders;
 use preemptlab_model::{CellId, CellRecord, Factors, Planned, PlannedCell};
-use rustix::fs::FlockOperation;
 
 use crate::{
     CellFolder, Manifest, RecordingError, TraceFolder, Until,
-    cells::{create_folder, read_json, write_json},
+    cells::create_folder,
     folders::{self, FOLDERS},
+    json::{Bounds, read_json, write_json},
     looks::{LOOKS, Looks},
 };
 
 const MANIFEST: &str = "recording.json";
 const CELLS: &str = "cells";
 const TRACES: &str = "traces";
+
+/// A planned cell is some 2 KB in 100 values.
+pub(crate) const PLAN_BOUNDS: Bounds = Bounds { bytes: 64 << 20, values: 3 << 20 };
 
 /// A recording to read.
 #[derive(Debug)]
@@ -36,8 +40,9 @@ impl Recording {
     ///
     /// When there is none, or it is damaged or of another format.
     pub fn open(path: &Path) -> Result<Self, RecordingError> {
-        let manifest = read_json(&path.join(MANIFEST))?
-            .ok_or_else(|| RecordingError::Absent(path.to_owned()))?;
+        let manifest = read_json::<Manifest>(&path.join(MANIFEST), PLAN_BOUNDS)?
+            .ok_or_else(|| RecordingError::Absent(path.to_owned()))?
+            .value;
         let looks = Looks::read(path)?;
         let cells = CellFolder::new(path.join(CELLS));
         let recording = Self { path: path.to_owned(), manifest, looks, cells };
@@ -147,7 +152,7 @@ impl Recording {
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    lock: File,
+    lock: FolderLock,
     is_new: bool,
 }
 
@@ -171,9 +176,12 @@ impl Claim {
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         if !Recording::exists(path) {
-            let mut entries = fs::read_dir(path).map_err(RecordingError::io("read", path))?;
-            if entries.next().is_some() {
-                return Err(RecordingError::Occupied(path.to_owned()));
+            for entry in fs::read_dir(path).map_err(RecordingError::io("read", path))? {
+                let name = entry.map_err(RecordingError::io("read", path))?.file_name();
+                let name = name.to_string_lossy();
+                if name != LOCK_FILE && !is_draft(&name) {
+                    return Err(RecordingError::Occupied(path.to_owned()));
+                }
             }
             check_writable(path)?;
         } else if !is_finished(&Recording::open(path)?) {
@@ -195,7 +203,7 @@ impl Claim {
         let Self { path, lock, .. } = self;
         let file = path.join(MANIFEST);
         if !file.exists() {
-            write_json(&file, manifest)?;
+            write_json(&file, manifest, PLAN_BOUNDS)?;
         }
         let recording = Recording::open(&path)?;
         if let Some(what) = recording.manifest.difference(manifest) {
@@ -211,6 +219,8 @@ impl Claim {
 
     /// Gives the folder up, and removes it where it was made for nothing.
     pub fn abandon(self) {
+        // Its file would be in the way.
+        drop(self.lock);
         if self.is_new {
             // One that is not empty stays.
             let _ = fs::remove_dir(&self.path);
@@ -234,7 +244,7 @@ fn check_writable(path: &Path) -> Result<(), RecordingError> {
 #[derive(Debug)]
 pub struct RecordingWriter {
     recording: Recording,
-    _lock: File,
+    _lock: FolderLock,
 }
 
 impl RecordingWriter {
@@ -307,19 +317,18 @@ impl RecordingWriter {
     }
 }
 
-/// The kernel gives the lock back when the process ends, however it ends.
-fn lock(path: &Path) -> Result<File, RecordingError> {
-    let folder = File::open(path).map_err(RecordingError::io("open", path))?;
-    match rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(folder),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(RecordingError::Busy(path.to_owned())),
-        Err(error) => Err(RecordingError::io("lock", path)(error.into())),
+fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
+    match preemptlab_durable::lock(path).map_err(RecordingError::io("lock", path))? {
+        Lock::Taken(lock) => Ok(lock),
+        Lock::Held(holder) => Err(RecordingError::Busy { path: path.to_owned(), holder }),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Digest, Kernel, Outcome, PreemptMode, QemuBuild, RECORDING_FORMAT};
+    use preemptlab_model::{
+        Digest, Kernel, Outcome, PreemptMode, QemuBuild, RECORDING_FORMAT, RECORDING_FORMAT_MIN,
+    };
     use preemptlab_spec::Experiment;
 
     use super::*;
@@ -441,13 +450,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _writer = RecordingWriter::open(folder.path(), &manifest("one")).unwrap();
         let error = RecordingWriter::open(folder.path(), &manifest("one")).unwrap_err();
-        assert!(matches!(error, RecordingError::Busy(_)), "{error}");
+        assert!(matches!(error, RecordingError::Busy { .. }), "{error}");
     }
 
     #[test]
     fn another_format_is_called_older_or_newer() {
         let folder = tempfile::tempdir().unwrap();
-        for (format, word) in [(RECORDING_FORMAT - 1, "older"), (RECORDING_FORMAT + 1, "newer")] {
+        for (format, word) in [(RECORDING_FORMAT_MIN - 1, "older"), (RECORDING_FORMAT + 1, "newer")]
+        {
             let text = format!(r#"{{"format": {format}, "what": "ever"}}"#);
             std::fs::write(folder.path().join(MANIFEST), text).unwrap();
             let error = Recording::open(folder.path()).unwrap_err();
@@ -455,17 +465,73 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_damaged_cell_is_called_damaged() {
-        let folder = tempfile::tempdir().unwrap();
+    /// A recording with one cell, and the cell's file.
+    fn recorded(folder: &Path) -> (RecordingWriter, CellRecord, PathBuf) {
         let manifest = manifest("one");
         let record = record(&manifest);
-        let writer = RecordingWriter::open(folder.path(), &manifest).unwrap();
+        let writer = RecordingWriter::open(folder, &manifest).unwrap();
         writer.cells().put(&record).unwrap();
-        let file = folder.path().join(CELLS).join(format!("{}.json", record.id));
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, text.replace("\"seed\":1", "\"seed\":2")).unwrap();
+        let file = folder.join(CELLS).join(format!("{}.json", record.id));
+        (writer, record, file)
+    }
+
+    #[test]
+    fn flipped_bits_of_a_cell_and_of_a_manifest_are_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, record, cell) = recorded(folder.path());
+        let manifest = folder.path().join(MANIFEST);
+        for file in [&cell, &manifest] {
+            let whole = fs::read(file).unwrap();
+            // Bytes all over the file, and of each another bit.
+            for (at, bit) in (0..whole.len()).step_by(5).zip((0..8).cycle()) {
+                let mut flipped = whole.clone();
+                flipped[at] ^= 1 << bit;
+                fs::write(file, flipped).unwrap();
+                let noticed = match file == &cell {
+                    true => writer.cells().get(record.id).is_err(),
+                    false => Recording::open(folder.path()).is_err(),
+                };
+                assert!(noticed, "{} at {at}", file.display());
+            }
+            fs::write(file, whole).unwrap();
+        }
+        assert_eq!(writer.cells().get(record.id).unwrap(), Some(record));
+        Recording::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_changed_number_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, record, file) = recorded(folder.path());
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replace("\"reason\":\"test\"", "\"reason\":\"text\"")).unwrap();
         let error = writer.cells().get(record.id).unwrap_err();
         assert!(matches!(error, RecordingError::Damaged { .. }), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("do not have the SHA-256") && said.contains("remove it"), "{said}");
+    }
+
+    /// Recordings of format 2 have no seals and are read; a store's cells without one are not.
+    #[test]
+    fn only_a_recording_may_be_older_than_seals() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, record, file) = recorded(folder.path());
+        let store = CellFolder::of_store(folder.path().join(CELLS));
+        assert_eq!(store.get(record.id).unwrap(), Some(record.clone()));
+        let older = CellRecord { format: RECORDING_FORMAT_MIN, ..record };
+        fs::write(&file, serde_json::to_vec(&older).unwrap()).unwrap();
+        assert_eq!(writer.cells().get(older.id).unwrap(), Some(older.clone()));
+        let said = store.get(older.id).unwrap_err().to_string();
+        assert!(said.contains("does not name its digest"), "{said}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (writer, record, file) = recorded(folder.path());
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        let error = writer.cells().get(record.id).unwrap_err();
+        assert!(error.to_string().contains("no regular file"), "{error}");
     }
 }

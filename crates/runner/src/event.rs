@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use preemptlab_model::{CellRecord, Factors, SnapshotInputs};
+use preemptlab_recording::RecordingError;
 
 /// What happens during a run. Events of several workers come interleaved.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub enum Event<'a> {
         /// Cells that are finished already, in this recording or in the cache.
         finished: usize,
     },
+    /// What the store had of a cell was damaged: it is removed, and the cell is executed again.
+    Damaged(&'a RecordingError),
     /// A boot begins.
     Booting(&'a SnapshotInputs),
     /// A boot has ended, well or not; its cells tell which.

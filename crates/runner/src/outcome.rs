@@ -1,6 +1,7 @@
 use preemptlab_backend::{Execution, Stop};
 use preemptlab_model::{CellInputs, CellRecord, Digest, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_protocol::{CommandReport, Exit, Failure, FailureKind, Message, Stage};
+use preemptlab_recording::CellFolder;
 use preemptlab_workload::Workload;
 
 /// How much of a console is kept.
@@ -28,14 +29,19 @@ pub fn record(
         }
         Err(stop @ (Stop::Cancelled | Stop::Host { .. })) => return Err(stop),
     };
-    Ok(CellRecord {
+    let record = CellRecord {
         format: RECORDING_FORMAT,
         id: inputs.id(),
         inputs: inputs.clone(),
         console,
         conditions,
         outcome,
-    })
+    };
+    if CellFolder::has_room_for(&record) {
+        return Ok(record);
+    }
+    let reason = "it says more than a recording can hold".to_owned();
+    Ok(CellRecord { outcome: Outcome::Failed { cause: FailureCause::Workload, reason }, ..record })
 }
 
 fn outcome(inputs: &CellInputs, workload: &Workload, execution: Execution) -> Outcome {

@@ -103,7 +103,7 @@ pub fn run(
     cancel: &Cancel,
 ) -> Result<Summary, RunError> {
     let cells = cells_of(writer.recording());
-    let (mut summary, mut missing) = take_stock(writer, &cells, options)?;
+    let (mut summary, mut missing) = take_stock(writer, &cells, options, on_event)?;
     let finished = cells.len() - missing.len();
     missing.retain(|cell| backend.boot_needed(cell.inputs).is_none());
     summary.waiting = cells.len() - finished - missing.len();
@@ -155,6 +155,7 @@ fn take_stock<'a>(
     writer: &RecordingWriter,
     cells: &[Cell<'a>],
     options: &Options<'_>,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<(Summary, Vec<Cell<'a>>), RunError> {
     let mut summary = Summary::default();
     let mut missing = Vec::new();
@@ -168,7 +169,7 @@ fn take_stock<'a>(
                 writer.cells().remove(id)?;
                 None
             }
-            None => from_cache(writer, options, id)?,
+            None => from_cache(writer, options, id, on_event)?,
             found => found,
         };
         match found {
@@ -190,6 +191,7 @@ fn from_cache(
     writer: &RecordingWriter,
     options: &Options<'_>,
     id: CellId,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Option<CellRecord>, RunError> {
     let Some(cache) = &options.cache else { return Ok(None) };
     match cache.get(id) {
@@ -198,8 +200,9 @@ fn from_cache(
             Ok(Some(record))
         }
         Ok(None) => Ok(None),
-        Err(_) => {
+        Err(error) => {
             cache.remove(id)?;
+            on_event(Event::Damaged(&error));
             Ok(None)
         }
     }

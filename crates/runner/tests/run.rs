@@ -12,7 +12,9 @@ use preemptlab_model::{
 };
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter, TraceFolder};
-use preemptlab_runner::{KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run};
+use preemptlab_runner::{
+    Event, KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run,
+};
 use preemptlab_spec::Experiment;
 
 fn manifest() -> Manifest {
@@ -76,7 +78,7 @@ impl Lab {
     }
 
     fn options(&self) -> Options<'_> {
-        let cache = Some(CellFolder::new(self.folder.path().join("cache")));
+        let cache = Some(CellFolder::of_store(self.folder.path().join("cache")));
         Options { jobs: 2, cache, retry_failed: false, traces: None, order: Order::Planned }
     }
 
@@ -270,4 +272,37 @@ fn a_kernel_that_cannot_be_traced_fails_its_cells_only() {
     // What the machine lacks ends the run.
     let host = |_: &CellInputs| Err(Untraceable::Run(RunError::Host("no memory".to_owned())));
     assert!(matches!(run_traced(&lab, "b", &host), Err(RunError::Host(_))));
+}
+
+#[test]
+fn a_cell_that_the_disk_has_spoilt_in_the_store_is_executed_again() {
+    let lab = Lab::new();
+    let cancel = Cancel::default();
+    let answer = |_: &CellInputs| Ok(refusal(FailureKind::Unavailable));
+    lab.run("one", &lab.options(), &cancel, answer).unwrap();
+    let whole: Vec<_> = lab.outcomes("one");
+    let executed = lab.executed.load(Ordering::Relaxed);
+    let cells = std::fs::read_dir(lab.folder.path().join("cache")).unwrap();
+    let cell = cells.map(|entry| entry.unwrap().path()).next().unwrap();
+    let text = std::fs::read_to_string(&cell).unwrap();
+    std::fs::write(&cell, text.replace("\"no\"", "\"so\"")).unwrap();
+
+    let writer = RecordingWriter::open(&lab.folder.path().join("two"), &lab.manifest).unwrap();
+    let fake = Fake::new(|cell: &CellInputs| {
+        lab.executed.fetch_add(1, Ordering::Relaxed);
+        answer(cell)
+    });
+    let told = Mutex::new(Vec::new());
+    let on_event = |event: Event<'_>| {
+        if let Event::Damaged(error) = event {
+            told.lock().unwrap().push(error.to_string());
+        }
+    };
+    run(&writer, &fake, &lab.options(), &on_event, &cancel).unwrap();
+    drop(writer);
+    assert_eq!(lab.executed.load(Ordering::Relaxed), executed + 1);
+    let told = told.into_inner().unwrap();
+    assert!(told.len() == 1 && told[0].contains(cell.to_str().unwrap()), "{told:?}");
+    assert_eq!(lab.outcomes("two"), whole);
+    assert_eq!(std::fs::read_to_string(&cell).unwrap(), text);
 }

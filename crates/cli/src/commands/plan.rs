@@ -54,7 +54,7 @@ struct Document<'a> {
 pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let (experiment, folders) = lab::experiment(&args.experiment)?;
     let store = lab::store(store)?;
-    let cache = CellFolder::new(store.cells());
+    let cache = CellFolder::of_store(store.cells());
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         let lab = Lab::new(provision.without_builds(), args.machines.qemu.clone());
         lab.with_folders(&folders).resolve(experiment).map_err(lab::failure)

@@ -1,0 +1,207 @@
+use std::{
+    fs::{File, Permissions},
+    io::{self, Write},
+    os::{
+        fd::{AsFd, AsRawFd},
+        unix::fs::PermissionsExt,
+    },
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags},
+    io::Errno,
+};
+use tempfile::NamedTempFile;
+
+use crate::{Owner, owner::serial};
+
+/// How the name of every draft begins that had to have one.
+const DRAFT_PREFIX: &str = ".draft-";
+
+/// A file that does not exist yet.
+#[derive(Debug)]
+pub struct Draft {
+    file: File,
+    named: Option<NamedTempFile>,
+}
+
+impl Draft {
+    /// A draft on the filesystem of `folder`, open for writing only.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written to.
+    pub fn new_in(folder: &Path) -> io::Result<Self> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match rustix::fs::open(folder, flags, Mode::from_raw_mode(0o644)) {
+            Ok(fd) => Ok(Self { file: fd.into(), named: None }),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
+                let named = tempfile::Builder::new()
+                    .prefix(&draft_name())
+                    .permissions(Permissions::from_mode(0o644))
+                    .tempfile_in(folder)?;
+                Ok(Self { file: named.reopen()?, named: Some(named) })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file to write to.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Flushes the content to the disk and gives it its name. Returns whether it was new: a file
+    /// that is there already stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or the name cannot be made.
+    pub fn publish(self, path: &Path) -> io::Result<bool> {
+        self.file.sync_all()?;
+        let published = match self.named {
+            Some(named) => named.persist_noclobber(path).map(drop).map_err(|error| error.error),
+            None => {
+                let source = format!("/proc/self/fd/{}", self.file.as_fd().as_raw_fd());
+                rustix::fs::linkat(CWD, source, CWD, path, AtFlags::SYMLINK_FOLLOW)
+                    .map_err(io::Error::from)
+            }
+        };
+        match published {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Writes a new file. Returns whether it was new: a file that is there already stays as it is.
+///
+/// # Errors
+///
+/// When the disk is full or the folder cannot be written to; then there is no file.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut draft = Draft::new_in(folder.unwrap_or(Path::new(".")))?;
+    draft.file().write_all(bytes)?;
+    draft.publish(path)
+}
+
+/// Writes a file, in the place of one that may be there: at any moment it is the old one or the new
+/// one. What is no regular file, such as a terminal or a pipe, is written to as it is.
+///
+/// # Errors
+///
+/// When the disk is full or the folder cannot be written to; then what was there still is.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(path, bytes);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // What cannot be swept is in nobody's way.
+    let _ = sweep(folder);
+    let mut draft = Draft::new_in(folder)?;
+    draft.file().write_all(bytes)?;
+    // A name is needed for a moment, since only a named file can take another one's place.
+    let named = folder.join(draft_name());
+    if !draft.publish(&named)? {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
+}
+
+/// Removes the drafts that killed processes left in a folder whose filesystem has no `O_TMPFILE`:
+/// those of processes that are known to be gone. Another machine's, on a folder that both have, may
+/// still be written to.
+///
+/// # Errors
+///
+/// When the folder cannot be read or written to.
+pub fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| Owner::parse(name.strip_prefix(DRAFT_PREFIX)?));
+        if owner.is_some_and(|owner| owner.is_gone()) {
+            match std::fs::remove_file(entry.path()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of this name is somebody's draft.
+pub fn is_draft(name: &str) -> bool {
+    name.starts_with(DRAFT_PREFIX)
+}
+
+/// The name of the next draft of this process.
+fn draft_name() -> String {
+    match Owner::this() {
+        Some(owner) => format!("{DRAFT_PREFIX}{owner}-{}-", serial()),
+        None => format!("{DRAFT_PREFIX}{}-{}-", std::process::id(), serial()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replaced_file_is_the_new_one_and_nothing_else_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        for text in ["first", "second, and longer", "3rd"] {
+            replace(&path, text.as_bytes()).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(replace(folder.path(), b"").is_err());
+        assert!(replace(&folder.path().join("absent/report.html"), b"").is_err());
+        replace(Path::new("/dev/null"), b"gone").unwrap();
+    }
+
+    #[test]
+    fn a_published_file_is_whole_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cell.json");
+        assert!(write_new(&path, b"first").unwrap());
+        assert!(!write_new(&path, b"second").unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
+    }
+
+    #[test]
+    fn an_unpublished_draft_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut draft = Draft::new_in(folder.path()).unwrap();
+        draft.file().write_all(b"half").unwrap();
+        drop(draft);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn sweeping_removes_the_drafts_of_those_who_are_gone_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = Owner::this().unwrap().to_string();
+        let (before, _) = this.rsplit_once('-').unwrap();
+        let gone = format!(".draft-{before}-1-0-abc");
+        let here = draft_name();
+        let elsewhere = format!(".draft-1-{}-2-3-4-0-abc", "0".repeat(32));
+        for name in [&gone, &here, &elsewhere, "cell.json"] {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        sweep(folder.path()).unwrap();
+        let mut left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        let mut expected = [here, elsewhere, "cell.json".to_owned()];
+        expected.sort();
+        assert_eq!(left, expected);
+    }
+}
