@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    io,
     ops::Range,
     path::{Path, PathBuf},
     sync::OnceLock,
@@ -30,7 +31,10 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
         None => default_store()?,
     };
     Store::open(path).map_err(|error| {
-        let code = if let StoreError::Path(_) = error { exit::UNUSABLE } else { exit::HOST };
+        let code = match error {
+            StoreError::NoParent { .. } | StoreError::Path(_) => exit::UNUSABLE,
+            _ => exit::HOST,
+        };
         exit::Failure { code, report: miette::Report::from_err(error) }
     })
 }
@@ -39,12 +43,13 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
 fn default_store() -> exit::Result<PathBuf> {
     let folder =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    folder("XDG_CACHE_HOME")
-        .or_else(|| Some(folder("HOME")?.join(".cache")))
-        .map(|cache| cache.join("preemptlab"))
-        .ok_or_else(|| {
-            exit::failure(exit::UNUSABLE, "there is no home folder; name a store with --store")
-        })
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
+    let cache = cache.ok_or_else(|| {
+        exit::failure(exit::UNUSABLE, "there is no home folder; name a store with --store")
+    })?;
+    // What is wrong with it is said where the store is opened.
+    let _ = preemptlab_durable::create_folder(&cache);
+    Ok(cache.join("preemptlab"))
 }
 
 /// What the options say about packages.
@@ -86,7 +91,12 @@ fn interrupted() -> exit::Failure {
 
 /// Reads a file that the user names.
 pub fn read(path: &Path) -> exit::Result<String> {
-    std::fs::read_to_string(path).map_err(|error| {
+    /// What people write has some kilobytes.
+    const TEXT_BYTES_MAX: u64 = 1 << 20;
+    let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    });
+    text.map_err(|error| {
         exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
     })
 }

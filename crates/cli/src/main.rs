@@ -20,6 +20,7 @@ mod unsound;
 use std::{process::ExitCode, thread};
 
 use clap::Parser;
+use rustix::{fs::Mode, process::umask};
 
 use args::{Cli, Color, Command};
 use output::Output;
@@ -29,6 +30,10 @@ use output::Output;
 const STACK_BYTES: usize = 16 << 20;
 
 fn main() -> ExitCode {
+    // Nobody else may write to what is made, here and by the programs that are started: what is in
+    // the store is run.
+    let mask = umask(Mode::WGRP | Mode::WOTH);
+    umask(mask | Mode::WGRP | Mode::WOTH);
     let worker = thread::Builder::new().name("preemptlab".to_owned()).stack_size(STACK_BYTES);
     match worker.spawn(execute) {
         // What it has to say of a panic it has said.

@@ -1,5 +1,5 @@
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read},
     os::unix::fs::PermissionsExt,
     path::Path,
@@ -48,7 +48,7 @@ impl Files {
                 let mut bytes = Vec::new();
                 // A file may grow meanwhile.
                 let most = self.room() + 1;
-                File::open(&place)
+                preemptlab_durable::open(&place)
                     .and_then(|file| file.take(most).read_to_end(&mut bytes))
                     .map_err(at(&place))?;
                 self.insert(&path, Node::File { executable, bytes })?;
@@ -66,7 +66,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> FilesError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::{fs::File, os::unix::fs::symlink};
 
     use super::*;
 

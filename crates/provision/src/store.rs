@@ -1,6 +1,7 @@
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, DirBuilder, File, TryLockError},
     io,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -33,6 +34,56 @@ pub enum StoreError {
     /// It belongs to someone else.
     #[error("no permission to write to the store `{}`; choose a folder of your own", .0.display())]
     NoPermission(PathBuf),
+    /// The folder that it should be in is not there.
+    #[error(
+        "the store cannot be `{}`, because `{}` is not there; make that folder, or name another \
+         store with --store", store.display(), parent.display()
+    )]
+    NoParent {
+        /// The store.
+        store: PathBuf,
+        /// The folder that is missing.
+        parent: PathBuf,
+    },
+    /// Another user owns it, who can put programs into it that would be run.
+    #[error(
+        "the store's folder `{}` belongs to the user with the number {owner}, and you are {user}: \
+         what is run from there would be theirs to choose; run the command as that user, or name a \
+         store of your own with --store", path.display()
+    )]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who runs this.
+        user: u32,
+    },
+    /// Anybody could put programs into it that would be run.
+    #[error(
+        "others can write to the store's folder `{}` (mode {mode:04o}), and could choose what is \
+         run from there; `chmod -R go-w {}` takes that away, or name another store with --store",
+        path.display(), root.display()
+    )]
+    Writable {
+        /// The folder.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// The store.
+        root: PathBuf,
+    },
+    /// Anybody could put another store into its place.
+    #[error(
+        "anybody can rename what is in `{}` (mode {mode:04o}), where the store is; `chmod o-w {}` \
+         takes that away, or name another store with --store", path.display(), path.display()
+    )]
+    WritableParent {
+        /// The folder above the store.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
     /// A file stands where a folder should be.
     #[error("the store cannot be `{}`, which is not a folder", .0.display())]
     NotAFolder(PathBuf),
@@ -77,21 +128,23 @@ impl StoreError {
 }
 
 impl Store {
-    /// Opens a store and makes the folders that are missing.
+    /// Opens a store and makes the folders that are missing, but none above it: a path with a typing
+    /// error would get a store, too. Nobody else may write to any of them.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] when the folder cannot be made or written to.
+    /// [`StoreError`] when the folder cannot be made or written to, or others could write to it.
     pub fn open(root: PathBuf) -> Result<Self, StoreError> {
         let root = std::path::absolute(&root).map_err(StoreError::at(&root))?;
         if root.as_os_str().as_encoded_bytes().iter().any(|byte| b"\"\n:;$".contains(byte)) {
             return Err(StoreError::Path(root));
         }
+        make_own(&root, &root)?;
+        check_parents(&root)?;
         let store = Self { root };
-        let others = [BUILDS, "apt", "images", "snapshots", "cells"];
+        let others = [BUILDS, "apt", "images", "snapshots", "layouts", "cells"];
         for folder in LOCKED_FOLDERS.into_iter().chain(others) {
-            let folder = store.root.join(folder);
-            fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
+            make_own(&store.root.join(folder), &store.root)?;
         }
         store.lock_file("lock")?;
         Ok(store)
@@ -243,7 +296,8 @@ impl Store {
 
     fn lock_file(&self, name: &str) -> Result<File, StoreError> {
         let path = self.root.join(name);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let mut options = File::options();
+        let file = options.create(true).truncate(false).write(true).mode(0o644).open(&path);
         file.map_err(StoreError::at(&path))
     }
 }
@@ -279,6 +333,50 @@ impl StoreLock {
             .map_err(StoreError::at(folder))?;
         Ok(())
     }
+}
+
+/// Makes a folder that only this user can write to, whatever the umask is, or checks that the one
+/// there is such a one.
+fn make_own(folder: &Path, root: &Path) -> Result<(), StoreError> {
+    match DirBuilder::new().mode(0o755).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let parent = folder.parent().unwrap_or(folder).to_owned();
+            return Err(StoreError::NoParent { store: root.to_owned(), parent });
+        }
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(StoreError::new(folder, error));
+        }
+        _ => {}
+    }
+    let metadata = fs::metadata(folder).map_err(StoreError::at(folder))?;
+    let path = folder.to_owned();
+    if !metadata.is_dir() {
+        return Err(StoreError::NotAFolder(path));
+    }
+    let (owner, user) = (metadata.uid(), rustix::process::geteuid().as_raw());
+    if owner != user {
+        return Err(StoreError::Foreign { path, owner, user });
+    }
+    match metadata.mode() & 0o7777 {
+        mode if mode & 0o022 != 0 => {
+            Err(StoreError::Writable { path, mode, root: root.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that nobody can put another folder into the place of one above the store: where anybody
+/// can write, as to `/tmp`, there must be the sticky bit.
+fn check_parents(root: &Path) -> Result<(), StoreError> {
+    const STICKY: u32 = 0o1000;
+    let real = fs::canonicalize(root).map_err(StoreError::at(root))?;
+    for path in real.ancestors().skip(1) {
+        let mode = fs::metadata(path).map_err(StoreError::at(path))?.mode() & 0o7777;
+        if mode & 0o002 != 0 && mode & STICKY == 0 {
+            return Err(StoreError::WritableParent { path: path.to_owned(), mode });
+        }
+    }
+    Ok(())
 }
 
 /// A folder that is removed again, at the latest when the store is locked the next time.
@@ -327,6 +425,59 @@ mod tests {
             let opened = Store::open(folder.path().join("store"));
             assert!(matches!(opened, Err(StoreError::NoPermission(_))));
         }
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_others_can_write_to_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        Store::open(root.clone()).unwrap();
+        for path in [root.clone(), root.join("cells"), root.join("qemu"), root.join("apt")] {
+            for mode in [0o777, 0o775, 0o757, 0o1777] {
+                set_mode(&path, mode);
+                let said = Store::open(root.clone()).unwrap_err().to_string();
+                let mend = format!("`chmod -R go-w {}`", root.display());
+                assert!(said.contains(&mend) && said.contains(&format!("{mode:04o}")), "{said}");
+            }
+            set_mode(&path, 0o755);
+            Store::open(root.clone()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_store_in_a_folder_of_everybody_needs_the_sticky_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let parent = folder.path().join("shared");
+        fs::create_dir(&parent).unwrap();
+        set_mode(&parent, 0o777);
+        let said = Store::open(parent.join("store")).unwrap_err().to_string();
+        assert!(said.contains("anybody can rename what is in"), "{said}");
+        set_mode(&parent, 0o1777);
+        Store::open(parent.join("store")).unwrap();
+    }
+
+    #[test]
+    fn a_store_of_another_user_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        Store::open(root.clone()).unwrap();
+        // Only the superuser can give something away.
+        if std::os::unix::fs::chown(&root, Some(12345), None).is_ok() {
+            let said = Store::open(root.clone()).unwrap_err().to_string();
+            assert!(said.contains("the user with the number 12345"), "{said}");
+        }
+    }
+
+    #[test]
+    fn nothing_above_a_store_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = Store::open(folder.path().join("tpyo/store"));
+        assert!(matches!(opened, Err(StoreError::NoParent { .. })));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

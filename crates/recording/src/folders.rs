@@ -1,6 +1,6 @@
 //! The files of the users' own workloads: an archive of each folder.
 
-use std::{io::Read, path::Path};
+use std::{collections::btree_map::Entry, io::Read, path::Path};
 
 use preemptlab_files::{ARCHIVE_BYTES_MAX, Files, Folders};
 use preemptlab_model::Digest;
@@ -24,9 +24,9 @@ pub fn read(path: &Path, manifest: &Manifest) -> Result<Folders, RecordingError>
     let mut folders = Folders::new();
     let mut left = ARCHIVES_BYTES_MAX;
     for sha256 in workloads.filter_map(Workload::files_sha256) {
-        if !folders.contains_key(&sha256) {
+        if let Entry::Vacant(vacant) = folders.entry(sha256) {
             let packed = Packed::new(path, Kind::Files, &sha256);
-            folders.insert(sha256, read_one(&packed, sha256, &mut left)?);
+            vacant.insert(read_one(&packed, sha256, &mut left)?);
         }
     }
     Ok(folders)

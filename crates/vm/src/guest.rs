@@ -1,8 +1,14 @@
 //! A guest's side of the host: what it is started with and what it leaves.
 
 use std::{
+    collections::BTreeSet,
     fs::File,
-    os::fd::{AsFd, BorrowedFd},
+    io::{self, Seek},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::MetadataExt,
+    },
+    sync::{Mutex, PoisonError},
 };
 
 use preemptlab_backend::{Cancel, Stop};
@@ -77,6 +83,56 @@ fn open_artifact(artifacts: &Artifacts, digest: Digest, kind: &str) -> Result<Fi
     let path = artifacts
         .get(&digest)
         .ok_or_else(|| host(format!("no {kind} with the SHA-256 {name} is at hand")))?;
-    File::open(path)
-        .map_err(|error| host(format!("cannot open the {kind} `{}`: {error}", path.display())))
+    let unusable = |error| host(format!("cannot read the {kind} `{}`: {error}", path.display()));
+    let mut file = File::open(path).map_err(unusable)?;
+    if is_whole(&mut file, digest).map_err(unusable)? {
+        return Ok(file);
+    }
+    // Without it the next command brings or makes it again.
+    std::fs::remove_file(path).map_err(unusable)?;
+    Err(host(format!(
+        "the {kind} `{}` was damaged and has been removed; run the same command again, which brings \
+         it here once more",
+        path.display()
+    )))
+}
+
+/// Whether a file's content has its digest; read once in a process, however many cells use it.
+fn is_whole(file: &mut File, digest: Digest) -> io::Result<bool> {
+    static KNOWN: Mutex<BTreeSet<(Digest, [i64; 4])>> = Mutex::new(BTreeSet::new());
+    let metadata = file.metadata()?;
+    // A file that was changed is another one.
+    let (device, inode) = (metadata.dev() as i64, metadata.ino() as i64);
+    let key = (digest, [device, inode, metadata.ctime(), metadata.ctime_nsec()]);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known().contains(&key) {
+        return Ok(true);
+    }
+    let found = Digest::of_reader(&*file)?;
+    file.rewind()?;
+    if found == digest {
+        known().insert(key);
+    }
+    Ok(found == digest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_artifact_is_removed_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vmlinuz");
+        let digest = Digest::of(b"kernel");
+        let artifacts = Artifacts::from([(digest, path.clone())]);
+        std::fs::write(&path, "kernel").unwrap();
+        open_artifact(&artifacts, digest, "kernel").unwrap();
+        std::fs::write(&path, "kernal").unwrap();
+        let Err(Stop::Host { reason }) = open_artifact(&artifacts, digest, "kernel") else {
+            panic!("it is damaged")
+        };
+        assert!(reason.contains("was damaged") && reason.contains("same command"), "{reason}");
+        assert!(!path.exists());
+    }
 }
