@@ -47,12 +47,12 @@ const TRIES: u32 = 3;
 /// What became of each setting that was applied. The machine must be the one that this runs on.
 pub fn effects(machine: &Machine, applied: &Applied, kernel: &HostKernel) -> Vec<Effect> {
     let look = Look { machine, applied, kernel };
-    let release = applied.settings.release.iter().map(|release| {
-        let seen = Some((kernel.release == *release, format!("{} runs", kernel.release)));
+    let release = applied.settings.release().into_iter().map(|release| {
+        let seen = Some((kernel.release == release, format!("{} runs", kernel.release)));
         look.effect(&format!("kernel {release}"), seen, true)
     });
-    let parameters = applied.settings.parameters.iter().map(|word| look.parameter(word));
-    let run_time = applied.settings.run_time.iter().map(|setting| look.run_time(setting));
+    let parameters = applied.settings.parameters().iter().map(|word| look.parameter(word));
+    let run_time = applied.settings.run_time().iter().map(|setting| look.run_time(setting));
     release.chain(parameters).chain(run_time).collect()
 }
 
@@ -284,7 +284,7 @@ fn timer_interrupts(machine: &Machine, cpu: u32) -> Option<u64> {
 mod tests {
     use std::path::Path;
 
-    use preemptlab_tune::Settings;
+    use preemptlab_tune::{Settings, Wanted};
 
     use super::*;
 
@@ -304,12 +304,14 @@ mod tests {
             write(folder.path(), path, text);
         }
         let applied = Applied {
-            settings: Settings {
-                release: None,
-                package: None,
-                parameters: parameters.iter().map(|it| (*it).to_owned()).collect(),
-                run_time: run_time.iter().map(|it| it.parse().unwrap()).collect(),
-            },
+            settings: Settings::new(&Wanted {
+                kernel: None,
+                preempt: None,
+                cmdline: &parameters.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(),
+                settings: &run_time.join(" ").parse().unwrap(),
+                allowed: &[],
+            })
+            .settings,
             boot: Some("a".to_owned()),
             release: String::new(),
             files: Vec::new(),
@@ -344,7 +346,7 @@ mod tests {
             ("proc/interrupts", "      CPU0\n  4: 1 IO-APIC 4-edge ttyS0\nLOC: 5 Local\n"),
             ("proc/7/comm", "rcuop/2\n"),
         ];
-        let effects = of(&nothing, &words, &["sysctl.kernel.x=1"]);
+        let effects = of(&nothing, &words, &["sysctl.kernel.watchdog=1"]);
         assert_eq!(states(&effects)[..5], [NotInForce; 5], "{effects:?}");
         assert_eq!(states(&effects)[5..], [Unseen, Unseen]);
         let taken = [
@@ -356,9 +358,9 @@ mod tests {
             ("proc/7/comm", "rcuop/2\n"),
             ("proc/8/comm", "rcuop/3\n"),
             ("proc/9/comm", "irq/4-ttyS0\n"),
-            ("proc/sys/kernel/x", "1\n"),
+            ("proc/sys/kernel/watchdog", "1\n"),
         ];
-        let effects = of(&taken, &words, &["sysctl.kernel.x=1"]);
+        let effects = of(&taken, &words, &["sysctl.kernel.watchdog=1"]);
         assert_eq!(states(&effects)[..5], [InForce; 5], "{effects:?}");
         assert_eq!(states(&effects)[5..], [Unseen, InForce]);
     }

@@ -18,10 +18,10 @@ pub fn facts(
     settings: &Settings,
 ) -> Result<KernelFacts> {
     let running = machine.running();
-    let release = match (&settings.release, &running) {
+    let release = match (settings.release(), &running) {
         (Some(release), _) => {
             installed(machine, loader, release, settings)?;
-            release.clone()
+            release.to_owned()
         }
         (None, Some(running)) => running.clone(),
         (None, None) => newest(machine).unwrap_or_default(),

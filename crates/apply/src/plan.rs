@@ -42,7 +42,7 @@ pub fn apply(
     settings: &Settings,
 ) -> Result<Plan> {
     let old = journal.applied.as_ref();
-    if !settings.run_time.is_empty() && !machine.path("/usr/lib/systemd/systemd").exists() {
+    if !settings.run_time().is_empty() && !machine.path("/usr/lib/systemd/systemd").exists() {
         return Err(Error::Unsupported {
             reason: "without systemd nothing sets what has no kernel parameter after a boot".into(),
             instead: "`preemptlab apply ... --emit script` prints what to execute then".into(),
@@ -50,7 +50,17 @@ pub fn apply(
     }
     let (writes, mut notes) = at_once(machine, settings)?;
     let now = old.map_or(Ok(false), |old| is_as_it_was(machine, old))?;
-    let files = match old.filter(|old| now && old.settings == *settings) {
+    // An earlier preemptlab may have written the services in another way.
+    let same_units = |old: &&Applied| {
+        let is_kept = |file: unit::UnitFile| {
+            let kept = old.files.iter().find(|kept| kept.path == file.path);
+            let applied = kept.and_then(|kept| kept.applied.as_ref());
+            applied.is_some_and(|applied| applied.bytes == file.content.as_bytes())
+        };
+        unit::files(settings).into_iter().all(is_kept)
+    };
+    let same = old.filter(|old| now && old.settings == *settings).filter(same_units);
+    let files = match same {
         // Nothing has happened since: what is generated would be the same.
         Some(old) => old.files.clone(),
         None => files(machine, loader, old, settings, &mut notes)?,
@@ -103,7 +113,7 @@ fn at_once(machine: &Machine, settings: &Settings) -> Result<(Vec<Write>, Vec<St
     let Some(running) = machine.running() else {
         return Ok((Vec::new(), Vec::new()));
     };
-    if settings.release.as_ref().is_some_and(|release| *release != running) {
+    if settings.release().is_some_and(|release| release != running) {
         let note =
             "The settings are for another kernel than the one that runs: nothing is set now.";
         return Ok((Vec::new(), vec![note.to_owned()]));
@@ -138,7 +148,7 @@ fn files(
         ours(&path, content)?;
     }
     let words = settings.words();
-    let release = settings.release.as_deref();
+    let release = settings.release();
     match loader {
         Loader::Grub { config } => {
             let drop_in = grub::drop_in(&words, release);

@@ -81,7 +81,7 @@ pub(crate) fn state(machine: &Machine, path: &str, value: &str) -> io::Result<St
 pub(crate) fn wanted(machine: &Machine, settings: &Settings) -> Result<(Vec<Write>, Vec<String>)> {
     let mut notes = Vec::new();
     let mut writes = Vec::new();
-    let mode = settings.parameters.iter().find_map(|word| word.strip_prefix("preempt="));
+    let mode = settings.parameters().iter().find_map(|word| word.strip_prefix("preempt="));
     if let Some(mode) = mode {
         let setting = format!("preempt={mode}");
         match state(machine, MODE, mode) {
@@ -97,7 +97,7 @@ pub(crate) fn wanted(machine: &Machine, settings: &Settings) -> Result<(Vec<Writ
             )),
         }
     }
-    for setting in &settings.run_time {
+    for setting in settings.run_time() {
         let Some((path, value)) = setting.write() else { continue };
         let refused = |reason: String| Error::RunTime { setting: setting.to_string(), reason };
         let back = match state(machine, &path, value) {
@@ -141,6 +141,8 @@ pub(crate) fn obstacle(machine: &Machine, path: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use preemptlab_tune::Wanted;
+
     use super::*;
 
     fn write(root: &Path, path: &str, text: &str) {
@@ -150,12 +152,15 @@ mod tests {
     }
 
     fn settings(parameters: &[&str], run_time: &[&str]) -> Settings {
-        Settings {
-            release: None,
-            package: None,
-            parameters: parameters.iter().map(|it| (*it).to_owned()).collect(),
-            run_time: run_time.iter().map(|it| it.parse().unwrap()).collect(),
-        }
+        let words: Vec<String> = parameters.iter().map(|it| (*it).to_owned()).collect();
+        let wanted = Wanted {
+            kernel: None,
+            preempt: None,
+            cmdline: &words,
+            settings: &run_time.join(" ").parse().unwrap(),
+            allowed: &[],
+        };
+        Settings::new(&wanted).settings
     }
 
     #[test]
@@ -186,7 +191,7 @@ mod tests {
         let machine = Machine::at(folder.path());
         let says =
             |setting: &str| wanted(&machine, &settings(&[], &[setting])).unwrap_err().to_string();
-        assert!(says("sysctl.kernel.nothing=1").contains("no such sysctl"));
+        assert!(says("sysctl.kernel.timer_migration=1").contains("no such sysctl"));
         assert!(says("sched/base_slice_ns=1").contains("mount -t debugfs"));
         let (writes, notes) = wanted(&machine, &settings(&["preempt=full"], &[])).unwrap();
         assert_eq!(writes, []);

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Setting};
 use preemptlab_scenario::Model;
 use preemptlab_stats::{Baseline, Margin, Requirement};
+use preemptlab_tune::{CpuList, IsolatedCpus};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
 ///
@@ -97,7 +98,8 @@ Examples:
   sudo preemptlab apply --from runs/quick --require 'wakeup.max<=100us'
   preemptlab apply --preempt full --emit grub
 
-An option that this kernel would ignore is refused. What works at run time is set at once, the rest
+An option that this kernel would ignore is refused, and so is a kernel parameter that is not known
+here, unless --allow names it. What works at run time is set at once, the rest
 at the next boot. `preemptlab revert` takes it back; docs/apply.md says what is written where.")]
     Apply(Apply),
     /// Take back what `apply` put into force: the bytes that were there
@@ -409,6 +411,10 @@ pub struct Apply {
     /// The recommended configuration of a recording
     #[arg(long, value_name = "RUN", conflicts_with = "settings")]
     pub from: Option<PathBuf>,
+    /// Let through a kernel parameter, or a scheduler feature as sched/features=NAME, that nobody
+    /// knows here; the exact word, may be repeated
+    #[arg(long = "allow", value_name = "WORD")]
+    pub allowed: Vec<String>,
     #[command(flatten, next_help_heading = "With --from")]
     pub question: QuestionArgs,
     #[command(flatten, next_help_heading = "With --from")]
@@ -453,10 +459,10 @@ pub struct SettingArgs {
     pub preempt: Option<PreemptMode>,
     /// CPUs without a tick while they have one task, such as 2-7
     #[arg(long, value_name = "CPUS")]
-    pub nohz_full: Option<String>,
+    pub nohz_full: Option<CpuList>,
     /// CPUs whose RCU callbacks are invoked elsewhere, such as 2-7 or all
     #[arg(long, value_name = "CPUS")]
-    pub rcu_nocbs: Option<String>,
+    pub rcu_nocbs: Option<CpuList>,
     /// Delay RCU callbacks of those CPUs to save power
     #[arg(long, value_name = "WHETHER")]
     pub rcu_lazy: Option<Whether>,
@@ -465,12 +471,12 @@ pub struct SettingArgs {
     pub threadirqs: bool,
     /// CPUs that the scheduler leaves alone, such as 6,7 or managed_irq,domain,6-7
     #[arg(long, value_name = "CPUS")]
-    pub isolcpus: Option<String>,
+    pub isolcpus: Option<IsolatedCpus>,
     /// Ticks of different CPUs at different times
     #[arg(long)]
     pub skew_tick: bool,
     /// The fair scheduler's base slice, in nanoseconds
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub base_slice_ns: Option<u32>,
     /// A scheduler feature, on or, as NO_NAME, off; may be repeated
     #[arg(long = "sched-feature", value_name = "NAME")]

@@ -252,10 +252,11 @@ fn live() -> Root {
     root
 }
 
-const AT_ONCE: [&str; 7] = [
+const AT_ONCE: [&str; 8] = [
     "apply",
     "--yes",
     "--parameter=quirk=1",
+    "--allow=quirk=1",
     "--base-slice-ns",
     "3000000",
     "--sched-feature",

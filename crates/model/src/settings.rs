@@ -2,6 +2,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::checked_text;
+
 /// A switch of the system besides kernel, mode and CPUs, written as the kernel itself names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Setting {
@@ -29,50 +31,44 @@ pub enum Setting {
     },
 }
 
-/// A part of a setting, which can hold nothing but what its grammar allows: there is no other way
-/// to one than from a setting's text.
-macro_rules! part {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(String);
-
-        impl $name {
-            /// Returns its text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
+checked_text! {
+    /// The name of a kernel parameter, such as `rcutree.enable_rcu_lazy`.
+    ParameterName, is_name,
+    "the name of a kernel parameter: ASCII letters, digits, `_` and `-`, with dots between parts"
 }
 
-part! {
-    /// The name of a kernel parameter, such as `rcutree.enable_rcu_lazy`: parts of ASCII letters,
-    /// digits, `_` and `-` with dots between them.
-    ParameterName
-}
-
-part! {
+checked_text! {
     /// The name of a sysctl with dots, such as `kernel.sched_rt_runtime_us`. No part of it is empty,
     /// and so its file is always below `/proc/sys`.
-    SysctlName
+    SysctlName, is_name,
+    "the name of a sysctl: ASCII letters, digits, `_` and `-`, with dots between parts"
 }
 
-part! {
+checked_text! {
     /// The path of a file below debugfs, such as `sched/base_slice_ns`. It holds a `/`, and no part of
     /// it is empty, `.` or `..`.
-    DebugfsPath
+    DebugfsPath, is_debugfs_path,
+    "the path of a file below debugfs, such as `sched/base_slice_ns`"
 }
 
-part! {
-    /// What a setting is set to: visible ASCII characters without quotes, `` ` ``, `\\` and `$`.
-    Value
+checked_text! {
+    /// What a setting is set to: visible ASCII characters without quotes, backquotes, `\` and `$`.
+    Value, is_value,
+    "what a kernel's command line keeps as it is"
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+        && text.split('.').all(|part| !part.is_empty())
+}
+
+fn is_debugfs_path(text: &str) -> bool {
+    text.contains('/') && text.split('/').all(is_name)
+}
+
+fn is_value(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_graphic() && !"\"'\\`$".contains(c))
 }
 
 impl SysctlName {
@@ -104,17 +100,12 @@ impl FromStr for Setting {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let error = |reason| Err(ParseSettingError { text: text.to_owned(), reason });
-        if !text.chars().all(|c| c.is_ascii_graphic() && !"\"'\\`$".contains(c)) {
+        if !is_value(text) {
             return error("it holds a character that a kernel's command line would not keep");
         }
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
-        };
-        let is_plain = |name: &str| {
-            !name.is_empty()
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
-                && name.split('.').all(|part| !part.is_empty())
         };
         let owned = |value: &str| Value(value.to_owned());
         if name == "preempt" {
@@ -122,7 +113,7 @@ impl FromStr for Setting {
         }
         if let Some(name) = name.strip_prefix("sysctl.") {
             return match value {
-                Some(value) if is_plain(name) && !value.is_empty() => {
+                Some(value) if is_name(name) && !value.is_empty() => {
                     Ok(Self::Sysctl { name: SysctlName(name.to_owned()), value: owned(value) })
                 }
                 _ => error("a sysctl is written sysctl.NAME=VALUE"),
@@ -130,7 +121,7 @@ impl FromStr for Setting {
         }
         if name.contains('/') {
             return match value {
-                Some(value) if name.split('/').all(is_plain) && !value.is_empty() => {
+                Some(value) if is_debugfs_path(name) && !value.is_empty() => {
                     Ok(Self::Debugfs { path: DebugfsPath(name.to_owned()), value: owned(value) })
                 }
                 _ => {
@@ -138,7 +129,7 @@ impl FromStr for Setting {
                 }
             };
         }
-        if !is_plain(name) {
+        if !is_name(name) {
             return error("a kernel parameter is written NAME or NAME=VALUE");
         }
         let name = ParameterName(name.to_owned());

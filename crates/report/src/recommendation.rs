@@ -2,7 +2,7 @@
 //! force.
 
 use preemptlab_stats::{Recommendation, Statistic};
-use preemptlab_tune::{Measures, Settings, Step, Target, emit};
+use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
 
 use crate::{
     InWords, Table, Terminal, caption, recommendation_tables as tables,
@@ -16,7 +16,7 @@ pub struct Advice<'a> {
     pub recommendation: &'a Recommendation,
     /// The settings of the recommended configuration, or why they cannot be given; `None` when
     /// nothing is recommended.
-    pub settings: Option<Result<Settings, String>>,
+    pub settings: Option<Result<Proposal, String>>,
     /// The command that would find out what is undecided, where there is one.
     pub next: Option<String>,
 }
@@ -113,22 +113,29 @@ fn parts(advice: &Advice<'_>) -> Vec<Part> {
 }
 
 /// How to put it into force.
-fn force(settings: &Result<Settings, String>) -> Vec<Part> {
-    let settings = match settings {
-        Ok(settings) => settings,
+fn force(settings: &Result<Proposal, String>) -> Vec<Part> {
+    let Proposal { settings, refused } = match settings {
+        Ok(proposal) => proposal,
         Err(reason) => return vec![Part::Text(format!("Its settings are not given: {reason}"))],
     };
     let mut parts =
         vec![Part::Heading("To put it into force, as root, and then reboot".to_owned())];
+    if !refused.is_empty() {
+        let text = "Not all of it is given here, and what follows is not quite what was measured. \
+                    `preemptlab apply` refuses:";
+        parts.push(Part::Text(text.to_owned()));
+        parts.extend(refused.iter().map(|refusal| Part::Text(refusal.to_string())));
+    }
     parts.extend(settings.install().map(|command| Part::Verbatim(format!("{command}\n"))));
     parts.push(Part::Text(settings.notes().join(" ")));
     for target in Target::BOOT {
-        let Measures { steps, notes } = emit(settings, target);
+        let Measures { steps, notes, elsewhere } = emit(settings, target);
         parts.push(Part::Heading(format!("With {target}")));
         let steps: String = steps.iter().map(step).collect();
         if !steps.is_empty() {
             parts.push(Part::Verbatim(steps));
         }
+        let notes = [notes, elsewhere].concat();
         if !notes.is_empty() {
             parts.push(Part::Text(notes.join(" ")));
         }

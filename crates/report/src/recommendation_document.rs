@@ -2,7 +2,7 @@ use preemptlab_model::{KernelRef, PreemptMode};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
 };
-use preemptlab_tune::{Command, Measures, Settings, Target, emit};
+use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;
 
 use crate::{
@@ -37,6 +37,8 @@ struct Document<'a> {
     closest: Option<usize>,
     settings: Option<&'a Settings>,
     settings_error: Option<&'a str>,
+    /// What `apply` refuses of the configuration; it is not in the settings.
+    refused: &'a [Refusal],
     install: Option<Command>,
     targets: Vec<(Target, Measures)>,
 }
@@ -158,7 +160,8 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
         },
     });
     let certainty = choice.as_ref().map(|choice| choice.certainty());
-    let settings = advice.settings.as_ref().and_then(|settings| settings.as_ref().ok());
+    let proposal = advice.settings.as_ref().and_then(|settings| settings.as_ref().ok());
+    let settings = proposal.map(|proposal| &proposal.settings);
     let is_unanswered = choice.is_none();
     let obstacles = recommendation.obstacles().into_iter().filter(|_| is_unanswered);
     Document {
@@ -202,6 +205,7 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
             Some(Err(reason)) => Some(reason),
             _ => None,
         },
+        refused: proposal.map(|proposal| proposal.refused.as_slice()).unwrap_or_default(),
         install: settings.and_then(Settings::install),
         targets: settings
             .map(|settings| Target::BOOT.map(|target| (target, emit(settings, target))).to_vec())

@@ -5,6 +5,8 @@ use preemptlab_stats::{
     Preference, REPLICATES_MIN, Recommendation, Statistic,
 };
 
+use preemptlab_tune::Proposal;
+
 use crate::{Advice, label, number};
 
 pub const NO_CHOICE: &str = "No configuration satisfies every requirement.";
@@ -30,9 +32,9 @@ pub fn constraint(constraint: &Constraint) -> String {
 pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advice<'_>) -> String {
     let name = candidate(&recommendation.candidates[choice.candidate]);
     let with = match &advice.settings {
-        Some(Ok(settings)) => {
-            let release = settings.release.as_ref().map(|release| format!("kernel {release}"));
-            let parameters = settings.parameters.join(" ");
+        Some(Ok(Proposal { settings, .. })) => {
+            let release = settings.release().map(|release| format!("kernel {release}"));
+            let parameters = settings.parameters().join(" ");
             let parameters = Some(parameters).filter(|parameters| !parameters.is_empty());
             release.into_iter().chain(parameters).collect::<Vec<_>>().join(" with ")
         }

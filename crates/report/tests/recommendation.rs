@@ -8,7 +8,7 @@ use preemptlab_report::{
 use preemptlab_stats::{
     Baseline, Direction, MeasuredCell, Metric, NoResult, Question, Recommendation, Rule, recommend,
 };
-use preemptlab_tune::Settings;
+use preemptlab_tune::{Settings, Wanted};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 
@@ -100,8 +100,13 @@ fn advice<'a>(recommendation: &'a Recommendation, release: &str) -> Advice<'a> {
             modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
             hz: Some(250),
         };
-        Settings::new(&kernel, candidate.preempt, &["threadirqs".into()], &candidate.settings)
-            .map_err(|error| error.to_string())
+        Ok(Settings::new(&Wanted {
+            kernel: Some(&kernel),
+            preempt: Some(candidate.preempt),
+            cmdline: &["threadirqs".into()],
+            settings: &candidate.settings,
+            allowed: &[],
+        }))
     });
     Advice { recommendation, settings, next: None }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use preemptlab_model::{KernelConfig, PreemptMode, Setting};
 use serde::Serialize;
 
-use crate::{Cpus, KernelFacts, Settings};
+use crate::{Cpus, KernelFacts, Settings, cpus::without_flags, feature};
 
 /// What came of checking settings against a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,9 +30,10 @@ impl fmt::Display for Refusal {
 }
 
 /// Checks whether a kernel would take settings, by what it is built with. What each option needs is
-/// in the comments, by the file of Linux 6.12 that reads it.
-pub fn check(settings: &Settings, facts: &KernelFacts) -> Findings {
-    let mut check = Check { settings, facts, findings: Findings::default() };
+/// in the comments, by the file of Linux 6.12 that reads it. `allowed` are settings that were let
+/// through by name.
+pub fn check(settings: &Settings, facts: &KernelFacts, allowed: &[String]) -> Findings {
+    let mut check = Check { settings, facts, allowed, findings: Findings::default() };
     if facts.config.is_none() {
         check.findings.notes.push(format!(
             "The config of {} is neither in /boot nor in /proc/config.gz: whether it takes the \
@@ -67,6 +68,7 @@ fn split(word: &str) -> (&str, Option<&str>) {
 struct Check<'a> {
     settings: &'a Settings,
     facts: &'a KernelFacts,
+    allowed: &'a [String],
     findings: Findings,
 }
 
@@ -182,7 +184,7 @@ impl Check<'_> {
     fn cpus(&self, list: &str, spare: bool) -> Option<String> {
         let possible = self.facts.possible.as_ref();
         let last = possible.and_then(Cpus::last);
-        let cpus = match Cpus::parse(list, last.unwrap_or(0)) {
+        let cpus = match Cpus::parse(list, last.unwrap_or(Cpus::LAST)) {
             Ok(cpus) => cpus,
             Err(error) => return Some(error.to_string()),
         };
@@ -237,6 +239,17 @@ impl Check<'_> {
         }
     }
 
+    /// The kernel says which features it has; where it cannot be asked, a list does.
+    fn feature(&self, value: &str) -> Option<String> {
+        let name = value.strip_prefix("NO_").unwrap_or(value);
+        let Some(features) = &self.facts.features else {
+            return feature::refusal(value, self.facts.version(), self.allowed);
+        };
+        (!features.iter().any(|it| it == name)).then(|| {
+            format!("{} has no such feature, but {}", self.facts.release, features.join(", "))
+        })
+    }
+
     fn run_time(&mut self, setting: &Setting) {
         let Setting::Debugfs { path, value } = setting else { return };
         let (path, value) = (path.as_str(), value.as_str());
@@ -255,17 +268,7 @@ impl Check<'_> {
             "sched/base_slice_ns" if !value.parse::<u32>().is_ok_and(|ns| ns > 0) => {
                 Some("it is a number of nanoseconds below 2^32".to_owned())
             }
-            "sched/features" => {
-                let name = value.strip_prefix("NO_").unwrap_or(value);
-                let features = self.facts.features.as_ref();
-                features.filter(|features| !features.iter().any(|it| it == name)).map(|features| {
-                    format!(
-                        "{} has no such feature, but {}",
-                        self.facts.release,
-                        features.join(", ")
-                    )
-                })
-            }
+            "sched/features" => self.feature(value),
             _ => None,
         };
         let reason =
@@ -274,18 +277,6 @@ impl Check<'_> {
             self.refuse(&setting.to_string(), reason);
         }
     }
-}
-
-/// `isolcpus=` may begin with flags (kernel-parameters.txt).
-fn without_flags(list: &str) -> &str {
-    let is_flag = |word: &str| matches!(word, "nohz" | "domain" | "managed_irq");
-    let mut rest = list;
-    while let Some((flag, after)) = rest.split_once(',')
-        && is_flag(flag)
-    {
-        rest = after;
-    }
-    rest
 }
 
 #[cfg(test)]
@@ -326,7 +317,7 @@ mod tests {
             parameters: parameters.into_iter().map(str::to_owned).collect(),
             run_time: run_time.into_iter().map(|word| word.parse().unwrap()).collect(),
         };
-        check(&settings, facts)
+        check(&settings, facts, &[])
     }
 
     #[test]

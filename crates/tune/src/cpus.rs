@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 /// The largest number of CPUs that Linux can be built for on x86-64 (`MAXSMP`, arch/x86/Kconfig).
 const CPUS_MAX: u32 = 8192;
@@ -17,7 +17,59 @@ pub struct CpuListError {
     pub reason: &'static str,
 }
 
+/// A list of CPUs for whichever machine, such as `2-7`, `0-15:2/4`, `1-N` or `all`: as it was written,
+/// and so that some kernel reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuList(String);
+
+impl FromStr for CpuList {
+    type Err = CpuListError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Cpus::parse(text, Cpus::LAST).map(|_| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for CpuList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What `isolcpus=` takes: a list of CPUs, which flags may precede, such as `managed_irq,domain,6-7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IsolatedCpus(String);
+
+impl FromStr for IsolatedCpus {
+    type Err = CpuListError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        without_flags(text).parse::<CpuList>().map(|_| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for IsolatedCpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The list that flags may precede (kernel/sched/isolation.c, `housekeeping_isolcpus_setup`).
+pub(crate) fn without_flags(list: &str) -> &str {
+    let is_flag = |word: &str| matches!(word, "nohz" | "domain" | "managed_irq");
+    let mut rest = list;
+    while let Some((flag, after)) = rest.split_once(',')
+        && is_flag(flag)
+    {
+        rest = after;
+    }
+    rest
+}
+
 impl Cpus {
+    /// The last CPU that a machine can have.
+    pub(crate) const LAST: u32 = CPUS_MAX - 1;
+
     /// Reads a list such as `0,2-7`, `4-15:1/2`, `1-N` or `all`; `last` is the machine's last CPU,
     /// which `N` and `all` mean.
     ///
@@ -45,7 +97,7 @@ impl Cpus {
             };
             let (from, to) = match range.split_once('-') {
                 Some((from, to)) => (number(from)?, number(to)?),
-                None if range == "all" => (0, last),
+                None if range.eq_ignore_ascii_case("all") => (0, last),
                 None => (number(range)?, number(range)?),
             };
             if from > to {
@@ -135,6 +187,8 @@ mod tests {
             ("3,1,2", "1-3"),
             ("0-7:1/2", "0,2,4,6"),
             ("all", "0-7"),
+            ("ALL", "0-7"),
+            ("all:1/4", "0,4"),
             ("6-N", "6-7"),
             ("0,2-3,7", "0,2-3,7"),
         ] {
@@ -143,6 +197,18 @@ mod tests {
         for text in ["", "a", "1-", "-1", "3-1", "1,,2", "0-7:3/2", "0-7:1", "99999", "+1", "1 2"] {
             assert!(Cpus::parse(text, 7).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_list_for_whichever_machine_is_kept_as_it_was_written() {
+        for text in ["1-3,5", "0-7:2/4", "all", "1-N", "N", "8191"] {
+            assert_eq!(text.parse::<CpuList>().unwrap().to_string(), text);
+        }
+        for text in ["2..7", "8192", "domain,1", "", "N-1"] {
+            assert!(text.parse::<CpuList>().is_err(), "{text}");
+        }
+        assert!("managed_irq,nohz,1-3".parse::<IsolatedCpus>().is_ok());
+        assert!("managed,1-3".parse::<IsolatedCpus>().is_err());
     }
 
     proptest! {

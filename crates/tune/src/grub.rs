@@ -29,9 +29,13 @@ pub(crate) fn emit(settings: &Settings) -> Measures {
     let note = "GRUB_TOP_LEVEL needs GRUB 2.12 (Debian 13); an older one boots the newest kernel \
                 unless another entry is chosen in its menu.";
     let notes = settings.release.iter().map(|_| note.to_owned()).collect();
+    if settings.parameters.is_empty() && settings.release.is_none() {
+        return Measures::default();
+    }
     let content = drop_in(&settings.parameters, settings.release.as_deref());
     let write = Step::Write { path: PATH.to_owned(), mode: 0o644, content };
-    Measures { steps: vec![write, Step::Run(Command::new(["update-grub"]))], notes }
+    let steps = vec![write, Step::Run(Command::new(["update-grub"]))];
+    Measures { steps, notes, ..Measures::default() }
 }
 
 /// A `linux` command of a configuration.

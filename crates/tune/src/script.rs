@@ -83,7 +83,8 @@ pub fn emit(settings: &Settings) -> Measures {
         text += &format!("printf %s '{value}' >{path}\n");
     }
     let path = "preemptlab-settings.sh".to_owned();
-    Measures { steps: vec![Step::Write { path, mode: 0o755, content: text }], notes: Vec::new() }
+    let step = Step::Write { path, mode: 0o755, content: text };
+    Measures { steps: vec![step], ..Measures::default() }
 }
 
 fn put(path: &str, content: &str) -> String {

@@ -1,20 +1,29 @@
-use preemptlab_model::{self as model, Flavour, Kernel, KernelRef, PreemptMode, Setting};
+use preemptlab_model::{
+    self as model, Flavour, Kernel, KernelRef, PackageVersion, PreemptMode, Setting, settable,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, unit};
+use crate::{
+    Command, Refusal,
+    parameter::{self, is_plain},
+    unit,
+};
 
-/// What a machine must run with to be configured like a cell.
+/// What a machine must run with to be configured like a cell. Whatever its words come from, there is
+/// one way to it, [`Settings::new`], and so none of them would need quoting in any file of a boot
+/// loader or of systemd. (One is read from the journal as well, which is root's own: what was applied
+/// must be possible to take back.)
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The kernel to boot, as `uname -r` prints it; `None` where the recording does not tell.
-    pub release: Option<String>,
+    pub(crate) release: Option<String>,
     /// The package that it is in; `None` for a kernel from a file, from source or of a machine:
     /// where it is not installed, that is done by hand.
-    pub package: Option<KernelPackage>,
+    pub(crate) package: Option<KernelPackage>,
     /// Kernel parameters, each of them one word.
-    pub parameters: Vec<String>,
+    pub(crate) parameters: Vec<String>,
     /// What is set at run time, after every boot.
-    pub run_time: Vec<Setting>,
+    pub(crate) run_time: Vec<Setting>,
 }
 
 /// The package of a kernel.
@@ -23,81 +32,112 @@ pub struct KernelPackage {
     /// The package of exactly this kernel.
     pub name: String,
     /// Its version.
-    pub version: String,
+    pub version: PackageVersion,
     /// The metapackage of its flavour, which follows newer kernels; those were not measured.
     pub meta: String,
 }
 
-/// Something that would need quoting, in files that each quote in another way and are read by
-/// more than one program: GRUB's by a shell, and then by GRUB. It is refused rather than guessed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{what} `{}` holds characters that boot loaders read in ways of their own; set it by hand",
-    text.escape_debug()
-)]
-pub struct UnsafeText {
-    /// What it is.
-    pub what: &'static str,
-    /// The text.
-    pub text: String,
+/// What a machine is asked to run with, which may be a stranger's words.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// The kernel; `None` for the one that is there, whichever it is.
+    pub kernel: Option<&'a Kernel>,
+    /// The preemption mode.
+    pub preempt: Option<PreemptMode>,
+    /// Further kernel parameters; of several in one text blanks are between them.
+    pub cmdline: &'a [String],
+    /// Other settings.
+    pub settings: &'a model::Settings,
+    /// Kernel parameters that are let through by name, though nobody knows here what they do.
+    pub allowed: &'a [String],
+}
+
+/// What a machine is given of what was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// What it is given.
+    pub settings: Settings,
+    /// What it is not given, with the reasons; nothing of it is in the settings.
+    pub refused: Vec<Refusal>,
+}
+
+/// So much of a text that is refused is shown, in characters.
+const SHOWN_MAX: usize = 120;
+
+/// A text that is refused, so that it does nothing to a terminal.
+fn shown(text: &str) -> String {
+    let escaped: String = text.escape_debug().take(SHOWN_MAX).collect();
+    match text.escape_debug().nth(SHOWN_MAX) {
+        Some(_) => format!("{escaped}..."),
+        None => escaped,
+    }
 }
 
 impl Settings {
-    /// What a kernel in a mode needs, with further kernel parameters and other settings.
+    /// Judges what is wanted: a kernel parameter must be one that a machine is given unasked, or be
+    /// let through by name; a setting at run time must be on the list of those that may be set
+    /// ([`settable`]); and a release must be one.
     ///
     /// `preempt=` is given where the kernel has a choice, or where nothing tells whether it has: a
     /// kernel without `CONFIG_PREEMPT_DYNAMIC` does not know the parameter
     /// (Documentation/admin-guide/kernel-parameters.txt).
-    ///
-    /// # Errors
-    ///
-    /// [`UnsafeText`] when some text must not be written into files as it is.
-    pub fn new(
-        kernel: &Kernel,
-        mode: PreemptMode,
-        cmdline: &[String],
-        settings: &model::Settings,
-    ) -> Result<Self, UnsafeText> {
-        let has_choice = kernel.modes.as_ref().is_none_or(|modes| modes.len() > 1);
-        let preempt = has_choice.then(|| format!("preempt={mode}"));
-        let words = cmdline.iter().flat_map(|each| each.split_ascii_whitespace());
+    #[expect(clippy::new_ret_no_self, reason = "what is refused comes with it")]
+    pub fn new(wanted: &Wanted<'_>) -> Proposal {
+        let mut refused = Vec::new();
+        let mut judge = |setting: String, reason: Option<String>| match reason {
+            Some(reason) => {
+                refused.push(Refusal { setting: shown(&setting), reason });
+                None
+            }
+            None => Some(setting),
+        };
+        let modes = wanted.kernel.and_then(|kernel| kernel.modes.as_ref());
+        let has_choice = modes.is_none_or(|modes| modes.len() > 1);
+        let preempt = wanted.preempt.filter(|_| has_choice).map(|mode| format!("preempt={mode}"));
+        let words = wanted.cmdline.iter().flat_map(|each| each.split_ascii_whitespace());
         let parameters = words
             .map(str::to_owned)
-            .chain(settings.parameters().map(ToString::to_string))
+            .chain(wanted.settings.parameters().map(ToString::to_string))
             .chain(preempt)
-            .map(|parameter| plain("the kernel parameter", parameter))
-            .collect::<Result<_, _>>()?;
-        let release = Some(kernel.release.clone()).filter(|release| !release.is_empty());
-        let release = release.map(|release| plain("the release", release)).transpose()?;
-        let package = match &release {
-            Some(release) => package(kernel, release)?,
-            None => None,
-        };
-        let is_parameter = |setting: &&Setting| matches!(setting, Setting::Parameter { .. });
-        let run_time = settings.iter().filter(|setting| !is_parameter(setting)).cloned().collect();
-        Ok(Self { release, package, parameters, run_time })
+            .filter_map(|word| {
+                let reason = parameter::refusal(&word, wanted.allowed);
+                judge(word, reason)
+            })
+            .collect();
+        let run_time = wanted.settings.iter().filter(|setting| setting.write().is_some());
+        let run_time = run_time.filter(|setting| {
+            let text = setting.to_string();
+            let reason = match settable(setting) {
+                Err(error) => Some(error.reason),
+                Ok(()) if !is_plain(&text) => Some("it would need quoting".to_owned()),
+                Ok(()) => None,
+            };
+            judge(text, reason).is_some()
+        });
+        let run_time = run_time.cloned().collect();
+        let release = wanted.kernel.map(|kernel| kernel.release.clone());
+        let release = release.filter(|release| !release.is_empty()).and_then(|release| {
+            let reason = (!is_release(&release)).then(|| "it is no kernel's release".to_owned());
+            judge(release, reason)
+        });
+        let package = wanted.kernel.zip(release.as_deref());
+        let package = package.and_then(|(kernel, release)| package_of(kernel, release));
+        Proposal { settings: Self { release, package, parameters, run_time }, refused }
     }
 
-    /// What is asked for on the kernel that is there, whichever it is.
-    ///
-    /// # Errors
-    ///
-    /// [`UnsafeText`] when some text must not be written into files as it is.
-    pub fn asked(
-        preempt: Option<PreemptMode>,
-        settings: &model::Settings,
-    ) -> Result<Self, UnsafeText> {
-        let parameters = settings.parameters().map(ToString::to_string);
-        let parameters = parameters.chain(preempt.map(|mode| format!("preempt={mode}")));
-        let parameters = parameters
-            .map(|parameter| plain("the kernel parameter", parameter))
-            .collect::<Result<_, _>>()?;
-        let is_parameter = |setting: &&Setting| matches!(setting, Setting::Parameter { .. });
-        let run_time: Vec<_> = settings.iter().filter(|it| !is_parameter(it)).cloned().collect();
-        for setting in &run_time {
-            plain("the setting", setting.to_string())?;
-        }
-        Ok(Self { release: None, package: None, parameters, run_time })
+    /// Returns the kernel to boot, as `uname -r` prints it; `None` for the one that is there.
+    pub fn release(&self) -> Option<&str> {
+        self.release.as_deref()
+    }
+
+    /// Returns the kernel parameters, each of them one word.
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// Returns what is set at run time, after every boot.
+    pub fn run_time(&self) -> &[Setting] {
+        &self.run_time
     }
 
     /// Whether there is nothing to set.
@@ -127,23 +167,12 @@ impl Settings {
 
     /// What is to be known about the kernel.
     pub fn notes(&self) -> Vec<String> {
-        let run_time = self.run_time.iter().map(|setting| match setting {
-            Setting::Debugfs { path, value } => {
-                format!("After each boot write `{value}` to /sys/kernel/debug/{path}.")
-            }
-            Setting::Sysctl { name, value } => format!("After each boot: sysctl -w {name}={value}"),
-            Setting::Parameter { .. } => format!("Boot with {setting}."),
-        });
-        self.package_notes().into_iter().chain(run_time).collect()
-    }
-
-    fn package_notes(&self) -> Vec<String> {
         let Some(KernelPackage { version, meta, .. }) = &self.package else {
             let note = "No package of this kernel is known: where it is not installed, install it \
                         by hand.";
             return vec![note.to_owned()];
         };
-        let backports = version.split_once("~bpo").map(|(_, rest)| {
+        let backports = version.as_str().split_once("~bpo").map(|(_, rest)| {
             let debian: String = rest.chars().take_while(char::is_ascii_digit).collect();
             format!("The package is in the backports of Debian {debian}.")
         });
@@ -155,28 +184,24 @@ impl Settings {
 
 /// `linux-image-RELEASE` is installed, whatever packages the image itself came from: from 6.19 on
 /// it depends on `linux-binary-`, `linux-base-` and `linux-modules-RELEASE`, all of its version.
-fn package(kernel: &Kernel, release: &str) -> Result<Option<KernelPackage>, UnsafeText> {
-    let KernelRef::Debian { flavour, .. } = &kernel.name else { return Ok(None) };
+fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
+    let KernelRef::Debian { flavour, .. } = &kernel.name else { return None };
     let is_image =
         |name: &str| name.starts_with("linux-image-") || name.starts_with("linux-binary-");
-    let Some(image) = kernel.packages.iter().find(|package| is_image(&package.name)) else {
-        return Ok(None);
-    };
-    Ok(Some(KernelPackage {
+    let image = kernel.packages.iter().find(|package| is_image(&package.name))?;
+    Some(KernelPackage {
         name: format!("linux-image-{release}"),
-        version: plain("the version", image.version.to_string())?,
+        version: image.version.clone(),
         meta: format!("linux-image{}-amd64", Flavour::suffix(*flavour)),
-    }))
+    })
 }
 
-/// The text, if it means the same to a shell, GRUB, systemd-boot and tuned without any quoting.
-fn plain(what: &'static str, text: String) -> Result<String, UnsafeText> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:=/+@~".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        Ok(text)
-    } else {
-        Err(UnsafeText { what, text })
-    }
+/// Whether text can be a kernel's release: a part of names of files, and so without `/`; no longer
+/// than `uname -r` can tell (`__NEW_UTS_LEN`, include/uapi/linux/utsname.h).
+fn is_release(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || ".+~-_".contains(c))
 }
 
 #[cfg(test)]
@@ -186,8 +211,21 @@ mod tests {
 
     use super::*;
 
-    fn no_settings() -> model::Settings {
-        model::Settings::default()
+    /// What a kernel's cell with these parameters and settings asks for.
+    fn proposal(kernel: &Kernel, mode: PreemptMode, cmdline: &[&str], settings: &str) -> Proposal {
+        Settings::new(&Wanted {
+            kernel: Some(kernel),
+            preempt: Some(mode),
+            cmdline: &cmdline.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(),
+            settings: &settings.parse().unwrap(),
+            allowed: &[],
+        })
+    }
+
+    fn settings(kernel: &Kernel, mode: PreemptMode, cmdline: &[&str]) -> Settings {
+        let Proposal { settings, refused } = proposal(kernel, mode, cmdline, "");
+        assert_eq!(refused, []);
+        settings
     }
 
     fn kernel(name: &str, release: &str, modes: &[PreemptMode]) -> Kernel {
@@ -213,7 +251,7 @@ mod tests {
     #[test]
     fn the_exact_package_is_preferred_to_the_metapackage() {
         let rt = kernel("debian:7.2-rt", "7.2.12+deb13-rt-amd64", &[Full, Lazy]);
-        let settings = Settings::new(&rt, Lazy, &["threadirqs".into()], &no_settings()).unwrap();
+        let settings = settings(&rt, Lazy, &["threadirqs"]);
         assert_eq!(settings.parameters, ["threadirqs", "preempt=lazy"]);
         assert_eq!(settings.release.as_deref(), Some("7.2.12+deb13-rt-amd64"));
         let package = settings.package.unwrap();
@@ -225,7 +263,7 @@ mod tests {
     #[test]
     fn the_measured_version_is_installed() {
         let rt = kernel("debian:7.2-rt", "7.2.12+deb13-rt-amd64", &[Full, Lazy]);
-        let settings = Settings::new(&rt, Lazy, &[], &no_settings()).unwrap();
+        let settings = settings(&rt, Lazy, &[]);
         let command = "apt-get install 'linux-image-7.2.12+deb13-rt-amd64=7.2.12-1~bpo13+1'";
         assert_eq!(settings.install().unwrap().to_string(), command);
         assert_eq!(settings.notes()[0], "The package is in the backports of Debian 13.");
@@ -236,7 +274,7 @@ mod tests {
     fn a_kernel_without_a_choice_gets_no_mode() {
         let parameters = |modes: Option<Vec<PreemptMode>>| {
             let kernel = Kernel { modes, ..kernel("file:b", "", &[]) };
-            Settings::new(&kernel, Full, &[], &no_settings()).unwrap().parameters
+            settings(&kernel, Full, &[]).parameters
         };
         assert_eq!(parameters(Some(vec![Full])), [] as [&str; 0]);
         assert_eq!(parameters(Some(vec![Full, Lazy])), ["preempt=full"]);
@@ -245,31 +283,97 @@ mod tests {
 
     #[test]
     fn a_kernel_from_a_file_has_no_package() {
-        let settings =
-            Settings::new(&kernel("file:b", "6.12.1", &[]), Full, &[], &no_settings()).unwrap();
-        assert_eq!((settings.release.as_deref(), settings.install()), (Some("6.12.1"), None));
+        let settings = settings(&kernel("file:b", "6.12.1", &[]), Full, &[]);
+        assert_eq!((settings.release(), settings.install()), (Some("6.12.1"), None));
     }
 
     #[test]
-    fn what_needs_quoting_is_refused() {
+    fn what_needs_quoting_is_refused_and_left_out() {
         let kernel = kernel("file:b", "6.12.1", &[]);
         for bad in ["a=\"b\"", "a;b", "$(reboot)", "a%s", "a#b", "a\u{a0}b", "\u{1b}[2J"] {
-            let error = Settings::new(&kernel, Full, &[bad.into()], &no_settings()).unwrap_err();
-            assert!(error.to_string().contains("by hand"), "{error}");
-            assert!(!error.to_string().contains('\u{1b}'));
+            let Proposal { settings, refused } = proposal(&kernel, Full, &["quiet", bad], "");
+            assert_eq!(settings.parameters, ["quiet"]);
+            let [refusal] = &refused[..] else { panic!("{refused:?}") };
+            assert!(refusal.to_string().contains("by hand"), "{refusal}");
+            assert!(!refusal.to_string().contains('\u{1b}'));
         }
-        let hostile = Kernel { release: "6.12\nrm".into(), ..kernel };
-        assert!(Settings::new(&hostile, Full, &[], &no_settings()).is_err());
+        let long = proposal(&kernel, Full, &["\u{1b}".repeat(100_000).as_str()], "");
+        assert!(long.refused[0].to_string().len() < 500);
+    }
+
+    #[test]
+    fn a_recordings_words_are_held_to_the_lists() {
+        let kernel = kernel("file:b", "6.12.1", &[]);
+        let words = ["init=/bin/sh mitigations=off", "threadirqs"];
+        let run_time = "sysctl.kernel.core_pattern=/tmp/x sched/base_slice_ns=1 tracing/x=1 \
+                        sysctl.kernel.watchdog=0 nohz_full=2..7 lockdown=none";
+        let Proposal { settings, refused } = proposal(&kernel, Full, &words, run_time);
+        assert_eq!(settings.parameters, ["threadirqs"]);
+        let run_time: Vec<_> = settings.run_time.iter().map(ToString::to_string).collect();
+        assert_eq!(run_time, ["sched/base_slice_ns=1", "sysctl.kernel.watchdog=0"]);
+        let refused: Vec<_> = refused.iter().map(|refusal| refusal.setting.as_str()).collect();
+        assert_eq!(
+            refused,
+            [
+                "init=/bin/sh",
+                "mitigations=off",
+                "nohz_full=2..7",
+                "lockdown=none",
+                "sysctl.kernel.core_pattern=/tmp/x",
+                "tracing/x=1",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_word_is_let_through_by_its_exact_name() {
+        let wanted = Wanted {
+            kernel: None,
+            preempt: None,
+            cmdline: &["quirk=1".to_owned(), "quirk=2".to_owned()],
+            settings: &model::Settings::default(),
+            allowed: &["quirk=1".to_owned()],
+        };
+        let Proposal { settings, refused } = Settings::new(&wanted);
+        assert_eq!(settings.parameters, ["quirk=1"]);
+        assert!(refused[0].reason.contains("--allow quirk=2"), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_part_of_a_path_or_of_a_command_is_held_to_its_grammar() {
+        for release in ["6.12\nrm", "../../tmp/x", "6.12/x", "-6.12", ".6", "6.12 x", "6.12*"] {
+            let hostile = Kernel { release: release.into(), ..kernel("file:b", "", &[]) };
+            let Proposal { settings, refused } = proposal(&hostile, Full, &[], "");
+            assert_eq!((settings.release, refused.len()), (None, 1), "{release}");
+        }
     }
 
     proptest! {
         #[test]
         fn parameters_are_words_without_blanks(text in "\\PC{0,30}") {
             let kernel = kernel("file:b", "6.12.1", &[Full, Lazy]);
-            if let Ok(settings) = Settings::new(&kernel, Lazy, &[text], &no_settings()) {
-                for word in settings.parameters {
-                    prop_assert!(!word.is_empty() && word.is_ascii());
-                    prop_assert!(!word.contains(['"', '\'', '$', '`', '\\', '#', ';', ' ', '\n']));
+            let words = [text.clone()];
+            let allowed: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
+            let wanted = Wanted {
+                kernel: Some(&kernel),
+                preempt: Some(Lazy),
+                cmdline: &words,
+                settings: &model::Settings::default(),
+                allowed: &allowed,
+            };
+            for word in Settings::new(&wanted).settings.parameters {
+                prop_assert!(!word.is_empty() && word.is_ascii());
+                prop_assert!(!word.contains(['"', '\'', '$', '`', '\\', '#', ';', ' ', '\n', '%']));
+            }
+        }
+
+        #[test]
+        fn what_is_set_at_run_time_is_two_plain_words(text in "(sysctl\\.)?[a-z_./]{1,20}=[ -~]{1,20}|sched/[a-z_]{1,9}=[!-~]{1,9}") {
+            if let Ok(wanted) = text.parse::<model::Settings>() {
+                let kernel = kernel("file:b", "6.12.1", &[]);
+                let settings = proposal(&kernel, Full, &[], &wanted.to_string()).settings;
+                for (file, value) in settings.run_time.iter().filter_map(Setting::write) {
+                    prop_assert!(is_plain(&file) && is_plain(value) && !file.contains(".."));
                 }
             }
         }

@@ -15,7 +15,6 @@ pub fn emit(settings: &Settings) -> Measures {
             _ => None,
         })
         .collect();
-    let rest = settings.parameters.len() + settings.run_time.len() - sysctls.len();
     let mut measures = Measures::default();
     if !sysctls.is_empty() {
         let content = format!("# Written by preemptlab.\n{}", sysctls.concat());
@@ -23,9 +22,6 @@ pub fn emit(settings: &Settings) -> Measures {
             Step::Write { path: PATH.to_owned(), mode: 0o644, content },
             Step::Run(Command::new(["sysctl", "-p", PATH])),
         ];
-    }
-    if rest > 0 {
-        measures.notes.push("Sysctls are only a part of it; the others are no sysctls.".to_owned());
     }
     measures
 }

@@ -4,8 +4,9 @@ use crate::{Command, Measures, Settings, Step};
 const PATH: &str = "/etc/kernel/cmdline";
 
 /// A new entry by kernel-install(8), which takes the command line from `/etc/kernel/cmdline` whole:
-/// it has no drop-ins, and so the parameters are added to what is there. Entries that exist keep
-/// their own. The entry's name ends in the release, whatever it begins with, and bootctl(1) takes a
+/// it has no drop-ins, and so the parameters are added to what is there. An entry that
+/// exists keeps its own until it is written anew, that of the kernel to boot or, where none is given,
+/// every one. The entry's name ends in the release, whatever it begins with, and bootctl(1) takes a
 /// pattern.
 pub fn emit(settings: &Settings) -> Measures {
     let mut measures = Measures::default();
@@ -16,6 +17,14 @@ pub fn emit(settings: &Settings) -> Measures {
             "Without {PATH} kernel-install takes the running kernel's parameters: begin the file \
              with those of /proc/cmdline, but without BOOT_IMAGE= and initrd=."
         ));
+    }
+    if settings.release.is_none() && !settings.parameters.is_empty() {
+        measures.steps.push(Step::Run(Command::new(["kernel-install", "add-all"])));
+        measures.notes.push(
+            "Before systemd 256 kernel-install has no add-all: kernel-install add RELEASE \
+             /boot/vmlinuz-RELEASE, for each kernel."
+                .to_owned(),
+        );
     }
     if let Some(release) = &settings.release {
         let image = format!("/boot/vmlinuz-{release}");

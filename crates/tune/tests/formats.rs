@@ -2,20 +2,40 @@
 
 use std::{fs, process::Command};
 
-use preemptlab_tune::{KernelPackage, Settings, Step, Target, emit};
+use preemptlab_model::{Digest, Kernel, Package, PreemptMode};
+use preemptlab_tune::{Settings, Step, Target, Wanted, emit};
+
+const RELEASE: &str = "7.2.12+deb13-rt-amd64";
+
+/// The settings of a cell of Debian's kernel, or of whichever kernel is there.
+fn of(kernel: bool, preempt: Option<PreemptMode>, cmdline: &str, run_time: &str) -> Settings {
+    let sha256 = Digest::of(b"");
+    let debian = Kernel {
+        name: "debian:7.2-rt".parse().unwrap(),
+        release: RELEASE.into(),
+        image_sha256: sha256,
+        packages: vec![Package {
+            name: format!("linux-image-{RELEASE}").parse().unwrap(),
+            version: "7.2.12-1~bpo13+1".parse().unwrap(),
+            sha256,
+        }],
+        rt: None,
+        modes: None,
+        hz: None,
+    };
+    let proposal = Settings::new(&Wanted {
+        kernel: kernel.then_some(&debian),
+        preempt,
+        cmdline: &[cmdline.to_owned()],
+        settings: &run_time.parse().unwrap(),
+        allowed: &[],
+    });
+    assert_eq!(proposal.refused, []);
+    proposal.settings
+}
 
 fn settings() -> Settings {
-    let release = "7.2.12+deb13-rt-amd64".to_owned();
-    Settings {
-        package: Some(KernelPackage {
-            name: format!("linux-image-{release}"),
-            version: "7.2.12-1~bpo13+1".into(),
-            meta: "linux-image-rt-amd64".into(),
-        }),
-        release: Some(release),
-        parameters: vec!["nohz_full=1-3".into(), "preempt=lazy".into()],
-        run_time: vec![],
-    }
+    of(true, Some(PreemptMode::Lazy), "nohz_full=1-3", "")
 }
 
 fn commands(settings: &Settings, target: Target) -> Vec<String> {
@@ -58,7 +78,7 @@ fn a_shell_that_sources_the_drop_in_has_the_parameters_after_its_own() {
 #[test]
 fn systemd_boot_gets_words_for_the_line_and_a_new_entry() {
     let measures = emit(&settings(), Target::SystemdBoot);
-    let words = settings().parameters;
+    let words = settings().parameters().to_vec();
     assert_eq!(measures.steps[0], Step::Add { path: "/etc/kernel/cmdline".into(), words });
     assert_eq!(
         commands(&settings(), Target::SystemdBoot),
@@ -76,31 +96,34 @@ fn tuned_gets_a_profile() {
     let bootloader = content.split_once("[bootloader]\n").unwrap().1;
     assert_eq!(bootloader, "cmdline_preemptlab=+nohz_full=1-3 preempt=lazy\n");
     assert_eq!(commands(&settings(), Target::Tuned), ["tuned-adm profile preemptlab"]);
+    let with_sysctl = of(false, None, "skew_tick=1", "sysctl.kernel.sched_rt_runtime_us=-1");
+    let content = file(&with_sysctl, Target::Tuned).2;
+    assert!(content.ends_with("\n[sysctl]\nkernel.sched_rt_runtime_us=-1\n"), "{content}");
 }
 
 #[test]
 fn without_parameters_only_the_kernel_is_chosen() {
-    let settings = Settings { parameters: Vec::new(), ..settings() };
+    let settings = of(true, None, "", "");
     assert!(!file(&settings, Target::Grub).2.contains("GRUB_CMDLINE"));
     assert_eq!(commands(&settings, Target::SystemdBoot).len(), 2);
     let tuned = emit(&settings, Target::Tuned);
     assert_eq!(tuned.steps, []);
-    assert!(tuned.notes.iter().any(|note| note.contains("no parameter")));
+    assert!(tuned.elsewhere.iter().any(|it| it.contains("the one that GRUB boots")));
 }
 
 #[test]
 fn a_kernel_that_is_not_known_is_installed_by_hand() {
-    let settings = Settings { release: None, package: None, ..settings() };
+    let settings = of(false, None, "nohz_full=1-3", "");
     assert!(settings.notes().iter().any(|note| note.contains("by hand")));
-    assert_eq!(commands(&settings, Target::SystemdBoot), [] as [&str; 0]);
+    // The words are in no entry before the entries are written anew.
+    assert_eq!(commands(&settings, Target::SystemdBoot), ["kernel-install add-all"]);
     assert!(!file(&settings, Target::Grub).2.contains("GRUB_TOP_LEVEL"));
 }
 
 #[test]
 fn a_file_of_sysctls_has_those_alone() {
-    let run_time = ["sysctl.kernel.sched_rt_runtime_us=-1", "sched/base_slice_ns=3000000"];
-    let run_time = run_time.map(|setting| setting.parse().unwrap()).to_vec();
-    let settings = Settings { run_time, ..settings() };
+    let run_time = "sysctl.kernel.sched_rt_runtime_us=-1 sched/base_slice_ns=3000000";
+    let settings = of(true, None, "nohz_full=1-3", run_time);
     let (path, _, content) = file(&settings, Target::Sysctl);
     assert_eq!(path, "/etc/sysctl.d/zz-preemptlab.conf");
     assert!(content.ends_with("\nkernel.sched_rt_runtime_us = -1\n"), "{content}");
@@ -111,8 +134,8 @@ fn a_file_of_sysctls_has_those_alone() {
 /// it calls that only root may is replaced.
 #[test]
 fn the_script_does_it_without_preemptlab() {
-    let run_time = vec!["sched/base_slice_ns=3000000".parse().unwrap()];
-    let settings = Settings { release: None, package: None, run_time, ..settings() };
+    let preempt = Some(PreemptMode::Lazy);
+    let settings = of(false, preempt, "nohz_full=1-3", "sched/base_slice_ns=3000000");
     let (_, mode, script) = file(&settings, Target::Script);
     assert_eq!(mode, 0o755);
     let folder = tempfile::tempdir().unwrap();

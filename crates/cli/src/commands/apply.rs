@@ -1,18 +1,20 @@
-use std::{path::Path, process::ExitCode};
+use std::{fmt::Display, path::Path, process::ExitCode};
 
 use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
 use preemptlab_model::{self as model, Setting};
 use preemptlab_stats::Certainty;
-use preemptlab_tune::{self as tune, Refusal, Settings, Step, Target};
+use preemptlab_tune::{
+    self as tune, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted,
+};
 
 use crate::{
-    args::{Apply, EmitTarget, SettingArgs, Whether},
+    args::{Apply, EmitTarget, Whether},
     commands::{
         change::{self, Asked},
         compare::Compared,
         recommend,
     },
-    exit::{self, OrExit},
+    exit::{self, Failure, OrExit},
     measured,
     output::Output,
     session::recording_failure,
@@ -20,21 +22,24 @@ use crate::{
 
 /// Puts settings into force.
 pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
-    let mut settings = match &args.from {
+    let Proposal { mut settings, refused: not_given } = match &args.from {
         Some(run) => recommended(run, args, output)?,
         None if asks(args) => {
             let message = "--require, --maximize, --minimize, --baseline and --margin are about a \
                            recording: add --from RUN";
             return Err(exit::failure(exit::UNUSABLE, message));
         }
-        None => given(&args.settings)?,
+        None => given(args)?,
     };
+    if !not_given.is_empty() {
+        return Err(refusal("no machine is given this unasked", &not_given));
+    }
     if settings.is_empty() {
         let message = "nothing is asked for; `preemptlab apply --help` lists the settings";
         return Err(exit::failure(exit::UNUSABLE, message));
     }
     if let Some(target) = args.emit {
-        return emit(&settings, target, output);
+        return emit(&settings, target, &args.allowed, output);
     }
     let machine = Machine::at(&args.change.root);
     machine.may_be_changed("apply").map_err(change::failure)?;
@@ -44,12 +49,11 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
         return Ok(ExitCode::from(exit::UNUSABLE));
     };
-    while let Some(refusals) = refused(&machine, &loader, &journal, &settings, output)? {
+    let refused =
+        |settings: &Settings| refused(&machine, &loader, &journal, settings, &args.allowed, output);
+    while let Some(refusals) = refused(&settings)? {
         if !args.skip_ignored {
-            let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
-            let message =
-                format!("nothing was changed, since this would not do what it says:{lines}");
-            return Err(exit::failure(exit::UNUSABLE, message));
+            return Err(refusal("this would not do what it says", &refusals));
         }
         for refusal in &refusals {
             output.note(format!("Left out: {refusal}."));
@@ -90,16 +94,23 @@ fn asks(args: &Apply) -> bool {
         || rule.margin.is_some()
 }
 
+/// The failure of settings of which some are refused.
+fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
+    let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
+    exit::failure(exit::UNUSABLE, format!("nothing was changed, since {why}:{lines}"))
+}
+
 /// What the kernel would ignore; `None` if that is nothing.
 fn refused(
     machine: &Machine,
     loader: &Loader,
     journal: &Journal,
     settings: &Settings,
+    allowed: &[String],
     output: &Output,
 ) -> exit::Result<Option<Vec<Refusal>>> {
     let facts = apply::facts(machine, loader, journal, settings).map_err(change::failure)?;
-    let findings = tune::check(settings, &facts);
+    let findings = tune::check(settings, &facts, allowed);
     if findings.refusals.is_empty() {
         for note in findings.notes {
             output.note(note);
@@ -110,16 +121,20 @@ fn refused(
 }
 
 /// The settings of the options.
-fn given(args: &SettingArgs) -> exit::Result<Settings> {
+fn given(apply: &Apply) -> exit::Result<Proposal> {
+    let args = &apply.settings;
     let parameter =
-        |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
+        |name: &str, value: Option<&dyn Display>| value.map(|value| format!("{name}={value}"));
+    let nohz_full = args.nohz_full.as_ref().map(|list| list as &dyn Display);
+    let rcu_nocbs = args.rcu_nocbs.as_ref().map(|list| list as &dyn Display);
+    let isolcpus = args.isolcpus.as_ref().map(|list| list as &dyn Display);
     let lazy = args.rcu_lazy.map(|whether| u8::from(whether == Whether::On));
     let words = [
-        parameter("nohz_full", &args.nohz_full),
-        parameter("rcu_nocbs", &args.rcu_nocbs),
+        parameter("nohz_full", nohz_full),
+        parameter("rcu_nocbs", rcu_nocbs),
         lazy.map(|value| format!("rcutree.enable_rcu_lazy={value}")),
         args.threadirqs.then(|| "threadirqs".to_owned()),
-        parameter("isolcpus", &args.isolcpus),
+        parameter("isolcpus", isolcpus),
         args.skew_tick.then(|| "skew_tick=1".to_owned()),
         args.base_slice_ns.map(|ns| format!("sched/base_slice_ns={ns}")),
     ];
@@ -135,11 +150,21 @@ fn given(args: &SettingArgs) -> exit::Result<Settings> {
     // Read again together, so that no switch is there twice.
     let texts: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let settings: model::Settings = texts.join(" ").parse().or_exit(exit::UNUSABLE)?;
-    Settings::asked(args.preempt, &settings).or_exit(exit::UNUSABLE)
+    let unused = apply.allowed.iter().find(|word| !texts.contains(word));
+    if let Some(word) = unused {
+        return Err(allows_nothing(word));
+    }
+    Ok(Settings::new(&Wanted {
+        kernel: None,
+        preempt: args.preempt,
+        cmdline: &[],
+        settings: &settings,
+        allowed: &apply.allowed,
+    }))
 }
 
 /// The settings of what a recording recommends, if it is decided.
-fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Settings> {
+fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
     let compared = Compared::open(&[run.to_owned()], &args.rule, output)?;
     let cells = measured::cells(&compared.recordings()).map_err(recording_failure)?;
     let question = recommend::question(&args.question);
@@ -153,7 +178,8 @@ fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Settin
         );
         return Err(exit::failure(exit::NO, message));
     };
-    let advice = recommend::advice(&recommendation, &compared.recordings(), compared.rule());
+    let recordings = compared.recordings();
+    let advice = recommend::advice(&recommendation, &recordings, compared.rule(), &args.allowed);
     if let Certainty::Undecided { .. } = choice.certainty() {
         let next = match advice.next {
             Some(next) => format!("; this decides it: {next}"),
@@ -166,14 +192,36 @@ fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Settin
         return Err(exit::failure(exit::NO, message));
     }
     match advice.settings {
-        Some(Ok(settings)) => Ok(settings),
+        Some(Ok(proposal)) => {
+            let settings = &proposal.settings;
+            let run_time: Vec<String> =
+                settings.run_time().iter().map(ToString::to_string).collect();
+            let unused =
+                |word: &&String| !settings.parameters().contains(word) && !run_time.contains(word);
+            match args.allowed.iter().find(unused) {
+                Some(word) if proposal.refused.is_empty() => Err(allows_nothing(word)),
+                _ => Ok(proposal),
+            }
+        }
         Some(Err(reason)) => Err(exit::failure(exit::UNUSABLE, reason)),
         None => Err(exit::failure(exit::UNUSABLE, format!("{run} does not say what it ran"))),
     }
 }
 
-/// Prints what something else is to be told. Nothing of this machine is looked at.
-fn emit(settings: &Settings, target: EmitTarget, output: &Output) -> exit::Result<ExitCode> {
+/// The failure of an `--allow` that no word needs: it may be misspelt.
+fn allows_nothing(word: &str) -> Failure {
+    let message = format!("--allow {}: nothing of what is asked for is that", word.escape_debug());
+    exit::failure(exit::UNUSABLE, message)
+}
+
+/// Prints what something else is to be told. Nothing of this machine is looked at. What is printed
+/// is a file, for a shell or a parser: whatever is not of the file is a comment in it.
+fn emit(
+    settings: &Settings,
+    target: EmitTarget,
+    allowed: &[String],
+    output: &Output,
+) -> exit::Result<ExitCode> {
     let target = match target {
         EmitTarget::Grub => Target::Grub,
         EmitTarget::SystemdBoot => Target::SystemdBoot,
@@ -181,24 +229,30 @@ fn emit(settings: &Settings, target: EmitTarget, output: &Output) -> exit::Resul
         EmitTarget::Sysctl => Target::Sysctl,
         EmitTarget::Script => Target::Script,
     };
-    let measures = tune::emit(settings, target);
-    let text: String = measures
-        .steps
-        .iter()
-        .map(|step| match step {
-            Step::Write { content, .. } if target == Target::Script => content.clone(),
-            Step::Write { path, content, .. } => format!("# {path}\n{content}"),
-            Step::Add { path, words } => {
-                format!("# At the end of the line of {path}\n{}\n", words.join(" "))
-            }
-            Step::Run(command) => format!("# Then\n{command}\n"),
-        })
-        .collect();
-    for note in measures.notes {
-        output.note(note);
+    let release = settings.release().unwrap_or_default().to_owned();
+    let facts = KernelFacts { release, ..KernelFacts::default() };
+    let findings = tune::check(settings, &facts, allowed);
+    if !findings.refusals.is_empty() {
+        return Err(refusal("this would not do what it says", &findings.refusals));
     }
-    if text.is_empty() {
-        return Err(exit::failure(exit::UNUSABLE, format!("none of it is for {target}")));
+    let Measures { steps, notes, elsewhere } = tune::emit(settings, target);
+    if steps.is_empty() {
+        let lines: String = elsewhere.iter().map(|line| format!("\n{line}")).collect();
+        let message = format!("none of it is for {target}:{lines}");
+        return Err(exit::failure(exit::UNUSABLE, message));
+    }
+    let elsewhere = elsewhere.iter().map(|line| format!("# {line}\n"));
+    let steps = steps.iter().map(|step| match step {
+        Step::Write { content, .. } if target == Target::Script => content.clone(),
+        Step::Write { path, content, .. } => format!("# {path}\n{content}"),
+        Step::Add { path, words } => {
+            format!("# At the end of the line of {path}\n{}\n", words.join(" "))
+        }
+        Step::Run(command) => format!("# Then, as root: {command}\n"),
+    });
+    let text: String = elsewhere.chain(steps).collect();
+    for note in notes {
+        output.note(note);
     }
     output.data(&text)
 }

@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, process::ExitCode};
 use preemptlab_recording::Recording;
 use preemptlab_report::Advice;
 use preemptlab_stats::{Certainty, Choice, Direction, Margin, Question, Recommendation, Rule};
-use preemptlab_tune::{Command, Settings};
+use preemptlab_tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{
     args::{Format, QuestionArgs, Recommend},
@@ -26,7 +26,7 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let question = question(&args.question);
     let recommendation =
         preemptlab_stats::recommend(&cells, rule, &question).or_exit(exit::UNUSABLE)?;
-    let advice = advice(&recommendation, &compared.recordings(), rule);
+    let advice = advice(&recommendation, &compared.recordings(), rule, &[]);
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
         Format::Json => preemptlab_report::recommendation_json(&advice),
@@ -61,18 +61,21 @@ pub fn question(args: &QuestionArgs) -> Question {
     Question { requirements: args.requirements.clone(), objective: objective.to_owned(), direction }
 }
 
-/// A recommendation with the settings of what is recommended.
+/// A recommendation with the settings of what is recommended; `allowed` are kernel parameters that
+/// are let through by name.
 pub fn advice<'a>(
     recommendation: &'a Recommendation,
     recordings: &[&Recording],
     rule: Rule<'_>,
+    allowed: &[String],
 ) -> Advice<'a> {
     let choice = recommendation.choice.as_ref();
     let of =
         choice.and_then(|choice| Some((choice, recording(recommendation, choice, recordings)?)));
     Advice {
         recommendation,
-        settings: of.map(|(choice, recording)| settings(recommendation, choice, recording)),
+        settings: of
+            .map(|(choice, recording)| settings(recommendation, choice, recording, allowed)),
         next: of
             .and_then(|(choice, recording)| next(recommendation, choice, recording, rule.margin)),
     }
@@ -95,15 +98,20 @@ fn settings(
     recommendation: &Recommendation,
     choice: &Choice,
     recording: &Recording,
-) -> Result<Settings, String> {
+    allowed: &[String],
+) -> Result<Proposal, String> {
     let candidate = &recommendation.candidates[choice.candidate];
     let manifest = recording.manifest();
     let kernel = manifest
         .kernel(&candidate.kernel)
         .ok_or_else(|| format!("the recording does not say what {} is", candidate.kernel))?;
-    let cmdline = &manifest.experiment.machine.cmdline;
-    Settings::new(kernel, candidate.preempt, cmdline, &candidate.settings)
-        .map_err(|error| error.to_string())
+    Ok(Settings::new(&Wanted {
+        kernel: Some(kernel),
+        preempt: Some(candidate.preempt),
+        cmdline: &manifest.experiment.machine.cmdline,
+        settings: &candidate.settings,
+        allowed,
+    }))
 }
 
 /// The command that adds replicates until it is decided; `None` where the others are from another

@@ -60,7 +60,7 @@ fn recommended(
     let (question, rule) = (recommend::question(question), compared.rule());
     let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
     let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
-    let advice = recommend::advice(&recommendation, &compared.recordings(), rule);
+    let advice = recommend::advice(&recommendation, &compared.recordings(), rule, &[]);
     Ok(recommendation_in_words(&advice))
 }
 
