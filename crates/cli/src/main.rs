@@ -16,6 +16,7 @@ mod progress;
 mod session;
 mod traceable;
 mod unsound;
+mod writable;
 
 use std::{process::ExitCode, thread};
 

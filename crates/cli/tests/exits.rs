@@ -149,3 +149,20 @@ fn an_interrupt_while_apt_runs_is_an_interrupt() {
         assert!(!desk.path("runs/small").exists());
     }
 }
+
+#[test]
+fn a_picture_that_cannot_be_written_is_noticed_before_anything_is_played() {
+    let desk = desk();
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
+    desk.write("file", "");
+    for (option, path) in [
+        ("--svg", "nowhere/a.svg"),
+        ("--svg", "file/a"),
+        ("--html", "."),
+        ("--html", "file/a.html"),
+    ] {
+        let finished = desk.run(&[&["scenario", demo, option, path][..], &NO_MIRROR].concat());
+        finished.fails(4, &[&format!("cannot write {path}")]);
+        assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
+    }
+}

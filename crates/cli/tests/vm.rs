@@ -235,3 +235,32 @@ fn several_cpus_give_the_same_bytes() {
     let compared = run(&desk, &["compare", "a"]);
     compared.succeeds().says(&["no CPU is ahead of another by more than"]);
 }
+
+/// A kernel of one's own has no configuration beside it, so that only the guest knows its modes.
+#[test]
+fn a_kernel_of_ones_own_is_traced_in_a_mode_that_it_has_and_may_not_be_replaced() {
+    let desk = Desk::new();
+    let rt = SMALL.replace("\"debian:6.12\", \"debian:7.2\"", "\"debian:6.12-rt\"");
+    desk.write("rt.toml", &rt.replace("\"none\", \"full\"", "\"none\""));
+    let finished = run(&desk, &["run", "rt.toml", "--out", "none"]);
+    finished.fails(3, &["nothing was measured", "offers full, lazy only"]);
+    assert!(!finished.stderr.contains("next:"), "{}", finished.stderr);
+
+    let recording = fs::read_to_string(desk.path("none/recording.json")).unwrap();
+    let recording: serde_json::Value = serde_json::from_str(&recording).unwrap();
+    let sha256 = recording["kernels"][0]["image_sha256"].as_str().unwrap();
+    let image = common::lasting_store().join("kernels").join(sha256).join("vmlinuz");
+    fs::copy(&image, desk.path("bzImage")).unwrap();
+    desk.write("mine.toml", &rt.replace("debian:6.12-rt", "file:bzImage"));
+    run(&desk, &["run", "mine.toml", "--out", "mine", "--trace"]).succeeds();
+    run(&desk, &["explain", "mine"]).succeeds().says(&["file:bzImage full", "us late"]);
+
+    // The same command goes on only with the same kernel, although nothing is left to execute.
+    run(&desk, &["run", "mine.toml", "--out", "mine"]).succeeds();
+    let mut other = fs::read(&image).unwrap();
+    other.push(0);
+    fs::write(desk.path("bzImage"), other).unwrap();
+    run(&desk, &["run", "mine.toml", "--out", "mine"])
+        .fails(2, &["file:bzImage is not what the recording was made with", "--out"]);
+    run(&desk, &["verify", "mine"]).succeeds();
+}

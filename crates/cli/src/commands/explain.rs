@@ -18,11 +18,15 @@ use crate::{
     exit::{self},
     output::Output,
     session::recording_failure,
+    writable,
 };
 
 /// Explains the worst wakeups of a cell, or what was asked for instead.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording).map_err(recording_failure)?;
+    if let Some(svg) = &args.svg {
+        writable::check(svg)?;
+    }
     if args.ranking {
         return ranking::execute(args, &recording, output);
     }

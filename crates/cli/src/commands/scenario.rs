@@ -26,6 +26,7 @@ use crate::{
     lab,
     output::Output,
     session::Session,
+    writable,
 };
 
 /// A scenario and the file that it is from.
@@ -47,6 +48,7 @@ pub struct Shown<'a> {
 /// Plays scenarios under each model, draws what happened, and checks what was expected.
 pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let loaded = load(&args.files)?;
+    check_files(args)?;
     let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
     let mut next = None;
     let mut failure = None;
@@ -95,6 +97,27 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
         Some(failure) => Err(failure),
         None => Ok(ExitCode::from(code(&shown))),
     }
+}
+
+/// Whether pictures go into one file, and not into a folder.
+fn is_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "svg")
+}
+
+/// Refuses files that cannot be written, before anything is played in vain.
+fn check_files(args: &Args) -> exit::Result<()> {
+    if let Some(html) = &args.html {
+        writable::check(html)?;
+    }
+    let Some(svg) = &args.svg else { return Ok(()) };
+    if !is_file(svg) {
+        return fs::create_dir_all(svg).map_err(|error| cannot(svg, error));
+    }
+    if args.files.len() > 1 {
+        let message = "several scenarios need a folder for their pictures, not a file";
+        return Err(exit::failure(exit::UNUSABLE, message));
+    }
+    writable::check(svg)
 }
 
 /// The command that opens a scenario in Perfetto, if it was played.
@@ -154,19 +177,11 @@ fn play<'a>(
 
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
 fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
-    let is_file = path.extension().is_some_and(|extension| extension == "svg");
-    if is_file && shown.len() != 1 {
-        let message = "several scenarios need a folder for their pictures, not a file";
-        return Err(exit::failure(exit::UNUSABLE, message));
-    }
-    if !is_file {
-        fs::create_dir_all(path).map_err(|error| cannot(path, error))?;
-    }
     for Shown { scenario, columns } in shown {
         let draw = |panels: &[LanesPanel<'_>]| lanes_svg(scenario.description(), panels);
         let Some(svg) = picture::drawn(columns, draw) else { continue };
         let name = format!("{}.svg", scenario.name());
-        let file = if is_file { path.to_owned() } else { path.join(name) };
+        let file = if is_file(path) { path.to_owned() } else { path.join(name) };
         write(&file, svg.as_bytes(), output)?;
     }
     Ok(())

@@ -1,0 +1,22 @@
+//! Files that are written at the end, checked before what goes into them is made.
+
+use std::{io, path::Path};
+
+use rustix::fs::{Access, access};
+
+use crate::exit;
+
+/// Refuses a file that cannot be written.
+pub fn check(file: &Path) -> exit::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let checked = match std::fs::metadata(file) {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => access(file, Access::WRITE_OK).map_err(io::Error::from),
+        Err(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from),
+    };
+    checked.map_err(|error| {
+        let message = format!("cannot write {}: {error}; choose another file", file.display());
+        exit::failure(exit::HOST, message)
+    })
+}
