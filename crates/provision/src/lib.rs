@@ -10,6 +10,8 @@ mod deb;
 mod event;
 mod guest;
 mod hash;
+#[doc(hidden)]
+pub mod hostile;
 mod image;
 mod kbuild;
 mod kept;

@@ -75,7 +75,7 @@ impl Archives {
     }
 
     /// The best main archive and the best security archive among index targets.
-    fn choose(targets: &str) -> Self {
+    pub(crate) fn choose(targets: &str) -> Self {
         let best = |security: bool| {
             targets
                 .lines()

@@ -27,6 +27,9 @@ use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
 pub use crate::allowed::{NotAllowed, check_allowed};
 use crate::{cell::Trouble, snapshot::Snapshots};
 
+#[doc(hidden)]
+pub use qmp::hostile_monitor;
+
 /// Where kernels and images are, by their SHA-256.
 pub type Artifacts = BTreeMap<Digest, PathBuf>;
 

@@ -176,6 +176,32 @@ impl Qmp {
     }
 }
 
+/// Reads what a monitor says to its end, for the fuzzer.
+#[doc(hidden)]
+pub fn hostile_monitor(bytes: &[u8]) {
+    let Ok((ours, mut theirs)) = UnixStream::pair() else { return };
+    let Ok(mut qmp) = Qmp::new(ours) else { return };
+    for piece in bytes.chunks(4096) {
+        if theirs.write_all(piece).is_err() || qmp.fill().is_err() {
+            return;
+        }
+        loop {
+            match qmp.message() {
+                Ok(Some(Message::Event(event))) => {
+                    let _ = (event.text("action"), event.text("reason"));
+                    if qmp.keep(event).is_err() {
+                        return;
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+    }
+    while qmp.kept_event().is_some() {}
+}
+
 impl AsFd for Qmp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()

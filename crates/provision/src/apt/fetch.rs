@@ -141,13 +141,13 @@ enum Arrival {
 
 /// The progress in a line `dlstatus:ITEM:PERCENT:TEXT`
 /// (apt's doc/progress-reporting.md).
-fn percent(line: &str) -> Option<f64> {
+pub(super) fn percent(line: &str) -> Option<f64> {
     line.strip_prefix("dlstatus:")?.split(':').nth(1)?.parse().ok()
 }
 
 /// What apt says of one package: the line that names its file, with the lines below that go on;
 /// or else its first error.
-fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
+pub(super) fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
     let name = candidate.package.name.replace('+', "%2b").replace('~', "%7e");
     let named = format!("/{name}_");
     let mut lines = stderr.lines();

@@ -164,7 +164,7 @@ fn refresh(
 
 /// What `apt-get update` says of suites that it could not refresh: blocks of `Err:` on standard
 /// output, lines on standard error.
-fn troubles(stdout: &str, stderr: &str) -> Vec<LeftOut> {
+pub(super) fn troubles(stdout: &str, stderr: &str) -> Vec<LeftOut> {
     let mut troubles = Vec::new();
     let mut add = |suite: &str, complaint: &str| {
         if !complaint.trim().is_empty() {

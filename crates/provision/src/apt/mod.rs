@@ -212,6 +212,20 @@ fn failed(program: &'static str, stderr: &str) -> AptError {
     AptError::Failed { program, trouble: Trouble::classify(stderr) }
 }
 
+/// Reads a text as each of the things that apt prints, for the fuzzer.
+pub(crate) fn read_in_every_way(text: &str) {
+    for candidate in stanzas(text).filter_map(|stanza| Candidate::from_stanza(&stanza)) {
+        let name = candidate.file_name();
+        assert!(!name.contains('/') && name.ends_with(".deb"), "{name}");
+        let _ = fetch::trouble_of(&candidate, text);
+    }
+    for line in text.lines() {
+        let _ = (chosen(line), fetch::percent(line));
+    }
+    let _ = (lists::troubles(text, text), Trouble::classify(text));
+    let _ = names::builds(text.lines());
+}
+
 /// The package in a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.
 fn chosen(line: &str) -> Option<Wanted> {
     let mut words = line.strip_prefix("Inst ")?.split_whitespace();
