@@ -23,13 +23,13 @@ deb: build
 ## test: every test, with real kernels in real virtual machines
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
-	$(CARGO) test --release --locked
+	$(CARGO) test --release --locked --workspace
 	$(MAKE) test-report
 
 ## test-report: the HTML report of a real recording in a headless Chromium
 test-report: deps
-	$(CARGO) build --release --locked --bins --examples
-	@SUDO="$(SUDO)" tests/install-deps chromium
+	@SUDO="$(SUDO)" tests/install-deps c++:g++ chromium
+	$(CARGO) build --release --locked --workspace --bins --examples
 	tests/report-in-browser
 
 ## test-system: apply and revert on real disks that boot through GRUB and systemd-boot; needs root
@@ -39,10 +39,12 @@ test-system: deb
 	    grub-fstest:grub-common /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	$(SUDO) tests/system/run $(TARGET)
 
-## check: formatting and lints
+## check: formatting and lints, and that every program links, the fuzzer's among them
 check: deps
+	@SUDO="$(SUDO)" tests/install-deps c++:g++
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	$(CARGO) build --release --locked --workspace --bins --examples
 
 ## reproducible: the guest has the same bytes whatever folder it is built in
 reproducible: deps
@@ -93,13 +95,11 @@ bench: deps
 bench-stats: deps
 	$(CARGO) bench --locked -p preemptlab-stats
 
-## fuzz: feed each parser of what comes from outside for FUZZ_SECONDS; needs cargo-fuzz
+## fuzz: feed each parser of what comes from outside for FUZZ_SECONDS
 FUZZ_SECONDS ?= 60
 fuzz: deps
-	cd fuzz && for target in trace kallsyms btf; do \
-	    RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) \
-	        -timeout=10 -rss_limit_mb=2048 -max_len=8192 -len_control=0 || exit; \
-	done
+	@SUDO="$(SUDO)" tests/install-deps c++:g++
+	CARGO="$(CARGO)" tests/fuzz $(FUZZ_SECONDS)
 
 deps:
 	@SUDO="$(SUDO)" tests/install-deps

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 fn root() -> PathBuf {
@@ -86,6 +87,81 @@ fn only_the_command_line_prints_reads_the_environment_or_exits() {
             }
         }
     }
+}
+
+/// Every folder below this one with a `Cargo.toml`, without what was built or fetched.
+fn manifests(folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name();
+        if name == "Cargo.toml" {
+            found.insert(fs::canonicalize(entry.path()).unwrap());
+        } else if entry.file_type().unwrap().is_dir()
+            && !["target", "node_modules", "runs"].iter().any(|other| name == *other)
+            && !name.to_string_lossy().starts_with('.')
+        {
+            manifests(&entry.path(), found);
+        }
+    }
+}
+
+/// Whether a unit test is anywhere below a folder.
+fn has_tests(folder: &Path) -> bool {
+    let mut files = Vec::new();
+    sources(folder, &mut files);
+    files.iter().any(|file| fs::read_to_string(file).unwrap().contains("#[test]"))
+}
+
+#[test]
+fn every_unit_test_is_run() {
+    let cargo = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--locked", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&cargo.stdout).unwrap();
+    let path = |value: &serde_json::Value| {
+        fs::canonicalize(value.as_str().expect("a path")).expect("it is there")
+    };
+
+    // Every crate of this tree is in the workspace.
+    let packages = metadata["packages"].as_array().unwrap();
+    let members: BTreeSet<_> =
+        packages.iter().map(|package| path(&package["manifest_path"])).collect();
+    let mut found = BTreeSet::new();
+    manifests(&root(), &mut found);
+    found.remove(&fs::canonicalize(root().join("Cargo.toml")).unwrap());
+    assert_eq!(found, members);
+    assert!(members.len() > 25, "{members:?}");
+
+    // Of each crate everything is tested, or is a program that has no tests in its folder.
+    for target in packages.iter().flat_map(|package| package["targets"].as_array().unwrap()) {
+        let kind = target["kind"][0].as_str().unwrap();
+        if target["test"] == true || ["bench", "example", "custom-build"].contains(&kind) {
+            continue;
+        }
+        let source = path(&target["src_path"]);
+        assert_eq!(kind, "bin", "{} is not tested", source.display());
+        let folder = source.parent().unwrap();
+        let is_beside_library = folder.join("lib.rs").exists();
+        let untested = match is_beside_library {
+            true => fs::read_to_string(&source).unwrap().contains("#[test]"),
+            false => has_tests(folder),
+        };
+        assert!(!untested, "the tests beside {} are not run", source.display());
+    }
+
+    // And all of it is what `make test` asks for.
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let recipe: Vec<_> = makefile
+        .lines()
+        .skip_while(|line| !line.starts_with("test:"))
+        .skip(1)
+        .take_while(|line| line.starts_with('\t'))
+        .filter_map(|line| line.trim().strip_prefix("$(CARGO) test"))
+        .collect();
+    assert_eq!(recipe, [" --release --locked --workspace"]);
 }
 
 #[test]
