@@ -89,7 +89,7 @@ nightly: build
 ## bench: the figures that the README and the docs name
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-lab
-	$(CARGO) bench --locked -p preemptlab --bench large
+	$(CARGO) bench --locked -p preemptlab --bench large --bench ready
 
 ## bench-stats: how often intervals hold what they should, and words are wrong
 bench-stats: deps
