@@ -23,7 +23,7 @@ deb: build
 ## test: every test, with real kernels in real virtual machines
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
-	$(CARGO) test --release --locked --workspace
+	CARGO="$(CARGO)" tests/run
 	$(MAKE) test-report
 
 ## test-report: the HTML report of a real recording in a headless Chromium

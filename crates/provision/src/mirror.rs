@@ -1,6 +1,6 @@
 //! Where Debian's archives are, from the machine's own apt configuration.
 
-use std::{io, process::Command};
+use std::{io, path::Path, process::Command};
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ impl Mirror {
     ///
     /// [`MirrorError`]
     pub fn find(given: Option<&str>) -> Result<Self, MirrorError> {
-        Archives::of_machine()?.mirror(given)
+        Archives::of_machine(None)?.mirror(given)
     }
 }
 
@@ -56,12 +56,13 @@ pub(crate) struct Archives {
 }
 
 impl Archives {
-    /// Asks the machine's apt.
-    pub(crate) fn of_machine() -> Result<Self, MirrorError> {
+    /// Asks the machine's apt, which reads `config` first where that is not what `APT_CONFIG` names
+    /// already.
+    pub(crate) fn of_machine(config: Option<&Path>) -> Result<Self, MirrorError> {
         // Without `--no-release-info` apt names only sources whose lists were downloaded, but
         // then it knows whose they are.
-        match Self::choose(&targets(&[])?) {
-            Self { main: None, .. } => Ok(Self::choose(&targets(&["--no-release-info"])?)),
+        match Self::choose(&targets(config, &[])?) {
+            Self { main: None, .. } => Ok(Self::choose(&targets(config, &["--no-release-info"])?)),
             found => Ok(found),
         }
     }
@@ -104,8 +105,9 @@ fn checked(url: &str) -> Result<String, MirrorError> {
     }
 }
 
-fn targets(options: &[&str]) -> Result<String, MirrorError> {
+fn targets(config: Option<&Path>, options: &[&str]) -> Result<String, MirrorError> {
     let output = Command::new("apt-get")
+        .envs(config.map(|config| ("APT_CONFIG", config)))
         .arg("indextargets")
         .args(options)
         .args(["--format", FORMAT, "Created-By: Packages"])

@@ -72,18 +72,20 @@ impl Machine {
     fn ask(config: Option<&Path>) -> Result<Self, AptError> {
         let mut read_from: Vec<_> = PROGRAMS.map(PathBuf::from).into();
         read_from.extend(config.map(Path::to_owned));
-        read_from.extend(paths(&SOURCES)?);
+        read_from.extend(paths(config, &SOURCES)?);
         let seen = seen::digest(&read_from)?;
-        let settings = query(&["dump"])?
+        let settings = query(config, &["dump"])?
             .lines()
             .filter(|line| SETTINGS.iter().any(|prefix| line.starts_with(prefix)))
             .flat_map(|line| [line, "\n"])
             .collect();
         let mut passwords = Vec::new();
         for (setting, as_path) in PASSWORDS {
-            passwords.extend(paths(&[as_path])?.pop().map(|path| (setting.to_owned(), path)));
+            passwords
+                .extend(paths(config, &[as_path])?.pop().map(|path| (setting.to_owned(), path)));
         }
-        Ok(Self { settings, passwords, archives: Archives::of_machine()?, read_from, seen })
+        let archives = Archives::of_machine(config)?;
+        Ok(Self { settings, passwords, archives, read_from, seen })
     }
 
     /// Whether a file of the configuration includes others, which apt does not name.
@@ -122,18 +124,19 @@ impl Machine {
 }
 
 /// What apt makes of settings that are paths, such as `Dir::Etc::main/f`.
-fn paths(settings: &[&str]) -> Result<Vec<PathBuf>, AptError> {
+fn paths(config: Option<&Path>, settings: &[&str]) -> Result<Vec<PathBuf>, AptError> {
     let mut arguments = vec!["shell"];
     arguments.extend(settings.iter().flat_map(|setting| ["path", setting]));
-    let said = query(&arguments)?;
+    let said = query(config, &arguments)?;
     let path = |line: &str| PathBuf::from(line.trim_start_matches("path=").trim_matches('\''));
     Ok(said.lines().map(path).collect())
 }
 
-fn query(arguments: &[&str]) -> Result<String, AptError> {
+fn query(config: Option<&Path>, arguments: &[&str]) -> Result<String, AptError> {
     let program = "apt-config";
     let output = Command::new(program)
         .args(arguments)
+        .envs(config.map(|config| ("APT_CONFIG", config)))
         .env("LC_ALL", "C")
         .output()
         .map_err(|source| AptError::Tool { program, source })?;
@@ -142,4 +145,46 @@ fn query(arguments: &[&str]) -> Result<String, AptError> {
         return Err(AptError::Failed { program, trouble });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_asked_again_when_its_settings_change() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
+        for name in ["root", "parts", "lists", "sources.d"] {
+            fs::create_dir(path(name)).unwrap();
+        }
+        let own = folder.path().display();
+        let conf = format!(
+            "Dir::Etc::main \"{own}/main\";\nDir::Etc::parts \"{own}/parts\";\n\
+             Dir::Etc::sourcelist \"{own}/sources.list\";\n\
+             Dir::Etc::sourceparts \"{own}/sources.d\";\nDir::State::lists \"{own}/lists\";\n"
+        );
+        write("apt.conf", &conf);
+        write("sources.list", "deb http://one.invalid/debian trixie main\n");
+        let config = path("apt.conf");
+        let find = || Machine::find(&path("root"), Some(&config)).unwrap();
+        let main = |machine: &Machine| machine.mirror(None).unwrap().main;
+        assert_eq!(main(&find()), "http://one.invalid/debian");
+
+        // Nothing has changed: what is kept is taken.
+        let kept = Machine { settings: "kept".to_owned(), ..find() };
+        kept::write(&path("root/machine"), Digest::of_json(&(FORMAT, &config)), &kept);
+        assert!(find().settings().starts_with("kept"));
+
+        write("sources.list", "deb http://two.invalid/debian trixie main\n");
+        let machine = find();
+        assert_eq!(main(&machine), "http://two.invalid/debian");
+        assert!(!machine.settings().starts_with("kept"));
+        write("parts/99proxy", "Acquire::http::Proxy \"http://proxy.invalid:1\";\n");
+        assert!(find().settings().contains("proxy.invalid:1"));
+        write("apt.conf", &format!("{conf}Acquire::Retries \"7\";\n"));
+        assert!(find().settings().contains("Acquire::Retries \"7\";"));
+        assert_eq!(main(&find()), "http://two.invalid/debian");
+    }
 }
