@@ -21,6 +21,7 @@ mod timed;
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     path::{Path, PathBuf},
 };
 
@@ -75,8 +76,20 @@ impl Live {
 }
 
 impl Backend for Live {
+    /// Makes sure that the image is whole.
     fn prepare(&self, inputs: &SnapshotInputs, _: &Cancel) -> Result<(), Stop> {
-        self.image(inputs).map(drop)
+        let path = self.image(inputs)?;
+        match File::open(path).and_then(Digest::of_reader) {
+            Ok(digest) if digest == inputs.image_sha256 => Ok(()),
+            Ok(_) => Err(host(format!(
+                "the guest image `{}` is damaged; remove it and run the same command again, which \
+                 makes it once more",
+                path.display()
+            ))),
+            Err(error) => {
+                Err(host(format!("cannot read the guest image `{}`: {error}", path.display())))
+            }
+        }
     }
 
     fn boot_needed(&self, cell: &CellInputs) -> Option<String> {
