@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_kernel_without_a_choice_gets_no_mode() {
         let parameters = |modes: Option<Vec<PreemptMode>>| {
-            let kernel = Kernel { modes, ..kernel("file:b", "", &[]) };
+            let kernel = Kernel { modes, ..kernel("file:b", "6.12.1", &[]) };
             settings(&kernel, Full, &[]).parameters
         };
         assert_eq!(parameters(Some(vec![Full])), [] as [&str; 0]);
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn what_is_part_of_a_path_or_of_a_command_is_held_to_its_grammar() {
         for release in ["6.12\nrm", "../../tmp/x", "6.12/x", "-6.12", ".6", "6.12 x", "6.12*"] {
-            let hostile = Kernel { release: release.into(), ..kernel("file:b", "", &[]) };
+            let hostile = Kernel { release: release.into(), ..kernel("file:b", "6.12.1", &[]) };
             let Proposal { settings, refused } = proposal(&hostile, Full, &[], "");
             assert_eq!((settings.release, refused.len()), (None, 1), "{release}");
         }
