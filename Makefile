@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build deb test test-report test-system studies scenarios fidelity nightly bench bench-stats fuzz check reproducible deps clean
+.PHONY: demo build deb test test-report test-system studies scenarios fidelity perturb nightly bench bench-stats fuzz check reproducible deps clean
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -74,6 +74,14 @@ fidelity: build
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
 
+## perturb: what must not matter is varied on purpose, and every digest compared; then 20 executions
+## of each cell of studies/quick.toml
+perturb: deps
+	@SUDO="$(SUDO)" tests/install-deps qemu-x86_64-static:qemu-user-static
+	$(CARGO) test --release --locked -p preemptlab-lab --test perturb -- --ignored --nocapture \
+	    --test-threads 1
+	$(CARGO) bench --locked -p preemptlab-lab --bench figures
+
 ## nightly: the quick variant of every study, every scenario on every kernel, the longer tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 nightly: build
@@ -85,6 +93,7 @@ nightly: build
 	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
 	done
 	$(CARGO) test --release --locked -p preemptlab --test truth -- --ignored
+	$(MAKE) perturb
 
 ## bench: the figures that the README and the docs name
 bench: deps

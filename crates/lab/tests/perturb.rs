@@ -139,11 +139,21 @@ const ALL: &[Perturbation] = &[
     TRACED,
     SMALL_TRACED,
     Perturbation {
-        name: "code mapped twice (split-wx)",
-        arguments: &["-accel", "tcg,split-wx=on"],
+        name: "code mapped twice, cache of 8 MiB",
+        arguments: &["-accel", "tcg,split-wx=on,tb-size=8"],
         ..NOTHING
     },
-    Perturbation { name: "one host CPU", starter: &["taskset", "--cpu-list", "0"], ..NOTHING },
+    Perturbation {
+        name: "one host CPU",
+        starter: &[
+            "sh",
+            "-c",
+            "first=$(taskset --cpu-list --pid $$ | sed 's/.*: \\([0-9]*\\).*/\\1/')
+            exec taskset --cpu-list \"$first\" \"$@\"",
+            "sh",
+        ],
+        ..NOTHING
+    },
     Perturbation {
         name: "no address-space randomisation",
         starter: &["setarch", "--addr-no-randomize"],
