@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_backend::Cancel;
 use preemptlab_files::Folders;
 use preemptlab_lab::{EmbedError, LabError};
+use preemptlab_model::plain;
 use preemptlab_provision::{Event, Options, Provision, Store, StoreError};
 use preemptlab_runner::RunError;
 use preemptlab_spec::{Experiment, SpecError};
@@ -22,6 +23,7 @@ use crate::{
     args::Packages,
     exit::{self, OrExit},
     output::Output,
+    session::recording_failure,
 };
 
 /// Opens the store that was named, or the user's own.
@@ -123,21 +125,26 @@ pub fn mistake(
     help: Option<String>,
     span: Range<usize>,
 ) -> exit::Failure {
+    // Places in the text stay places.
+    let shown = |text: &str| plain::lines(text).into_owned();
+    let (text, message, help) =
+        (plain::lines_in_place(&text), shown(&message), help.as_deref().map(shown));
     let label = miette::LabeledSpan::at(span, "here");
     let mut diagnostic = miette::MietteDiagnostic::new(message).with_label(label);
     if let Some(help) = help {
         diagnostic = diagnostic.with_help(help);
     }
-    let source = miette::NamedSource::new(path.display().to_string(), text);
+    let source = miette::NamedSource::new(shown(&path.display().to_string()), text);
     let report = miette::Report::new(diagnostic).with_source_code(source);
     exit::Failure { code: exit::UNUSABLE, report }
 }
 
 /// Why an experiment cannot be prepared.
 pub fn failure(error: LabError) -> exit::Failure {
-    let code = match &error {
-        error if error.is_interrupted() => exit::INTERRUPTED,
-        error if error.is_of_other_inputs() => exit::UNUSABLE,
+    let code = match error {
+        LabError::Recording(error) => return recording_failure(error),
+        _ if error.is_interrupted() => exit::INTERRUPTED,
+        _ if error.is_of_other_inputs() || error.is_refused() => exit::UNUSABLE,
         _ => exit::HOST,
     };
     exit::Failure { code, report: miette::Report::from_err(error) }
@@ -192,7 +199,7 @@ impl Spinner {
             Event::Downloading { what, bytes, bytes_total } => {
                 let megabytes = |bytes: u64| bytes as f64 / 1e6;
                 let line = format!("downloading {what}");
-                self.bar.set_message(format!(
+                self.show(&format!(
                     "{line} ({:.1} of {:.1} MB)",
                     megabytes(bytes),
                     megabytes(bytes_total)
@@ -204,7 +211,7 @@ impl Spinner {
             Event::Building { what } => format!("building {what}"),
             Event::Compiling { what, steps, steps_expected } => {
                 let line = format!("building {what}");
-                self.bar.set_message(format!("{line} (file {steps} of about {steps_expected})"));
+                self.show(&format!("{line} (file {steps} of about {steps_expected})"));
                 // The estimate is one, so a build that goes on is never said to be done.
                 let tenths = (steps * 10 / steps_expected.max(1)).min(9);
                 self.say_once(match tenths {
@@ -218,8 +225,12 @@ impl Spinner {
                 return;
             }
         };
-        self.bar.set_message(text.clone());
+        self.show(&text);
         self.say_once(text);
+    }
+
+    fn show(&self, text: &str) {
+        self.bar.set_message(plain::line(text).into_owned());
     }
 
     /// Where no bar can be drawn, every step gets one line.

@@ -1,5 +1,8 @@
 //! The command line: the only crate that prints, reads the environment or exits.
 
+// All that is printed goes through `output`, which lets nothing through that steers a terminal.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod boot_kernels;
 mod commands;
@@ -60,7 +63,11 @@ fn execute() -> ExitCode {
                 failure.code
             })
         }
-        Err(error) if error.use_stderr() => error.exit(),
+        Err(error) if error.use_stderr() => {
+            // It repeats arguments, among which a shell's pattern may have put names of files.
+            output::say(error.render().to_string().trim_end());
+            Err(exit::UNUSABLE)
+        }
         // The help and the version are data.
         Err(error) => {
             let output = Output::new(Color::Auto);

@@ -166,7 +166,7 @@ fn measure(
         Outcome::Completed { report, .. } => manifest
             .experiment
             .workload
-            .get(&planned.factors.workload)
+            .get(planned.factors.workload.as_str())
             .ok_or_else(|| "its workload is not in the experiment".to_owned())
             .and_then(|workload| {
                 workload.measure(inputs, report).map_err(|error| error.to_string())

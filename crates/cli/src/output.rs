@@ -1,11 +1,15 @@
 //! Data goes to stdout, everything else to stderr.
 
 use std::{
+    borrow::Cow,
+    error::Error,
+    fmt,
     io::{self, IsTerminal, Write},
     process::ExitCode,
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use preemptlab_model::plain;
 use preemptlab_report::{Table, Terminal};
 use serde::Serialize;
 
@@ -69,7 +73,10 @@ impl Output {
             Format::Table => table.terminal(self.terminal()),
             Format::Csv => table.csv(),
             Format::Markdown => table.markdown(),
-            Format::Json => serde_json::to_string_pretty(document).or_exit(exit::HOST)?,
+            Format::Json => {
+                let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
+                plain::json(&json).into_owned()
+            }
         })
     }
 
@@ -79,6 +86,7 @@ impl Output {
             let message = "cannot write to standard output: it is closed";
             return Err(exit::failure(exit::HOST, message));
         }
+        let text = harmless(text, self.color_stdout);
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| {
             if text.ends_with('\n') { stdout.flush() } else { stdout.write_all(b"\n") }
@@ -110,21 +118,145 @@ impl Output {
 
     /// Says something that is not data.
     pub fn note(&self, text: impl std::fmt::Display) {
-        // Who cannot be told is no reason to stop.
-        let _ = writeln!(io::stderr(), "{text}");
+        say(text);
     }
 
     /// Warns.
     pub fn warning(&self, text: impl std::fmt::Display) {
         if self.color_stderr {
-            let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {text}");
+            let text = text.to_string();
+            let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {}", harmless(&text, false));
         } else {
-            let _ = writeln!(io::stderr(), "warning: {text}");
+            say(format_args!("warning: {text}"));
         }
     }
 
     /// Reports the error that ends the command.
     pub fn error(&self, report: &miette::Report) {
-        let _ = writeln!(io::stderr(), "{report:?}");
+        // A mistake in a file was made harmless with the file, whose places its labels name.
+        let told = match report.source_code() {
+            Some(_) => format!("{report:?}"),
+            None => format!("{:?}", miette::Report::new(Told::new(report.chain()))),
+        };
+        let _ = writeln!(io::stderr(), "{}", harmless(&told, self.color_stderr));
+    }
+}
+
+/// Says something on stderr that is not data.
+pub fn say(text: impl fmt::Display) {
+    // Who cannot be told is no reason to stop.
+    let _ = writeln!(io::stderr(), "{}", harmless(&text.to_string(), false));
+}
+
+/// An error and its causes as harmless text.
+#[derive(Debug)]
+struct Told {
+    text: String,
+    cause: Option<Box<Self>>,
+}
+
+impl Told {
+    fn new<'a>(chain: impl DoubleEndedIterator<Item = &'a (dyn Error + 'static)>) -> Self {
+        let mut told = None;
+        for error in chain.rev() {
+            let text = plain::lines(&error.to_string()).into_owned();
+            told = Some(Box::new(Self { text, cause: told }));
+        }
+        *told.unwrap_or_else(|| Box::new(Self { text: String::new(), cause: None }))
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for Told {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+impl miette::Diagnostic for Told {}
+
+/// What may reach a terminal: text with line feeds and tabs, and in colour the sequences that
+/// switch colours and weights. Everything that this program prints goes through here, whoever wrote
+/// it.
+fn harmless(text: &str, color: bool) -> Cow<'_, str> {
+    if !color {
+        return plain::lines(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for (index, part) in text.split('\x1b').enumerate() {
+        let style = if index == 0 { "" } else { style(part) };
+        match (index, style) {
+            (0, _) => {}
+            (_, "") => shown.push(' '),
+            (_, style) => shown.extend(["\x1b", style]),
+        }
+        shown += &plain::lines(&part[style.len()..]);
+    }
+    Cow::Owned(shown)
+}
+
+/// The rest of a sequence that only switches colours, weight and underlining, at the beginning of a
+/// text; or nothing (ECMA-48, 8.3.117).
+fn style(text: &str) -> &str {
+    let Some(end) = text.find('m').filter(|end| *end <= 20 && text.starts_with('[')) else {
+        return "";
+    };
+    let mut numbers = text[1..end].split(';');
+    while let Some(number) = numbers.next() {
+        let is_style = match number.parse::<u8>() {
+            Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97) => true,
+            // Red, green and blue.
+            Ok(38) => {
+                numbers.next() == Some("2")
+                    && (0..3).all(|_| numbers.next().is_some_and(|part| part.parse::<u8>().is_ok()))
+            }
+            _ => number.is_empty(),
+        };
+        if !is_style {
+            return "";
+        }
+    }
+    &text[..=end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_reach_a_terminal_and_only_in_colour() {
+        for sound in [
+            "\x1b[1mbold\x1b[0m \x1b[38;2;255;0;17mred\x1b[39;49;0m".replace(";49", ""),
+            "a\tb\n".into(),
+        ] {
+            assert_eq!(harmless(&sound, true), sound);
+            assert!(!harmless(&sound, false).contains('\x1b'));
+        }
+        for hostile in [
+            "\x1b[2J",
+            "\x1b[8mhidden",
+            "\x1b[5m",
+            "\x1b[38;5;0m",
+            "\x1b]0;title\x07",
+            "\x1b]8;;http://x\x1b\\",
+            "\x1b[?1049h",
+            "\x1bc",
+            "\x1b",
+            "\x1b[",
+            "\u{9b}2J",
+            "\u{202e}",
+            "\r",
+            "\x08",
+        ] {
+            for color in [true, false] {
+                let shown = harmless(hostile, color);
+                assert!(!shown.contains(plain::is_steering), "{hostile:?} became {shown:?}");
+            }
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Progress on stderr: a bar with an estimate on a terminal, a line per cell elsewhere.
 
 use std::{
-    io::{self, Write},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -14,7 +13,7 @@ use preemptlab_model::Outcome;
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::Event;
 
-use crate::commands::plan::BOOT_WALL;
+use crate::{commands::plan::BOOT_WALL, output::say};
 
 /// Renders the events of a run.
 #[derive(Debug)]
@@ -94,9 +93,9 @@ impl Progress {
                 self.bar.inc(1);
                 if let Outcome::Failed { reason, .. } = &record.outcome {
                     state.failed += 1;
-                    self.bar.suspend(|| say(format!("failed: {factors}: {reason}")));
+                    self.bar.suspend(|| say(format_args!("failed: {factors}: {reason}")));
                 } else if self.bar.is_hidden() {
-                    say(format!(
+                    say(format_args!(
                         "{factors} ({:.1} s, {} to go, about {} left)",
                         wall.as_secs_f64(),
                         state.cells_left,
@@ -129,10 +128,10 @@ impl Progress {
         self.bar.set_style(style);
         self.bar.enable_steady_tick(Duration::from_millis(500));
         if finished > 0 {
-            self.bar.suspend(|| say(format!("finished already: {finished} cells")));
+            self.bar.suspend(|| say(format_args!("finished already: {finished} cells")));
         }
         if self.bar.is_hidden() && cells > 0 {
-            say(format!("{cells} cells of {boots} boots to run, {} at a time", self.jobs));
+            say(format_args!("{cells} cells of {boots} boots to run, {} at a time", self.jobs));
         }
     }
 
@@ -148,11 +147,6 @@ impl Progress {
         let rounds = |count: usize| u32::try_from(count.div_ceil(self.jobs)).unwrap_or(u32::MAX);
         state.boot_wall * rounds(state.boots_left) + cell_wall * rounds(state.cells_left)
     }
-}
-
-/// Says a line on standard error. Who cannot be told is no reason to stop.
-fn say(line: String) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A span of host time for people: `40 s`, `12 min`, `3.5 h`.

@@ -77,7 +77,11 @@ impl Session<'_> {
         // Before anything is brought here in vain, too.
         let claim = Claim::new(self.out).map_err(recording_failure)?;
         let prepared = lab::with_provision(store, self.packages, output, |provision| {
-            let lab = Lab::new(provision, self.machines.qemu.clone()).on(self.backend);
+            let lab = Lab::new(
+                provision.with_build_scripts(self.machines.allow_build_scripts),
+                self.machines.qemu.clone(),
+            )
+            .on(self.backend);
             let experiment = with_running_kernel(self.experiment, self.backend);
             prepare(&lab.with_folders(&self.folders), experiment, self.backend, self.out)
         });
@@ -187,7 +191,8 @@ fn prepare(
     if !Recording::exists(out) {
         return lab.resolve(experiment).map_err(lab::failure);
     }
-    let manifest = Recording::open(out).map_err(recording_failure)?.manifest().clone();
+    let recording = Recording::open(out).map_err(recording_failure)?;
+    let manifest = recording.manifest();
     if manifest.backend != backend {
         let (path, what) = (out.to_owned(), format!("made with --backend {}", manifest.backend));
         return Err(recording_failure(RecordingError::Other { path, what }));
@@ -206,7 +211,7 @@ fn prepare(
         let path = out.to_owned();
         return Err(recording_failure(RecordingError::Other { path, what }));
     }
-    lab.go_on(manifest).map_err(lab::failure)
+    lab.go_on(&recording).map_err(lab::failure)
 }
 
 /// Refuses a recording in the machine's own time for what only virtual time can do.

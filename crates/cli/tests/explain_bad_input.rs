@@ -267,8 +267,13 @@ fn a_kernel_that_cannot_be_had_any_more_is_named() {
     let script = fake_qemu(&desk, "10.0.2", "-plugin [file=]<file>");
     untraced(&desk.path("run"), |manifest| {
         let version = "QEMU emulator version 10.0.2".to_owned();
-        manifest.qemu.as_mut().unwrap().build =
-            QemuBuild { version, digest: Digest::of(script.as_bytes()) };
+        let build = QemuBuild { version, digest: Digest::of(script.as_bytes()) };
+        for cell in &mut manifest.plan.cells {
+            if let Planned::Execute(inputs) = &mut cell.planned {
+                inputs.snapshot.qemu = Some(build.clone());
+            }
+        }
+        manifest.qemu.as_mut().unwrap().build = build;
     });
     // Nothing listens on the discard port of this machine.
     let mirror = "http://127.0.0.1:9/debian";

@@ -1,7 +1,10 @@
 use std::io::Write;
 
+use preemptlab_model::plain;
+
 use crate::{
     ExportError, Table,
+    column::Value,
     row::{Row, text},
 };
 
@@ -20,7 +23,10 @@ impl<W: Write> CsvTable<W> {
     }
 
     pub fn write(&mut self, row: &Row<'_>) -> Result<(), ExportError> {
-        let texts = row.values().iter().map(text);
+        let texts = row.values().iter().map(|value| match value {
+            Value::Utf8(_) => plain::spreadsheet(&text(value)).into_owned(),
+            _ => text(value),
+        });
         self.writer.write_record(texts).map_err(ExportError::csv(self.table))
     }
 

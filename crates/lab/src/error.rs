@@ -1,7 +1,7 @@
 use preemptlab_backend::Stop;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
-    AptError, ImageError, KbuildError, KernelError, ModuleError, QemuError,
+    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError,
 };
 
 /// Why an experiment cannot be prepared.
@@ -102,6 +102,15 @@ impl LabError {
     /// machine or a mirror could mend.
     pub fn is_of_other_inputs(&self) -> bool {
         matches!(self, Self::Changed { .. } | Self::OtherQemu { .. } | Self::OtherImage)
+    }
+
+    /// Whether it was refused for what somebody wrote, and not because something is missing here.
+    pub fn is_refused(&self) -> bool {
+        matches!(
+            self,
+            Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
+                | Self::Packages(AptError::Name(_))
+        )
     }
 
     /// Whether nothing went wrong, but somebody ended it.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use preemptlab_model::{BackendKind, Kernel, KernelRef};
 use preemptlab_provision::ProvisionedKernel;
-use preemptlab_recording::{Image, Manifest, QemuUsed};
+use preemptlab_recording::{Image, Manifest, QemuUsed, Recording};
 use preemptlab_spec::Experiment;
 use preemptlab_vm::{Artifacts, check_allowed};
 
@@ -16,8 +16,12 @@ impl Lab<'_> {
     ///
     /// # Errors
     ///
-    /// [`LabError`] when something cannot be had any more or is something else now.
-    pub fn pin(&self, manifest: Manifest) -> Result<Prepared, LabError> {
+    /// [`LabError`] when something cannot be had any more or is something else now, or when its plan
+    /// is not that of its experiment.
+    pub fn pin(&self, recording: &Recording) -> Result<Prepared, LabError> {
+        // Before anything is asked for in its name.
+        let manifest = recording.to_execute()?.clone();
+        self.check_build_scripts(&manifest.experiment)?;
         if manifest.backend != BackendKind::Host {
             check_allowed(manifest.experiment.machine.memory_mib)?;
         }
@@ -50,11 +54,13 @@ impl Lab<'_> {
     /// # Errors
     ///
     /// [`LabError::Changed`], and what [`pin`](Self::pin) returns.
-    pub fn go_on(&self, manifest: Manifest) -> Result<Prepared, LabError> {
+    pub fn go_on(&self, recording: &Recording) -> Result<Prepared, LabError> {
+        let manifest = recording.to_execute()?;
+        self.check_build_scripts(&manifest.experiment)?;
         for kernel in &manifest.kernels {
-            self.check_unchanged(&manifest, kernel)?;
+            self.check_unchanged(manifest, kernel)?;
         }
-        self.pin(manifest)
+        self.pin(recording)
     }
 
     fn check_unchanged(&self, manifest: &Manifest, recorded: &Kernel) -> Result<(), LabError> {
@@ -151,7 +157,7 @@ impl Lab<'_> {
             BackendKind::Host => Vec::new(),
             _ => self.modules(&machine.modules, &self.kernel_again(kernel)?)?,
         };
-        let workload = workload.get(&recorded.workload).ok_or(LabError::OtherImage)?;
+        let workload = workload.get(recorded.workload.as_str()).ok_or(LabError::OtherImage)?;
         let image = self.build_image(&modules, &packages, workload)?;
         if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
     }
@@ -162,6 +168,7 @@ mod tests {
     use std::{collections::BTreeMap, fs};
 
     use preemptlab_provision::{Options, Provision, Store};
+    use preemptlab_recording::RecordingWriter;
 
     use super::*;
 
@@ -214,7 +221,8 @@ mod tests {
             None,
             vec![recorded],
         );
-        let go_on = || code(lab().go_on(manifest.clone()));
+        let writer = RecordingWriter::open(&folder.path().join("run"), &manifest).unwrap();
+        let go_on = || code(lab().go_on(writer.recording()));
         assert_eq!(go_on(), "goes on");
 
         fs::write(&path, image("6.12.2-mine")).unwrap();
@@ -222,7 +230,7 @@ mod tests {
         assert!(said.contains("bzImage is not what the recording was made with"), "{said}");
         assert!(said.contains("another folder with --out"), "{said}");
         // The recording itself can be executed again: the store has what it was made with.
-        assert_eq!(code(lab().pin(manifest.clone())), "goes on");
+        assert_eq!(code(lab().pin(writer.recording())), "goes on");
 
         fs::write(&path, image("6.12.1-mine")).unwrap();
         assert_eq!(go_on(), "goes on");

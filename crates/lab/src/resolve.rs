@@ -68,6 +68,7 @@ impl Lab<'_> {
         if !is_host {
             check_allowed(experiment.machine.memory_mib)?;
         }
+        self.check_build_scripts(&experiment)?;
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
             refuse_modules(&experiment)?;
@@ -103,7 +104,7 @@ impl Lab<'_> {
                 images.push(Image {
                     sha256: image.sha256,
                     kernel: name.clone(),
-                    workload: workload_name.clone(),
+                    workload: workload_name.to_string(),
                     packages: packages.iter().map(|(package, _)| package.clone()).collect(),
                 });
             }
@@ -123,6 +124,12 @@ impl Lab<'_> {
             artifacts,
             store: self.provision.store().clone(),
         })
+    }
+
+    /// Refuses an experiment that would run a stranger's build scripts.
+    pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), LabError> {
+        let Experiment { factors, machine, .. } = experiment;
+        Ok(self.provision.check_build_scripts(&factors.kernel, &machine.modules)?)
     }
 
     /// The kernel that a name means, which a machine may have itself.

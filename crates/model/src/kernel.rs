@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Package, PreemptMode, Symbols};
+use crate::{Digest, Package, PreemptMode, Symbols, plain};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +29,9 @@ impl Flavour {
         }
     }
 }
+
+/// The longest name of a kernel, in bytes: a path and symbols fit.
+const BYTES_MAX: usize = 16 << 10;
 
 /// A kernel as a person names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +82,11 @@ impl FromStr for KernelRef {
     type Err = ParseKernelRefError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |reason| ParseKernelRefError { text: text.to_owned(), reason };
+        let error = |reason| ParseKernelRefError { text: plain::line(text).into_owned(), reason };
+        if text.len() > BYTES_MAX {
+            let text = text.chars().take(80).collect();
+            return Err(ParseKernelRefError { text, reason: "it is too long" });
+        }
         match text.split_once(':') {
             Some(("debian", name)) => {
                 let (version, flavour) = flavoured(name.strip_suffix("-amd64").unwrap_or(name));
@@ -117,6 +124,9 @@ impl FromStr for KernelRef {
                 };
                 if image.is_empty() {
                     return Err(error("a path to a bzImage is expected after `file:`"));
+                }
+                if path.contains(plain::is_steering) {
+                    return Err(error("the path holds a character that cannot be shown"));
                 }
                 Ok(Self::File { image: image.into(), modules })
             }

@@ -36,17 +36,14 @@ impl Symbols {
     }
 }
 
-/// Symbols that bring files of the building machine into the kernel, or a key made at random: it
-/// would not be the same everywhere.
-const FILES: [&str; 7] = [
-    "EXTRA_FIRMWARE",
-    "EXTRA_FIRMWARE_DIR",
-    "INITRAMFS_SOURCE",
-    "MODULE_SIG_KEY",
-    "SYSTEM_BLACKLIST_HASH_LIST",
-    "SYSTEM_REVOCATION_KEYS",
-    "SYSTEM_TRUSTED_KEYS",
-];
+/// The symbols that may have a text. Those of a kernel's other texts name files of the building
+/// machine, keys and programs, or reach a shell.
+const TEXTS: [&str; 2] = ["CMDLINE", "LOCALVERSION"];
+
+/// The longest name and the longest value, in bytes, and the most symbols.
+const NAME_BYTES_MAX: usize = 100;
+const VALUE_BYTES_MAX: usize = 1000;
+const SYMBOLS_MAX: usize = 100;
 
 impl FromStr for Symbols {
     type Err = &'static str;
@@ -65,8 +62,8 @@ impl FromStr for Symbols {
             if name.starts_with("CONFIG_") {
                 return Err("symbols are written without `CONFIG_`");
             }
-            if FILES.contains(&name) {
-                return Err("the symbol names files of the machine, which another has not got");
+            if name.len() > NAME_BYTES_MAX || values.len() >= SYMBOLS_MAX {
+                return Err("a symbol's name has 100 letters at most, and there are 100 at most");
             }
             // A text may hold what separates symbols.
             let end = match value.strip_prefix('"') {
@@ -74,6 +71,9 @@ impl FromStr for Symbols {
                 None => value.find('+').unwrap_or(value.len()),
             };
             let (value, after) = value.split_at(end);
+            if value.starts_with('"') && !TEXTS.contains(&name) {
+                return Err("only CMDLINE and LOCALVERSION can have a text");
+            }
             match values.entry(name.to_owned()) {
                 Entry::Vacant(vacant) => vacant.insert(value.parse()?),
                 Entry::Occupied(_) => return Err("a symbol can have one value only"),
@@ -94,6 +94,9 @@ impl FromStr for SymbolValue {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > VALUE_BYTES_MAX {
+            return Err("a value has 1000 letters at most");
+        }
         let digits = text.strip_prefix('-').unwrap_or(text);
         let is_number = match digits.strip_prefix("0x") {
             Some(hex) => !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit()),
@@ -107,10 +110,11 @@ impl FromStr for SymbolValue {
             text => {
                 let quoted = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
                 let quoted = quoted.ok_or("a value is `y`, `n`, a number or a \"text\"")?;
-                let is_plain = |c: char| (c.is_ascii_graphic() || c == ' ') && !"\"\\$".contains(c);
+                // It is read by make, by shells and by a C compiler.
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || " +,-./:=_".contains(c);
                 match quoted.chars().all(is_plain) {
                     true => Ok(Self::Text(quoted.to_owned())),
-                    false => Err("a text holds printable ASCII without quotes, `\\` and `$`"),
+                    false => Err("a text holds letters, digits, blanks and `+,-./:=_`"),
                 }
             }
         }
@@ -159,12 +163,21 @@ mod tests {
             "+CONFIG_HZ=1",
             "+H Z=1",
             "+HZ=1+HZ=1",
-            "+A=\"b",
+            "+CMDLINE=\"b",
             "+INITRAMFS_SOURCE=\"/etc\"",
-            "+A=\"b\"c",
-            "+A=\"\\\"",
-            "+A=\"$(shell id)\"",
-            "+A=\"\n\"",
+            "+MODULE_SIG_KEY=\"/etc\"",
+            "+EXTRA_FIRMWARE=\"x\"",
+            "+UNKNOWN=\"x\"",
+            "+CMDLINE=\"b\"c",
+            "+CMDLINE=\"\\\"",
+            "+LOCALVERSION=\"`x`\"",
+            "+LOCALVERSION=\"$(shell id)\"",
+            "+LOCALVERSION=\"-a;b\"",
+            "+LOCALVERSION=\"-a'b\"",
+            "+LOCALVERSION=\"-a#b\"",
+            "+CMDLINE=\"\n\"",
+            "+LOCALVERSION=`x`",
+            "+LOCALVERSION=-a",
             "+A=y+",
         ] {
             assert!(text.parse::<Symbols>().is_err(), "{text}");

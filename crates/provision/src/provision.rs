@@ -37,19 +37,56 @@ pub struct Provision<'a> {
     options: Options,
     lists: OnceCell<Lists>,
     builds: bool,
+    build_scripts: bool,
     on_event: &'a dyn Fn(Event),
 }
 
 impl<'a> Provision<'a> {
     /// Does nothing yet.
     pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self { store, options, lists: OnceCell::new(), builds: true, on_event }
+        Self {
+            store,
+            options,
+            lists: OnceCell::new(),
+            builds: true,
+            build_scripts: false,
+            on_event,
+        }
     }
 
     /// The same, but a kernel from source that the store does not have is an error and not built.
     #[must_use]
     pub fn without_builds(self) -> Self {
         Self { builds: false, ..self }
+    }
+
+    /// The same, which runs what a kernel of a user's own brings along to build modules, or refuses
+    /// to.
+    #[must_use]
+    pub fn with_build_scripts(self, build_scripts: bool) -> Self {
+        Self { build_scripts, ..self }
+    }
+
+    /// Refuses kernels for which modules of preemptlab's own would be built by build scripts that
+    /// nobody has allowed, before anything is brought here in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`KmodError::NotAllowed`]
+    pub fn check_build_scripts(
+        &self,
+        kernels: &[KernelRef],
+        modules: &[String],
+    ) -> Result<(), ModuleError> {
+        let mut own = modules.iter().filter(|name| is_own(name));
+        let (Some(name), false) = (own.next(), self.build_scripts) else { return Ok(()) };
+        let folder = kernels.iter().find_map(|kernel| match kernel {
+            KernelRef::File { modules, .. } => modules.as_ref(),
+            _ => None,
+        });
+        let Some(folder) = folder else { return Ok(()) };
+        let source = kmod::find(&name.replace('-', "_"))?;
+        Err(KmodError::NotAllowed { name: source.name, tree: folder.join("build") }.into())
     }
 
     /// The store.
@@ -137,8 +174,8 @@ impl<'a> Provision<'a> {
         kernel: &ProvisionedKernel,
         names: &[&str],
     ) -> Result<Vec<Module>, ModuleError> {
-        let is_own = |name: &&str| name.replace('-', "_").starts_with(kmod::PREFIX);
-        let (own, mut names): (Vec<&str>, Vec<&str>) = names.iter().copied().partition(is_own);
+        let (own, mut names): (Vec<&str>, Vec<&str>) =
+            names.iter().copied().partition(|name| is_own(name));
         let mut built = Vec::new();
         let mut needed = Vec::new();
         for name in own {
@@ -166,6 +203,9 @@ impl<'a> Provision<'a> {
         let bytes = match &kernel.headers {
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
+            }
+            Headers::Tree(tree) if !self.build_scripts => {
+                Err(KmodError::NotAllowed { name: source.name, tree: tree.clone() })
             }
             Headers::Tree(tree) => {
                 kmod::from_tree(source, release, tree, (&self.store, &lock), self.on_event)
@@ -303,4 +343,9 @@ impl<'a> Provision<'a> {
         };
         work(&Apt::new(&self.store, &root, lock, lists, self.on_event))
     }
+}
+
+/// Whether a module is one of preemptlab's own.
+fn is_own(name: &str) -> bool {
+    name.replace('-', "_").starts_with(kmod::PREFIX)
 }

@@ -16,6 +16,7 @@
 //! digest of what is in them, which is checked whenever they are read.
 
 mod cells;
+mod derived;
 mod error;
 mod folders;
 mod json;

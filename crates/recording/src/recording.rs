@@ -12,6 +12,7 @@ use preemptlab_model::{CellId, CellRecord, Factors, Planned, PlannedCell};
 use crate::{
     CellFolder, Manifest, RecordingError, TraceFolder, Until,
     cells::create_folder,
+    derived,
     folders::{self, FOLDERS},
     json::{Bounds, read_json, write_json},
     looks::{LOOKS, Looks},
@@ -96,6 +97,20 @@ impl Recording {
     /// When its file is damaged or cannot be read.
     pub fn cell(&self, id: CellId) -> Result<Option<CellRecord>, RecordingError> {
         self.cells.get(id)
+    }
+
+    /// What it is of, for whoever executes it: every cell's inputs are derived again from the
+    /// experiment and what was pinned for it, and compared.
+    ///
+    /// # Errors
+    ///
+    /// When a cell is another one.
+    pub fn to_execute(&self) -> Result<&Manifest, RecordingError> {
+        let added = self.looks.added.iter().flatten();
+        match derived::difference(&self.manifest, added) {
+            None => Ok(&self.manifest),
+            Some(what) => Err(RecordingError::NotOfExperiment { path: self.path.clone(), what }),
+        }
     }
 
     /// The traces of its cells.
@@ -328,6 +343,7 @@ fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
 mod tests {
     use preemptlab_model::{
         Digest, Kernel, Outcome, PreemptMode, QemuBuild, RECORDING_FORMAT, RECORDING_FORMAT_MIN,
+        seal, unseal,
     };
     use preemptlab_spec::Experiment;
 
@@ -427,6 +443,78 @@ mod tests {
         let mut writer = RecordingWriter::open(&folder.path().join("run"), &manifest).unwrap();
         let lazy = manifest.plan.cells[5].factors.clone();
         assert_eq!(writer.add_replicates(&[(lazy, 9)]).unwrap(), 0);
+    }
+
+    /// A recording whose plan was changed, and what is said of it.
+    fn foreign(change: impl FnOnce(&mut serde_json::Value)) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let mut writer = RecordingWriter::open(&path, &manifest("one")).unwrap();
+        writer.begin_until(&until(0.01)).unwrap();
+        let none = writer.recording().manifest().plan.cells[0].factors.clone();
+        writer.add_replicates(&[(none, 6)]).unwrap();
+        writer.recording().to_execute().unwrap();
+        drop(writer);
+        let files = ["recording.json", "looks/001.json"].map(|file| path.join(file));
+        let mut all: serde_json::Value = files
+            .iter()
+            .map(|file| -> serde_json::Value {
+                let mut bytes = fs::read(file).unwrap();
+                unseal(&mut bytes).unwrap();
+                serde_json::from_slice(&bytes).unwrap()
+            })
+            .collect();
+        change(&mut all);
+        for (file, value) in files.iter().zip(all.as_array().unwrap()) {
+            fs::write(file, seal(value.to_string().into_bytes())).unwrap();
+        }
+        let recording = Recording::open(&path);
+        let executed = recording.as_ref().map(Recording::to_execute);
+        match executed {
+            Ok(Err(error)) => error.to_string(),
+            other => panic!("it was taken: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_plan_that_is_not_the_experiments_is_not_executed() {
+        let inputs = "/0/plan/cells/1/planned/execute";
+        let at = |place: &str| format!("{inputs}/{place}");
+        let value = |value: &serde_json::Value| value.clone();
+        for (place, change, word) in [
+            (at("snapshot/cmdline"), serde_json::json!("init=/bin/sh"), "snapshot.cmdline"),
+            (at("snapshot/machine/memory_mib"), 4096.into(), "snapshot.machine.memory_mib"),
+            (at("snapshot/image_sha256"), serde_json::json!("0".repeat(64)), "image_sha256"),
+            (at("snapshot/kernel_sha256"), serde_json::json!("0".repeat(64)), "kernel_sha256"),
+            (at("job/seed"), 77.into(), "job.seed"),
+            (at("job/limit_ns"), 1.into(), "job.limit_ns"),
+            (at("job/probes/0/argv/0"), "/bin/sh".into(), "job.probes.0.argv.0"),
+            (at("job/load/0/argv/0"), "/bin/sh".into(), "job.load.0.argv.0"),
+            ("/1/cells/0/planned/execute/job/seed".into(), 1.into(), "job.seed"),
+            (
+                "/0/experiment/machine/cmdline".into(),
+                serde_json::json!(["a=1"]),
+                "snapshot.cmdline",
+            ),
+            ("/0/experiment/machine/memory_mib".into(), 1.into(), "the memory must be"),
+            ("/0/experiment/replicates/count".into(), 6.into(), "another number of cells"),
+            ("/0/images".into(), serde_json::json!([]), "is missing"),
+            ("/0/kernels/0/name".into(), "debian:6.1".into(), "no kernel debian:6.1"),
+        ] {
+            let said = foreign(|all| {
+                let found = all.pointer_mut(&place).unwrap_or_else(|| panic!("no {place}"));
+                assert_ne!(value(found), change);
+                *found = change;
+            });
+            assert!(said.contains(word), "{place}: {said}");
+        }
+    }
+
+    /// What an older preemptlab wrote is still what its experiment comes to.
+    #[test]
+    fn the_recording_that_lasts_is_that_of_its_experiment() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+        Recording::open(&path).unwrap().to_execute().unwrap();
     }
 
     #[test]

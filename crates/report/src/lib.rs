@@ -34,7 +34,7 @@ pub use document::{
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 pub use overview::is_headline;
-use preemptlab_model::BackendKind;
+use preemptlab_model::{BackendKind, plain};
 use preemptlab_stats::Comparison;
 pub use recommendation::{
     Advice, recommendation_in_words, recommendation_markdown, recommendation_terminal,
@@ -64,7 +64,7 @@ pub fn terminal(comparison: &Comparison, view: View, terminal: Terminal) -> Stri
 
 /// A comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
 pub fn markdown(comparison: &Comparison, view: View) -> String {
-    document(comparison, view, Table::markdown, |text| format!("{text}\n"))
+    document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
 }
 
 /// A comparison as JSON: a [`ComparisonDocument`].
@@ -74,9 +74,8 @@ pub fn markdown(comparison: &Comparison, view: View) -> String {
 /// Never: the document's maps have strings as keys and its numbers are finite.
 pub fn json(comparison: &Comparison) -> String {
     let document = ComparisonDocument::from(comparison);
-    let mut text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    format!("{}\n", plain::json(&text))
 }
 
 fn document(

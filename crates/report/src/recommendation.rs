@@ -1,6 +1,7 @@
 //! A recommendation: what to run, why, how sure that is, what else there is, and how to put it into
 //! force.
 
+use preemptlab_model::plain;
 use preemptlab_stats::{Recommendation, Statistic};
 use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
 
@@ -38,6 +39,7 @@ pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> Strin
         Part::Text(text) => terminal.note(text),
         Part::Heading(text) => Table { title: text.clone(), ..Table::default() }.terminal(terminal),
         Part::Verbatim(text) => {
+            let text = plain::lines(text);
             let lines = text.lines().map(|line| format!("  {line}"));
             lines.map(|line| format!("{}\n", line.trim_end())).collect()
         }
@@ -49,9 +51,9 @@ pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> Strin
 /// A recommendation in GitHub's Markdown.
 pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
     let render = |part: &Part| match part {
-        Part::Text(text) => format!("{}\n", text.replace('<', "&lt;")),
-        Part::Heading(text) => format!("**{}**\n", text.replace('<', "&lt;")),
-        Part::Verbatim(text) => format!("```\n{text}```\n"),
+        Part::Text(text) => format!("{}\n", plain::markdown(text)),
+        Part::Heading(text) => format!("**{}**\n", plain::markdown(text)),
+        Part::Verbatim(text) => format!("```\n{}```\n", plain::lines(text).replace("```", "` ` `")),
         Part::Table(table) => table.markdown(),
     };
     join(parts(advice).iter().map(render))

@@ -1,4 +1,4 @@
-use preemptlab_model::{KernelRef, PreemptMode};
+use preemptlab_model::{KernelRef, PreemptMode, plain};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
 };
@@ -132,9 +132,8 @@ struct Obstacle {
 /// Never: the document has no maps, and its numbers are finite.
 pub fn recommendation_json(advice: &Advice<'_>) -> String {
     let document = document(advice);
-    let mut text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    format!("{}\n", plain::json(&text))
 }
 
 fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {

@@ -1,3 +1,7 @@
+use std::borrow::Cow;
+
+use preemptlab_model::plain;
+
 /// A table that can be rendered for a terminal, as Markdown and as CSV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -132,7 +136,10 @@ impl Cell {
     /// may steer a terminal.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         let text = text.into();
-        let text = if text.contains(is_steering) { text.replace(is_steering, " ") } else { text };
+        let text = match plain::line(&text) {
+            Cow::Owned(shown) => shown,
+            Cow::Borrowed(_) => text,
+        };
         Self { text, tone }
     }
 
@@ -145,11 +152,6 @@ impl Cell {
     pub fn tone(&self) -> Tone {
         self.tone
     }
-}
-
-/// Whether a character could steer a terminal, or changes the direction of what follows it.
-pub(crate) fn is_steering(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl<T: Into<String>> From<T> for Cell {

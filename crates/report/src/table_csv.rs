@@ -1,3 +1,5 @@
+use preemptlab_model::plain;
+
 use crate::{Column, Row, Table};
 
 impl Table {
@@ -11,11 +13,12 @@ impl Table {
     }
 }
 
-/// Writes records as CSV (RFC 4180, with line feeds).
+/// Writes records as CSV (RFC 4180, with line feeds), in which no spreadsheet finds a formula.
 pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
     for record in records {
-        writer.write_record(record).expect("memory can be written to");
+        let fields = record.iter().map(|field| plain::spreadsheet(field).into_owned());
+        writer.write_record(fields).expect("memory can be written to");
     }
     let bytes = writer.into_inner().expect("memory can be written to");
     String::from_utf8(bytes).expect("the records are text")

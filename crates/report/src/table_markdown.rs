@@ -1,3 +1,4 @@
+use preemptlab_model::plain::markdown as escape;
 use textwrap::core::display_width;
 
 use crate::{Align, Cell, Row, Table, Tone};
@@ -55,11 +56,6 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// A bar would end the cell, and an angle bracket could begin HTML.
-fn escape(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;")
-}
-
 #[cfg(test)]
 mod tests {
     use crate::{Column, Table};
@@ -70,7 +66,7 @@ mod tests {
         table.row(["a | b <br>", "1"]);
         assert_eq!(
             table.markdown(),
-            "| command        |   n |\n| -------------- | --: |\n| a \\| b &lt;br> |   1 |\n"
+            "| command           |   n |\n| ----------------- | --: |\n| a \\| b &lt;br&gt; |   1 |\n"
         );
     }
 }

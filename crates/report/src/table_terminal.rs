@@ -1,4 +1,5 @@
 use anstyle::{AnsiColor, Style};
+use preemptlab_model::plain;
 use tabled::{
     Table as Grid,
     builder::Builder,
@@ -8,7 +9,7 @@ use tabled::{
     },
 };
 
-use crate::{Align, Cell, Row, Table, Tone, table::is_steering};
+use crate::{Align, Cell, Row, Table, Tone};
 
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl Terminal {
 
 fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {
     // Some texts come from a guest or from another one's recording, and none may steer a terminal.
-    let text = text.replace(|c| c != '\n' && is_steering(c), " ");
+    let text = plain::lines(text).replace('\t', " ");
     let lines = textwrap::wrap(&text, options(width.max(20)));
     lines.into_iter().map(String::from).collect::<Vec<_>>().into_iter()
 }

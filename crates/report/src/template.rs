@@ -7,6 +7,7 @@ use minijinja::{
     syntax::SyntaxConfig,
     value::{Rest, Value},
 };
+use preemptlab_model::plain;
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{caption, in_words, label, number, overview, verdict};
@@ -47,8 +48,8 @@ pub fn fill(
     let context = context! {
         experiment => &facts.experiment,
         measured => &facts.measured,
-        headline => said.headline,
-        points => said.points,
+        headline => plain::markdown(&said.headline),
+        points => said.points.iter().map(|point| plain::markdown(point)).collect::<Vec<_>>(),
         caption => caption(comparison),
     };
     environment.render_str(template, context).map_err(|error| TemplateError {
@@ -80,10 +81,14 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
     });
     add_number(&mut environment, &comparison, "value", |_, _, summary| Ok(summary.median));
     add_number(&mut environment, &comparison, "median", |_, _, summary| {
-        Ok(format!("{} {}", number::number(summary.median), summary.unit))
+        Ok(format!("{} {}", number::number(summary.median), plain::markdown(&summary.unit)))
     });
     add_number(&mut environment, &comparison, "range", |_, _, summary| {
-        Ok(format!("{} {}", number::range(summary.min, summary.max), summary.unit))
+        Ok(format!(
+            "{} {}",
+            number::range(summary.min, summary.max),
+            plain::markdown(&summary.unit)
+        ))
     });
     add_number(&mut environment, &comparison, "ratio", ratio);
     add_number(&mut environment, &comparison, "verdict", |group, _, summary| {

@@ -144,7 +144,7 @@ pub(crate) fn cells_of(recording: &Recording) -> Vec<Cell<'_>> {
         .filter_map(|(_, planned)| {
             let inputs = planned.inputs()?;
             let workload =
-                recording.manifest().experiment.workload.get(&planned.factors.workload)?;
+                recording.manifest().experiment.workload.get(planned.factors.workload.as_str())?;
             seen.insert(inputs.id()).then_some(Cell { factors: &planned.factors, inputs, workload })
         })
         .collect()

@@ -1,5 +1,5 @@
 use indexmap::IndexMap;
-use preemptlab_model::{KernelRef, PreemptMode, Settings};
+use preemptlab_model::{KernelRef, Name, PreemptMode, Settings};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,9 @@ use crate::SpecError;
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
+
+/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
+const MODULE_BYTES_MAX: usize = 56;
 
 /// An experiment: factors, replicates, machine and workloads. `docs/experiment.md` describes its
 /// TOML form key by key.
@@ -16,7 +19,7 @@ pub struct Experiment {
     /// The version of the format; 1.
     pub format: u32,
     /// What it is called.
-    pub name: String,
+    pub name: Name,
     /// What question it answers.
     #[serde(default)]
     pub description: String,
@@ -29,7 +32,7 @@ pub struct Experiment {
     #[serde(default)]
     pub machine: MachineSpec,
     /// The workloads, by name.
-    pub workload: IndexMap<String, Workload>,
+    pub workload: IndexMap<Name, Workload>,
 }
 
 /// The factors; every combination of their levels, with every workload, is a configuration.
@@ -107,6 +110,15 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Checks an experiment that was read from a recording and not from its file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words.
+    pub fn check_again(&self) -> Result<(), String> {
+        self.check("").map_err(|error| error.message)
+    }
+
     /// Refuses what is well-formed but cannot be run.
     fn check(&self, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {
@@ -132,7 +144,7 @@ impl Experiment {
             );
         }
         let has_no_path = |workload: &Workload| match workload {
-            Workload::Folder(folder) => folder.path().is_none(),
+            Workload::Folder(folder) => folder.path().is_none() && folder.files_sha256().is_none(),
             _ => false,
         };
         if self.workload.values().any(has_no_path) {
@@ -170,6 +182,14 @@ impl Experiment {
         }
         if !(1..=1000).contains(&self.machine.skew_us) {
             return refuse("skew_us", "the skew must be 1 to 1000 us", "10 is a good compromise");
+        }
+        let is_module = |name: &String| {
+            (1..=MODULE_BYTES_MAX).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        if let Some(module) = self.machine.modules.iter().find(|module| !is_module(module)) {
+            let message = format!("`{module}` is not the name of a kernel module");
+            return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");
         }
         if let Some(parameter) = self.machine.cmdline.iter().find(|parameter| {
             parameter.is_empty()
@@ -255,6 +275,11 @@ kind = "cyclictest-hackbench"
             ("format = 1", "format = 2"),
             ("[\"debian:6.12\"]", "[]"),
             ("[\"debian:6.12\"]", "[\"ubuntu:24.04\"]"),
+            ("\"small\"", "\"../../x\""),
+            ("\"small\"", "\"\""),
+            ("\"small\"", "\"a\\u001b[2J\""),
+            ("[workload.hackbench]", "[workload.\"a b\"]"),
+            ("[factors]", "[machine]\nmodules = [\"../x\"]\n[factors]"),
             ("[factors]", "[machine]\nshift = 11\n[factors]"),
             ("[factors]", "[machine]\nmemory_mib = 1\n[factors]"),
             ("[factors]", "[machine]\ncmdline = [\"a b\"]\n[factors]"),

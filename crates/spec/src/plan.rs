@@ -52,13 +52,13 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
                                 &experiment.machine.cmdline,
                                 settings,
                             ),
-                            image_sha256: resolved.images[&(kernel_ref.clone(), name.clone())],
+                            image_sha256: resolved.images[&(kernel_ref.clone(), name.to_string())],
                             machine: machine(resolved.backend, experiment, cpus),
                             qemu: resolved.qemu.clone(),
                         };
                         cells.extend((1..=experiment.replicates.count).map(|replicate| {
                             let factors = Factors {
-                                workload: name.clone(),
+                                workload: name.to_string(),
                                 kernel: kernel_ref.clone(),
                                 preempt,
                                 cpus,
@@ -90,7 +90,7 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
 
 /// Another replicate of a planned cell; `None` where it cannot exist.
 pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> Option<PlannedCell> {
-    let workload = experiment.workload.get(&of.factors.workload)?;
+    let workload = experiment.workload.get(of.factors.workload.as_str())?;
     let factors = Factors { replicate, ..of.factors.clone() };
     let CellInputs { snapshot, job: first } = of.inputs()?;
     let job = job(experiment, workload, snapshot.backend, first.hz, &factors);

@@ -63,7 +63,8 @@ fn names(recordings: &[Recording]) -> exit::Result<Vec<String>> {
     for recording in recordings {
         let path = fs::canonicalize(recording.path());
         let name = path.as_deref().ok().and_then(Path::file_name).map(OsStr::to_string_lossy);
-        let name = name.map_or_else(|| recording.manifest().experiment.name.clone(), Into::into);
+        let name =
+            name.map_or_else(|| recording.manifest().experiment.name.to_string(), Into::into);
         if names.contains(&name) {
             return Err(exit::failure(
                 exit::UNUSABLE,

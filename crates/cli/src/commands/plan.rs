@@ -56,7 +56,10 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
     let store = lab::store(store)?;
     let cache = CellFolder::of_store(store.cells());
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        let lab = Lab::new(provision.without_builds(), args.machines.qemu.clone());
+        let lab = Lab::new(
+            provision.without_builds().with_build_scripts(args.machines.allow_build_scripts),
+            args.machines.qemu.clone(),
+        );
         lab.with_folders(&folders).resolve(experiment).map_err(lab::failure)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
@@ -122,7 +125,7 @@ fn configurations<'a>(prepared: &'a Prepared, cache: &CellFolder) -> Vec<Configu
 pub fn mean_cell_wall(manifest: &Manifest) -> Duration {
     let walls = manifest.plan.cells.iter().filter_map(|cell| {
         let machine = &cell.inputs()?.snapshot.machine;
-        let workload = manifest.experiment.workload.get(&cell.factors.workload)?;
+        let workload = manifest.experiment.workload.get(cell.factors.workload.as_str())?;
         let virtual_s = workload.virtual_time_estimate().as_secs_f64();
         if !manifest.backend.is_vm() {
             return Some(virtual_s);

@@ -1,5 +1,6 @@
 use std::{fmt::Write, path::Path, process::ExitCode};
 
+use preemptlab_model::plain::{self, markdown as shown};
 use preemptlab_page::{Package, PageData, Verdict};
 use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
 use preemptlab_stats::Comparison;
@@ -68,16 +69,16 @@ fn recommended(
 fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
     let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
     let template = lab::read(path)?;
-    let facts = Facts { experiment: data.title.clone(), measured: measured(data, comparison) };
+    let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
     preemptlab_report::fill(&template, comparison, &facts)
         .map_err(|error| unusable(format!("{}, {error}", path.display())))
 }
 
 /// What a reviewer wants to see: the verdict, the table, and how it was measured.
 fn letter(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", data.title, data.verdict.headline);
+    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.verdict.headline));
     for point in &data.verdict.points {
-        let _ = writeln!(text, "- {point}");
+        let _ = writeln!(text, "- {}", shown(point));
     }
     let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
     let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
@@ -89,13 +90,13 @@ fn measured(data: &PageData, comparison: &Comparison) -> String {
     let mut text = format!("{}:\n\n", data.generator);
     for kernel in &data.kernels {
         let packages = versions(&kernel.packages);
-        let _ = writeln!(text, "- {}: {}{packages}", kernel.name, kernel.release);
+        let _ = writeln!(text, "- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release));
     }
     for qemu in &data.qemu {
-        let _ = writeln!(text, "- QEMU {}, build {:.12}", qemu.version, qemu.digest);
+        let _ = writeln!(text, "- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest);
     }
     for line in &data.command_lines {
-        let _ = writeln!(text, "- kernel command line: `{line}`");
+        let _ = writeln!(text, "- kernel command line: `{}`", plain::line(line).replace('`', "'"));
     }
     // No other kind of time says the same again.
     if comparison.groups.iter().all(|group| group.backend.is_vm()) {
@@ -106,7 +107,9 @@ fn measured(data: &PageData, comparison: &Comparison) -> String {
 }
 
 fn versions(packages: &[Package]) -> String {
-    let versions: Vec<String> =
-        packages.iter().map(|package| format!("{} {}", package.name, package.version)).collect();
+    let versions: Vec<String> = packages
+        .iter()
+        .map(|package| format!("{} {}", shown(&package.name), shown(&package.version)))
+        .collect();
     if versions.is_empty() { String::new() } else { format!(" ({})", versions.join(", ")) }
 }

@@ -33,7 +33,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             output.note(note);
         }
     }
-    let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(&experiment.name));
+    let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(experiment.name.as_str()));
     let session = Session {
         experiment,
         folders,

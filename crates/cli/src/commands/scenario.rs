@@ -13,6 +13,7 @@ use std::{
     process::ExitCode,
 };
 
+use preemptlab_model::plain;
 use preemptlab_report::{LanesPanel, lanes_svg};
 
 use self::{
@@ -83,7 +84,8 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
         ScenarioFormat::Text => words::text(&shown, output.terminal()),
         ScenarioFormat::Markdown => words::markdown(&shown),
         ScenarioFormat::Json => {
-            serde_json::to_string_pretty(&document::document(&shown)).or_exit(exit::HOST)?
+            let json = serde_json::to_string_pretty(&document::document(&shown));
+            plain::json(&json.or_exit(exit::HOST)?).into_owned()
         }
     };
     output.data(&text)?;

@@ -64,8 +64,11 @@ fn again(
     let cancel = lab::cancel()?;
     let folders = recording.folders().map_err(recording_failure)?;
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        let lab = Lab::new(provision, args.machines.qemu.clone());
-        lab.with_folders(&folders).pin(recording.manifest().clone()).map_err(lab::failure)
+        let lab = Lab::new(
+            provision.with_build_scripts(args.machines.allow_build_scripts),
+            args.machines.qemu.clone(),
+        );
+        lab.with_folders(&folders).pin(recording).map_err(lab::failure)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
     let progress = Progress::new(jobs, plan::mean_cell_wall(recording.manifest()));

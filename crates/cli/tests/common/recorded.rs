@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Outcome};
+use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Name, Outcome};
 use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
 use preemptlab_spec::Experiment;
 
@@ -35,7 +35,7 @@ pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&s
     let head = format!("format = 1\nname = \"made\"\n[factors]\nkernel = [\"{kernel}\"]\n");
     let experiment = Experiment::parse(&format!("{head}{text}")).unwrap();
     let image =
-        |workload: &String| Image { workload: workload.clone(), ..manifest.images[0].clone() };
+        |workload: &Name| Image { workload: workload.to_string(), ..manifest.images[0].clone() };
     let images = experiment.workload.keys().map(image).collect();
     let qemu = manifest.qemu.clone().filter(|_| backend != BackendKind::Host);
     let kernels = manifest.kernels.clone();

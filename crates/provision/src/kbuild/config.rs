@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn modules_go_and_what_was_asked_for_stands_last() {
-        let text = start(DEBIAN, &"+HZ_1000=y+UNIX=n+LOG_BUF_SHIFT=18+A=\"b\"".parse().unwrap());
+        let text =
+            start(DEBIAN, &"+HZ_1000=y+UNIX=n+LOG_BUF_SHIFT=18+CMDLINE=\"b\"".parse().unwrap());
         assert!(text.contains("# CONFIG_EXT4_FS is not set\n"), "{text}");
         assert!(text.contains("CONFIG_CC_OPT=\"-f=memset=m\"\n"), "{text}");
         assert_eq!(text.matches("HZ_1000").count(), 1);
@@ -80,7 +81,7 @@ mod tests {
         assert!(place("CONFIG_HZ_250=y") < place("CONFIG_HZ_1000=y"));
         place("# CONFIG_UNIX is not set");
         place("CONFIG_LOG_BUF_SHIFT=18");
-        place("CONFIG_A=\"b\"");
+        place("CONFIG_CMDLINE=\"b\"");
         // What is stripped can be asked for.
         let text = start(DEBIAN, &"+MODULE_SIG_ALL=y".parse().unwrap());
         assert!(
@@ -91,15 +92,16 @@ mod tests {
     #[test]
     fn a_symbol_must_have_its_value() {
         let config = KernelConfig::parse(
-            "CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n# CONFIG_OFF is not set\nCONFIG_T=\"a b\"\n",
+            "CONFIG_HZ_1000=y\nCONFIG_HZ=1000\n# CONFIG_OFF is not set\nCONFIG_CMDLINE=\"a b\"\n",
         );
         let refused = |text: &str| {
             let symbols: Symbols = text.parse().unwrap();
             refused(&config, &symbols, |name| ["HIDDEN", "OFF"].contains(&name))
                 .map(|(name, _)| name.to_owned())
         };
-        assert_eq!(refused("+HZ_1000=y+HZ=1000+OFF=n+T=\"a b\"+HIDDEN=n"), None);
-        for text in ["+HZ_250=y", "+HZ=250", "+HZ_1000=n", "+OFF=y", "+T=\"a\"", "+NOWHERE=n"] {
+        assert_eq!(refused("+HZ_1000=y+HZ=1000+OFF=n+CMDLINE=\"a b\"+HIDDEN=n"), None);
+        for text in ["+HZ_250=y", "+HZ=250", "+HZ_1000=n", "+OFF=y", "+CMDLINE=\"a\"", "+NOWHERE=n"]
+        {
             assert!(refused(text).is_some(), "{text}");
         }
     }

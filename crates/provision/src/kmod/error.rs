@@ -21,6 +21,17 @@ pub enum KmodError {
         /// Why, and what to do.
         reason: String,
     },
+    /// What builds it is a stranger's until somebody says otherwise.
+    #[error(
+        "the module `{name}` would be built by the Makefile in `{}`, which can run any command; look \
+         at it, and allow it with --allow-build-scripts", tree.display()
+    )]
+    NotAllowed {
+        /// The module.
+        name: &'static str,
+        /// The build tree.
+        tree: PathBuf,
+    },
     /// The headers are not packaged as expected.
     #[error("the packages of {package} hold no {what}")]
     Package {

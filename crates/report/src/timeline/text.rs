@@ -1,5 +1,6 @@
 //! Words and numbers of timelines.
 
+use preemptlab_model::plain::visible;
 use preemptlab_trace::{Segment, Timeline};
 
 use crate::number::number;
@@ -69,19 +70,6 @@ fn line(text: &str, chars_max: usize) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// Control characters and the invisible ones that change the order of others become blanks, and so
-/// do the two that no XML may hold.
-pub fn visible(char: char) -> char {
-    match char {
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
-            ' '
-        }
-        '\u{feff}' | '\u{fffe}' | '\u{ffff}' => ' ',
-        char if char.is_control() => ' ',
-        char => char,
-    }
 }
 
 /// A task: `hackbench/187`.

@@ -12,6 +12,7 @@ mod thread;
 
 use std::collections::BTreeMap;
 
+use preemptlab_model::Name;
 use preemptlab_script::{FORMAT, INTERRUPTS_MAX, NAME_BYTES_MAX, Script, THREADS_MAX};
 use toml::de::DeTable;
 
@@ -118,13 +119,15 @@ fn plain_name(name: &str, node: &Node<'_>, bytes_max: usize) -> Result<String, R
     let plain = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')
     };
-    if (1..=bytes_max).contains(&name.len()) && name.bytes().all(plain) {
+    // The kernel's names are shorter than those of files, and are made of less.
+    let is_name = name.parse::<Name>().is_ok();
+    if is_name && name.len() <= bytes_max && name.bytes().all(plain) {
         return Ok(name.to_owned());
     }
     Err(Refusal::new(
         node.span(),
         format!("`{name}` cannot be a name"),
-        format!("this name is 1 to {bytes_max} of a-z, 0-9, _ and -"),
+        format!("this name is 1 to {bytes_max} of a-z, 0-9, _ and -, and begins with no -"),
     ))
 }
 

@@ -77,7 +77,8 @@ pub fn completed(recording: &Recording, is_fair: bool) -> exit::Result<Vec<Chose
         let (planned, record) = cell.map_err(recording_failure)?;
         let Some(record) = record else { continue };
         let Outcome::Completed { report, .. } = record.outcome else { continue };
-        let workload = recording.manifest().experiment.workload.get(&planned.factors.workload);
+        let workload =
+            recording.manifest().experiment.workload.get(planned.factors.workload.as_str());
         let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
         let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
         let max_us = metrics.iter().find(|found| found.name == metric).map_or(0.0, |m| m.value);

@@ -5,6 +5,7 @@
 
 use std::{fs::File, io::Seek, process::ExitCode};
 
+use preemptlab_model::plain;
 use preemptlab_report::{Cell, Column, Table, Tone, timeline_terminal};
 use preemptlab_runner::{target, window};
 use preemptlab_trace::{
@@ -108,7 +109,8 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
         attempts,
     };
     if tracing.args.format == Format::Json {
-        tracing.output.data(&serde_json::to_string_pretty(&document).or_exit(exit::HOST)?)?;
+        let json = serde_json::to_string_pretty(&document).or_exit(exit::HOST)?;
+        tracing.output.data(&plain::json(&json))?;
     } else {
         tracing.output.data(&text(tracing, cell, &document))?;
     }

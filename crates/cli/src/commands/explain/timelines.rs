@@ -2,6 +2,7 @@
 
 use std::{fmt::Write, process::ExitCode};
 
+use preemptlab_model::plain;
 use preemptlab_report::{Lane, one_sentence, timeline_svg, timeline_terminal};
 use preemptlab_runner::{target, window};
 use preemptlab_trace::{
@@ -123,7 +124,7 @@ pub fn execute(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
     let document = document(&traced, count, &found, beside.as_ref(), bound.as_ref());
     if tracing.args.format == Format::Json {
         let text = serde_json::to_string_pretty(&document).or_exit(exit::HOST)?;
-        return tracing.output.data(&text);
+        return tracing.output.data(&plain::json(&text));
     }
     tracing.output.data(&text(tracing, &traced, count, &found, beside.as_ref(), bound.as_ref())?)
 }
@@ -165,7 +166,7 @@ fn probe(cell: &Chosen) -> exit::Result<String> {
 fn check_probe(tracing: &Tracing<'_>, cell: &Chosen, is_fair: bool) -> exit::Result<()> {
     let name = &cell.factors.workload;
     let experiment = &tracing.recording.manifest().experiment;
-    let names = match experiment.workload.get(name) {
+    let names = match experiment.workload.get(name.as_str()) {
         None | Some(Workload::Folder(_)) => return Ok(()),
         Some(workload) => workload.metric_names(),
     };

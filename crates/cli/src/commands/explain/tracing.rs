@@ -126,9 +126,11 @@ impl Tracing<'_> {
         let store = lab::store(self.store.clone())?;
         let folders = self.recording.folders().map_err(recording_failure)?;
         lab::with_provision(store, &self.args.packages, self.output, |provision| {
-            let lab = Lab::new(provision, self.args.machines.qemu.clone());
-            let manifest = self.recording.manifest().clone();
-            lab.with_folders(&folders).pin(manifest).map_err(lab::failure)
+            let lab = Lab::new(
+                provision.with_build_scripts(self.args.machines.allow_build_scripts),
+                self.args.machines.qemu.clone(),
+            );
+            lab.with_folders(&folders).pin(self.recording).map_err(lab::failure)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, KernelRef, Settings};
+use preemptlab_model::{Digest, KernelRef, Name, Settings};
 use preemptlab_scenario::{Model, Scenario};
 use preemptlab_spec::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 use preemptlab_workload::Workload;
@@ -61,13 +61,13 @@ pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<
         let scenarios: Vec<_> =
             places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
         let (name, description) = match &scenarios[..] {
-            [(_, one)] => (one.name().to_owned(), one.description().to_owned()),
-            _ => ("scenarios".to_owned(), String::new()),
+            [(_, one)] => (name_of(one.name()), one.description().to_owned()),
+            _ => (name_of("scenarios"), String::new()),
         };
         let workload = |(_, scenario): &(usize, &Scenario)| {
             let script = scenario.script().clone();
             let workload = preemptlab_workload::Scenario::new(script);
-            (scenario.name().to_owned(), Workload::Scenario(workload))
+            (name_of(scenario.name()), Workload::Scenario(workload))
         };
         let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
         let cmdline = if cpus > 1 { vec![ONE_TSC.to_owned()] } else { Vec::new() };
@@ -83,6 +83,11 @@ pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<
         Batch { experiment, scenarios }
     };
     Ok(groups.into_iter().map(batch).collect())
+}
+
+/// The name of a scenario, whose grammar is a part of that of all names.
+fn name_of(name: &str) -> Name {
+    name.parse().expect("a scenario's name is a name")
 }
 
 /// The kernel of a model.

@@ -1,6 +1,6 @@
 //! Text in XML.
 
-use crate::timeline::text::visible;
+use preemptlab_model::plain::visible;
 
 /// Text that is nothing but text, in content and in quoted attributes. Line feeds are kept.
 pub fn escape(text: &str) -> String {

@@ -1,0 +1,278 @@
+//! The corpus: files that are out to run something, to write somewhere, or to steer what shows
+//! them. A case is a line of a table.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
+use preemptlab_recording::{Manifest, Recording, RecordingWriter};
+use preemptlab_spec::Experiment;
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+
+/// A file or folder that a stranger made, and what is said of it. Every case ends with exit code 2.
+pub struct Case {
+    /// What it tries.
+    pub name: String,
+    /// Makes its files.
+    pub files: Box<dyn Fn(&Desk)>,
+    /// The command that meets them.
+    pub command: Vec<&'static str>,
+    /// What its message holds.
+    pub said: &'static [&'static str],
+}
+
+/// Steers a terminal in several ways, is a formula, and is an image in HTML and in Markdown.
+pub const HOSTILE: &str = "=reboot() \u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}\u{7f}\
+                           <img src=x onerror=alert(1)> ![x](http://evil.invalid/x) \u{e0041}";
+
+/// An experiment on somebody's own kernel, which needs modules built.
+pub const OWN_KERNEL: &str = "format = 1\nname = \"own\"\n[factors]\n\
+    kernel = [\"file:bzImage,modules=/tmp/strange\"]\npreempt = [\"full\"]\n\
+    [machine]\nmodules = [\"preemptlab-hold\"]\n[workload.w]\nkind = \"cyclictest-hackbench\"\n";
+
+const SMALL: &str = "format = 1\nname = \"small\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
+    preempt = [\"full\"]\n[workload.w]\nkind = \"cyclictest-hackbench\"\n";
+
+/// Programs of the machine that something could be tempted to run.
+const PROGRAMS: [&str; 14] = [
+    "apt-cache",
+    "apt-config",
+    "apt-get",
+    "bash",
+    "cc",
+    "dpkg",
+    "dpkg-deb",
+    "env",
+    "gcc",
+    "id",
+    "make",
+    "qemu-system-x86_64",
+    "sh",
+    "x",
+];
+
+/// A `PATH` on which every program only writes down that it was run, and where it does.
+pub fn canaries(desk: &Desk) -> (OsString, PathBuf) {
+    let (folder, marker) = (desk.path("canaries"), desk.path("canaries.ran"));
+    fs::create_dir_all(&folder).unwrap();
+    for program in PROGRAMS {
+        let path = folder.join(program);
+        let script =
+            format!("#!/bin/sh\necho \"${{0##*/}}\" \"$@\" >> '{}'\nexit 1\n", marker.display());
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    (folder.into_os_string(), marker)
+}
+
+/// Experiments, in each of which one text is another one.
+pub fn texts() -> Vec<Case> {
+    let table: [(&str, &str, &str, &[&str]); 19] = [
+        ("name is a path", "\"small\"", r#""../../x""#, &["`../../x` is not a name"]),
+        ("name is absolute", "\"small\"", r#""/tmp/x""#, &["is not a name"]),
+        ("name is an option", "\"small\"", r#""-rf""#, &["is not a name"]),
+        ("name is hidden", "\"small\"", r#"".ssh""#, &["is not a name"]),
+        ("name steers", "\"small\"", r#""a\u001b[2J""#, &["is not a name"]),
+        ("name turns", "\"small\"", r#""a\u202eb""#, &["is not a name"]),
+        ("name has no end", "\"small\"", "\"a\u{9b}2J", &["line 2"]),
+        ("key steers", "name =", "\"n\\u001b[2J\" = 1\nname =", &["unknown field"]),
+        ("line steers", "name =", "x\u{9b}31m\u{202e}y = 1\nname =", &[]),
+        ("workload is a path", "[workload.w]", r#"[workload."../x"]"#, &["is not a name"]),
+        ("workload steers", "[workload.w]", r#"[workload."\u001b[2J"]"#, &["is not a name"]),
+        ("kernel runs a shell", "debian:6.12", r#"source:6.12+LOCALVERSION=\"`x`\""#, &["a text"]),
+        ("kernel runs make", "debian:6.12", r#"source:6.12+CMDLINE=\"$(shell x)\""#, &["a text"]),
+        (
+            "kernel has a file",
+            "debian:6.12",
+            r#"source:6.12+INITRAMFS_SOURCE=\"/etc\""#,
+            &["only CMDLINE"],
+        ),
+        (
+            "kernel has a new file",
+            "debian:6.12",
+            r#"source:6.12+SOME_NEW_FILE=\"/etc\""#,
+            &["only CMDLINE"],
+        ),
+        ("kernel is an option", "debian:6.12", "debian:-oDebug=1", &["names no kernel"]),
+        ("kernel steers", "debian:6.12", r#"file:/x\u001b[2J"#, &["cannot be shown"]),
+        (
+            "module is a path",
+            "[workload.w]",
+            "[machine]\nmodules = [\"../../x\"]\n[workload.w]",
+            &["name of a kernel module"],
+        ),
+        (
+            "kernel parameters",
+            "[workload.w]",
+            "[machine]\ncmdline = [\"a b\"]\n[workload.w]",
+            &["not one kernel parameter"],
+        ),
+    ];
+    let mut cases = Vec::new();
+    for (name, from, to, said) in table {
+        assert!(SMALL.contains(from), "{name}");
+        for command in ["run", "plan"] {
+            cases.push(Case {
+                name: format!("{command}: {name}"),
+                files: Box::new(move |desk| {
+                    desk.write("bad.toml", &SMALL.replacen(from, to, 1));
+                }),
+                command: vec![command, "bad.toml"],
+                said,
+            });
+        }
+    }
+    for command in ["run", "plan"] {
+        cases.push(Case {
+            name: format!("{command}: build scripts"),
+            files: Box::new(|desk| drop(desk.write("bad.toml", OWN_KERNEL))),
+            command: vec![command, "bad.toml"],
+            said: &["/tmp/strange/build", "--allow-build-scripts"],
+        });
+    }
+    for package in ["-oDir::State::status=/x", "dash-", "dash/sid", "dash=1", "da*", "./x.deb"] {
+        cases.push(Case {
+            name: format!("a folder's package is {package}"),
+            files: Box::new(move |desk| {
+                let text = SMALL.replace("\"cyclictest-hackbench\"", "\"folder\"\npath = \"mine\"");
+                desk.write("bad.toml", &text);
+                fs::create_dir(desk.path("mine")).unwrap();
+                let text =
+                    format!("format = 1\npackages = [\"{package}\"]\ncyclictest = \"both\"\n");
+                desk.write("mine/workload.toml", &text);
+            }),
+            command: vec!["run", "bad.toml"],
+            said: &["is not the name of a Debian package"],
+        });
+    }
+    cases
+}
+
+/// The committed recording with one value changed: where, to what, and what is said.
+fn changes() -> Vec<(&'static str, Value, &'static [&'static str])> {
+    const NAME: &[&str] = &["recording.json", "is not the name of a Debian package"];
+    const VERSION: &[&str] = &["recording.json", "is not the version of a Debian package"];
+    vec![
+        ("/qemu/packages/0/name", json!("-oDir::State::status=/x"), NAME),
+        ("/qemu/packages/0/name", json!("-oAPT::Compressor::x::Binary=/bin/sh"), NAME),
+        ("/qemu/packages/0/name", json!("--help"), NAME),
+        ("/qemu/packages/0/name", json!("adduser-"), NAME),
+        ("/qemu/packages/0/name", json!("./evil.deb"), NAME),
+        ("/qemu/packages/0/name", json!("../../evil"), NAME),
+        ("/qemu/packages/0/name", json!("a*"), NAME),
+        ("/qemu/packages/0/name", json!("a\u{1b}[2J"), NAME),
+        ("/qemu/packages/0/name", json!(""), NAME),
+        ("/qemu/packages/0/version", json!("1/../../x"), VERSION),
+        ("/qemu/packages/0/version", json!("1 -oX=1"), VERSION),
+        ("/qemu/packages/0/version", json!("$(x)"), VERSION),
+        ("/kernels/0/packages/0/name", json!("-oDebug=1"), NAME),
+        ("/kernels/0/packages/0/version", json!("`x`"), VERSION),
+        ("/images/0/packages/0/name", json!("x;y"), NAME),
+        ("/images/0/packages/0/version", json!("1\n2"), VERSION),
+        ("/images/0/packages/0/sha256", json!("../../../etc/passwd"), &["is not a SHA-256"]),
+        ("/kernels/0/image_sha256", json!("../x"), &["is not a SHA-256"]),
+        ("/kernels/0/name", json!("file:/etc/shadow"), &["the experiment has no kernel"]),
+        ("/kernels/0/name", json!("debian:6.12/../x"), &["names no kernel"]),
+        ("/images/0/workload", json!("../../x"), &["needs no image"]),
+        ("/images", json!([]), &["is missing"]),
+        ("/kernels", json!([]), &["is not that of the experiment"]),
+        ("/experiment/name", json!("../../x"), &["is not a name"]),
+        ("/experiment/machine/memory_mib", json!(4_000_000), &["the memory must be"]),
+        ("/experiment/machine/shift", json!(60), &["the shift must be"]),
+        ("/experiment/machine/modules", json!(["../x"]), &["name of a kernel module"]),
+        ("/experiment/machine/cmdline", json!(["init=/x"]), &["snapshot.cmdline"]),
+        ("/experiment/factors/cpus", json!([9]), &["the number of CPUs"]),
+        ("/experiment/replicates/count", json!(2), &["another number of cells"]),
+        ("/experiment/replicates/seed", json!(2), &["job.seed"]),
+        (
+            "/plan/cells/0/planned/execute/snapshot/cmdline",
+            json!("init=/bin/sh"),
+            &["snapshot.cmdline"],
+        ),
+        (
+            "/plan/cells/0/planned/execute/snapshot/machine/memory_mib",
+            json!(9_999_999),
+            &["memory_mib"],
+        ),
+        (
+            "/plan/cells/0/planned/execute/job/probes/0/argv/0",
+            json!("/bin/sh"),
+            &["job.probes.0.argv.0"],
+        ),
+        (
+            "/plan/cells/0/planned/execute/job/load/0/argv",
+            json!(["/bin/sh", "-c", "x"]),
+            &["job.load.0.argv"],
+        ),
+        ("/plan/cells/0/planned/execute/job/limit_ns", json!(u64::MAX), &["job.limit_ns"]),
+        ("/plan/cells/0/planned/execute/job/seed", json!(5), &["job.seed"]),
+        ("/plan/cells/0/factors/workload", json!("\u{1b}[2J"), &["in `workload`"]),
+    ]
+}
+
+/// Recordings, each of which meets every command that would execute it.
+pub fn recordings() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (place, value, said) in changes() {
+        let executing: [&[&'static str]; 2] =
+            [&["verify", "run"], &["explain", "run", "--confirm"]];
+        for command in executing {
+            let value = value.clone();
+            cases.push(Case {
+                name: format!("{}: {place} is {value}", command[0]),
+                files: Box::new(move |desk| changed(&desk.path("run"), place, &value)),
+                command: command.to_vec(),
+                said,
+            });
+        }
+    }
+    cases
+}
+
+fn committed() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check")
+}
+
+/// A copy of the committed recording in which one value is another one.
+fn changed(path: &Path, place: &str, value: &Value) {
+    fs::create_dir_all(path.join("cells")).unwrap();
+    for (name, bytes) in crate::common::tree(&committed()) {
+        fs::write(path.join(name), bytes).unwrap();
+    }
+    let file = path.join("recording.json");
+    let mut all: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let found = all.pointer_mut(place).unwrap_or_else(|| panic!("no {place}"));
+    assert_ne!(found, value, "{place}");
+    *found = value.clone();
+    fs::write(file, all.to_string()).unwrap();
+}
+
+/// A recording whose cells ended in ways that their guests chose the words for.
+pub fn failed_recording(path: &Path) {
+    let Manifest { kernels, qemu, images, .. } =
+        Recording::open(&committed()).unwrap().manifest().clone();
+    let text = "format = 1\nname = \"hostile\"\n[factors]\nkernel = [\"debian:6.12.107+deb13\"]\n\
+                preempt = [\"full\"]\n[replicates]\ncount = 2\n\
+                [workload.processes]\nkind = \"cyclictest-hackbench\"\n";
+    let mut experiment = Experiment::parse(text).unwrap();
+    experiment.description = HOSTILE.to_owned();
+    let manifest = Manifest::new(experiment, kernels, qemu.unwrap(), images);
+    let writer = RecordingWriter::open(path, &manifest).unwrap();
+    for inputs in manifest.plan.executable() {
+        let record = CellRecord {
+            format: RECORDING_FORMAT,
+            id: inputs.id(),
+            inputs: inputs.clone(),
+            console: vec![HOSTILE.to_owned()],
+            conditions: None,
+            outcome: Outcome::Failed { cause: FailureCause::Panic, reason: HOSTILE.to_owned() },
+        };
+        writer.cells().put(&record).unwrap();
+    }
+}
