@@ -69,7 +69,7 @@ impl Progress {
                     error => error.to_string(),
                 };
                 self.bar.suspend(|| {
-                    eprintln!("note: removed from the store, to be executed again: {what}");
+                    say(format_args!("note: removed from the store, to be executed again: {what}"));
                 });
             }
             Event::Booting(_) => {
