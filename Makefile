@@ -94,6 +94,7 @@ nightly: build
 	done
 	$(CARGO) test --release --locked -p preemptlab --test truth -- --ignored
 	$(MAKE) perturb
+	$(CARGO) test --release --locked -p preemptlab-runner --test faults -- --ignored
 
 ## bench: the figures that the README and the docs name
 bench: deps

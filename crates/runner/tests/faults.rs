@@ -1,0 +1,201 @@
+//! A run that is killed, finds the disk full or meets an I/O error at each system call that changes a
+//! file: every file is the one of an undisturbed run or absent, and the next run ends with the same
+//! bytes.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+};
+
+use preemptlab_backend::{Cancel, Execution, fake::Fake};
+use preemptlab_files::{Files, Folders, Node};
+use preemptlab_model::{
+    CellInputs, Digest, Kernel, KernelRef, PreemptMode, QemuBuild, RECORDING_FORMAT,
+};
+use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
+use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter, Until};
+use preemptlab_runner::{Options, Order, run};
+use preemptlab_spec::Experiment;
+
+/// The system calls that change files, as strace names them, and the one that opens them.
+const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,\
+    fdatasync,ftruncate,link,linkat,fchmod,chmod,mkdir,mkdirat,flock,copy_file_range,syncfs";
+
+/// Where the disturbed process works.
+const FOLDER: &str = "PREEMPTLAB_FAULTS_FOLDER";
+
+fn manifest() -> Manifest {
+    let text = "format = 1\nname = \"small\"\n[factors]\nkernel = [\"debian:7.2\"]\n\
+                preempt = [\"full\", \"lazy\"]\n[replicates]\ncount = 2\n\
+                [workload.hackbench]\nkind = \"cyclictest-hackbench\"\n";
+    let kernel: KernelRef = "debian:7.2".parse().unwrap();
+    Manifest::new(
+        Experiment::parse(text).unwrap(),
+        vec![Kernel {
+            name: kernel.clone(),
+            release: "7.2.12".into(),
+            image_sha256: Digest::of(b"kernel"),
+            packages: vec![],
+            rt: Some(false),
+            modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
+            hz: Some(250),
+        }],
+        QemuUsed {
+            build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },
+            packages: vec![],
+        },
+        vec![Image {
+            sha256: Digest::of(b"image"),
+            kernel,
+            workload: "hackbench".into(),
+            packages: vec![],
+        }],
+    )
+}
+
+/// What every cell comes to; it says which cell it is.
+fn answer(cell: &CellInputs) -> Execution {
+    let reason = format!("no {}", cell.id());
+    let (stage, kind) = (Stage::Setup, FailureKind::Unavailable);
+    let failure = Failure { stage, kind, reason, system: None, commands: vec![] };
+    Execution {
+        message: Message::Failed(failure),
+        said: vec![],
+        console: b"last words\n".to_vec(),
+        conditions: None,
+    }
+}
+
+/// Everything that a run writes: a recording with a workload's folder, and replicates that are added;
+/// and the store's cells.
+fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let mut writer = RecordingWriter::open(&folder.join("run"), &manifest())?;
+    let mut files = Files::default();
+    files.insert("run", Node::File { executable: true, bytes: b"#!/bin/sh\n".into() })?;
+    writer.keep(&Folders::from([(files.digest(), files)]))?;
+    let cache = Some(CellFolder::of_store(folder.join("cells")));
+    let order = Order::Planned;
+    let options = Options { jobs: 1, cache, retry_failed: false, traces: None, order };
+    let fake = Fake::new(|cell: &CellInputs| Ok(answer(cell)));
+    run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
+    let until = Until { format: RECORDING_FORMAT, margin: 0.01, metrics: vec![], baseline: None };
+    writer.begin_until(&until)?;
+    let first = manifest().plan.cells[0].factors.clone();
+    writer.add_replicates(&[(first, 3)])?;
+    run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
+    Ok(())
+}
+
+/// The process that is disturbed; alone it does nothing.
+#[test]
+fn disturbed() {
+    if let Some(folder) = env::var_os(FOLDER) {
+        work(Path::new(&folder)).unwrap();
+    }
+}
+
+/// Runs the process in a folder, below strace with these options.
+fn below_strace(folder: &Path, options: &[&str]) -> ExitStatus {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq"]).args(options).arg(env::current_exe().unwrap());
+    command.args(["--exact", "disturbed", "--test-threads=1"]);
+    command.env(FOLDER, folder).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().expect("strace is installed")
+}
+
+/// How often each call is made by the thread that makes it most often: strace counts per thread.
+fn calls(folder: &Path) -> BTreeMap<String, u32> {
+    let log = folder.join("strace.log");
+    let trace = format!("trace={WRITING}");
+    let place = folder.join("counted");
+    fs::create_dir(&place).unwrap();
+    assert!(below_strace(&place, &["-o", log.to_str().unwrap(), "-e", &trace]).success());
+    let mut counts = BTreeMap::<(String, String), u32>::new();
+    for line in fs::read_to_string(&log).unwrap().lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let Some((name, _)) = call.trim_start().split_once('(') else { continue };
+        *counts.entry((name.to_owned(), thread.to_owned())).or_default() += 1;
+    }
+    let mut most = BTreeMap::new();
+    for ((name, _), count) in counts {
+        let known: &mut u32 = most.entry(name).or_default();
+        *known = count.max(*known);
+    }
+    most
+}
+
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_owned();
+                found.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Disturbs the run at every `step`-th call of each name.
+fn disturb(fault: &str, step: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let undisturbed = folder.path().join("undisturbed");
+    fs::create_dir(&undisturbed).unwrap();
+    work(&undisturbed).unwrap();
+    let expected = tree(&undisturbed);
+    assert_eq!(expected.len(), 14, "{:?}", expected.keys());
+    let mut disturbed = 0;
+    for (name, count) in calls(folder.path()) {
+        for number in (1..=count).step_by(step) {
+            let context = format!("{fault} at {name} {number}");
+            let place = tempfile::tempdir_in(folder.path()).unwrap();
+            let trace = format!("trace={name}");
+            let inject = format!("inject={name}:{fault}:when={number}");
+            let status =
+                below_strace(place.path(), &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+            let now = tree(place.path());
+            for (path, bytes) in &now {
+                let same = expected.get(path) == Some(bytes);
+                assert!(same, "{context}: {} is neither whole nor absent", path.display());
+            }
+            assert!(!status.success() || now == expected, "{context}: it says that all is done");
+            work(place.path()).unwrap_or_else(|error| panic!("{context}: then {error}"));
+            assert!(
+                tree(place.path()) == expected,
+                "{context}: the next run ends with other bytes"
+            );
+            disturbed += 1;
+        }
+    }
+    assert!(disturbed > 20, "only {disturbed} calls were disturbed");
+}
+
+#[test]
+fn a_run_is_killed() {
+    disturb("signal=KILL", 4);
+}
+
+#[test]
+fn a_run_finds_the_disk_full() {
+    disturb("error=ENOSPC", 4);
+}
+
+#[test]
+fn a_run_meets_an_io_error() {
+    disturb("error=EIO", 4);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn a_run_is_disturbed_at_every_call() {
+    for fault in ["signal=KILL", "error=ENOSPC", "error=EIO", "error=EDQUOT", "error=EROFS"] {
+        disturb(fault, 1);
+    }
+}
