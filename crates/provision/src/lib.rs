@@ -27,6 +27,7 @@ mod seen;
 mod store;
 mod toolchain;
 mod tree;
+mod whole;
 
 pub use apt::{AptError, LeftOut, Trouble};
 pub use bzimage::BzImageError;

@@ -14,6 +14,7 @@ use crate::{
     AptError, DebError, Event, KmodError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb,
+    whole::is_whole,
 };
 
 /// The largest module that is read, unpacked, in bytes.
@@ -104,7 +105,7 @@ pub(crate) fn unpacked(
     on_event: &dyn Fn(Event),
 ) -> Result<PathBuf, ModuleError> {
     let folder = store.modules(candidate.package.sha256);
-    if folder.is_dir() {
+    if is_whole(&folder) {
         return Ok(folder);
     }
     let debs = apt.fetch(std::slice::from_ref(candidate))?;

@@ -16,6 +16,7 @@ use crate::{
     deb,
     hash::sha256,
     process::tied,
+    whole::is_whole,
 };
 
 /// The oldest QEMU whose plugins can do what is needed, major and minor.
@@ -118,7 +119,7 @@ pub(crate) fn unpacked(
 ) -> Result<Qemu, QemuError> {
     let packages: Vec<_> = candidates.iter().map(|candidate| candidate.package.clone()).collect();
     let folder = store.qemu(digest_of(&packages));
-    if !folder.is_dir() {
+    if !is_whole(&folder) {
         let debs = apt.fetch(candidates)?;
         lock.fill(&folder, |draft| {
             on_event(Event::Unpacking { what: "qemu-system-x86".to_owned() });
@@ -131,7 +132,7 @@ pub(crate) fn unpacked(
 /// The QEMU that consists of these packages, if the store has it.
 pub(crate) fn in_store(store: &Store, packages: &[Package]) -> Result<Option<Qemu>, QemuError> {
     let folder = store.qemu(digest_of(packages));
-    if folder.is_dir() { in_folder(&folder, packages.to_vec()).map(Some) } else { Ok(None) }
+    if is_whole(&folder) { in_folder(&folder, packages.to_vec()).map(Some) } else { Ok(None) }
 }
 
 fn in_folder(folder: &Path, packages: Vec<Package>) -> Result<Qemu, QemuError> {

@@ -1,10 +1,12 @@
 //! What files look like, to notice that one of them has changed.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, Metadata},
     io,
     os::unix::fs::MetadataExt,
-    path::Path,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use preemptlab_model::Digest;
@@ -14,6 +16,9 @@ use crate::{StoreError, hash::sha256};
 
 /// Up to here files are compared by what they hold, in bytes.
 const HASHED_BYTES_MAX: u64 = 1 << 20;
+
+/// The coarsest clock that a filesystem marks files with, and one second because less is cut off.
+const CLOCK_STEP_MAX: Duration = Duration::from_secs(3);
 
 /// How deep a folder is looked into.
 const DEPTH_MAX: u32 = 4;
@@ -44,6 +49,37 @@ pub(crate) fn digest(paths: &[impl AsRef<Path>]) -> Result<Digest, StoreError> {
         .map(|path| look(path.as_ref(), DEPTH_MAX).map_err(StoreError::at(path.as_ref())))
         .collect();
     Ok(Digest::of_json(&seen?))
+}
+
+/// The marks of everything in a folder.
+pub(crate) struct Marks {
+    pub(crate) digest: Digest,
+    /// Whether whatever is written from now on changes them.
+    pub(crate) settled: bool,
+}
+
+/// Of everything in a folder, however deep and without following links, the marks that change when it
+/// is written to. Nothing is read.
+pub(crate) fn marks(folder: &Path) -> io::Result<Marks> {
+    let mut marks = BTreeMap::new();
+    let mut newest = SystemTime::UNIX_EPOCH;
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let (path, metadata) = (below.join(entry.file_name()), entry.metadata()?);
+            let ctime = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
+            newest = newest.max(SystemTime::UNIX_EPOCH + ctime);
+            let marked = (metadata.mode(), (!metadata.is_dir()).then(|| large(&metadata)));
+            marks.insert(path.to_string_lossy().into_owned(), marked);
+            if metadata.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    // A file that is written to twice within one step of the filesystem's clock has the same marks.
+    let settled = SystemTime::now().duration_since(newest).is_ok_and(|age| age > CLOCK_STEP_MAX);
+    Ok(Marks { digest: Digest::of_json(&marks), settled })
 }
 
 fn look(path: &Path, depth: u32) -> io::Result<Seen> {
@@ -86,7 +122,7 @@ fn large(metadata: &Metadata) -> Seen {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::FileTimes, time::SystemTime};
+    use std::fs::FileTimes;
 
     use super::*;
 

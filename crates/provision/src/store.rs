@@ -1,14 +1,16 @@
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
 };
 
+use preemptlab_durable::Owner;
 use preemptlab_model::Digest;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::Event;
+use crate::{Event, whole};
 
 /// How the name of every folder begins that is still being filled.
 const UNPACK_PREFIX: &str = ".unpack-";
@@ -315,21 +317,27 @@ impl StoreLock {
         self.file.try_clone().map(Stdio::from)
     }
 
-    /// Fills a folder of the store that either exists with its whole content or not at all.
+    /// Fills a folder of the store that either exists with its whole content or not at all. One that
+    /// is damaged is exchanged.
     pub(crate) fn fill<E: From<StoreError>>(
         &self,
         folder: &Path,
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
-        if folder.is_dir() {
+        if whole::is_whole(folder) {
             return Ok(());
         }
         let parent = folder.parent().unwrap_or(folder);
         let draft = draft_in(parent)?;
         fill(draft.path())?;
-        File::open(draft.path())
+        whole::note(draft.path())
+            .and_then(|()| File::open(draft.path()))
             .and_then(|file| Ok(rustix::fs::syncfs(file)?))
-            .and_then(|()| fs::rename(draft.path(), folder))
+            .and_then(|()| match folder.is_dir() {
+                // The damaged one is removed with the draft.
+                true => exchange(draft.path(), folder),
+                false => fs::rename(draft.path(), folder),
+            })
             .map_err(StoreError::at(folder))?;
         Ok(())
     }
@@ -379,22 +387,40 @@ fn check_parents(root: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Puts one folder into the place of another one, at once where the filesystem can.
+fn exchange(draft: &Path, folder: &Path) -> io::Result<()> {
+    match renameat_with(CWD, draft, CWD, folder, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(()),
+        Err(_) => fs::remove_dir_all(folder).and_then(|()| fs::rename(draft, folder)),
+    }
+}
+
 /// A folder that is removed again, at the latest when the store is locked the next time.
 fn draft_in(parent: &Path) -> Result<tempfile::TempDir, StoreError> {
+    let prefix = match Owner::this() {
+        Some(owner) => format!("{UNPACK_PREFIX}{owner}-"),
+        None => UNPACK_PREFIX.to_owned(),
+    };
     tempfile::Builder::new()
-        .prefix(UNPACK_PREFIX)
+        .prefix(&prefix)
+        .permissions(fs::Permissions::from_mode(0o755))
         .tempdir_in(parent)
         .map_err(StoreError::at(parent))
 }
 
-/// Removes what killed processes left in a folder. Only the folders of kernels get files after
+/// Removes what killed processes left in a folder; another machine may still write to its own, where
+/// the lock does not reach it. Only the folders of kernels get files after
 /// they have their name, so only these are looked into.
 fn sweep(folder: &Path) -> io::Result<()> {
     preemptlab_durable::sweep(folder)?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(UNPACK_PREFIX) {
-            fs::remove_dir_all(entry.path())?;
+        let name = entry.file_name();
+        if let Some(owner) = name.to_string_lossy().strip_prefix(UNPACK_PREFIX) {
+            // An older preemptlab named none.
+            if Owner::parse(owner).is_none_or(|owner| owner.is_gone()) {
+                fs::remove_dir_all(entry.path())?;
+            }
         } else if folder.ends_with("kernels") && entry.file_type()?.is_dir() {
             preemptlab_durable::sweep(&entry.path())?;
         }
@@ -404,7 +430,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, os::unix::fs::PermissionsExt};
+    use std::cell::Cell;
 
     use super::*;
 
@@ -498,6 +524,20 @@ mod tests {
         })
         .unwrap();
         assert!(target.join("all").is_file());
+
+        // What was spoilt is filled again.
+        fs::write(target.join("all"), b"spoilt").unwrap();
+        assert!(!whole::is_whole(&target));
+        lock.fill(&target, |draft| {
+            fs::write(draft.join("all"), b"new").map_err(StoreError::at(draft))
+        })
+        .unwrap();
+        assert!(whole::is_whole(&target));
+        assert_eq!(fs::read(target.join("all")).unwrap(), b"new");
+        let drafts = fs::read_dir(target.parent().unwrap()).unwrap().filter(|entry| {
+            entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(UNPACK_PREFIX)
+        });
+        assert_eq!(drafts.count(), 0);
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::{
     deb::{self, Content},
     names,
     toolchain::{self, Programs, Toolchain},
+    whole::is_whole,
 };
 
 /// Counts up when the same packages are to become another kernel.
@@ -162,6 +163,9 @@ impl Recipe {
         let folder = store.build(self.digest());
         let digest = fs::read_to_string(folder.join(IMAGE_FILE)).ok()?.parse().ok()?;
         let found = crate::hash::sha256(&store.kernel_image(digest)).ok()?;
+        if !is_whole(&folder) {
+            return None;
+        }
         let config = folder.join(CONFIG_FILE);
         (found == digest).then_some(Built { image_sha256: digest, config, folder })
     }

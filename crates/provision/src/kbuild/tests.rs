@@ -131,7 +131,7 @@ fn a_kernel_is_built_once_and_its_tree_is_removed() {
     let mut kept: Vec<_> =
         fs::read_dir(&built.folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     kept.sort();
-    assert_eq!(kept, ["config", "image", "log", "modules.builtin"]);
+    assert_eq!(kept, [".contents", "config", "image", "log", "modules.builtin"]);
 
     // Nothing says when and where it was built.
     let log = fs::read_to_string(built.folder.join("log")).unwrap();

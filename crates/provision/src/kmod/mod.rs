@@ -17,7 +17,7 @@ use serde::Serialize;
 pub use self::error::KmodError;
 pub(crate) use self::source::{PREFIX, Source};
 use self::{make::Make, tools::Tools};
-use crate::{Event, Store, StoreError, StoreLock, apt::Apt};
+use crate::{Event, Store, StoreError, StoreLock, apt::Apt, whole::is_whole};
 
 /// Counts up when the same source and packages are to make another module.
 const RECIPE: u32 = 1;
@@ -73,7 +73,7 @@ pub(crate) fn from_package(
     };
     let folder = store.kmod(Digest::of_json(&inputs));
     let file = format!("{}.ko", source.name);
-    if !folder.is_dir() {
+    if !is_whole(&folder) {
         let unpacked = tools.unpacked(apt, store, lock, on_event)?;
         lock.fill(&folder, |draft| {
             let module = build(source, release, &unpacked.make(), draft, lock, on_event)?;

@@ -12,6 +12,7 @@ use crate::{
     AptError, Event, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     toolchain::{self, Programs, Toolchain},
+    whole::is_whole,
 };
 
 /// Counts up when the same packages are to be unpacked differently.
@@ -90,7 +91,7 @@ impl Tools {
     ) -> Result<Unpacked, KmodError> {
         let compiler = self.compiler.unpacked::<KmodError>(apt, store, lock, on_event)?;
         let headers = store.headers(toolchain::digest_of(LAYOUT, &self.headers));
-        if !headers.is_dir() {
+        if !is_whole(&headers) {
             let debs = apt.fetch(&self.headers)?;
             lock.fill(&headers, |draft| {
                 on_event(Event::Unpacking { what: self.name.clone() });

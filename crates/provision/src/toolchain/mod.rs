@@ -20,6 +20,7 @@ use crate::{
     AptError, DebError, Event, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb,
+    whole::is_whole,
 };
 
 /// Counts up when the same packages are to be unpacked differently.
@@ -130,7 +131,7 @@ impl Toolchain {
         on_event: &dyn Fn(Event),
     ) -> Result<Programs, E> {
         let root = store.toolchain(self.digest());
-        if !root.is_dir() {
+        if !is_whole(&root) {
             let debs = apt.fetch(&self.candidates)?;
             lock.fill(&root, |draft| {
                 on_event(Event::Unpacking { what: "the compiler of kernels".to_owned() });
