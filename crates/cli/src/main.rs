@@ -24,20 +24,27 @@ mod writable;
 use std::{process::ExitCode, thread};
 
 use clap::Parser;
-use rustix::{fs::Mode, process::umask};
+use rustix::{
+    fs::Mode,
+    process::{Resource, getrlimit, umask},
+};
 
 use args::{Cli, Color, Command};
 use output::Output;
 
-/// The stack of what does the work, in bytes, whatever the limit on that of the program's first thread
-/// is (`ulimit -s`).
-const STACK_BYTES: usize = 16 << 20;
+/// The stack that the work is given, in bytes, where that of the program's first thread may be smaller
+/// (`ulimit -s`). It is what Linux gives a process unless told otherwise.
+const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
     // Nobody else may write to what is made, here and by the programs that are started: what is in
     // the store is run.
     let mask = umask(Mode::WGRP | Mode::WOTH);
     umask(mask | Mode::WGRP | Mode::WOTH);
+    let stack = getrlimit(Resource::Stack).current;
+    if stack.is_none_or(|bytes| bytes >= STACK_BYTES as u64) {
+        return execute();
+    }
     let worker = thread::Builder::new().name("preemptlab".to_owned()).stack_size(STACK_BYTES);
     match worker.spawn(execute) {
         // What it has to say of a panic it has said.

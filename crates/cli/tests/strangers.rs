@@ -40,7 +40,8 @@ fn refused(case: &Case) {
     for text in case.said {
         assert!(words.contains(text), "{name}: no `{text}` in:\n{stderr}");
     }
-    assert!(!desk.path("runs").exists() && !desk.path("../x").exists(), "{name}: it has a folder");
+    let left = fs::read_dir(desk.path("runs")).map_or(0, |entries| entries.count());
+    assert!(left == 0 && !desk.path("../x").exists(), "{name}: it has a folder");
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn what_a_guest_says_is_only_text() {
         let text = said(&["compare", "run", "--format", format, "--all"]);
         assert!(text.contains("reboot") && is_harmless(&text), "{format}: {text:?}");
         match format {
-            "csv" => assert!(text.contains("'=reboot") && !text.contains(",=reboot"), "{text}"),
+            "csv" => assert!(!text.contains(",=reboot") && !text.contains("\"=reboot"), "{text}"),
             "markdown" => assert!(!text.contains("<img"), "{text}"),
             "json" => assert!(text.contains("\\u009b"), "{text}"),
             _ => {}
@@ -106,7 +107,9 @@ fn what_a_guest_says_is_only_text() {
     said(&["report", "run", "--out", "page.html"]);
     assert!(!fs::read_to_string(desk.path("page.html")).unwrap().contains("<img src=x"));
     said(&["export", "run", "--out", "tables"]);
-    for (name, bytes) in common::tree(&desk.path("tables")) {
+    let tables = common::tree(&desk.path("tables"));
+    assert!(tables.iter().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains("'=reboot")));
+    for (name, bytes) in tables {
         let text = String::from_utf8(bytes).unwrap();
         assert!(is_harmless(&text) && !text.contains(",=reboot"), "{}: {text}", name.display());
     }

@@ -10,7 +10,7 @@ use parquet::{
     record::Field,
 };
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode, Settings, plain};
 use preemptlab_stats::{Direction, Histogram, Metric};
 use proptest::prelude::*;
 
@@ -87,7 +87,8 @@ fn parquet_rows(file: &[u8]) -> Vec<Vec<String>> {
 fn text(field: &Field) -> String {
     match field {
         Field::Null => String::new(),
-        Field::Str(text) => text.clone(),
+        // CSV is for spreadsheets, too, where some texts are formulas.
+        Field::Str(text) => plain::spreadsheet(text).into_owned(),
         Field::UInt(number) => number.to_string(),
         Field::Long(number) => number.to_string(),
         Field::Double(number) => number.to_string(),

@@ -1,6 +1,6 @@
 use std::{fmt, path::PathBuf, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Digest, Package, PreemptMode, Symbols, plain};
 
@@ -131,9 +131,7 @@ impl FromStr for KernelRef {
                 Ok(Self::File { image: image.into(), modules })
             }
             Some(("host", release)) => {
-                let plain = |c: char| c.is_ascii_alphanumeric() || ".+~_-".contains(c);
-                if !release.starts_with(|c: char| c.is_ascii_digit()) || !release.chars().all(plain)
-                {
+                if !is_release(release) {
                     return Err(error("a release as `uname -r` has it is expected after `host:`"));
                 }
                 Ok(Self::Host { release: Some(release.to_owned()) })
@@ -145,6 +143,22 @@ impl FromStr for KernelRef {
             )),
         }
     }
+}
+
+/// Whether a text is what a kernel calls itself: it becomes a part of paths and of package names.
+fn is_release(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+~_-".contains(c);
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_plain)
+}
+
+/// Reads a release, which is empty where nothing told it.
+fn release<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if !text.is_empty() && !is_release(&text) {
+        let message = format!("`{}` is not the release of a kernel", text.escape_debug());
+        return Err(serde::de::Error::custom(message));
+    }
+    Ok(text)
 }
 
 /// A name without the suffix of its flavour, and that.
@@ -180,7 +194,7 @@ impl Serialize for KernelRef {
 }
 
 impl<'de> Deserialize<'de> for KernelRef {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -192,6 +206,7 @@ pub struct Kernel {
     /// How the experiment named it.
     pub name: KernelRef,
     /// `uname -r`, as the package or file name has it; empty where nothing tells.
+    #[serde(deserialize_with = "release")]
     pub release: String,
     /// Of the bzImage.
     pub image_sha256: Digest,

@@ -48,10 +48,10 @@ pub fn lines_in_place(text: &str) -> String {
     shown
 }
 
-/// Returns a text as a spreadsheet may take it from CSV: one that would be a formula there gets a
-/// `'` before it, which spreadsheets read as "this is text".
+/// Returns a text, which may have several lines, as a spreadsheet may take it from CSV: one that would
+/// be a formula there gets a `'` before it, which spreadsheets read as "this is text".
 pub fn spreadsheet(text: &str) -> Cow<'_, str> {
-    let text = line(text);
+    let text = lines(text);
     let begins = |text: &str| text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
     // What comes after blanks is a formula for some of them.
     match begins(text.trim_start()) && text.parse::<f64>().is_err() {

@@ -8,6 +8,9 @@ use crate::SpecError;
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
 
+/// The most cells of one experiment: some days on a hundred machines, and 200 MB of plan.
+const CELLS_MAX: usize = 100_000;
+
 /// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
 const MODULE_BYTES_MAX: usize = 56;
 
@@ -119,6 +122,14 @@ impl Experiment {
         self.check("").map_err(|error| error.message)
     }
 
+    /// How many cells its plan has; `None` where nobody could count them.
+    fn cells(&self) -> Option<usize> {
+        let Factors { kernel, preempt, cpus, settings } = &self.factors;
+        let levels = [self.workload.len(), kernel.len(), preempt.len(), cpus.len(), settings.len()];
+        let replicates = usize::try_from(self.replicates.count).ok()?;
+        levels.into_iter().try_fold(replicates, usize::checked_mul)
+    }
+
     /// Refuses what is well-formed but cannot be run.
     fn check(&self, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {
@@ -160,6 +171,12 @@ impl Experiment {
                 "the number of replicates must be 1 to 10000",
                 "5 is a good start",
             );
+        }
+        if self.cells().is_none_or(|cells| cells > CELLS_MAX) {
+            let message = format!("the experiment has more than {CELLS_MAX} cells");
+            let help =
+                "a cell is a combination of workload, kernel, mode, CPUs, settings and replicate";
+            return refuse("[factors]", &message, help);
         }
         if self.factors.cpus.iter().any(|cpus| !(1..=8).contains(cpus))
             || self.factors.cpus.is_empty()

@@ -36,8 +36,12 @@ impl Fake {
     pub fn vm_with(&self, command: Vec<OsString>, wall: Duration) -> Vm {
         Vm::new(Config {
             command,
-            artifacts: [b"kernel".as_slice(), b"image"]
-                .map(|name| (Digest::of(name), self.folder.join("ready")))
+            artifacts: ["kernel", "image"]
+                .map(|name| {
+                    let path = self.folder.join(name);
+                    fs::write(&path, name).unwrap();
+                    (Digest::of(name.as_bytes()), path)
+                })
                 .into(),
             snapshots: self.snapshots(),
             limits: Limits { boot_wall: wall, cell_wall: wall },
