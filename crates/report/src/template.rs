@@ -1,6 +1,9 @@
 //! A page of one's own: text with places where numbers of a comparison go.
 
-use std::sync::Arc;
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
 
 use minijinja::{
     Environment, Error, ErrorKind, UndefinedBehavior, context,
@@ -11,6 +14,13 @@ use preemptlab_model::plain;
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{caption, in_words, label, number, overview, verdict};
+
+/// How many instructions of the template's language are executed; no page of the studies repeats
+/// anything a thousand times.
+const STEPS_MAX: u64 = 1_000_000;
+
+/// How large a page gets.
+const PAGE_BYTES_MAX: usize = 16 << 20;
 
 /// What a page may say besides numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,8 +46,8 @@ pub struct TemplateError {
 ///
 /// # Errors
 ///
-/// [`TemplateError`] where the template is no template, or asks for something that the comparison
-/// does not have.
+/// [`TemplateError`] where the template is no template, asks for something that the comparison does
+/// not have, or does not come to an end of its own.
 pub fn fill(
     template: &str,
     comparison: &Comparison,
@@ -52,17 +62,47 @@ pub fn fill(
         points => said.points.iter().map(|point| plain::markdown(point)).collect::<Vec<_>>(),
         caption => caption(comparison),
     };
-    environment.render_str(template, context).map_err(|error| TemplateError {
+    let mut page = Page(Vec::new());
+    let filled = environment
+        .template_from_str(template)
+        .and_then(|template| template.render_captured_to(context, &mut page).map(drop));
+    filled.map_err(|error| TemplateError {
         line: error.line().unwrap_or(1),
-        reason: match error.detail() {
-            Some(detail) => detail.to_owned(),
-            None => error.to_string(),
+        reason: match (error.kind(), error.detail()) {
+            (ErrorKind::OutOfFuel, _) => format!(
+                "the template takes more than {STEPS_MAX} steps; let its loops repeat less often"
+            ),
+            (ErrorKind::WriteFailure, _) => format!(
+                "the page gets larger than {} MiB; let the template repeat less",
+                PAGE_BYTES_MAX >> 20
+            ),
+            (_, Some(detail)) => detail.to_owned(),
+            (_, None) => error.to_string(),
         },
-    })
+    })?;
+    Ok(String::from_utf8(page.0).expect("a template writes text"))
+}
+
+/// What was filled so far.
+struct Page(Vec<u8>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > PAGE_BYTES_MAX - self.0.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
     let mut environment = Environment::new();
+    environment.set_fuel(Some(STEPS_MAX));
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build();
     environment.set_syntax(syntax.expect("the syntax is the usual one"));
@@ -236,6 +276,21 @@ mod tests {
         assert_eq!(filled(template).unwrap(), "e: 8.43 s, ×1.05 (1.05–1.05), worse, True\n");
         let table = filled("{{ table('build', 'real') }}").unwrap();
         assert!(table.contains("real, s") && table.contains("debian:6.12 threadirqs"), "{table}");
+    }
+
+    #[test]
+    fn a_template_comes_to_an_end() {
+        let nested = "{% for a in [0] * 9999 %}{% for b in [0] * 9999 %}\
+                      {% endfor %}{% endfor %}";
+        let wide = "{% set kib = 'a' * 1024 %}{% for a in [0] * 99999 %}{{ kib }}{% endfor %}";
+        for (template, reason) in [
+            (nested, "more than 1000000 steps"),
+            (wide, "larger than 16 MiB"),
+            ("{{ 'a' * (17 * 1024 * 1024) }}", "larger than 16 MiB"),
+        ] {
+            let error = filled(template).unwrap_err();
+            assert!(error.reason.contains(reason), "{error}");
+        }
     }
 
     #[test]
