@@ -46,7 +46,8 @@ fn run(desk: &Desk, store: &str, arguments: &[&str]) -> Finished {
 
 /// The modules that a store has built.
 fn modules(store: &Path) -> Vec<Vec<u8>> {
-    tree(&store.join("kmod")).into_iter().map(|(_, bytes)| bytes).collect()
+    let files = tree(&store.join("kmod")).into_iter();
+    files.filter(|(path, _)| path.extension().is_some_and(|it| it == "ko")).map(|it| it.1).collect()
 }
 
 #[test]

@@ -110,6 +110,7 @@ impl LabError {
             self,
             Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
                 | Self::Packages(AptError::Name(_))
+                | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
         )
     }
 

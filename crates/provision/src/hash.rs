@@ -1,10 +1,10 @@
 //! The SHA-256 of files.
 
-use std::{fs::File, io, path::Path};
+use std::{io, path::Path};
 
 use preemptlab_model::Digest;
 
 /// Of a file's content.
 pub(crate) fn sha256(path: &Path) -> io::Result<Digest> {
-    Digest::of_reader(File::open(path)?)
+    Digest::of_reader(preemptlab_durable::open(path)?)
 }

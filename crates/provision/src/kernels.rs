@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -91,6 +90,14 @@ pub enum KernelError {
     /// The file cannot be read.
     #[error("the kernel `{}` cannot be read: {source}", path.display())]
     File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file of the user's own kernel cannot be read.
+    #[error("the kernel `{}` cannot be read: {source}", path.display())]
+    Own {
         /// The file.
         path: PathBuf,
         /// Why.
@@ -273,7 +280,8 @@ pub(crate) fn file(
     path: &Path,
     modules: Option<&Path>,
 ) -> Result<ProvisionedKernel, KernelError> {
-    let image = read_bounded(path)?;
+    let image = preemptlab_durable::read(path, FILE_BYTES_MAX)
+        .map_err(|source| KernelError::Own { path: path.to_owned(), source })?;
     let release = bzimage::release(&image)
         .map_err(|source| KernelError::BzImage { path: path.to_owned(), source })?;
     let image_sha256 = keep_image(store, &image)?;
@@ -403,14 +411,8 @@ fn read_config(path: &Path) -> Result<Option<KernelConfig>, KernelError> {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, KernelError> {
-    let mut bytes = Vec::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .and_then(|length| match length as u64 > FILE_BYTES_MAX {
-            true => Err(io::ErrorKind::FileTooLarge.into()),
-            false => Ok(bytes),
-        });
-    read.map_err(|source| KernelError::File { path: path.to_owned(), source })
+    preemptlab_durable::read(path, FILE_BYTES_MAX)
+        .map_err(|source| KernelError::File { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -450,7 +452,13 @@ mod tests {
         let store = Store::open(folder.path().join("store")).unwrap();
         let lock = store.lock(&|_| ()).unwrap();
         let path = folder.path().join("vmlinux");
-        assert!(matches!(file(&store, &lock, &path, None), Err(KernelError::File { .. })));
+        assert!(matches!(file(&store, &lock, &path, None), Err(KernelError::Own { .. })));
+        // Neither a pipe that nobody writes to nor a device without end is waited for.
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for endless in [pipe.as_path(), Path::new("/dev/zero"), folder.path()] {
+            assert!(matches!(file(&store, &lock, endless, None), Err(KernelError::Own { .. })));
+        }
         fs::write(&path, b"\x7fELF").unwrap();
         assert!(matches!(file(&store, &lock, &path, None), Err(KernelError::BzImage { .. })));
     }
