@@ -15,6 +15,7 @@ use std::{
 };
 
 use common::{Desk, Finished};
+use preemptlab_model::plain;
 use serde_json::Value;
 
 /// What a stranger writes in the place of a word. Each would leave a file named `canary`, if anything
@@ -75,12 +76,9 @@ fn play(desk: &Desk, case: &Case) {
     );
     assert!(said.code == 0 || said.stderr.trim().len() > 10, "{name}: no sentence");
     assert!(!said.stderr.contains("panicked"), "{name}: {}", said.stderr);
-    let moves_the_cursor = |c: char| {
-        (c.is_control() && c != '\n')
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-    };
     for text in [&said.stdout, &said.stderr] {
-        assert!(!text.contains(moves_the_cursor), "{name}: {}", text.escape_debug());
+        let steers = |c: char| c != '\n' && plain::is_steering(c);
+        assert!(!text.contains(steers), "{name}: {}", text.escape_debug());
     }
     assert!(!has_canary(&desk.path(".")), "{name}: the canary was touched");
     // What is accepted asks apt, which is one of the canaries.

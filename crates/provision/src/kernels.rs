@@ -88,28 +88,28 @@ pub enum KernelError {
         what: &'static str,
     },
     /// The file cannot be read.
-    #[error("the kernel `{}` cannot be read: {source}", path.display())]
+    #[error("the kernel `{}` cannot be read: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file of the user's own kernel cannot be read.
-    #[error("the kernel `{}` cannot be read: {source}", path.display())]
+    #[error("the kernel `{}` cannot be read: {error}", path.display())]
     Own {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file is no kernel.
-    #[error("`{}` cannot be booted: {source}", path.display())]
+    #[error("`{}` cannot be booted: {error}", path.display())]
     BzImage {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: BzImageError,
+        error: BzImageError,
     },
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn built(
     let image = store.kernel_image(built.image_sha256);
     let bytes = read_bounded(&image)?;
     let release = bzimage::release(&bytes)
-        .map_err(|source| KernelError::BzImage { path: image.clone(), source })?;
+        .map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
     let config = read_config(&built.config)?;
     let kernel = Kernel {
         name: name.clone(),
@@ -281,9 +281,9 @@ pub(crate) fn file(
     modules: Option<&Path>,
 ) -> Result<ProvisionedKernel, KernelError> {
     let image = preemptlab_durable::read(path, FILE_BYTES_MAX)
-        .map_err(|source| KernelError::Own { path: path.to_owned(), source })?;
+        .map_err(|error| KernelError::Own { path: path.to_owned(), error })?;
     let release = bzimage::release(&image)
-        .map_err(|source| KernelError::BzImage { path: path.to_owned(), source })?;
+        .map_err(|error| KernelError::BzImage { path: path.to_owned(), error })?;
     let image_sha256 = keep_image(store, &image)?;
 
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -403,16 +403,14 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 fn read_config(path: &Path) -> Result<Option<KernelConfig>, KernelError> {
     match read_bounded(path) {
         Ok(bytes) => Ok(Some(KernelConfig::parse(&String::from_utf8_lossy(&bytes)))),
-        Err(KernelError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Ok(None)
-        }
+        Err(KernelError::File { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, KernelError> {
     preemptlab_durable::read(path, FILE_BYTES_MAX)
-        .map_err(|source| KernelError::File { path: path.to_owned(), source })
+        .map_err(|error| KernelError::File { path: path.to_owned(), error })
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //! file: every file is the one of an undisturbed run or absent, and the next run ends with the same
 //! bytes.
 
+mod common;
+
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -9,15 +11,13 @@ use std::{
     process::{Command, ExitStatus, Stdio},
 };
 
+use common::manifest;
 use preemptlab_backend::{Cancel, Execution, fake::Fake};
 use preemptlab_files::{Files, Folders, Node};
-use preemptlab_model::{
-    CellInputs, Digest, Kernel, KernelRef, PreemptMode, QemuBuild, RECORDING_FORMAT,
-};
+use preemptlab_model::{CellInputs, RECORDING_FORMAT};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
-use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter, Until};
+use preemptlab_recording::{CellFolder, RecordingWriter, Until};
 use preemptlab_runner::{Options, Order, run};
-use preemptlab_spec::Experiment;
 
 /// The system calls that change files, as strace names them, and the one that opens them.
 const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,\
@@ -25,35 +25,6 @@ const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,un
 
 /// Where the disturbed process works.
 const FOLDER: &str = "PREEMPTLAB_FAULTS_FOLDER";
-
-fn manifest() -> Manifest {
-    let text = "format = 1\nname = \"small\"\n[factors]\nkernel = [\"debian:7.2\"]\n\
-                preempt = [\"full\", \"lazy\"]\n[replicates]\ncount = 2\n\
-                [workload.hackbench]\nkind = \"cyclictest-hackbench\"\n";
-    let kernel: KernelRef = "debian:7.2".parse().unwrap();
-    Manifest::new(
-        Experiment::parse(text).unwrap(),
-        vec![Kernel {
-            name: kernel.clone(),
-            release: "7.2.12".into(),
-            image_sha256: Digest::of(b"kernel"),
-            packages: vec![],
-            rt: Some(false),
-            modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
-            hz: Some(250),
-        }],
-        QemuUsed {
-            build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },
-            packages: vec![],
-        },
-        vec![Image {
-            sha256: Digest::of(b"image"),
-            kernel,
-            workload: "hackbench".into(),
-            packages: vec![],
-        }],
-    )
-}
 
 /// What every cell comes to; it says which cell it is.
 fn answer(cell: &CellInputs) -> Execution {
@@ -71,7 +42,7 @@ fn answer(cell: &CellInputs) -> Execution {
 /// Everything that a run writes: a recording with a workload's folder, and replicates that are added;
 /// and the store's cells.
 fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let mut writer = RecordingWriter::open(&folder.join("run"), &manifest())?;
+    let mut writer = RecordingWriter::open(&folder.join("run"), &manifest(r#"["full", "lazy"]"#))?;
     let mut files = Files::default();
     files.insert("run", Node::File { executable: true, bytes: b"#!/bin/sh\n".into() })?;
     writer.keep(&Folders::from([(files.digest(), files)]))?;
@@ -82,7 +53,7 @@ fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
     let until = Until { format: RECORDING_FORMAT, margin: 0.01, metrics: vec![], baseline: None };
     writer.begin_until(&until)?;
-    let first = manifest().plan.cells[0].factors.clone();
+    let first = manifest(r#"["full", "lazy"]"#).plan.cells[0].factors.clone();
     writer.add_replicates(&[(first, 3)])?;
     run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
     Ok(())

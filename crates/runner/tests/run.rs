@@ -1,58 +1,20 @@
 //! The runner on a fake backend: what is recorded, what is not, and what is not done twice.
 
+mod common;
+
 use std::sync::{
     Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
+use common::manifest;
 use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
-use preemptlab_model::{
-    CellInputs, Digest, FailureCause, Kernel, KernelRef, Outcome, PreemptMode, QemuBuild,
-    SnapshotInputs,
-};
+use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
-use preemptlab_recording::{CellFolder, Image, Manifest, QemuUsed, RecordingWriter, TraceFolder};
+use preemptlab_recording::{CellFolder, Manifest, RecordingWriter, TraceFolder};
 use preemptlab_runner::{
     Event, KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run,
 };
-use preemptlab_spec::Experiment;
-
-fn manifest() -> Manifest {
-    let text = r#"
-        format = 1
-        name = "small"
-        [factors]
-        kernel = ["debian:7.2"]
-        preempt = ["none", "full", "lazy"]
-        [replicates]
-        count = 2
-        [workload.hackbench]
-        kind = "cyclictest-hackbench"
-    "#;
-    let kernel: KernelRef = "debian:7.2".parse().unwrap();
-    Manifest::new(
-        Experiment::parse(text).unwrap(),
-        vec![Kernel {
-            name: kernel.clone(),
-            release: "7.2.12".into(),
-            image_sha256: Digest::of(b"kernel"),
-            packages: vec![],
-            rt: Some(false),
-            modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
-            hz: Some(250),
-        }],
-        QemuUsed {
-            build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },
-            packages: vec![],
-        },
-        vec![Image {
-            sha256: Digest::of(b"image"),
-            kernel,
-            workload: "hackbench".into(),
-            packages: vec![],
-        }],
-    )
-}
 
 fn refusal(kind: FailureKind) -> Execution {
     let failure =
@@ -74,7 +36,11 @@ struct Lab {
 impl Lab {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { folder, manifest: manifest(), executed: AtomicUsize::new(0) }
+        Self {
+            folder,
+            manifest: manifest(r#"["none", "full", "lazy"]"#),
+            executed: AtomicUsize::new(0),
+        }
     }
 
     fn options(&self) -> Options<'_> {
