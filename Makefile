@@ -78,9 +78,9 @@ fidelity: build
 ## of each cell of studies/quick.toml
 perturb: deps
 	@SUDO="$(SUDO)" tests/install-deps qemu-x86_64-static:qemu-user-static
-	$(CARGO) test --release --locked -p preemptlab-lab --test perturb -- --ignored --nocapture \
+	$(CARGO) test --release --locked -p preemptlab-preparation --test perturb -- --ignored --nocapture \
 	    --test-threads 1
-	$(CARGO) bench --locked -p preemptlab-lab --bench figures
+	$(CARGO) bench --locked -p preemptlab-preparation --bench figures
 
 ## nightly: the quick variant of every study, every scenario on every kernel, the longer tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
@@ -98,7 +98,7 @@ nightly: build
 
 ## bench: the figures that the README and the docs name
 bench: deps
-	$(CARGO) bench --locked -p preemptlab-lab
+	$(CARGO) bench --locked -p preemptlab-preparation
 	$(CARGO) bench --locked -p preemptlab --bench large --bench ready
 
 ## bench-stats: how often intervals hold what they should, and words are wrong

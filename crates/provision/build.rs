@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for input in [
         "guest",
         "crates/protocol",
-        "crates/script",
+        "crates/protocol",
         "Cargo.toml",
         "Cargo.lock",
         "rust-toolchain.toml",

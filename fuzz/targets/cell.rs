@@ -5,9 +5,9 @@
 use std::{fs, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{CellRecord, Outcome};
 use preemptlab_recording::CellFolder;
-use preemptlab_spec::Experiment;
 
 /// One of each kind.
 static WORKLOADS: LazyLock<Experiment> = LazyLock::new(|| {

@@ -7,7 +7,7 @@ use preemptlab_files::Files;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = std::str::from_utf8(bytes) {
-        let _ = preemptlab_spec::definition(text);
+        let _ = preemptlab_experiment::definition(text);
     }
     if let Ok(files) = Files::from_archive(bytes) {
         assert_eq!(Files::from_archive(&files.archive()).ok(), Some(files));

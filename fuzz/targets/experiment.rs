@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use preemptlab_spec::Experiment;
+use preemptlab_experiment::Experiment;
 
 fuzz_target!(|text: &str| {
     let experiment = match Experiment::parse(text) {

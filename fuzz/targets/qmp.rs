@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| preemptlab_vm::hostile_monitor(bytes));
+fuzz_target!(|bytes: &[u8]| preemptlab_backend_qemu::hostile_monitor(bytes));

@@ -10,7 +10,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* The limits of crates/script. */
+/* The limits of crates/protocol. */
 #define SCENARIO_THREADS_MAX 32
 #define SCENARIO_OPERATIONS_MAX 64
 #define SCENARIO_LINES_MAX 8

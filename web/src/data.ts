@@ -1,4 +1,4 @@
-// The page's data, as crates/page writes it; its documentation is there.
+// The page's data, as crates/report-html writes it; its documentation is there.
 
 export interface PageData {
   format: number;

@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{CellRecord, Outcome, PreemptMode};
 use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
-use preemptlab_spec::Experiment;
 use serde_json::{Value, json};
 
 /// Of the shorter probe.

@@ -10,13 +10,13 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use preemptlab_backend::Cancel;
+use preemptlab_experiment::{Experiment, SpecError};
 use preemptlab_files::Folders;
-use preemptlab_lab::{EmbedError, LabError};
 use preemptlab_model::plain;
+use preemptlab_preparation::{EmbedError, LabError};
 use preemptlab_provision::{Event, Options, Provision, Store, StoreError};
+use preemptlab_runner::Cancel;
 use preemptlab_runner::RunError;
-use preemptlab_spec::{Experiment, SpecError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
@@ -111,7 +111,7 @@ pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
     };
     let experiment = Experiment::parse(&text).map_err(|error| mistake(path, text, error))?;
     let base = path.parent().unwrap_or(Path::new(""));
-    preemptlab_lab::embed(experiment, base).map_err(|error| match error {
+    preemptlab_preparation::embed(experiment, base).map_err(|error| match error {
         EmbedError::Definition { path, text, error } => mistake(&path, text, error),
         error => exit::Failure { code: exit::UNUSABLE, report: miette::Report::from_err(error) },
     })

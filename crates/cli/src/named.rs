@@ -1,8 +1,8 @@
 //! Names in the options of `run`, checked before anything is brought here or executed for them.
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{KernelRef, Planned, nearest};
 use preemptlab_recording::Recording;
-use preemptlab_spec::Experiment;
 use preemptlab_stats::{BOUND, Baseline};
 
 use crate::exit;

@@ -7,13 +7,13 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_backend::{Backend, Cancel, Stop};
+use preemptlab_experiment::Experiment;
 use preemptlab_files::Folders;
-use preemptlab_lab::{Kernels, Lab, LabError, Prepared};
 use preemptlab_model::{BackendKind, CellInputs, KernelRef, Setting, Settings, settable};
+use preemptlab_preparation::{Kernels, Lab, LabError, Prepared};
 use preemptlab_recording::{CellFolder, Claim, Recording, RecordingError, RecordingWriter};
+use preemptlab_runner::{Backend, Cancel, Stop};
 use preemptlab_runner::{Options, Order, RunError, Summary, Traces, Untraceable};
-use preemptlab_spec::Experiment;
 use preemptlab_trace::Kernel;
 
 use crate::{
@@ -63,7 +63,7 @@ impl Session<'_> {
         if self.backend == BackendKind::Host {
             refuse_unsettable(&self.experiment)?;
             // Before anything is brought here in vain.
-            preemptlab_live::check().or_exit(exit::HOST)?;
+            preemptlab_backend_host::check().or_exit(exit::HOST)?;
         }
         let store = lab::store(self.store)?;
         let is_vm = self.backend.is_vm();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use preemptlab_spec::Experiment;
+use preemptlab_experiment::Experiment;
 
 /// What is lacking in the traces of workloads, said before they are recorded; nothing where every
 /// workload has the real-time probe whose wakeups `explain` explains.

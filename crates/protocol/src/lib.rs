@@ -15,6 +15,7 @@ mod job;
 pub mod live;
 mod port;
 mod report;
+pub mod script;
 pub mod trace;
 
 pub use boot::{BOOT_FILE, BootConfig};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use preemptlab_experiment::{Experiment, Factors, Resolved};
 use preemptlab_model::{KernelRef, Planned, PlannedCell};
-use preemptlab_spec::{Experiment, Factors, Resolved};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ fn check<'a>(
         return Err("the plan has another number of cells than the experiment".to_owned());
     }
     let resolved = resolved(manifest)?;
-    let derived = preemptlab_spec::plan(experiment, &resolved);
+    let derived = preemptlab_experiment::plan(experiment, &resolved);
     for (cell, derived) in plan.cells.iter().zip(&derived.cells) {
         same(cell, derived)?;
     }
@@ -41,7 +41,7 @@ fn check<'a>(
     for cell in added {
         let first = firsts.get(&configuration(cell)).copied();
         let derived = first.and_then(|first| {
-            preemptlab_spec::replicate(experiment, first, cell.factors.replicate)
+            preemptlab_experiment::replicate(experiment, first, cell.factors.replicate)
         });
         let derived = derived.ok_or_else(|| {
             format!("{}, which was added after a look, is no cell of the experiment", cell.factors)

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
+use preemptlab_experiment::{Experiment, Resolved, plan};
 use preemptlab_model::{
     BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT,
 };
-use preemptlab_spec::{Experiment, Resolved, plan};
 use serde::{Deserialize, Serialize};
 
 /// What a recording is of: written once, before the first cell.

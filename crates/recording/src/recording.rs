@@ -313,11 +313,9 @@ impl RecordingWriter {
             let planned = || self.recording.planned().map(|(_, planned)| planned);
             let last = planned().filter(of_configuration).map(|cell| cell.factors.replicate).max();
             let Some(first) = planned().find(of_configuration) else { continue };
-            cells.extend(
-                (last.unwrap_or(0).saturating_add(1)..=*replicates).filter_map(|replicate| {
-                    preemptlab_spec::replicate(experiment, first, replicate)
-                }),
-            );
+            cells.extend((last.unwrap_or(0).saturating_add(1)..=*replicates).filter_map(
+                |replicate| preemptlab_experiment::replicate(experiment, first, replicate),
+            ));
         }
         let count = cells.len();
         if count == 0 || !self.recording.looks.add(&self.recording.path, cells)? {
@@ -341,11 +339,11 @@ fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_experiment::Experiment;
     use preemptlab_model::{
         Digest, Kernel, Outcome, PreemptMode, QemuBuild, RECORDING_FORMAT, RECORDING_FORMAT_MIN,
         seal, unseal,
     };
-    use preemptlab_spec::Experiment;
 
     use super::*;
     use crate::{Image, QemuUsed};

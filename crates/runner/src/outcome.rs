@@ -1,4 +1,4 @@
-use preemptlab_backend::{Execution, Stop};
+use crate::{Execution, Stop};
 use preemptlab_model::{CellInputs, CellRecord, Digest, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_protocol::{CommandReport, Exit, Failure, FailureKind, Message, Stage};
 use preemptlab_recording::CellFolder;

@@ -3,7 +3,7 @@ use std::{
     thread,
 };
 
-use preemptlab_backend::Cancel;
+use crate::Cancel;
 
 /// Calls `work` for every item, on `jobs` threads, in the order of the items; stops early when the
 /// run is cancelled or when a call returns an error, which is then returned.

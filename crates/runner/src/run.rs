@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_backend::{Backend, Cancel, Stop};
+use crate::{Backend, Cancel, Stop};
 use preemptlab_model::{
     CellId, CellInputs, CellRecord, Digest, Factors, FailureCause, Outcome, SnapshotId,
     SnapshotInputs,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing};
+use crate::{Backend, Cancel, Execution, Stop, Tracing};
 use preemptlab_model::{CellId, CellInputs, FailureCause, Outcome, PreemptMode};
 use preemptlab_protocol::Report;
 use preemptlab_recording::{Recording, TraceFolder};

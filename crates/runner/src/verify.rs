@@ -1,6 +1,6 @@
 use std::sync::Mutex;
 
-use preemptlab_backend::{Backend, Cancel};
+use crate::{Backend, Cancel};
 use preemptlab_model::{CellId, Digest, Factors, Outcome, Planned};
 use preemptlab_recording::Recording;
 

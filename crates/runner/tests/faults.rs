@@ -12,11 +12,11 @@ use std::{
 };
 
 use common::manifest;
-use preemptlab_backend::{Cancel, Execution, fake::Fake};
 use preemptlab_files::{Files, Folders, Node};
 use preemptlab_model::{CellInputs, RECORDING_FORMAT};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, RecordingWriter, Until};
+use preemptlab_runner::{Cancel, Execution, fake::Fake};
 use preemptlab_runner::{Options, Order, run};
 
 /// The system calls that change files, as strace names them, and the one that opens them.

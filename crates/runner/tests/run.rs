@@ -8,10 +8,10 @@ use std::sync::{
 };
 
 use common::manifest;
-use preemptlab_backend::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
 use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, Manifest, RecordingWriter, TraceFolder};
+use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
 use preemptlab_runner::{
     Event, KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run,
 };

@@ -1,4 +1,4 @@
-use preemptlab_script::NS_MAX;
+use preemptlab_protocol::script::NS_MAX;
 
 /// The units, with their nanoseconds; a unit that ends as another does comes before it.
 const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];

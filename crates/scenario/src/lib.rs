@@ -1,7 +1,7 @@
 //! Textbook situations of preemption: read from TOML, and judged after they were played. Nothing
 //! here does I/O, and nothing plays: a [`Scenario`] holds the
-//! [`Script`](preemptlab_script::Script) that the player in the guest gets, and [`outcome`] reads
-//! the [`Played`](preemptlab_script::Played) that comes back.
+//! [`Script`](preemptlab_protocol::script::Script) that the player in the guest gets, and [`outcome`] reads
+//! the [`Played`](preemptlab_protocol::script::Played) that comes back.
 
 mod check;
 mod duration;

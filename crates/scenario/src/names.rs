@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use preemptlab_script::{LOCKS_MAX, LockKind};
+use preemptlab_protocol::script::{LOCKS_MAX, LockKind};
 use serde::Serialize;
 
 /// What kind of lock a name belongs to: readers and writers share a `rwlock_t`.

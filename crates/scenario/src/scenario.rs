@@ -1,4 +1,4 @@
-use preemptlab_script::{Operation, Script, Step};
+use preemptlab_protocol::script::{Operation, Script, Step};
 
 use crate::{Expectation, ScenarioError, names::Names, read};
 

@@ -1,9 +1,11 @@
 //! What came of playing, what was expected of it, and the score.
 
+use preemptlab_protocol::script::{
+    FORMAT, Played, PlayedEvent, PlayedStep, PlayedThread, Span, Step,
+};
 use preemptlab_scenario::{
     Cause, Column, Counts, Model, Outcome, Scenario, StuckOn, check, outcome, score,
 };
-use preemptlab_script::{FORMAT, Played, PlayedEvent, PlayedStep, PlayedThread, Span, Step};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 //! What is read, and what is refused with its line, its cause and what is possible instead.
 
+use preemptlab_protocol::script::{LockKind, Operation, Policy, Step};
 use preemptlab_scenario::{Scenario, ScenarioError};
-use preemptlab_script::{LockKind, Operation, Policy, Step};
 use proptest::prelude::*;
 
 const ALL: &str = r#"format = 1

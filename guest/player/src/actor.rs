@@ -7,7 +7,7 @@ use core::{
 
 use alloc::{ffi::CString, vec::Vec};
 
-use preemptlab_script::Step;
+use preemptlab_protocol::script::Step;
 use preemptlab_sys::clock;
 use rustix::{io::Errno, process, thread};
 

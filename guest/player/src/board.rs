@@ -6,7 +6,7 @@ use core::{
     sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering},
 };
 
-use preemptlab_script::{LOCKS_MAX, Script, Span, Step, THREADS_MAX};
+use preemptlab_protocol::script::{LOCKS_MAX, Script, Span, Step, THREADS_MAX};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 use crate::trouble::{Attempt, Result};

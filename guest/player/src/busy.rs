@@ -102,7 +102,9 @@ mod tests {
     #[test]
     fn the_rest_of_coarse_turns_is_finely_made() {
         let pace = Pace { coarse_ps: 1_004_000, fine_ps: 4_000 };
-        for ns in [0, 3, 4, 1_003, 1_004, 999_999, 4_000_000_000, preemptlab_script::NS_MAX] {
+        for ns in
+            [0, 3, 4, 1_003, 1_004, 999_999, 4_000_000_000, preemptlab_protocol::script::NS_MAX]
+        {
             let (coarse, fine) = pace.turns(ns);
             let made_ns = coarse * 1_004 + fine * 4;
             assert!(made_ns <= ns && ns < made_ns + 4, "{ns}: {coarse} and {fine}");

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use preemptlab_script::{
+use preemptlab_protocol::script::{
     EVENTS_MAX, FORMAT, INTERRUPTS_MAX, Interrupt, LOCKS_MAX, NAME_BYTES_MAX, NS_MAX,
     OPERATIONS_MAX, Policy, STEPS_MAX, Script, Step, THREADS_MAX, Thread,
 };
@@ -123,7 +123,7 @@ fn require(fits: bool, else_reason: impl FnOnce() -> String) -> Result<()> {
 mod tests {
     use std::vec;
 
-    use preemptlab_script::KernelThread;
+    use preemptlab_protocol::script::KernelThread;
 
     use super::*;
 
@@ -197,7 +197,10 @@ mod tests {
         assert!(refused(vec![lock(2)]).contains("no futex 2"));
         assert!(refused(vec![lock(1), lock(1)]).contains("step 2: the thread holds futex 1"));
         assert!(refused(vec![Step::FutexUnlock(1)]).contains("does not hold futex 1"));
-        let call = Step::Call(vec![preemptlab_script::Operation::CondResched; OPERATIONS_MAX + 1]);
+        let call = Step::Call(vec![
+            preemptlab_protocol::script::Operation::CondResched;
+            OPERATIONS_MAX + 1
+        ]);
         assert!(refused(vec![call]).contains("65 operations"));
         assert!(refused(vec![Step::Yield; STEPS_MAX + 1]).contains("513 steps"));
     }

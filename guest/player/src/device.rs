@@ -3,7 +3,7 @@
 use alloc::{format, string::String, vec, vec::Vec};
 
 use linux_raw_sys::general::__NR_ioctl;
-use preemptlab_script::{Interrupt, OPERATIONS_MAX, PlayedEvent, Span};
+use preemptlab_protocol::script::{Interrupt, OPERATIONS_MAX, PlayedEvent, Span};
 use preemptlab_sys::arch::syscall;
 use rustix::{
     fd::{AsRawFd, OwnedFd},
@@ -258,7 +258,7 @@ fn call_of(thread: usize, operations: &[Raw], spans: &[SpanRecord]) -> Call {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_script::{EVENTS_MAX, INTERRUPTS_MAX, LOCKS_MAX, NS_MAX, THREADS_MAX};
+    use preemptlab_protocol::script::{EVENTS_MAX, INTERRUPTS_MAX, LOCKS_MAX, NS_MAX, THREADS_MAX};
 
     use super::*;
 

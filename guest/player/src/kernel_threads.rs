@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use preemptlab_script::Policy;
+use preemptlab_protocol::script::Policy;
 use preemptlab_sys::{file::read_kernel, kernel};
 use rustix::{io::Errno, process::Pid};
 

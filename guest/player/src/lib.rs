@@ -1,6 +1,6 @@
 //! Plays a scenario in the guest: the program `/player`.
 //!
-//! Its one argument is a [`preemptlab_script::Script`]; it prints a [`preemptlab_script::Played`] as
+//! Its one argument is a [`preemptlab_protocol::script::Script`]; it prints a [`preemptlab_protocol::script::Played`] as
 //! one line. Each thread of the script is a process with one thread, which to the scheduler is the
 //! same. What happens in the kernel, the module `preemptlab_scenario` does (`kmod/scenario`), whose
 //! device is only opened by a script that needs it. A script that cannot be played ends the program
@@ -28,7 +28,7 @@ mod trouble;
 use alloc::{format, string::String};
 use core::panic::PanicInfo;
 
-use preemptlab_script::Script;
+use preemptlab_protocol::script::Script;
 use preemptlab_sys::{file, kernel};
 use rustix::{
     fd::{BorrowedFd, RawFd},

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use preemptlab_script::{LockKind, Operation, Step};
+use preemptlab_protocol::script::{LockKind, Operation, Step};
 
 /// `struct scenario_operation`
 #[repr(C)]

@@ -3,7 +3,7 @@
 use alloc::{format, vec::Vec};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use preemptlab_script::{
+use preemptlab_protocol::script::{
     FORMAT, Played, PlayedEvent, PlayedStep, PlayedThread, Policy, Script, Span, Step,
 };
 use preemptlab_sys::{

@@ -4,7 +4,7 @@ use linux_raw_sys::general::{
     __NR_sched_setattr, __NR_sched_yield, SCHED_BATCH, SCHED_FIFO, SCHED_IDLE, SCHED_NORMAL,
     SCHED_RR,
 };
-use preemptlab_script::Policy;
+use preemptlab_protocol::script::Policy;
 use preemptlab_sys::arch::syscall;
 use rustix::{
     io::Errno,

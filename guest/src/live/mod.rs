@@ -1,7 +1,7 @@
 //! A cell on the kernel of the machine itself.
 //!
 //! The program is started with the job as standard input and the place for its message as standard
-//! output, in namespaces of its own whose files are those of the guest's image (`crates/live`).
+//! output, in namespaces of its own whose files are those of the guest's image (`crates/backend-host`).
 //! What `/init` does through devices of the virtual machine happens through these descriptors.
 //!
 //! This program is trusted and is root of the machine, the commands of the job are neither: between

@@ -156,9 +156,9 @@ fn backends(vm_usable: bool) -> Vec<BackendDocument> {
 }
 
 fn host_backend() -> BackendDocument {
-    let (usable, finding) = match preemptlab_live::check() {
+    let (usable, finding) = match preemptlab_backend_host::check() {
         Err(error) => (false, error.to_string()),
-        Ok(()) if preemptlab_live::is_left_behind() => (
+        Ok(()) if preemptlab_backend_host::is_left_behind() => (
             true,
             "a killed run has left the kernel switched; the next one gives it back".to_owned(),
         ),

@@ -1,8 +1,8 @@
 use std::{fmt::Write, path::Path, process::ExitCode};
 
 use preemptlab_model::plain::{self, markdown as shown};
-use preemptlab_page::{Package, PageData, Verdict};
 use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
+use preemptlab_report_html::{Package, PageData, Verdict};
 use preemptlab_stats::Comparison;
 
 use crate::{
@@ -30,7 +30,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let data = page::data(gathered, &comparison, Verdict { headline, points })?;
     let text = match (&args.template, args.format) {
         (Some(template), _) => filled(template, &data, &comparison)?,
-        (None, ReportFormat::Html) => preemptlab_page::html(&data),
+        (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
     let is_page = args.template.is_none() && matches!(args.format, ReportFormat::Html);

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
-use preemptlab_lab::Lab;
 use preemptlab_model::Digest;
+use preemptlab_preparation::Lab;
 use preemptlab_recording::Recording;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Verdict;

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome};
-use preemptlab_page::{CellRow, CellStatus};
 use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_report_html::{CellRow, CellStatus};
 use preemptlab_stats::{Comparison, Configuration, Group, Histogram, MeasuredCell, NoResult};
 
 use crate::measured::{Reading, for_each};

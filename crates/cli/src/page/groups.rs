@@ -1,5 +1,5 @@
-use preemptlab_page as page;
 use preemptlab_report::{extreme_in_words, is_headline};
+use preemptlab_report_html as page;
 use preemptlab_stats::{
     Comparison, Configuration, Direction, Group, Histogram, Interval, Summary, Verdict,
 };

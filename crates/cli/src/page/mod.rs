@@ -5,8 +5,8 @@ mod groups;
 mod provenance;
 mod timelines;
 
-use preemptlab_page::PageData;
 use preemptlab_report::caption;
+use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
 pub use gathered::Gathered;
@@ -17,13 +17,13 @@ use crate::exit;
 pub fn data(
     gathered: Gathered<'_>,
     comparison: &Comparison,
-    verdict: preemptlab_page::Verdict,
+    verdict: preemptlab_report_html::Verdict,
 ) -> exit::Result<PageData> {
     let recordings = gathered.recordings.clone();
     let title = recordings.iter().map(|recording| recording.manifest().experiment.name.as_str());
     let (command_lines, cells) = gathered.rows(comparison);
     Ok(PageData {
-        format: preemptlab_page::FORMAT,
+        format: preemptlab_report_html::FORMAT,
         title: title.collect::<Vec<_>>().join(", "),
         generator: concat!("preemptlab ", env!("CARGO_PKG_VERSION")).to_owned(),
         caption: caption(comparison),

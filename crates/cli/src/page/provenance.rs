@@ -1,6 +1,6 @@
 use preemptlab_model::Package;
-use preemptlab_page as page;
 use preemptlab_recording::Recording;
+use preemptlab_report_html as page;
 
 /// The kernels of recordings.
 pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {

@@ -1,6 +1,6 @@
 use preemptlab_model::Outcome;
-use preemptlab_page::Timeline;
 use preemptlab_report::{Lane, one_sentence, timeline_svg};
+use preemptlab_report_html::Timeline;
 use preemptlab_runner::{target, window};
 use preemptlab_trace::{Target, timelines, wakeups, worst};
 

@@ -4,9 +4,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Name, Outcome};
 use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
-use preemptlab_spec::Experiment;
 
 /// What a cell came to, by its mode and replicate.
 pub enum Cell {

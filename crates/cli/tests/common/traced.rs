@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{CellId, CellRecord, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{Manifest, Recording, RecordingWriter, TraceFolder};
 use preemptlab_runner::{opportunities, window};
-use preemptlab_spec::Experiment;
 use preemptlab_trace::{
     Kernel, Layout, Target, findings,
     testing::{PROBE, busy_from, layout},

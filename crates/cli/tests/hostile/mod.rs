@@ -10,9 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{Manifest, Recording, RecordingWriter};
-use preemptlab_spec::Experiment;
 use serde_json::{Value, json};
 
 use crate::common::Desk;

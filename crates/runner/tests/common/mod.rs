@@ -1,8 +1,8 @@
 //! What the tests of the runner execute.
 
+use preemptlab_experiment::Experiment;
 use preemptlab_model::{Digest, Kernel, KernelRef, PreemptMode, QemuBuild};
 use preemptlab_recording::{Image, Manifest, QemuUsed};
-use preemptlab_spec::Experiment;
 
 /// Two replicates in each of these modes, on a kernel that offers full and lazy.
 pub fn manifest(modes: &str) -> Manifest {

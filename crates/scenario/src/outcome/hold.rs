@@ -1,6 +1,6 @@
 //! Who had which futex or lock, and from when to when.
 
-use preemptlab_script::{LockKind, Operation, Played, PlayedStep, Script, Step};
+use preemptlab_protocol::script::{LockKind, Operation, Played, PlayedStep, Script, Step};
 
 use crate::{LockClass, Scenario};
 

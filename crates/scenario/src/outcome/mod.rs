@@ -8,7 +8,7 @@ mod types;
 mod valid;
 mod wait;
 
-use preemptlab_script::Played;
+use preemptlab_protocol::script::Played;
 
 use crate::Scenario;
 

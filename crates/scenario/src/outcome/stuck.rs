@@ -1,6 +1,6 @@
 //! Where the threads that had not finished were, and what they waited for.
 
-use preemptlab_script::{LockKind, Operation, Played, PlayedStep, Step, Thread};
+use preemptlab_protocol::script::{LockKind, Operation, Played, PlayedStep, Step, Thread};
 
 use crate::{LockClass, Scenario};
 

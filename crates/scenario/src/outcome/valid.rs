@@ -1,6 +1,8 @@
 //! Whether what was played can be the scenario at all.
 
-use preemptlab_script::{FORMAT, Interrupt, Played, PlayedEvent, PlayedStep, Span, Step, Thread};
+use preemptlab_protocol::script::{
+    FORMAT, Interrupt, Played, PlayedEvent, PlayedStep, Span, Step, Thread,
+};
 
 use crate::Scenario;
 

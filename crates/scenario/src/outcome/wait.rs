@@ -1,6 +1,8 @@
 //! The waits of a thread: when each was over, and when the thread was back.
 
-use preemptlab_script::{Interrupt, Operation, Played, PlayedEvent, PlayedStep, Span, Step};
+use preemptlab_protocol::script::{
+    Interrupt, Operation, Played, PlayedEvent, PlayedStep, Span, Step,
+};
 
 use crate::{Scenario, scenario::is_wait};
 

@@ -1,4 +1,4 @@
-use preemptlab_script::{Script, Thread};
+use preemptlab_protocol::script::{Script, Thread};
 
 use crate::{
     Expectation, Expected, Model,

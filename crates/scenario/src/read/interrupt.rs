@@ -1,4 +1,4 @@
-use preemptlab_script::{EVENTS_MAX, Interrupt};
+use preemptlab_protocol::script::{EVENTS_MAX, Interrupt};
 
 use crate::error::Refusal;
 

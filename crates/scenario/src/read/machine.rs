@@ -1,6 +1,6 @@
 //! What belongs to no thread of the scenario: futexes, and the kernel's own threads.
 
-use preemptlab_script::{KernelThread, NAME_BYTES_MAX};
+use preemptlab_protocol::script::{KernelThread, NAME_BYTES_MAX};
 
 use crate::{error::Refusal, names::Names};
 

@@ -13,7 +13,7 @@ mod thread;
 use std::collections::BTreeMap;
 
 use preemptlab_model::Name;
-use preemptlab_script::{FORMAT, INTERRUPTS_MAX, NAME_BYTES_MAX, Script, THREADS_MAX};
+use preemptlab_protocol::script::{FORMAT, INTERRUPTS_MAX, NAME_BYTES_MAX, Script, THREADS_MAX};
 use toml::de::DeTable;
 
 use crate::{Scenario, error::Refusal, names::Names};

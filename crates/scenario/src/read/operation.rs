@@ -1,6 +1,6 @@
 //! What happens in a system call.
 
-use preemptlab_script::{LockKind, OPERATIONS_MAX, Operation};
+use preemptlab_protocol::script::{LockKind, OPERATIONS_MAX, Operation};
 
 use crate::{
     error::Refusal,

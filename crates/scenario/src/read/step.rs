@@ -1,6 +1,6 @@
 //! What a thread does in user space.
 
-use preemptlab_script::{LOCKS_MAX, STEPS_MAX, Step};
+use preemptlab_protocol::script::{LOCKS_MAX, STEPS_MAX, Step};
 
 use crate::{error::Refusal, names::Names};
 

@@ -1,6 +1,6 @@
 use std::ops::RangeInclusive;
 
-use preemptlab_script::{Policy, Thread};
+use preemptlab_protocol::script::{Policy, Thread};
 
 use crate::error::Refusal;
 

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeSet, fs::File, io::Seek, path::PathBuf};
 
-use preemptlab_backend::{Backend, Cancel, Tracing as Request};
-use preemptlab_lab::{Kernels, Lab, Prepared};
 use preemptlab_model::CellInputs;
+use preemptlab_preparation::{Kernels, Lab, Prepared};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_runner::{Backend, Cancel, Tracing as Request};
 use preemptlab_runner::{RunError, Traces};
 use preemptlab_trace::{Kernel, TraceError};
 

@@ -5,9 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 use preemptlab_model::{Digest, KernelRef, Name, Settings};
 use preemptlab_scenario::{Model, Scenario};
-use preemptlab_spec::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 use preemptlab_workload::Workload;
 
 use super::Loaded;

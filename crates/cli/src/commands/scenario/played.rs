@@ -4,9 +4,9 @@ use preemptlab_model::{
     CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell,
 };
 use preemptlab_protocol::Report;
+use preemptlab_protocol::script::Played as Record;
 use preemptlab_recording::Recording;
 use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
-use preemptlab_script::Played as Record;
 use preemptlab_trace::{Lanes, Window, lanes};
 
 use super::experiment;

@@ -1,0 +1,83 @@
+//! From the snapshot to the end of a cell.
+
+use std::{
+    fs::File,
+    os::{fd::AsFd, unix::process::ExitStatusExt},
+};
+
+use preemptlab_model::CellInputs;
+use preemptlab_runner::{Cancel, Execution, Stop, Tracing};
+
+use crate::{
+    Config,
+    args::Role,
+    end::{self, End, how_qemu_ended},
+    guest::Guest,
+    output::{MemoryFile, inherited_path, no_memory_file},
+    qemu::Halt,
+    snapshot::HEADER_BYTES,
+    tracing::Plugin,
+};
+
+/// Why a cell was not executed.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// QEMU does not accept the snapshot, for this reason.
+    Unloadable(String),
+    /// Anything else.
+    Stop(Stop),
+}
+
+impl From<Stop> for Trouble {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+/// Loads a snapshot, hands the guest its job, and waits for its end.
+pub(crate) fn execute(
+    config: &Config,
+    cell: &CellInputs,
+    snapshot: &File,
+    tracing: Option<Tracing<'_>>,
+    cancel: &Cancel,
+) -> Result<Execution, Trouble> {
+    let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
+    let job = MemoryFile::with_content("job", &job).map_err(no_memory_file)?;
+    let mut guest = Guest::new()?;
+    let plugin = tracing.map(Plugin::new).transpose().map_err(no_memory_file)?;
+    let role = Role::Cell {
+        seed: cell.job.seed,
+        job: &inherited_path(&job),
+        plugin: plugin.as_ref().map(Plugin::option),
+    };
+    let mut files = vec![job.as_fd(), snapshot.as_fd()];
+    files.extend(plugin.iter().flat_map(Plugin::files));
+    let mut qemu = guest.start(config, &cell.snapshot, role, &files, cancel)?;
+    if plugin.is_some() {
+        qemu.allow_large_files()?;
+    }
+    let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(snapshot));
+    let loaded = qemu.negotiate().and_then(|()| qemu.load(&uri));
+    let halt = match loaded {
+        Ok(Ok(())) => match qemu.run() {
+            // In host time the snapshot is of a guest whose watchdog still runs.
+            Halt::Watchdog if !cell.snapshot.backend.is_vm() => qemu.run(),
+            halt => halt,
+        },
+        Ok(Err(reason)) => return Err(Trouble::Unloadable(reason)),
+        Err(halt) => match qemu.conclude(halt)? {
+            // It greets before it has looked at everything, and no other snapshot would help.
+            End::Exited { status, stderr, .. } if end::refuses_plugin(&stderr) => {
+                return Err(end::of_start(status, &stderr).into());
+            }
+            // QEMU ends by itself when it does not understand what it loads.
+            End::Exited { status, stderr, .. } if status.signal().is_none() => {
+                return Err(Trouble::Unloadable(how_qemu_ended(status, &stderr)));
+            }
+            end => return Ok(end::of_cell(guest.remains(end)?)?),
+        },
+    };
+    let end = qemu.conclude(halt)?;
+    Ok(end::of_cell(guest.remains(end)?)?)
+}

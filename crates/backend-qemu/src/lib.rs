@@ -1,0 +1,117 @@
+//! Boots kernels in QEMU and forks cells from the snapshot.
+//!
+//! QEMU runs without host time, entropy, network, disk or any other asynchronous device (see
+//! `args.rs`), so that a cell's bytes depend on its inputs alone. Nothing outlives a QEMU process:
+//! its console, results and job are memory files, its monitor is a socket pair, its snapshot has no
+//! name until it is whole, and it is killed when the thread that started it ends.
+
+mod allowed;
+mod args;
+mod boot;
+mod cell;
+mod end;
+mod guest;
+mod output;
+mod process;
+mod qemu;
+mod qmp;
+mod snapshot;
+mod tracing;
+mod turnstile;
+
+use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
+
+use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
+use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+
+pub use crate::allowed::{NotAllowed, check_allowed};
+use crate::{cell::Trouble, snapshot::Snapshots};
+
+#[doc(hidden)]
+pub use qmp::hostile_monitor;
+
+/// Where kernels and images are, by their SHA-256.
+pub type Artifacts = BTreeMap<Digest, PathBuf>;
+
+/// What a [`Vm`] is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The QEMU program, then the arguments that it always needs (`-L` for its firmware).
+    pub command: Vec<OsString>,
+    /// The files of every kernel and image that cells name.
+    pub artifacts: Artifacts,
+    /// The folder of the snapshots; made when it is missing.
+    pub snapshots: PathBuf,
+    /// How long to wait.
+    pub limits: Limits,
+}
+
+/// How long to wait for QEMU, in host time.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For a boot, from the start of QEMU to the saved snapshot.
+    pub boot_wall: Duration,
+    /// For a cell, from the start of QEMU to its end.
+    pub cell_wall: Duration,
+}
+
+/// What a boot's end may mean that needs hardware virtualisation.
+const NO_KVM: &str = " (where hardware virtualisation does not work, as on machines that are virtual \
+    themselves, use --backend vm)";
+
+/// Executes cells in QEMU.
+#[derive(Debug)]
+pub struct Vm {
+    config: Config,
+    snapshots: Snapshots,
+}
+
+impl Vm {
+    /// Nothing is started or touched before the first boot.
+    pub fn new(config: Config) -> Self {
+        Self { snapshots: Snapshots::new(config.snapshots.clone()), config }
+    }
+
+    /// The snapshot of a boot, booted for if there is none.
+    fn snapshot(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<File, Stop> {
+        let snapshot = self.snapshots.get_or_make(inputs.id(), |draft| {
+            boot::boot_and_save(&self.config, inputs, cancel, draft)
+        });
+        snapshot.map_err(|stop| match stop {
+            Stop::Host { reason } if inputs.backend == BackendKind::Kvm => {
+                Stop::Host { reason: format!("{reason}{NO_KVM}") }
+            }
+            stop => stop,
+        })
+    }
+}
+
+impl Backend for Vm {
+    fn prepare(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop> {
+        self.snapshot(inputs, cancel).map(drop)
+    }
+
+    fn execute(
+        &self,
+        cell: &CellInputs,
+        tracing: Option<Tracing<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop> {
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        match cell::execute(&self.config, cell, &snapshot, tracing, cancel) {
+            Ok(execution) => return Ok(execution),
+            Err(Trouble::Stop(stop)) => return Err(stop),
+            Err(Trouble::Unloadable(_)) => {
+                self.snapshots.discard(cell.snapshot.id(), &snapshot)?;
+            }
+        }
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        let again = cell::execute(&self.config, cell, &snapshot, tracing, cancel);
+        again.map_err(|trouble| match trouble {
+            Trouble::Stop(stop) => stop,
+            Trouble::Unloadable(reason) => Stop::Host {
+                reason: format!("QEMU cannot load a snapshot that it has just saved: {reason}"),
+            },
+        })
+    }
+}

@@ -1,0 +1,132 @@
+use preemptlab_model::{Digest, KernelRef};
+use preemptlab_provision::{
+    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError,
+};
+use preemptlab_runner::Stop;
+
+/// Why an experiment cannot be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// A kernel cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A kernel module cannot be had.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// QEMU cannot be had.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// A package of the guest image cannot be had.
+    #[error(transparent)]
+    Packages(#[from] AptError),
+    /// The guest image cannot be built.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// A recording was made with a kernel that is not the one at hand under its name.
+    #[error(
+        "the recording was made with {name} as {release}, which cannot be had any more: {reason}; \
+         name a mirror that has it with --mirror, or run the experiment anew into another folder"
+    )]
+    KernelGone {
+        /// How the experiment named it.
+        name: KernelRef,
+        /// What it was.
+        release: String,
+        /// What is there instead, or what went wrong.
+        reason: String,
+    },
+    /// A file of the user's own is not the one that a recording was made with.
+    #[error(
+        "{what} is not what the recording was made with: {how}; put it back, or run the experiment \
+         into another folder with --out"
+    )]
+    Changed {
+        /// The file or the folder.
+        what: String,
+        /// How it differs.
+        how: String,
+    },
+    /// A recording was made with another QEMU.
+    #[error(
+        "the recording was made with QEMU {recorded}, and this is {present}; name the same build \
+         with --qemu, or run the experiment anew into another folder"
+    )]
+    OtherQemu {
+        /// The recording's build.
+        recorded: String,
+        /// The one at hand.
+        present: String,
+    },
+    /// A recording was made with a guest image that this preemptlab does not build.
+    #[error(
+        "the recording was made with another guest image; run it with the preemptlab that made \
+         it, or run the experiment anew into another folder"
+    )]
+    OtherImage,
+    /// This process is not allowed what virtual machines need.
+    #[error(transparent)]
+    NotAllowed(#[from] preemptlab_backend_qemu::NotAllowed),
+    /// The files of a workload's folder are not at hand.
+    #[error("the files of a workload's folder ({}) are missing", .0.short())]
+    FilesMissing(Digest),
+    /// A kernel of the machine is not there.
+    #[error(transparent)]
+    NotInstalled(#[from] preemptlab_host::NotInstalled),
+    /// Something that only a virtual machine can do.
+    #[error(
+        "{what}; the machine's own kernel is given no module: leave it out, or use --backend vm"
+    )]
+    NeedsModules {
+        /// What needs a module.
+        what: String,
+    },
+    /// Cells cannot run on the machine's own kernel.
+    #[error(transparent)]
+    Live(#[from] preemptlab_backend_host::LiveError),
+    /// A kernel cannot be traced.
+    #[error(transparent)]
+    Untraceable(#[from] preemptlab_trace::KernelError),
+    /// A kernel's layout cannot be found out.
+    #[error("the kernel's layout cannot be found out: {0}")]
+    Layout(String),
+    /// The guest that was asked for its kernel's layout was not executed.
+    #[error("{}", stop_reason(.0))]
+    Stopped(Stop),
+    /// A recording's files cannot be used.
+    #[error(transparent)]
+    Recording(#[from] preemptlab_recording::RecordingError),
+}
+
+impl LabError {
+    /// Whether a recording and what is at hand do not belong together, which is nothing that the
+    /// machine or a mirror could mend.
+    pub fn is_of_other_inputs(&self) -> bool {
+        matches!(self, Self::Changed { .. } | Self::OtherQemu { .. } | Self::OtherImage)
+    }
+
+    /// Whether it was refused for what somebody wrote, and not because something is missing here.
+    pub fn is_refused(&self) -> bool {
+        matches!(
+            self,
+            Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
+                | Self::Packages(AptError::Name(_))
+                | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
+        )
+    }
+
+    /// Whether nothing went wrong, but somebody ended it.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(
+            self,
+            Self::Stopped(Stop::Cancelled)
+                | Self::Kernel(KernelError::Build(KbuildError::Interrupted))
+        )
+    }
+}
+
+fn stop_reason(stop: &Stop) -> &str {
+    match stop {
+        Stop::Cancelled => "interrupted",
+        Stop::Failed { reason, .. } | Stop::Host { reason } => reason,
+    }
+}

@@ -1,0 +1,229 @@
+//! The kernels of an experiment, ready to be traced.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use preemptlab_model::{CellInputs, ModeFile, PreemptMode, SnapshotId};
+use preemptlab_protocol::{FailureKind, LoadStart, Message, Report};
+use preemptlab_recording::TraceFolder;
+use preemptlab_runner::{Backend, Cancel};
+use preemptlab_symbols::Types;
+use preemptlab_trace::{Kernel, Layout};
+
+use crate::{LabError, Prepared};
+
+const KALLSYMS: &str = "/proc/kallsyms";
+
+/// Finds out how kernels are laid out, each once: from their guest's kallsyms and their image's BTF.
+pub struct Kernels<'a> {
+    prepared: &'a Prepared,
+    vm: &'a dyn Backend,
+    folder: &'a TraceFolder,
+    known: Mutex<BTreeMap<SnapshotId, Slot>>,
+}
+
+/// Two threads that need the same kernel find out about it once.
+type Slot = Arc<Mutex<Option<Arc<Kernel>>>>;
+
+impl<'a> Kernels<'a> {
+    /// For a recording's traces in `folder`, where the layouts are kept too.
+    pub fn new(prepared: &'a Prepared, vm: &'a dyn Backend, folder: &'a TraceFolder) -> Self {
+        Self { prepared, vm, folder, known: Mutex::default() }
+    }
+
+    /// The kernel of a cell.
+    ///
+    /// # Errors
+    ///
+    /// When the guest cannot be asked, or its kernel cannot be read.
+    pub fn get(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, LabError> {
+        let id = cell.snapshot.id();
+        let slot = {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(id).or_default())
+        };
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = &*slot {
+            return Ok(Arc::clone(kernel));
+        }
+        let layout = match self.folder.layout(id)? {
+            Some(layout) => layout,
+            None => {
+                let layout = self.stored_or_made(cell, cancel)?;
+                self.folder.put_layout(id, &layout)?;
+                layout
+            }
+        };
+        let kernel = Arc::new(Kernel::new(layout)?);
+        *slot = Some(Arc::clone(&kernel));
+        Ok(kernel)
+    }
+
+    fn stored_or_made(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {
+        let store = TraceFolder::new(self.prepared.store.layouts());
+        let id = cell.snapshot.id();
+        match store.layout(id) {
+            Ok(Some(layout)) => return Ok(layout),
+            Ok(None) => {}
+            // What another version has left in the store is made again.
+            Err(_) => store.remove_layout(id)?,
+        }
+        let kallsyms = self.kallsyms(cell, cancel)?;
+        let path = self.prepared.store.kernel_image(cell.snapshot.kernel_sha256);
+        let path = self.prepared.artifacts.get(&cell.snapshot.kernel_sha256).unwrap_or(&path);
+        let image = std::fs::read(path).map_err(|error| LabError::Layout(error.to_string()))?;
+        let types = Types::from_bzimage(&image).map_err(preemptlab_trace::KernelError::from)?;
+        let layout = Layout::new(kallsyms, &types)?;
+        store.create()?;
+        store.put_layout(id, &layout)?;
+        Ok(layout)
+    }
+
+    /// Has a guest read its own kallsyms: a cell without a load, whose probe does nothing. Which mode
+    /// it is in changes nothing about them, so it takes one that the kernel has.
+    fn kallsyms(&self, cell: &CellInputs, cancel: &Cancel) -> Result<String, LabError> {
+        let mut cell = cell.clone();
+        cell.job.load.clear();
+        cell.job.load_start = LoadStart { written_bytes_min: 0, settle_ns: 0 };
+        // What the cell itself lacks is its own affair.
+        cell.job.settings.clear();
+        cell.job.hz = None;
+        cell.job.probes.truncate(1);
+        for probe in &mut cell.job.probes {
+            probe.argv.truncate(1);
+            probe.argv.push("--help".to_owned());
+            probe.files = vec![KALLSYMS.to_owned()];
+        }
+        let mut report = asked(self.vm, cell, cancel)?;
+        let mut files = report.probes.pop().map(|probe| probe.files).unwrap_or_default();
+        files
+            .remove(KALLSYMS)
+            .ok_or_else(|| LabError::Layout(format!("its guest has no {KALLSYMS}")))
+    }
+}
+
+/// What a cell says in its own mode, or else in the first other one that the kernel has.
+fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Report, LabError> {
+    let mut modes = VecDeque::from([cell.job.preempt.clone()]);
+    modes.extend(PreemptMode::ALL.map(|mode| mode.as_str().to_owned()));
+    let mut tried = BTreeSet::new();
+    let mut refused = "it has no mode".to_owned();
+    while let Some(mode) = modes.pop_front() {
+        if !tried.insert(mode.clone()) {
+            continue;
+        }
+        cell.job.preempt = mode;
+        let execution = vm.execute(&cell, None, cancel).map_err(LabError::Stopped)?;
+        match execution.message {
+            Message::Done(report) => return Ok(report),
+            Message::Failed(failure) if failure.kind == FailureKind::Unavailable => {
+                // The mode that it runs in is certainly one that it has.
+                let said = failure.system.and_then(|system| system.preempt);
+                let active = said.and_then(|said| ModeFile::parse(&said).active);
+                if let Some(active) = active {
+                    modes.push_front(active.as_str().to_owned());
+                }
+                refused = failure.reason;
+            }
+            Message::Failed(failure) => return Err(not_asked(&failure.reason)),
+            Message::Ready(_) => return Err(not_asked("it booted again")),
+        }
+    }
+    Err(not_asked(&refused))
+}
+
+fn not_asked(reason: &str) -> LabError {
+    LabError::Layout(format!("its guest could not be asked: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::{Arch, Digest, Machine, SnapshotInputs};
+    use preemptlab_protocol::{FORMAT, Failure, Job, Stage, System, Window};
+    use preemptlab_runner::{Execution, fake::Fake};
+
+    use super::*;
+
+    fn cell(preempt: PreemptMode) -> CellInputs {
+        let digest = Digest::of(b"");
+        CellInputs {
+            snapshot: SnapshotInputs {
+                backend: Default::default(),
+                kernel_sha256: digest,
+                cmdline: String::new(),
+                image_sha256: digest,
+                machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
+                qemu: None,
+            },
+            job: Job {
+                format: FORMAT,
+                seed: 1,
+                preempt: preempt.as_str().to_owned(),
+                hz: None,
+                settings: vec![],
+                skew_ns: None,
+                limit_ns: 1,
+                load_start: LoadStart { written_bytes_min: 0, settle_ns: 0 },
+                load: vec![],
+                probes: vec![],
+            },
+        }
+    }
+
+    /// Asks a guest whose kernel has these modes and says this of itself. Returns what the guest
+    /// was asked for, and the mode in which it answered.
+    fn ask(has: &[&str], says: Option<&str>) -> (Vec<String>, Result<String, String>) {
+        let asked_for = Mutex::new(Vec::new());
+        let system = || System { preempt: says.map(str::to_owned), ..System::default() };
+        let guest = Fake::new(|cell: &CellInputs| {
+            let mode = cell.job.preempt.clone();
+            asked_for.lock().unwrap().push(mode.clone());
+            let message = if has.contains(&mode.as_str()) {
+                Message::Done(Report {
+                    format: FORMAT,
+                    system: System { preempt: Some(mode), ..System::default() },
+                    window: Window { start_ns: 0, end_ns: 0 },
+                    activity: Default::default(),
+                    kernel_threads_ns: Default::default(),
+                    load: vec![],
+                    probes: vec![],
+                })
+            } else {
+                Message::Failed(Failure {
+                    stage: Stage::Setup,
+                    kind: FailureKind::Unavailable,
+                    reason: format!("no {mode}"),
+                    system: Some(system()),
+                    commands: vec![],
+                })
+            };
+            Ok(Execution { message, said: vec![], console: vec![], conditions: None })
+        });
+        let answer = asked(&guest, cell(PreemptMode::None), &Cancel::default());
+        let answer = answer.map(|report| report.system.preempt.unwrap());
+        let answer = answer.map_err(|error| error.to_string());
+        (asked_for.into_inner().unwrap(), answer)
+    }
+
+    #[test]
+    fn a_guest_is_asked_in_a_mode_that_it_has() {
+        let (asked_for, answer) = ask(&["none", "full"], None);
+        assert_eq!((asked_for.len(), answer.unwrap()), (1, "none".to_owned()));
+        // It says which mode it is in.
+        let (asked_for, answer) = ask(&["full", "lazy"], Some("full (lazy)"));
+        assert_eq!((asked_for.len(), answer.unwrap()), (2, "lazy".to_owned()));
+        // It does not: before 6.12 kernels of one mode have no file.
+        let (asked_for, answer) = ask(&["full"], None);
+        assert_eq!(asked_for, ["none", "voluntary", "full"]);
+        assert_eq!(answer.unwrap(), "full");
+    }
+
+    #[test]
+    fn a_guest_without_any_mode_is_asked_for_each_once() {
+        let (asked_for, answer) = ask(&[], Some("(none)"));
+        assert_eq!(asked_for, ["none", "voluntary", "full", "lazy"]);
+        assert!(answer.unwrap_err().contains("could not be asked: no lazy"));
+    }
+}

@@ -1,0 +1,116 @@
+//! Brings everything here that an experiment needs, and wires it into a backend.
+//!
+//! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
+//! is pinned: exactly what it was made with is brought here again, or nothing is run.
+
+mod embed;
+mod error;
+mod kernels;
+mod pin;
+mod resolve;
+
+use std::{ffi::OsString, path::PathBuf, time::Duration};
+
+use preemptlab_backend_host::{Config as LiveConfig, Live, Timed};
+use preemptlab_backend_qemu::{Artifacts, Config, Limits, Vm};
+use preemptlab_files::Folders;
+use preemptlab_model::{BackendKind, CellInputs, KernelRef};
+use preemptlab_provision::{CELL, Provision, Store};
+use preemptlab_recording::Manifest;
+use preemptlab_runner::Backend;
+
+pub use embed::{EmbedError, embed};
+pub use error::LabError;
+pub use kernels::Kernels;
+
+/// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some
+/// ten seconds, and a machine may be very busy.
+const LIMITS: Limits =
+    Limits { boot_wall: Duration::from_secs(600), cell_wall: Duration::from_secs(3600) };
+
+/// Where experiments are prepared.
+pub struct Lab<'a> {
+    provision: Provision<'a>,
+    qemu: Option<PathBuf>,
+    backend: BackendKind,
+    folders: &'a Folders,
+}
+
+/// Of experiments without workloads of their own.
+static NO_FOLDERS: Folders = Folders::new();
+
+/// An experiment with everything that it needs at hand.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The experiment, what it was resolved to, and its plan.
+    pub manifest: Manifest,
+    /// The kernels from source that nobody has built yet, where none are to be built.
+    pub unbuilt: Vec<KernelRef>,
+    artifacts: Artifacts,
+    command: Vec<OsString>,
+    store: Store,
+}
+
+impl<'a> Lab<'a> {
+    /// `qemu` is another QEMU than release 13's.
+    pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
+        Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS }
+    }
+
+    /// For another backend than virtual machines in virtual time.
+    #[must_use]
+    pub fn on(self, backend: BackendKind) -> Self {
+        Self { backend, ..self }
+    }
+
+    /// With the files of the users' own workloads, which their images need.
+    #[must_use]
+    pub fn with_folders(mut self, folders: &'a Folders) -> Self {
+        self.folders = folders;
+        self
+    }
+}
+
+impl Prepared {
+    /// What executes these cells of it.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot run on the machine's own kernel.
+    pub fn backend(&self, cells: &[&CellInputs]) -> Result<Box<dyn Backend>, LabError> {
+        match self.manifest.backend {
+            BackendKind::Vm => return Ok(Box::new(self.vm())),
+            BackendKind::Kvm => return Ok(Box::new(Timed::new(self.vm()))),
+            BackendKind::Host => {}
+        }
+        let kernels = self.manifest.kernels.iter();
+        let config = LiveConfig {
+            program: CELL,
+            images: self.artifacts.clone(),
+            kernels: kernels.map(|kernel| (kernel.image_sha256, kernel.clone())).collect(),
+        };
+        Ok(Box::new(Timed::new(Live::open(config, cells)?)))
+    }
+
+    /// What executes its cells in virtual machines.
+    pub fn vm(&self) -> Vm {
+        Vm::new(self.vm_config())
+    }
+
+    /// What that is made of.
+    pub fn vm_config(&self) -> Config {
+        Config {
+            command: self.command.clone(),
+            artifacts: self.artifacts.clone(),
+            snapshots: self.store.snapshots(),
+            limits: LIMITS,
+        }
+    }
+
+    /// The boots of its plan whose snapshots do not exist yet.
+    pub fn boots_missing(&self) -> usize {
+        let snapshots = self.store.snapshots();
+        let exists = |id: &str| snapshots.join(id).exists();
+        self.manifest.plan.snapshots().iter().filter(|boot| !exists(&boot.id().to_string())).count()
+    }
+}

@@ -1,0 +1,243 @@
+use std::ffi::OsString;
+
+use std::path::Path;
+
+use preemptlab_backend_qemu::{Artifacts, check_allowed};
+use preemptlab_experiment::Experiment;
+use preemptlab_model::{BackendKind, Kernel, KernelRef};
+use preemptlab_provision::ProvisionedKernel;
+use preemptlab_recording::{Image, Manifest, QemuUsed, Recording};
+
+use crate::{Lab, LabError, Prepared};
+
+impl Lab<'_> {
+    /// Brings exactly that here what a recording was made with. What the store still has is not
+    /// asked for again, so that this needs no mirror on the machine that made the recording.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`] when something cannot be had any more or is something else now, or when its plan
+    /// is not that of its experiment.
+    pub fn pin(&self, recording: &Recording) -> Result<Prepared, LabError> {
+        // Before anything is asked for in its name.
+        let manifest = recording.to_execute()?.clone();
+        self.check_build_scripts(&manifest.experiment)?;
+        if manifest.backend != BackendKind::Host {
+            check_allowed(manifest.experiment.machine.memory_mib)?;
+        }
+        let command = match &manifest.qemu {
+            Some(recorded) => self.qemu_again(recorded)?,
+            None => Vec::new(),
+        };
+        let mut artifacts = Artifacts::new();
+        let is_host = manifest.backend == BackendKind::Host;
+        // The machine boots its own kernel.
+        for kernel in manifest.kernels.iter().filter(|_| !is_host) {
+            let path = self.provision.store().kernel_image(kernel.image_sha256);
+            let path = if path.exists() { path } else { self.kernel_again(kernel)?.image };
+            artifacts.insert(kernel.image_sha256, path);
+        }
+        for image in &manifest.images {
+            let path = self.provision.store().image(image.sha256);
+            if !path.exists() {
+                self.image_again(&manifest, image)?;
+            }
+            artifacts.insert(image.sha256, path);
+        }
+        let store = self.provision.store().clone();
+        Ok(Prepared { manifest, unbuilt: Vec::new(), artifacts, command, store })
+    }
+
+    /// The same, where the recording goes on: files of the user's own must still be those that it
+    /// was made with, although the store has copies of those.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Changed`], and what [`pin`](Self::pin) returns.
+    pub fn go_on(&self, recording: &Recording) -> Result<Prepared, LabError> {
+        let manifest = recording.to_execute()?;
+        self.check_build_scripts(&manifest.experiment)?;
+        for kernel in &manifest.kernels {
+            self.check_unchanged(manifest, kernel)?;
+        }
+        self.pin(recording)
+    }
+
+    fn check_unchanged(&self, manifest: &Manifest, recorded: &Kernel) -> Result<(), LabError> {
+        let changed = |how: String| LabError::Changed { what: recorded.name.to_string(), how };
+        let is_host = manifest.backend == BackendKind::Host;
+        let present = match &recorded.name {
+            KernelRef::Host { release: Some(release) } if is_host => {
+                let name = recorded.name.clone();
+                let kernel = preemptlab_host::installed(Path::new("/"), release)?;
+                Kernel { name, ..kernel }
+            }
+            name @ KernelRef::File { .. } => {
+                let kernel =
+                    self.provision.kernel(name).map_err(|error| changed(error.to_string()))?;
+                kernel.kernel
+            }
+            _ => return Ok(()),
+        };
+        if present.image_sha256 != recorded.image_sha256 {
+            return Err(changed(format!(
+                "its SHA-256 was {}, and is {}",
+                recorded.image_sha256.short(),
+                present.image_sha256.short()
+            )));
+        }
+        if present != *recorded {
+            return Err(changed("its configuration was changed".to_owned()));
+        }
+        let KernelRef::File { modules: Some(folder), .. } = &recorded.name else { return Ok(()) };
+        if is_host || manifest.experiment.machine.modules.is_empty() {
+            return Ok(());
+        }
+        // The image holds the modules, and is the digest of all of them.
+        for image in manifest.images.iter().filter(|image| image.kernel == recorded.name) {
+            match self.image_again(manifest, image) {
+                Err(LabError::OtherImage) => {
+                    let how = format!("its modules in {} were changed", folder.display());
+                    return Err(changed(how));
+                }
+                Err(LabError::Module(error)) => return Err(changed(error.to_string())),
+                again => again?,
+            }
+        }
+        Ok(())
+    }
+
+    fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, LabError> {
+        let qemu = match &self.qemu {
+            Some(path) => self.provision.qemu(Some(path))?,
+            None => self.provision.qemu_exact(&recorded.packages)?,
+        };
+        if qemu.build == recorded.build {
+            return Ok(qemu.command);
+        }
+        Err(LabError::OtherQemu {
+            recorded: recorded.build.version.clone(),
+            present: qemu.build.version,
+        })
+    }
+
+    fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
+        let gone = |reason: String| LabError::KernelGone {
+            name: recorded.name.clone(),
+            release: recorded.release.clone(),
+            reason,
+        };
+        let exact = match &recorded.name {
+            KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
+                .parse()
+                .map_err(|_| gone("its release is no version".to_owned()))?,
+            other
+            @ (KernelRef::Source { .. } | KernelRef::File { .. } | KernelRef::Host { .. }) => {
+                other.clone()
+            }
+        };
+        let kernel = self.provision.kernel_exact(&exact, &recorded.packages);
+        let kernel = kernel.map_err(|error| gone(error.to_string()))?;
+        if kernel.kernel.image_sha256 != recorded.image_sha256 {
+            return Err(gone(match &recorded.name {
+                KernelRef::Source { .. } => "this preemptlab builds another kernel from the same \
+                                             packages; use the one that made the recording"
+                    .to_owned(),
+                _ => "another build has its name now".to_owned(),
+            }));
+        }
+        Ok(kernel)
+    }
+
+    fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), LabError> {
+        let kernel = manifest.kernel(&recorded.kernel).ok_or(LabError::OtherImage)?;
+        let packages = self.provision.packages_exact(&recorded.packages)?;
+        let Experiment { machine, workload, .. } = &manifest.experiment;
+        let modules = match manifest.backend {
+            BackendKind::Host => Vec::new(),
+            _ => self.modules(&machine.modules, &self.kernel_again(kernel)?)?,
+        };
+        let workload = workload.get(recorded.workload.as_str()).ok_or(LabError::OtherImage)?;
+        let image = self.build_image(&modules, &packages, workload)?;
+        if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs};
+
+    use preemptlab_provision::{Options, Provision, Store};
+    use preemptlab_recording::RecordingWriter;
+
+    use super::*;
+
+    /// The start of a bzImage with this release (Documentation/arch/x86/boot.rst).
+    fn image(release: &str) -> Vec<u8> {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x206..0x208].copy_from_slice(&0x20f_u16.to_le_bytes());
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+        image
+    }
+
+    fn code(result: Result<Prepared, LabError>) -> String {
+        match result {
+            Ok(_) => "goes on".to_owned(),
+            Err(error) if error.is_of_other_inputs() => error.to_string(),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_was_replaced_is_noticed_although_the_store_has_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bzImage");
+        fs::write(&path, image("6.12.1-mine")).unwrap();
+        let text = format!(
+            "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"file:{}\"]\n\
+             preempt = [\"none\"]\n[workload.a]\nkind = \"cyclictest\"\n",
+            path.display()
+        );
+        let experiment = Experiment::parse(&text).unwrap();
+        let on_event = |_| ();
+        let store = Store::open(folder.path().join("store")).unwrap();
+        let lab = || Lab::new(Provision::new(store.clone(), Options::default(), &on_event), None);
+        let name = &experiment.factors.kernel[0];
+        let kernel = lab().provision.kernel(name).unwrap().kernel;
+        let packages = Vec::new();
+        let recorded = Image {
+            sha256: lab().build_image(&[], &[], &experiment.workload["a"]).unwrap().sha256,
+            kernel: name.clone(),
+            workload: "a".to_owned(),
+            packages,
+        };
+        let manifest = Manifest::on(
+            BackendKind::Vm,
+            experiment,
+            vec![kernel],
+            BTreeMap::new(),
+            None,
+            vec![recorded],
+        );
+        let writer = RecordingWriter::open(&folder.path().join("run"), &manifest).unwrap();
+        let go_on = || code(lab().go_on(writer.recording()));
+        assert_eq!(go_on(), "goes on");
+
+        fs::write(&path, image("6.12.2-mine")).unwrap();
+        let said = go_on();
+        assert!(said.contains("bzImage is not what the recording was made with"), "{said}");
+        assert!(said.contains("another folder with --out"), "{said}");
+        // The recording itself can be executed again: the store has what it was made with.
+        assert_eq!(code(lab().pin(writer.recording())), "goes on");
+
+        fs::write(&path, image("6.12.1-mine")).unwrap();
+        assert_eq!(go_on(), "goes on");
+        fs::write(folder.path().join("config"), "CONFIG_HZ=1000\n").unwrap();
+        assert!(go_on().contains("its configuration was changed"));
+        fs::remove_file(folder.path().join("config")).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(go_on().contains("cannot be read"));
+    }
+}

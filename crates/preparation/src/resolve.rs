@@ -1,0 +1,189 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use preemptlab_backend_qemu::{Artifacts, check_allowed};
+use preemptlab_experiment::Experiment;
+use preemptlab_model::{BackendKind, Kernel, KernelRef, Package};
+use preemptlab_provision::{
+    GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
+};
+use preemptlab_recording::{Image, Manifest, QemuUsed};
+use preemptlab_workload::Workload;
+
+use crate::{Lab, LabError, Prepared};
+
+/// What a workload wants of Debian.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Wanted<'a> {
+    packages: Vec<&'a str>,
+    assumed: Vec<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(workload: &'a Workload) -> Self {
+        Self { packages: workload.packages(), assumed: workload.assumed_packages() }
+    }
+}
+
+/// A kernel of an experiment.
+enum Found {
+    /// Brought here.
+    Provisioned(Box<ProvisionedKernel>),
+    /// On the machine already.
+    Installed(Kernel),
+}
+
+impl Found {
+    fn into_kernel(self) -> Kernel {
+        match self {
+            Self::Provisioned(kernel) => kernel.kernel,
+            Self::Installed(kernel) => kernel,
+        }
+    }
+}
+
+/// Refuses what needs modules in the machine's own kernel.
+fn refuse_modules(experiment: &Experiment) -> Result<(), LabError> {
+    let refuse = |what| Err(LabError::NeedsModules { what });
+    if let Some(module) = experiment.machine.modules.first() {
+        return refuse(format!("the experiment asks for the kernel module `{module}`"));
+    }
+    match experiment.workload.iter().find(|(_, workload)| workload.needs_player()) {
+        Some((name, _)) => refuse(format!("the workload `{name}` plays a scenario in the kernel")),
+        None => Ok(()),
+    }
+}
+
+impl Lab<'_> {
+    /// Resolves a new experiment to what is on offer now. A kernel that cannot be built keeps its
+    /// cells, which are unavailable, and the others go on.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`]
+    pub fn resolve(&self, experiment: Experiment) -> Result<Prepared, LabError> {
+        let is_host = self.backend == BackendKind::Host;
+        if !is_host {
+            check_allowed(experiment.machine.memory_mib)?;
+        }
+        self.check_build_scripts(&experiment)?;
+        let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
+        if is_host {
+            refuse_modules(&experiment)?;
+        }
+        let mut artifacts = Artifacts::new();
+        let (mut kernels, mut images) = (Vec::new(), Vec::new());
+        let (mut unavailable, mut unbuilt) = (BTreeMap::new(), Vec::new());
+        let packages = self.packages(&experiment)?;
+        for name in &experiment.factors.kernel {
+            let kernel = match self.kernel(name) {
+                Err(LabError::Kernel(KernelError::Build(error))) if error.is_of_kernel() => {
+                    if matches!(error, KbuildError::NotBuilt) {
+                        unbuilt.push(name.clone());
+                    }
+                    unavailable.insert(name.clone(), error.to_string());
+                    continue;
+                }
+                kernel => kernel?,
+            };
+            if let Found::Provisioned(kernel) = &kernel {
+                artifacts.insert(kernel.kernel.image_sha256, kernel.image.clone());
+            }
+            for (workload_name, workload) in &experiment.workload {
+                let packages = &packages[&Wanted::of(workload)];
+                let modules = match &kernel {
+                    Found::Provisioned(kernel) if !is_host => {
+                        self.modules(&experiment.machine.modules, kernel)?
+                    }
+                    _ => Vec::new(),
+                };
+                let image = self.build_image(&modules, packages, workload)?;
+                artifacts.insert(image.sha256, image.path);
+                images.push(Image {
+                    sha256: image.sha256,
+                    kernel: name.clone(),
+                    workload: workload_name.to_string(),
+                    packages: packages.iter().map(|(package, _)| package.clone()).collect(),
+                });
+            }
+            kernels.push(kernel.into_kernel());
+        }
+        Ok(Prepared {
+            command: qemu.as_ref().map(|qemu| qemu.command.clone()).unwrap_or_default(),
+            manifest: Manifest::on(
+                self.backend,
+                experiment,
+                kernels,
+                unavailable,
+                qemu.map(|qemu| QemuUsed { build: qemu.build, packages: qemu.packages }),
+                images,
+            ),
+            unbuilt,
+            artifacts,
+            store: self.provision.store().clone(),
+        })
+    }
+
+    /// Refuses an experiment that would run a stranger's build scripts.
+    pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), LabError> {
+        let Experiment { factors, machine, .. } = experiment;
+        Ok(self.provision.check_build_scripts(&factors.kernel, &machine.modules)?)
+    }
+
+    /// The kernel that a name means, which a machine may have itself.
+    fn kernel(&self, name: &KernelRef) -> Result<Found, LabError> {
+        match name {
+            KernelRef::Host { release } if self.backend == BackendKind::Host => {
+                let release = release.clone().unwrap_or_else(preemptlab_host::release);
+                let kernel = preemptlab_host::installed(Path::new("/"), &release)?;
+                Ok(Found::Installed(Kernel { name: name.clone(), ..kernel }))
+            }
+            _ => Ok(Found::Provisioned(Box::new(self.provision.kernel(name)?))),
+        }
+    }
+
+    /// The packages of every workload; those that want the same ask apt once.
+    fn packages<'a>(
+        &self,
+        experiment: &'a Experiment,
+    ) -> Result<BTreeMap<Wanted<'a>, Vec<(Package, PathBuf)>>, LabError> {
+        let wanted: BTreeSet<Wanted<'a>> = experiment.workload.values().map(Wanted::of).collect();
+        wanted
+            .into_iter()
+            .map(|wanted| {
+                let packages = self.provision.packages(&wanted.packages, &wanted.assumed)?;
+                Ok((wanted, packages))
+            })
+            .collect()
+    }
+
+    /// Modules of a kernel, each with its path in the image.
+    pub(crate) fn modules(
+        &self,
+        names: &[String],
+        kernel: &ProvisionedKernel,
+    ) -> Result<Vec<(String, Vec<u8>)>, LabError> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let modules = self.provision.modules(kernel, &names)?;
+        Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
+    }
+
+    pub(crate) fn build_image(
+        &self,
+        modules: &[(String, Vec<u8>)],
+        packages: &[(Package, PathBuf)],
+        workload: &Workload,
+    ) -> Result<GuestImage, LabError> {
+        let files = workload
+            .files_sha256()
+            .map(|sha256| self.folders.get(&sha256).ok_or(LabError::FilesMissing(sha256)));
+        let own = Own {
+            prepare: &workload.prepare(),
+            files: files.transpose()?,
+            player: workload.needs_player(),
+        };
+        Ok(build_image(&self.provision.store().images(), packages, modules, own)?)
+    }
+}

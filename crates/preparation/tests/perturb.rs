@@ -1,0 +1,374 @@
+//! What must not matter is varied on purpose, and every digest compared: QEMU's translation cache,
+//! tracing, the host's processor, memory, environment and load.
+//!
+//! A small part runs with every test; `make perturb` runs the rest. Packages and snapshots are kept in
+//! the user's own store, or in `PREEMPTLAB_STORE`.
+
+#![allow(clippy::print_stdout, reason = "the table is what the suite is for")]
+
+mod disturbance;
+
+use std::{
+    ffi::OsString,
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use disturbance::Disturbance;
+use preemptlab_backend_qemu::Vm;
+use preemptlab_experiment::Experiment;
+use preemptlab_model::{CellInputs, Digest};
+use preemptlab_preparation::{Kernels, Lab, Prepared, embed};
+use preemptlab_protocol::Message;
+use preemptlab_provision::{Options, Provision, Store};
+use preemptlab_recording::TraceFolder;
+use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+use preemptlab_trace::Kernel;
+
+/// One thing that must not matter.
+#[derive(Clone, Copy)]
+struct Perturbation {
+    name: &'static str,
+    /// The program that starts QEMU, with its arguments.
+    starter: &'static [&'static str],
+    /// Arguments of QEMU, before all others: of several accelerators it takes the first.
+    arguments: &'static [&'static str],
+    is_traced: bool,
+    /// Whether the kernel is booted under it too, or only the cell is executed.
+    boots: bool,
+    disturbance: Disturbance,
+}
+
+const NOTHING: Perturbation = Perturbation {
+    name: "nothing",
+    starter: &[],
+    arguments: &[],
+    is_traced: false,
+    boots: false,
+    disturbance: Disturbance::None,
+};
+
+const SMALL_CACHE: &[&str] = &["-accel", "tcg,tb-size=8"];
+
+/// The cache is full again and again.
+const SMALL: Perturbation = Perturbation {
+    name: "cache of 8 MiB, the boot's too",
+    arguments: SMALL_CACHE,
+    boots: true,
+    ..NOTHING
+};
+
+/// Code of another size, too.
+const SMALL_TRACED: Perturbation = Perturbation {
+    name: "cache of 8 MiB, traced",
+    arguments: SMALL_CACHE,
+    is_traced: true,
+    ..NOTHING
+};
+
+const TRACED: Perturbation = Perturbation { name: "traced", is_traced: true, ..NOTHING };
+
+/// The C library without what processors of the last ten years have, and memory that is never zero by
+/// luck.
+const LIBRARY: Perturbation = Perturbation {
+    name: "C library's functions and memory",
+    starter: &[
+        "env",
+        "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-FMA,-FMA4,-BMI2,-SSE4_1,\
+         -SSSE3,-ERMS:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1",
+    ],
+    ..NOTHING
+};
+
+const SURROUNDINGS: Perturbation = Perturbation {
+    name: "environment, locale, time zone, umask, folder",
+    starter: &[
+        "env",
+        "--chdir=/",
+        "LC_ALL=tr_TR.UTF-8",
+        "LANG=tr_TR.UTF-8",
+        "TZ=Pacific/Kiritimati",
+        "HOME=/nonexistent",
+        "TMPDIR=/nonexistent",
+        "QEMU_AUDIO_DRV=none",
+        "PREEMPTLAB_ANYTHING=at-all",
+        "sh",
+        "-c",
+        "umask 077; exec \"$@\"",
+        "sh",
+    ],
+    boots: true,
+    ..NOTHING
+};
+
+const STOPPED: Perturbation = Perturbation {
+    name: "stopped and continued at random",
+    disturbance: Disturbance::Stops,
+    ..NOTHING
+};
+
+/// An emulated processor of 2008, for all of QEMU. Emulation has no filter of system calls.
+const OLD_PROCESSOR: Perturbation = Perturbation {
+    name: "emulated processor of 2008",
+    starter: &[
+        "sh",
+        "-c",
+        "n=$#; while [ $n -gt 0 ]; do
+            case $1 in -sandbox) shift; n=$((n - 1)) ;; *) set -- \"$@\" \"$1\" ;; esac
+            shift; n=$((n - 1))
+        done
+        preload=$LD_PRELOAD; unset LD_PRELOAD
+        exec \"$(command -v qemu-x86_64-static || echo qemu-x86_64)\" -E LD_PRELOAD=\"$preload\" \
+            -cpu Nehalem \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// Everything, from the cheapest to the dearest.
+const ALL: &[Perturbation] = &[
+    NOTHING,
+    SMALL,
+    Perturbation {
+        name: "cache of 1024 MiB",
+        arguments: &["-accel", "tcg,tb-size=1024"],
+        ..NOTHING
+    },
+    TRACED,
+    SMALL_TRACED,
+    Perturbation {
+        name: "code mapped twice, cache of 8 MiB",
+        arguments: &["-accel", "tcg,split-wx=on,tb-size=8"],
+        ..NOTHING
+    },
+    Perturbation {
+        name: "one host CPU",
+        starter: &[
+            "sh",
+            "-c",
+            "first=$(taskset --cpu-list --pid $$ | sed 's/.*: \\([0-9]*\\).*/\\1/')
+            exec taskset --cpu-list \"$first\" \"$@\"",
+            "sh",
+        ],
+        ..NOTHING
+    },
+    Perturbation {
+        name: "no address-space randomisation",
+        starter: &["setarch", "--addr-no-randomize"],
+        boots: true,
+        ..NOTHING
+    },
+    Perturbation {
+        name: "older layout of the address space",
+        starter: &["setarch", "--addr-compat-layout"],
+        ..NOTHING
+    },
+    Perturbation { name: "no huge pages", disturbance: Disturbance::NoHugePages, ..NOTHING },
+    LIBRARY,
+    SURROUNDINGS,
+    STOPPED,
+    Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING },
+    Perturbation {
+        name: "blocks of one instruction",
+        arguments: &["-accel", "tcg,one-insn-per-tb=on"],
+        ..NOTHING
+    },
+];
+
+/// A small part of everything, for every `make test`: what fills the cache, and what computes.
+#[test]
+fn what_must_not_matter_does_not() {
+    let perturbations = [SMALL, TRACED, SMALL_TRACED, STOPPED];
+    perturb(&experiment("[2]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), &perturbations);
+    perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn cyclictest_hackbench() {
+    let text = "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn cyclictest() {
+    let text = "[workload.idle]\nkind = \"cyclictest\"\nwindow = \"1s\"\n\
+                [workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn stress_ng() {
+    let text = "[workload.matrix]\nkind = \"stress-ng\"\nduration = \"1s\"\n\
+                [workload.cpu]\nkind = \"stress-ng\"\nstressor = \"cpu\"\nduration = \"1s\"\n\
+                [workload.fork]\nkind = \"stress-ng\"\nstressor = \"fork\"\nduration = \"1s\"\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn sockperf() {
+    let text = "[workload.tcp]\nkind = \"sockperf\"\nwindow = \"1s\"\n\
+                [workload.udp]\nkind = \"sockperf\"\nprotocol = \"udp\"\nwindow = \"1s\"\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn build() {
+    let text = "[workload.build]\nkind = \"build\"\nunits = 6\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn pgbench() {
+    let text = "[workload.pgbench]\nkind = \"pgbench\"\nwindow = \"1s\"\n";
+    perturb(&experiment("[1, 2, 4]", text), ALL);
+}
+
+#[test]
+#[ignore = "takes long: make perturb"]
+fn arithmetic() {
+    perturb(&experiment("[1, 2, 4]", ARITHMETIC), ALL);
+}
+
+/// One emulator in another takes minutes a cell, so there is but one cell of those that compute.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn emulated_processor() {
+    perturb(&experiment("[1]", ARITHMETIC), &[OLD_PROCESSOR]);
+}
+
+const ARITHMETIC: &str = "[workload.arithmetic]\nkind = \"folder\"\npath = \"arithmetic\"\n";
+
+/// An experiment of these workloads, with so many CPUs.
+fn experiment(cpus: &str, workloads: &str) -> String {
+    format!(
+        "format = 1\nname = \"perturb\"\n\
+         [factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = {cpus}\n\
+         [replicates]\ncount = 1\n\
+         [machine]\nmemory_mib = 1024\n{workloads}"
+    )
+}
+
+/// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.
+#[track_caller]
+fn perturb(text: &str, perturbations: &[Perturbation]) {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(text, folder.path());
+    let cells = bench.prepared.manifest.plan.cells.iter();
+    let cells: Vec<_> = cells.map(|cell| (&cell.factors, cell.inputs().unwrap())).collect();
+    let mut differing = Vec::new();
+    for (factors, cell) in cells {
+        say(&format!("{} on {} CPUs: ", factors.workload, factors.cpus));
+        let expected = bench.digest(cell, &NOTHING).expect("an undisturbed cell");
+        say(&format!("{}\n", expected.short()));
+        for perturbation in perturbations {
+            let verdict = match bench.digest(cell, perturbation) {
+                Ok(digest) if digest == expected => "same".to_owned(),
+                Ok(digest) => format!("DIFFERS: {}", digest.short()),
+                Err(reason) => format!("FAILED: {reason}"),
+            };
+            say(&format!("    {:<48}{verdict}\n", perturbation.name));
+            if verdict != "same" {
+                differing.push(format!("{factors}, {}: {verdict}", perturbation.name));
+            }
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+/// Shown while it runs, where nobody captures it.
+fn say(text: &str) {
+    print!("{text}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// An experiment with all that it needs, and room.
+struct Bench {
+    folder: PathBuf,
+    prepared: Prepared,
+}
+
+impl Bench {
+    fn new(text: &str, folder: &Path) -> Self {
+        make_arithmetic(&folder.join("arithmetic"));
+        let experiment = Experiment::parse(text).unwrap();
+        let (experiment, folders) = embed(experiment, folder).unwrap();
+        let provision = Provision::new(store(), Options::default(), &|_| ());
+        let prepared = Lab::new(provision, None).with_folders(&folders).resolve(experiment);
+        Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
+    }
+
+    /// The digest of what a cell says under a perturbation, or why it says nothing.
+    fn digest(&self, cell: &CellInputs, perturbation: &Perturbation) -> Result<Digest, String> {
+        let mut config = self.prepared.vm_config();
+        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        config.command.splice(0..0, words(perturbation.starter));
+        config.command.extend(words(perturbation.arguments));
+        // Of a snapshot that was booted for under a perturbation, nobody else may fork a cell.
+        let own = tempfile::tempdir_in(&self.folder).unwrap();
+        if perturbation.boots {
+            config.snapshots = own.path().to_owned();
+        }
+        let vm = Vm::new(config);
+        let traces = TraceFolder::new(own.path().join("traces"));
+        traces.create().unwrap();
+        let kernel = perturbation.is_traced.then(|| self.kernel(cell, &traces));
+        let stream = traces.scratch().unwrap();
+        let tracing =
+            kernel.as_ref().map(|kernel| Tracing { program: kernel.program(), out: &stream });
+        if !perturbation.boots {
+            self.prepared.vm().prepare(&cell.snapshot, &Cancel::default()).map_err(reason)?;
+        }
+        let execution = perturbation
+            .disturbance
+            .during(|| vm.execute(cell, tracing, &Cancel::default()))
+            .map_err(reason)?;
+        match execution {
+            Execution { message: Message::Done(_), said, console, .. } => {
+                Ok(Digest::of(&[said, console].concat()))
+            }
+            Execution { message, .. } => Err(format!("{message:?}")),
+        }
+    }
+
+    fn kernel(&self, cell: &CellInputs, folder: &TraceFolder) -> std::sync::Arc<Kernel> {
+        let vm = self.prepared.vm();
+        Kernels::new(&self.prepared, &vm, folder).get(cell, &Cancel::default()).unwrap()
+    }
+}
+
+fn reason(stop: Stop) -> String {
+    match stop {
+        Stop::Cancelled => "cancelled".to_owned(),
+        Stop::Host { reason } => reason,
+        Stop::Failed { reason, console, .. } => {
+            format!("{reason}\n{}", String::from_utf8_lossy(&console))
+        }
+    }
+}
+
+/// Makes the folder of the workload that computes.
+fn make_arithmetic(folder: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arithmetic");
+    fs::create_dir(folder).unwrap();
+    fs::copy(sources.join("workload.toml"), folder.join("workload.toml")).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-static", "-o"]).arg(folder.join("arithmetic"));
+    assert!(compiler.arg(sources.join("arithmetic.c")).status().unwrap().success());
+}
+
+/// The store that lasts.
+fn store() -> Store {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let folder = folder("PREEMPTLAB_STORE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("preemptlab")))
+        .or_else(|| Some(folder("HOME")?.join(".cache/preemptlab")));
+    Store::open(folder.unwrap()).unwrap()
+}
