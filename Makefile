@@ -5,7 +5,16 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: demo build deb test test-report test-system studies scenarios fidelity perturb nightly bench bench-stats fuzz check reproducible deps clean
+.PHONY: help demo build deb test test-unit test-binary test-vm test-report test-system studies \
+    scenarios fidelity perturb nightly bench bench-stats fuzz check deny reproducible deps clean
+.DEFAULT_GOAL := help
+
+## help: print this list
+help:
+	@awk '/^## / { sub(/^## /, ""); \
+	    if (match($$0, /^[A-Za-z-]+: /)) \
+	        printf "  make %-14s %s\n", substr($$0, 1, RLENGTH - 2), substr($$0, RLENGTH + 1); \
+	    else printf "  %-19s %s\n", "", $$0 }' $(firstword $(MAKEFILE_LIST))
 
 ## demo: build, run the quick study, print the comparison
 demo: build
@@ -20,11 +29,25 @@ deb: build
 	@SUDO="$(SUDO)" tests/install-deps dh:debhelper
 	packaging/build-deb $(TARGET)
 
-## test: every test, with real kernels in real virtual machines
+## test: every test, with real kernels in real virtual machines; about 30 minutes
 test: deps check reproducible
 	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
 	CARGO="$(CARGO)" tests/run
 	$(MAKE) test-report
+
+## test-unit: the tests that need no virtual machine, no npm and, once built, no network
+test-unit:
+	@SUDO="$(SUDO)" tests/install-deps --without-npm
+	CARGO="$(CARGO)" tests/run --tier unit
+
+## test-binary: the tests that run the built preemptlab, strace or grub-mkconfig
+test-binary: deps
+	@SUDO="$(SUDO)" tests/install-deps strace grub-mkconfig:grub-common
+	CARGO="$(CARGO)" tests/run --tier binary
+
+## test-vm: the tests that boot real kernels in virtual machines
+test-vm: deps
+	CARGO="$(CARGO)" tests/run --tier vm
 
 ## test-report: the HTML report of a real recording in a headless Chromium
 test-report: deps
@@ -39,14 +62,19 @@ test-system: deb
 	    grub-fstest:grub-common /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	$(SUDO) tests/system/run $(TARGET)
 
-## check: formatting and lints, and that every program links, the fuzzer's among them
+## check: formatting, lints, and a link of every program, the fuzzers among them
 check: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	$(CARGO) build --release --locked --workspace --bins --examples
 
-## reproducible: the guest has the same bytes whatever folder it is built in
+## deny: licences, sources and known security advisories of the dependencies (cargo-deny)
+deny: deps
+	@command -v cargo-deny > /dev/null || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check
+
+## reproducible: check that the guest has the same bytes in whatever folder it is built
 reproducible: deps
 	tests/reproducible-guest
 
@@ -66,23 +94,24 @@ scenarios: build
 	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
 	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
 
-## fidelity: the same cells in virtual time and on this machine's own kernel, which should be idle;
-## needs root
+## fidelity: the same cells in virtual time and on this machine's own kernel;
+## leave the machine idle; needs root
 fidelity: build
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
 
-## perturb: what must not matter is varied on purpose, and every digest compared; then 20 executions
-## of each cell of studies/quick.toml
+## perturb: vary on purpose what must not change a digest, and compare every digest;
+## then execute each cell of studies/quick.toml 20 times
 perturb: deps
 	@SUDO="$(SUDO)" tests/install-deps qemu-x86_64-static:qemu-user-static
-	$(CARGO) test --release --locked -p preemptlab-preparation --test perturb -- --ignored --nocapture \
+	$(CARGO) test --release --locked -p preemptlab-preparation --test vm_perturb -- --ignored --nocapture \
 	    --test-threads 1
 	$(CARGO) bench --locked -p preemptlab-preparation --bench figures
 
-## nightly: the quick variant of every study, every scenario on every kernel, the longer tests
+## nightly: the quick variant of every study, every scenario on every kernel, the longer
+## tests
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 nightly: build
 	for kernel in 6.1 6.12 7.2; do \
@@ -92,27 +121,29 @@ nightly: build
 	for study in $(STUDIES); do \
 	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
 	done
-	$(CARGO) test --release --locked -p preemptlab --test truth -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(MAKE) perturb
-	$(CARGO) test --release --locked -p preemptlab-runner --test faults -- --ignored
+	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
 
-## bench: the figures that the README and the docs name
+## bench: measure the figures of docs/figures.md
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-preparation
 	$(CARGO) bench --locked -p preemptlab --bench large --bench ready
 
-## bench-stats: how often intervals hold what they should, and words are wrong
+## bench-stats: measure how often intervals cover the truth and verdicts are wrong
 bench-stats: deps
 	$(CARGO) bench --locked -p preemptlab-stats
 
-## fuzz: feed each parser of what comes from outside for FUZZ_SECONDS
+## fuzz: feed each parser of outside data to libFuzzer for FUZZ_SECONDS (60)
 FUZZ_SECONDS ?= 60
 fuzz: deps
 	@SUDO="$(SUDO)" tests/install-deps c++:g++
 	CARGO="$(CARGO)" tests/fuzz $(FUZZ_SECONDS)
 
+## deps: install what the build needs and the machine lacks; asks for sudo if necessary
 deps:
 	@SUDO="$(SUDO)" tests/install-deps
 
+## clean: remove what cargo built
 clean:
 	$(CARGO) clean

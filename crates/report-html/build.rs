@@ -1,4 +1,5 @@
-//! Bundles the page's script and style (`web/`) for `src/document.rs` to include.
+//! Bundles the page's script and style (`web/`) for `src/document.rs` to include, where the feature
+//! `bundle` asks for them.
 
 use std::{
     env,
@@ -13,6 +14,9 @@ use std::{
 const SOURCES: [&str; 5] = ["package.json", "package-lock.json", ".npmrc", "build.mjs", "src"];
 
 fn main() -> Result<(), Box<dyn Error>> {
+    if env::var_os("CARGO_FEATURE_BUNDLE").is_none() {
+        return Ok(());
+    }
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").ok_or("no manifest")?);
     let web = manifest.ancestors().nth(2).ok_or("the workspace is two folders up")?.join("web");

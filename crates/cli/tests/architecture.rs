@@ -162,8 +162,9 @@ fn every_unit_test_is_run() {
         .collect();
     assert!(recipe.contains(&"\tCARGO=\"$(CARGO)\" tests/run"), "{recipe:?}");
     let script = fs::read_to_string(root().join("tests/run")).unwrap();
-    let build = "\"$CARGO\" test --release --locked --workspace --no-run --message-format";
+    let build = "\"$CARGO\" test --release --locked --workspace $without --no-run";
     assert!(script.contains(build), "tests/run builds something else");
+    assert!(script.contains("'' | binary | vm) without= ;;"), "tests/run leaves something out");
 }
 
 #[test]

@@ -137,3 +137,26 @@ fn completions_and_man_pages_come_from_the_same_definitions() {
     let page = fs::read_to_string(desk.path("man/preemptlab-run.1")).unwrap();
     assert!(page.contains("retry\\-failed"));
 }
+
+#[test]
+fn what_is_no_scenario_is_refused_in_its_place() {
+    let desk = Desk::new();
+    let scenario = |steps: &str| {
+        format!(
+            "format = 1\nname = \"x\"\ndescription = \"d\"\nend = \"50ms\"\n[thread.a]\n\
+             steps = [{steps}]\n"
+        )
+    };
+    for (steps, message) in [
+        ("{ busi = \"1ms\" }", "busy"),
+        ("{ call = [{ preempt_off = [{ sleep = \"1ms\" }] }] }", "sleep"),
+        ("{ sleep_until = \"2s\" }", "end"),
+    ] {
+        desk.write("x.toml", &scenario(steps));
+        desk.run(&["scenario", "x.toml"]).fails(2, &["x.toml:6", message]);
+    }
+    desk.run(&["scenario", "missing.toml"]).fails(2, &["missing.toml"]);
+    desk.write("x.toml", &scenario("{ busy = \"1ms\" }"));
+    desk.run(&["scenario", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
+    desk.run(&["scenario", "x.toml", "--compare", "fulll"]).fails(2, &["did you mean `full`?"]);
+}

@@ -1,5 +1,5 @@
-//! A program of the user's own, from its folder to its numbers. The last test is of the VM tier:
-//! see vm.rs.
+//! A program of the user's own, from its folder to its numbers. The last test needs virtual
+//! machines.
 
 mod common;
 
@@ -133,7 +133,7 @@ fn run(desk: &Desk, arguments: &[&str]) -> Finished {
 /// The definitions differ and the files do not, so that all cells are forked from one snapshot; the
 /// one that only reads something else even shares the sound one's cell.
 #[test]
-fn a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
+fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
     let changed = |from: &str, to: &str| {
         assert!(DEFINITION.contains(from));
         DEFINITION.replacen(from, to, 1)

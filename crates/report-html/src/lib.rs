@@ -4,6 +4,7 @@
 
 mod cells;
 mod data;
+#[cfg(feature = "bundle")]
 mod document;
 mod histogram;
 mod metric;
@@ -12,6 +13,7 @@ mod text;
 
 pub use cells::{CellRow, CellStatus};
 pub use data::{Configuration, FORMAT, Failure, Group, PageData, Timeline, Verdict};
+#[cfg(feature = "bundle")]
 pub use document::html;
 pub use histogram::Histogram;
 pub use metric::{Better, MetricInfo, MetricValues, ReplicateValue, Word};

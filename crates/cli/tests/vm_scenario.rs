@@ -1,4 +1,4 @@
-//! `preemptlab scenario`: the suite that ships on real kernels, and what is no scenario.
+//! `preemptlab scenario`: the suite that ships, on real kernels.
 
 mod common;
 
@@ -73,29 +73,6 @@ fn a_kernel_that_disagrees_is_the_answer_no() {
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(1, &[]);
     said.says(&["full: line 7: a finishes: expected 30 ms, found 15", "0 of 1 expectations met"]);
-}
-
-#[test]
-fn what_is_no_scenario_is_refused_in_its_place() {
-    let desk = Desk::new();
-    let scenario = |steps: &str| {
-        format!(
-            "format = 1\nname = \"x\"\ndescription = \"d\"\nend = \"50ms\"\n[thread.a]\n\
-             steps = [{steps}]\n"
-        )
-    };
-    for (steps, message) in [
-        ("{ busi = \"1ms\" }", "busy"),
-        ("{ call = [{ preempt_off = [{ sleep = \"1ms\" }] }] }", "sleep"),
-        ("{ sleep_until = \"2s\" }", "end"),
-    ] {
-        desk.write("x.toml", &scenario(steps));
-        desk.run(&["scenario", "x.toml"]).fails(2, &["x.toml:6", message]);
-    }
-    desk.run(&["scenario", "missing.toml"]).fails(2, &["missing.toml"]);
-    desk.write("x.toml", &scenario("{ busy = \"1ms\" }"));
-    desk.run(&["scenario", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
-    desk.run(&["scenario", "x.toml", "--compare", "fulll"]).fails(2, &["did you mean `full`?"]);
 }
 
 /// The guest is discarded, and what comes after it is played.

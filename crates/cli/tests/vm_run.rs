@@ -1,4 +1,4 @@
-//! The VM tier: real kernels in real virtual machines.
+//! Runs of real kernels in real virtual machines.
 //!
 //! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`, so that only
 //! the first run on a machine downloads and boots.
