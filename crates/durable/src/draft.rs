@@ -16,7 +16,7 @@ use tempfile::NamedTempFile;
 
 use crate::{Owner, owner::serial};
 
-/// How the name of every draft begins that had to have one.
+/// Begins the name of every draft on a filesystem without `O_TMPFILE`.
 const DRAFT_PREFIX: &str = ".draft-";
 
 /// A file that does not exist yet.
@@ -27,7 +27,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A draft on the filesystem of `folder`, open for writing only.
+    /// Opens a draft on the filesystem of `folder`, for writing only.
     ///
     /// # Errors
     ///
@@ -47,17 +47,17 @@ impl Draft {
         }
     }
 
-    /// The file to write to.
+    /// Returns the file to write to.
     pub fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Flushes the content to the disk and gives it its name. Returns whether it was new: a file
-    /// that is there already stays as it is.
+    /// Flushes the content to the disk and gives the file its name. Returns whether the name was new:
+    /// an existing file stays as it is.
     ///
     /// # Errors
     ///
-    /// When the disk is full or the name cannot be made.
+    /// When the disk is full or the folder refuses the name.
     pub fn publish(self, path: &Path) -> io::Result<bool> {
         self.file.sync_all()?;
         let published = match self.named {
@@ -76,7 +76,7 @@ impl Draft {
     }
 }
 
-/// Writes a new file. Returns whether it was new: a file that is there already stays as it is.
+/// Writes a new file. Returns whether its name was new: an existing file stays as it is.
 ///
 /// # Errors
 ///
@@ -88,12 +88,12 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     draft.publish(path)
 }
 
-/// Writes a file, in the place of one that may be there: at any moment it is the old one or the new
-/// one. What is no regular file, such as a terminal or a pipe, is written to as it is.
+/// Writes a file, or replaces an existing one: at any moment the path names the old or the new file.
+/// Writes to a terminal, a pipe and other special files directly.
 ///
 /// # Errors
 ///
-/// When the disk is full or the folder cannot be written to; then what was there still is.
+/// When the disk is full or the folder cannot be written to; the existing file then stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes);
@@ -112,9 +112,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
 }
 
-/// Removes the drafts that killed processes left in a folder whose filesystem has no `O_TMPFILE`:
-/// those of processes that are known to be gone. Another machine's, on a folder that both have, may
-/// still be written to.
+/// Removes the drafts of processes that have ended from a folder whose filesystem has no `O_TMPFILE`.
+/// Keeps the drafts of other machines that share the folder: those may still be written to.
 ///
 /// # Errors
 ///
@@ -134,12 +133,12 @@ pub fn sweep(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file of this name is somebody's draft.
+/// Returns whether a file name is that of a draft.
 pub fn is_draft(name: &str) -> bool {
     name.starts_with(DRAFT_PREFIX)
 }
 
-/// The name of the next draft of this process.
+/// Returns the name of this process's next draft.
 fn draft_name() -> String {
     match Owner::this() {
         Some(owner) => format!("{DRAFT_PREFIX}{owner}-{}-", serial()),

@@ -1,10 +1,28 @@
-//! Files that are whole or absent, whatever moment the process is killed at, and files of strangers
-//! read without waiting and within bounds.
+//! Writes files that are whole or absent, and reads the files of strangers within bounds.
 //!
-//! A [`Draft`] has no name until it is published, so a killed process leaves nothing behind:
-//! `O_TMPFILE` and `linkat(2)`, as open(2) describes. Where the filesystem has no `O_TMPFILE`, the
-//! draft is a hidden file whose name says who writes it, and which [`sweep`] removes once that
-//! process is known to be gone.
+//! Invariants:
+//!
+//! - At whatever moment the process is killed, a file has its old content, its new content, or does
+//!   not exist. A [`Draft`] has no name until it is published (`O_TMPFILE` and `linkat(2)`, as open(2)
+//!   describes), so a killed process leaves no file behind. On a filesystem without `O_TMPFILE` the
+//!   draft is a hidden file whose name identifies its process; [`sweep`] removes it once that process
+//!   has ended.
+//! - Reading never waits (for a pipe, a device) and never takes more memory than the caller allows.
+//!
+//! This crate depends on no other crate of the workspace.
+//!
+//! ```
+//! # fn main() -> std::io::Result<()> {
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("cell.json");
+//! assert!(preemptlab_durable::write_new(&path, b"{}")?);
+//! // A second writer finds the file there and leaves it alone.
+//! assert!(!preemptlab_durable::write_new(&path, b"other")?);
+//! assert_eq!(preemptlab_durable::read(&path, 1 << 20)?, b"{}");
+//! assert!(preemptlab_durable::read(&path, 1).is_err());
+//! # Ok(())
+//! # }
+//! ```
 
 mod draft;
 mod lock;
@@ -18,11 +36,11 @@ pub use read::{open, read};
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 
-/// Makes a folder with those above it, into which nobody else can write whatever the umask is.
+/// Makes a folder and the folders above it. No other user can write to them, whatever the umask is.
 ///
 /// # Errors
 ///
-/// When that is not allowed, or a file is in the way.
+/// When the filesystem refuses a folder, or a file has the name of one.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path)
 }

@@ -12,13 +12,13 @@ use rustix::{fs::FlockOperation, io::Errno};
 
 use crate::{Draft, Owner, read};
 
-/// The name of the file that says who writes to a folder, where only a file can.
+/// The name of the file that names a folder's writer, on filesystems where flock(2) is not enough.
 pub const LOCK_FILE: &str = ".lock";
 
-/// The longest lock file.
+/// The most bytes of a lock file.
 const LOCK_BYTES_MAX: u64 = 1 << 10;
 
-/// Filesystems of one machine's own, where flock(2) reaches everybody (statfs(2)): ext2 to ext4,
+/// Filesystems of a single machine, where flock(2) reaches every process (statfs(2)): ext2 to ext4,
 /// XFS, Btrfs, tmpfs, ramfs, F2FS, overlayfs, ZFS and bcachefs.
 const OWN_FILESYSTEMS: [i64; 9] = [
     0xef53,
@@ -32,25 +32,25 @@ const OWN_FILESYSTEMS: [i64; 9] = [
     0xca45_1a4e,
 ];
 
-/// What came of asking for a folder's lock.
+/// The result of asking for a folder's lock.
 #[derive(Debug)]
 pub enum Lock {
-    /// Nobody else has it.
+    /// This process has the lock.
     Taken(FolderLock),
-    /// Somebody else has it: who, where that is known.
+    /// Another process has the lock; its name, if it is known.
     Held(Option<String>),
 }
 
-/// A folder's lock, until it is dropped. The kernel gives back what flock(2) took when the process
-/// ends, however it ends. Where flock may not reach everybody, as on network filesystems and below
-/// FUSE, a file says who has the folder, too; a file of a process that is gone does not count.
+/// A folder's lock, until it is dropped. The kernel releases a flock(2) when the process ends, however
+/// it ends. On network filesystems and below FUSE, where flock may not reach every process, a file
+/// names the lock's owner, too; the file of a process that has ended does not count.
 #[derive(Debug)]
 pub struct FolderLock {
     _flock: File,
     _file: Option<LockFile>,
 }
 
-/// Takes the lock of a folder, without waiting.
+/// Takes a folder's lock, without waiting.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
     Ok(Lock::Taken(FolderLock { _flock: flock, _file: file }))
 }
 
-/// A file that says who has a folder.
+/// A file that names the owner of a folder's lock.
 #[derive(Debug)]
 struct LockFile {
     path: PathBuf,
@@ -86,7 +86,7 @@ struct LockFile {
 }
 
 impl LockFile {
-    /// Makes the file, or tells who has made it before.
+    /// Makes the file, or returns the owner that an existing file names.
     fn take(folder: &Path) -> io::Result<Result<Self, Option<String>>> {
         let path = folder.join(LOCK_FILE);
         let owner = Owner::this().ok_or_else(|| io::Error::other("/proc cannot be read"))?;

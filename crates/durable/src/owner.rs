@@ -3,23 +3,23 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Which process something belongs to, on which boot of which machine: what a folder that several
-/// machines share has to say, because a process number means nothing on another one.
+/// A process, identified by machine, boot and process namespace. A folder that several machines share
+/// needs all of these, because a process number means nothing on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Of the machine's identity and its name; `None` where it has no identity.
+    /// The hash of the machine's identity and name; `None` on a machine without an identity.
     machine: Option<u64>,
     /// The kernel's `boot_id`, without dashes.
     boot: String,
-    /// The inode of the namespace that counts the process.
+    /// The inode of the process's PID namespace.
     namespace: u64,
     process: u32,
-    /// In clock ticks since the boot: tells processes of one number apart.
+    /// The start in clock ticks since the boot, which distinguishes processes with one number.
     started: u64,
 }
 
 impl Owner {
-    /// Finds out who this process is; `None` where procfs does not tell.
+    /// Identifies this process; `None` where procfs cannot be read.
     pub fn this() -> Option<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
@@ -39,7 +39,7 @@ impl Owner {
         })
     }
 
-    /// Reads what `Display` writes.
+    /// Reads the text that `Display` writes.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let machine = match parts.next()? {
@@ -52,7 +52,7 @@ impl Owner {
         Some(Self { machine, boot, namespace, process: process.try_into().ok()?, started })
     }
 
-    /// Whether the process is known to be gone. One that this machine cannot see is not.
+    /// Returns whether the process has certainly ended. A process that this machine cannot see has not.
     pub fn is_gone(&self) -> bool {
         let Some(this) = Self::this() else { return false };
         if self.boot != this.boot {
@@ -62,7 +62,7 @@ impl Owner {
         self.namespace == this.namespace && started(self.process) != Some(self.started)
     }
 
-    /// The process number, which means something on its own machine only.
+    /// Returns the process number, which has a meaning on its own machine only.
     pub fn process(&self) -> u32 {
         self.process
     }
@@ -78,14 +78,14 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A number that this process gives once.
+/// Returns a number that this process uses only once.
 pub(crate) fn serial() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// When a process was started (proc_pid_stat(5), `starttime`); `None` when it is not there, or has
-/// ended and is only waited for.
+/// Returns the start of a process (proc_pid_stat(5), `starttime`); `None` when there is no such process,
+/// or when it is a zombie.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name may hold anything, a parenthesis too.
@@ -97,7 +97,7 @@ fn started(process: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// The hash of Fowler, Noll and Vo, which is the same in every version of every program.
+/// Computes the hash of Fowler, Noll and Vo, which is the same in every version of every program.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

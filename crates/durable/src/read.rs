@@ -9,12 +9,12 @@ use rustix::{
     io::Errno,
 };
 
-/// Opens a regular file to read it. Anything else is refused without waiting for it: a pipe that
-/// nobody writes to, a device that never ends.
+/// Opens a regular file for reading. Refuses any other file without waiting: a pipe without a writer, a
+/// device without an end.
 ///
 /// # Errors
 ///
-/// When there is no such file, or it is something else.
+/// When there is no such file, or it is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
     // Opening a device can do something, so it is looked at first.
     check(&fs::metadata(path)?)?;
@@ -25,11 +25,11 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a regular file of at most so many bytes.
+/// Reads a regular file of at most `bytes_max` bytes.
 ///
 /// # Errors
 ///
-/// When there is no such file, it is something else, or it is larger.
+/// When there is no such file, it is not a regular file, or it is larger.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = open(path)?;
     let length = file.metadata()?.len();

@@ -9,16 +9,16 @@ use tar::{Archive, Builder, Entry, EntryType, Header};
 use crate::{Files, FilesError, Node};
 
 impl Files {
-    /// The archive.
+    /// Writes the archive.
     ///
     /// # Panics
     ///
-    /// When memory cannot be written to, which is a bug.
+    /// When writing to memory fails, which is a bug.
     pub fn archive(&self) -> Vec<u8> {
         self.write().expect("memory can be written to, and every path is short")
     }
 
-    /// The SHA-256 of the archive.
+    /// Computes the SHA-256 of the archive.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.archive())
     }
@@ -53,12 +53,12 @@ impl Files {
         builder.into_inner()
     }
 
-    /// The files of an archive, which may come from anybody; it has at most
+    /// Reads the files of an archive, which may come from a stranger; the caller bounds it to
     /// [`ARCHIVE_BYTES_MAX`](crate::ARCHIVE_BYTES_MAX).
     ///
     /// # Errors
     ///
-    /// [`FilesError`] when it is damaged or holds what no folder may.
+    /// [`FilesError`] when the archive is damaged or holds an entry that no folder may have.
     pub fn from_archive(archive: &[u8]) -> Result<Self, FilesError> {
         let mut files = Self::default();
         for entry in Archive::new(archive).entries().map_err(FilesError::Archive)? {

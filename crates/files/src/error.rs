@@ -2,24 +2,24 @@ use std::{io, path::PathBuf};
 
 use crate::files::{BYTES_MAX, NODES_MAX};
 
-/// Why a folder cannot be taken.
+/// Why the files of a folder or an archive are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    /// The operating system says no.
+    /// The operating system reports an error.
     #[error("cannot read {}: {error}", path.display())]
     Io {
-        /// With what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// It is something else.
+    /// The path does not name a folder.
     #[error("{} is not a folder", .0.display())]
     NotAFolder(PathBuf),
-    /// It holds too much.
+    /// The files have too many bytes together.
     #[error("there are more than {} MiB in it", BYTES_MAX >> 20)]
     TooLarge,
-    /// It holds too many things.
+    /// There are too many files and folders.
     #[error("there are more than {NODES_MAX} files and folders in it")]
     TooMany,
     /// A name that cannot be a guest's.
@@ -36,10 +36,10 @@ pub enum FilesError {
         /// Where it leads.
         target: String,
     },
-    /// Only in an archive that was not made here.
+    /// An archive holds two entries of one path.
     #[error("`{0}` is there twice")]
     Twice(String),
-    /// The same.
+    /// The archive is damaged.
     #[error("it is not an archive: {0}")]
     Archive(io::Error),
 }

@@ -2,28 +2,28 @@ use std::collections::BTreeMap;
 
 use crate::FilesError;
 
-/// The most that all files together may hold: they become memory of the guest, and a part of every
+/// The most bytes of all files together: they become memory of the guest, and a part of every
 /// recording.
 pub(crate) const BYTES_MAX: u64 = 64 << 20;
 
-/// The most files, folders and links.
+/// The largest number of files, folders and links.
 pub(crate) const NODES_MAX: usize = 1_000;
 
-/// The longest path or link target.
+/// The most bytes of a path or a link's target.
 const PATH_BYTES_MAX: usize = 1_000;
 
-/// The largest archive: besides the contents, each thing takes a header and padding, and the same
-/// again with its path or its target where that is long.
+/// The most bytes of an archive: besides its content, each entry has a header and padding, and both
+/// again for a long path or target.
 pub const ARCHIVE_BYTES_MAX: u64 = BYTES_MAX + (NODES_MAX as u64 + 2) * 8 * 512;
 
-/// What stands at a path.
+/// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A folder.
     Folder,
     /// A regular file.
     File {
-        /// Whether anybody may execute it.
+        /// Whether it may be executed.
         executable: bool,
         /// Its content.
         bytes: Vec<u8>,
@@ -40,11 +40,11 @@ pub struct Files {
 }
 
 impl Files {
-    /// Puts something at a path, with the folders above it.
+    /// Inserts an entry at a path, together with the folders above it.
     ///
     /// # Errors
     ///
-    /// [`FilesError`] when that has no place there, or nothing more has.
+    /// [`FilesError`] when the path or the link is not allowed, the path is taken, or a bound is reached.
     pub fn insert(&mut self, path: &str, node: Node) -> Result<(), FilesError> {
         if !is_sound(path) {
             return Err(FilesError::Path(path.to_owned()));
@@ -66,7 +66,7 @@ impl Files {
         self.put(path, node)
     }
 
-    /// Only a folder may be named more than once.
+    /// Inserts one entry. Only a folder may be inserted twice.
     fn put(&mut self, path: &str, node: Node) -> Result<(), FilesError> {
         match self.nodes.get(path) {
             Some(Node::Folder) if node == Node::Folder => return Ok(()),
@@ -80,7 +80,7 @@ impl Files {
         Ok(())
     }
 
-    /// Takes something away.
+    /// Removes the entry at a path and returns it.
     pub fn remove(&mut self, path: &str) -> Option<Node> {
         let node = self.nodes.remove(path)?;
         if let Node::File { bytes, .. } = &node {
@@ -89,18 +89,18 @@ impl Files {
         Some(node)
     }
 
-    /// Everything by its path, in the order of the paths: a folder before what is in it.
+    /// Iterates over the entries in the order of their paths: a folder before its entries.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.nodes.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// How many more bytes there is room for.
+    /// Returns how many more bytes may be inserted.
     pub(crate) fn room(&self) -> u64 {
         BYTES_MAX - self.bytes
     }
 }
 
-/// A relative path that neither climbs nor hides anything from somebody who reads it.
+/// Returns whether a path is relative, does not climb, and shows every character to a reader.
 fn is_sound(path: &str) -> bool {
     let is_name = |part: &str| !matches!(part, "" | "." | "..");
     path.len() <= PATH_BYTES_MAX
@@ -108,7 +108,7 @@ fn is_sound(path: &str) -> bool {
         && path.split('/').all(is_name)
 }
 
-/// Whether a link's target, taken by its words, stays in the folder.
+/// Returns whether a link's target, read as text, stays in the folder.
 fn stays(path: &str, target: &str) -> bool {
     if target.is_empty()
         || target.len() > PATH_BYTES_MAX

@@ -8,12 +8,12 @@ use std::{
 use crate::{Files, FilesError, Node};
 
 impl Files {
-    /// Reads a folder with everything in it, but for what is hidden: names that begin with a dot
-    /// are those of editors and version control. Links are taken as links.
+    /// Reads a folder with all its entries, except hidden ones: names that begin with a dot are those
+    /// of editors and version control. Links stay links.
     ///
     /// # Errors
     ///
-    /// [`FilesError`] when it cannot be read, or holds what cannot be taken.
+    /// [`FilesError`] when the folder cannot be read, or holds an entry that is not allowed.
     pub fn read(folder: &Path) -> Result<Self, FilesError> {
         let metadata = fs::metadata(folder).map_err(at(folder))?;
         if !metadata.is_dir() {

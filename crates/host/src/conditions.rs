@@ -1,4 +1,4 @@
-//! What the machine does to what is measured on it.
+//! The machine's influence on a measurement: stolen time, heat, load, frequency.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -8,7 +8,7 @@ use crate::files::{clocksource, line};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Begun before something is measured, to be ended after it.
+/// An observation of the machine, from before a measurement to after it.
 #[derive(Clone, Debug)]
 pub struct Watch {
     begun: Conditions,
@@ -16,7 +16,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the machine under `root` (`/` for the machine itself).
+    /// Begins to observe the machine under `root` (`/` for the machine itself).
     pub fn begin(root: &Path) -> Self {
         let (ticks, steal_ticks) = time(root).unwrap_or_default();
         let begun = Conditions {
@@ -38,7 +38,7 @@ impl Watch {
         Self { begun, throttled: throttled(root) }
     }
 
-    /// What happened since, but for order and time, which the caller knows.
+    /// Ends the observation and returns the conditions, except order and time, which the caller knows.
     pub fn end(self, root: &Path) -> Conditions {
         let (ticks, steal_ticks) = time(root).unwrap_or_default();
         let Self { begun, throttled: before } = self;
@@ -54,7 +54,7 @@ impl Watch {
     }
 }
 
-/// The boot that the machine is in (random(4)).
+/// Reads the id of the machine's boot (random(4)).
 pub fn boot_id(root: &Path) -> Option<String> {
     line(&root.join("proc/sys/kernel/random/boot_id"))
 }
@@ -63,8 +63,8 @@ fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     line(path)?.parse().ok()
 }
 
-/// The time of all CPUs so far and what was stolen of it, in clock ticks (proc_stat(5)). The time of
-/// guests is part of `user` and `nice` already.
+/// Reads the time of all CPUs so far and its stolen part, in clock ticks (proc_stat(5)). `user` and
+/// `nice` already include the time of guests.
 fn time(root: &Path) -> Option<(u64, u64)> {
     let stat = fs::read_to_string(root.join("proc/stat")).ok()?;
     let of_all = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -73,7 +73,7 @@ fn time(root: &Path) -> Option<(u64, u64)> {
     Some((ticks.iter().sum(), ticks.get(7).copied().unwrap_or(0)))
 }
 
-/// The folders `cpuN`, in the order of their names.
+/// Lists the folders `cpuN`, in the order of their names.
 fn cpus(root: &Path) -> Vec<std::path::PathBuf> {
     folders(&root.join(CPUS), |name| {
         name.strip_prefix("cpu").is_some_and(|number| number.parse::<u32>().is_ok())
@@ -96,8 +96,8 @@ fn governors(root: &Path) -> Vec<String> {
     governors.into_iter().collect()
 }
 
-/// Of intel_pstate, which says what is off, or of any other driver, which says what is on
-/// (Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst).
+/// Reads whether turbo is on: from intel_pstate, which says whether it is off, or from any other driver,
+/// which says whether it is on (Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst).
 fn turbo(root: &Path) -> Option<bool> {
     let off = number::<u8>(&root.join(CPUS).join("intel_pstate/no_turbo")).map(|off| off == 0);
     off.or_else(|| number::<u8>(&root.join(CPUS).join("cpufreq/boost")).map(|on| on == 1))
@@ -109,13 +109,14 @@ fn is_guest(root: &Path) -> bool {
     flags.split_whitespace().any(|flag| flag == "hypervisor")
 }
 
-/// Of the hottest zone, in thousandths of a degree (Documentation/driver-api/thermal/sysfs-api.rst).
+/// Reads the temperature of the hottest zone, in thousandths of a degree
+/// (Documentation/driver-api/thermal/sysfs-api.rst).
 fn temperature_mc(root: &Path) -> Option<i64> {
     let zones = folders(&root.join("sys/class/thermal"), |name| name.starts_with("thermal_zone"));
     zones.iter().filter_map(|zone| number(&zone.join("temp"))).max()
 }
 
-/// How often any core was throttled for heat so far (arch/x86/kernel/cpu/mce/therm_throt.c).
+/// Counts how often any core was throttled for heat so far (arch/x86/kernel/cpu/mce/therm_throt.c).
 fn throttled(root: &Path) -> Option<u64> {
     let counts = cpus(root)
         .into_iter()
@@ -123,7 +124,7 @@ fn throttled(root: &Path) -> Option<u64> {
     counts.reduce(u64::saturating_add)
 }
 
-/// Over the last minute, in hundredths (proc_loadavg(5)).
+/// Reads the load average of the last minute, in hundredths (proc_loadavg(5)).
 fn load_average_centi(root: &Path) -> Option<u32> {
     let text = line(&root.join("proc/loadavg"))?;
     let (whole, hundredths) = text.split_whitespace().next()?.split_once('.')?;

@@ -1,23 +1,23 @@
-//! The kernel's files that more than one part looks at. What cannot be read is `None`.
+//! The kernel's files that several modules read. A file that cannot be read is `None`.
 
 use std::{fs, path::Path};
 
-/// A line that is a whole file.
+/// Reads a file of one line.
 pub fn line(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// The clock source in use.
+/// Reads the clock source in use.
 pub fn clocksource(root: &Path) -> Option<String> {
     line(&root.join("sys/devices/system/clocksource/clocksource0/current_clocksource"))
 }
 
-/// The modes on offer, the active one in parentheses; only root can read it.
+/// Reads the list of modes, the active one in parentheses; only root can read it.
 pub fn mode_file(root: &Path) -> Option<String> {
     fs::read_to_string(root.join("sys/kernel/debug/sched/preempt")).ok()
 }
 
-/// A file of a made-up machine.
+/// Writes a file of a made-up machine.
 #[cfg(test)]
 pub fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);

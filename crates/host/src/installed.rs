@@ -1,4 +1,4 @@
-//! A kernel that is installed on the machine, as an experiment uses it.
+//! Kernels that are installed on the machine.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use preemptlab_model::{Digest, Kernel, KernelRef, ModeFile};
 
 use crate::{files::mode_file, kernel};
 
-/// The machine has no kernel of that release.
+/// The machine has no kernel of this release.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the kernel {release} does not run here and /boot has none of that release; `uname -r` tells \
@@ -17,17 +17,17 @@ pub struct NotInstalled {
     pub release: String,
 }
 
-/// `uname -r`.
+/// Returns the release of the running kernel, `uname -r`.
 pub fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// The kernel of a release, under `root` (`/` for the machine itself). Its image in /boot says which
-/// it is; where that cannot be read, the running one is known by its build id.
+/// Finds the kernel of a release, under `root` (`/` for the machine itself). Its image in /boot identifies
+/// it; where the image cannot be read, the build id identifies the running kernel.
 ///
 /// # Errors
 ///
-/// [`NotInstalled`]
+/// [`NotInstalled`] when there is neither an image nor a running kernel of this release.
 pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
     let image = fs::read(root.join("boot").join(format!("vmlinuz-{release}"))).ok();
     let is_running = crate::release() == release;
@@ -53,8 +53,8 @@ pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
     })
 }
 
-/// What tells the running kernel from others of its release: the notes of its linker, which hold the
-/// build id, and its version, which holds when it was built.
+/// Computes a digest that distinguishes the running kernel from others of its release: of the linker's
+/// notes, which hold the build id, and of the version, which holds the build date.
 fn build(root: &Path) -> Digest {
     let mut bytes = fs::read(root.join("sys/kernel/notes")).unwrap_or_default();
     bytes.extend_from_slice(rustix::system::uname().version().to_bytes());

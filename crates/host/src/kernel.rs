@@ -14,10 +14,10 @@ use crate::{
     mode::{self, HostMode},
 };
 
-/// The largest config that is read, in bytes.
+/// The most bytes of a config.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
-/// The running kernel, as its own files describe it. `None` stands for what cannot be read here.
+/// The running kernel, as its own files describe it. `None` stands for a file that cannot be read here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostKernel {
     /// `uname -r`.
@@ -45,12 +45,12 @@ pub struct HostKernel {
     pub sched_rt_runtime_us: Option<i64>,
     /// The command line.
     pub cmdline: String,
-    /// Where the config was found.
+    /// The path of the config.
     pub config_path: Option<PathBuf>,
 }
 
 impl HostKernel {
-    /// Looks at the kernel under `root` (`/` for the machine itself).
+    /// Observes the kernel under `root` (`/` for the machine itself).
     pub fn observe(root: &Path) -> Self {
         let uname = rustix::system::uname();
         let release = uname.release().to_string_lossy().into_owned();
@@ -90,7 +90,7 @@ impl HostKernel {
     }
 }
 
-/// The kernel prints `(null)` or nothing where no CPU is meant.
+/// Reads a list of CPUs, for which the kernel prints `(null)` or nothing when it is empty.
 fn cpu_list(root: &Path, path: &str) -> Option<String> {
     line(&root.join(path)).filter(|list| !list.is_empty() && list.trim() != "(null)")
 }
@@ -103,8 +103,8 @@ fn hz() -> Option<u32> {
     u32::try_from((1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?).ok()
 }
 
-/// The config of a kernel that is installed under `root`, or of the running one, and where it was
-/// found; `None` if it is nowhere.
+/// Finds the config of a kernel that is installed under `root`, or of the running one, with its path;
+/// `None` if there is no config.
 pub fn kernel_config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
     let plain = [
         format!("boot/config-{release}"),

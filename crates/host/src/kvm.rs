@@ -2,7 +2,7 @@ use std::{fs::OpenOptions, io, path::Path};
 
 use serde::Serialize;
 
-/// Whether hardware virtualisation can be used. Virtual time cannot use it, a host backend could.
+/// Whether hardware virtualisation works. Virtual time cannot use it, `--backend kvm` does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kvm {
@@ -10,11 +10,11 @@ pub enum Kvm {
     Usable,
     /// There is no `/dev/kvm`.
     Absent,
-    /// It is there and does not open, for this reason.
+    /// `/dev/kvm` exists and does not open, for this reason.
     Refused(String),
 }
 
-/// Tries `dev/kvm` under `root` (`/` for the machine itself).
+/// Tries to open `dev/kvm` under `root` (`/` for the machine itself).
 pub fn kvm(root: &Path) -> Kvm {
     match OpenOptions::new().read(true).write(true).open(root.join("dev/kvm")) {
         Ok(_) => Kvm::Usable,

@@ -1,5 +1,10 @@
-//! What the machine we run on and its own kernel really are: read from the kernel's files, not
-//! from `uname`, which calls lazy and full alike.
+//! Observes the machine that preemptlab runs on, and its own kernel.
+//!
+//! Every fact comes from the kernel's files and not from `uname`, which gives lazy and full the same
+//! name. A fact that cannot be read here is `None`, never a guess. Each function takes the root folder
+//! (`/` for the machine itself), so tests observe machines that they made up.
+//!
+//! This crate changes nothing, and depends on `model` only.
 
 mod conditions;
 mod files;

@@ -1,33 +1,33 @@
 use preemptlab_model::{KernelConfig, ModeFile, PreemptMode};
 use serde::Serialize;
 
-/// The preemption mode of the running kernel, and how we know.
+/// The preemption mode of the running kernel, with the evidence for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostMode {
-    /// The mode; `None` when nothing tells.
+    /// The mode; `None` when no file shows it.
     pub active: Option<PreemptMode>,
-    /// The modes that it could run in.
+    /// The modes that the kernel offers.
     pub offered: Vec<PreemptMode>,
-    /// How we know the active one.
+    /// The evidence for the active mode.
     pub evidence: Evidence,
 }
 
-/// How a mode is known, the surest first.
+/// The evidence for a mode, the surest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// The kernel itself says so, in debugfs `sched/preempt`.
+    /// The kernel's own file, debugfs `sched/preempt`.
     Kernel,
-    /// Its config leaves no other.
+    /// The config offers no other mode.
     Config,
-    /// The config makes it the default, or `preempt=` asks for it, and only root could see
-    /// whether it was changed since.
+    /// The config has it as the default, or `preempt=` asks for it; only root can see whether it was
+    /// changed since.
     Inferred,
-    /// Nothing tells.
+    /// No file shows the mode.
     None,
 }
 
-/// Works out the mode from what could be read.
+/// Works out the mode from the files that could be read.
 pub fn work_out(mode_file: Option<&str>, config: Option<&KernelConfig>, cmdline: &str) -> HostMode {
     if let Some(file) = mode_file.map(ModeFile::parse)
         && file.active.is_some()

@@ -1,6 +1,6 @@
 use crate::{Evidence, HostKernel};
 
-/// What `uname -v` calls the kernel, and what runs, in one sentence.
+/// Explains in one sentence how `uname -v` names the kernel, and which mode runs.
 ///
 /// `PREEMPT` stands for `CONFIG_PREEMPT_BUILD`, which full and lazy have alike, `PREEMPT_DYNAMIC`
 /// for any mode that can be chosen, and `PREEMPT_RT` for rt, whose mode it does not tell; a kernel
