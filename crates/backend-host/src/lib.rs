@@ -1,10 +1,17 @@
 //! Runs cells on the kernel of the machine itself, in the machine's own time.
 //!
-//! A cell's commands are those of the guest's image, which is unpacked into memory and becomes the
-//! root of namespaces that the cell has to itself: of processes, mounts, network, IPC and names. So
-//! the same benchmarks run as in a virtual machine, nothing of them survives the cell, and they die
-//! with this process. The kernel is the machine's, and is given its settings back after every cell:
-//! what they were is written down before the first is changed, outside of every process.
+//! A cell's commands come from the guest's image, which is unpacked into memory. The image becomes
+//! the root of namespaces that belong to the cell alone: of processes, mounts, network, IPC and
+//! names. So the benchmarks are those of a virtual machine.
+//!
+//! Invariants:
+//!
+//! - No process and no file of a cell outlives the cell or this process, however it ends.
+//! - The kernel gets its settings back after every cell. They are on disk before the first is
+//!   changed, so the next run restores them after SIGKILL.
+//! - A cell's commands are confined before they are executed, by a list of what is allowed.
+//!
+//! This crate implements `runner`'s backend. It knows nothing of packages, QEMU or experiments.
 
 mod cell;
 mod error;

@@ -52,8 +52,8 @@ impl Draft {
         &mut self.file
     }
 
-    /// Flushes the content to the disk and gives the file its name. Returns whether the name was new:
-    /// an existing file stays as it is.
+    /// Flushes the content to the disk and gives the file its name. Returns whether the name was
+    /// new: an existing file stays as it is.
     ///
     /// # Errors
     ///
@@ -88,8 +88,8 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     draft.publish(path)
 }
 
-/// Writes a file, or replaces an existing one: at any moment the path names the old or the new file.
-/// Writes to a terminal, a pipe and other special files directly.
+/// Writes a file, or replaces an existing one: at any moment the path names the old or the new
+/// file. Writes to a terminal, a pipe and other special files directly.
 ///
 /// # Errors
 ///
@@ -112,8 +112,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
 }
 
-/// Removes the drafts of processes that have ended from a folder whose filesystem has no `O_TMPFILE`.
-/// Keeps the drafts of other machines that share the folder: those may still be written to.
+/// Removes the drafts of processes that have ended from a folder whose filesystem has no
+/// `O_TMPFILE`. Keeps the drafts of other machines that share the folder: those may still be
+/// written to.
 ///
 /// # Errors
 ///

@@ -3,10 +3,10 @@
 //! Invariants:
 //!
 //! - At whatever moment the process is killed, a file has its old content, its new content, or does
-//!   not exist. A [`Draft`] has no name until it is published (`O_TMPFILE` and `linkat(2)`, as open(2)
-//!   describes), so a killed process leaves no file behind. On a filesystem without `O_TMPFILE` the
-//!   draft is a hidden file whose name identifies its process; [`sweep`] removes it once that process
-//!   has ended.
+//!   not exist. A [`Draft`] has no name until it is published (`O_TMPFILE` and `linkat(2)`, as
+//!   open(2) describes), so a killed process leaves no file behind. On a filesystem without
+//!   `O_TMPFILE` the draft is a hidden file whose name identifies its process; [`sweep`] removes it
+//!   once that process has ended.
 //! - Reading never waits (for a pipe, a device) and never takes more memory than the caller allows.
 //!
 //! This crate depends on no other crate of the workspace.

@@ -41,9 +41,9 @@ pub enum Lock {
     Held(Option<String>),
 }
 
-/// A folder's lock, until it is dropped. The kernel releases a flock(2) when the process ends, however
-/// it ends. On network filesystems and below FUSE, where flock may not reach every process, a file
-/// names the lock's owner, too; the file of a process that has ended does not count.
+/// A folder's lock, until it is dropped. The kernel releases a flock(2) when the process ends,
+/// however it ends. On network filesystems and below FUSE, where flock may not reach every process,
+/// a file names the lock's owner, too; the file of a process that has ended does not count.
 #[derive(Debug)]
 pub struct FolderLock {
     _flock: File,

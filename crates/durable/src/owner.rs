@@ -3,8 +3,8 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-/// A process, identified by machine, boot and process namespace. A folder that several machines share
-/// needs all of these, because a process number means nothing on another machine.
+/// A process, identified by machine, boot and process namespace. A folder that several machines
+/// share needs all of these, because a process number means nothing on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The hash of the machine's identity and name; `None` on a machine without an identity.
@@ -52,7 +52,8 @@ impl Owner {
         Some(Self { machine, boot, namespace, process: process.try_into().ok()?, started })
     }
 
-    /// Returns whether the process has certainly ended. A process that this machine cannot see has not.
+    /// Returns whether the process has certainly ended. A process that this machine cannot see has
+    /// not.
     pub fn is_gone(&self) -> bool {
         let Some(this) = Self::this() else { return false };
         if self.boot != this.boot {
@@ -84,8 +85,8 @@ pub(crate) fn serial() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Returns the start of a process (proc_pid_stat(5), `starttime`); `None` when there is no such process,
-/// or when it is a zombie.
+/// Returns the start of a process (proc_pid_stat(5), `starttime`); `None` when there is no such
+/// process, or when it is a zombie.
 fn started(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name may hold anything, a parenthesis too.

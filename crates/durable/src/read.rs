@@ -9,8 +9,8 @@ use rustix::{
     io::Errno,
 };
 
-/// Opens a regular file for reading. Refuses any other file without waiting: a pipe without a writer, a
-/// device without an end.
+/// Opens a regular file for reading. Refuses any other file without waiting: a pipe without a
+/// writer, a device without an end.
 ///
 /// # Errors
 ///

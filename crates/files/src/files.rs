@@ -44,7 +44,8 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// [`FilesError`] when the path or the link is not allowed, the path is taken, or a bound is reached.
+    /// [`FilesError`] when the path or the link is not allowed, the path is taken, or a bound is
+    /// reached.
     pub fn insert(&mut self, path: &str, node: Node) -> Result<(), FilesError> {
         if !is_sound(path) {
             return Err(FilesError::Path(path.to_owned()));

@@ -4,8 +4,8 @@
 //!
 //! - A value holds at most 64 MiB and 1000 files, wherever it came from.
 //! - No path and no link leads out of the folder.
-//! - The same files give the same archive and the same digest, whatever machine, user, date or order of
-//!   reading they come from.
+//! - The same files give the same archive and the same digest, whatever machine, user, date or
+//!   order of reading they come from.
 //!
 //! Files of strangers come through here, so this crate depends on `durable` and `model` only and
 //! executes nothing.

@@ -8,8 +8,8 @@ use std::{
 use crate::{Files, FilesError, Node};
 
 impl Files {
-    /// Reads a folder with all its entries, except hidden ones: names that begin with a dot are those
-    /// of editors and version control. Links stay links.
+    /// Reads a folder with all its entries, except hidden ones: names that begin with a dot are
+    /// those of editors and version control. Links stay links.
     ///
     /// # Errors
     ///

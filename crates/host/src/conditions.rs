@@ -38,7 +38,8 @@ impl Watch {
         Self { begun, throttled: throttled(root) }
     }
 
-    /// Ends the observation and returns the conditions, except order and time, which the caller knows.
+    /// Ends the observation and returns the conditions, except order and time, which the caller
+    /// knows.
     pub fn end(self, root: &Path) -> Conditions {
         let (ticks, steal_ticks) = time(root).unwrap_or_default();
         let Self { begun, throttled: before } = self;
@@ -96,8 +97,9 @@ fn governors(root: &Path) -> Vec<String> {
     governors.into_iter().collect()
 }
 
-/// Reads whether turbo is on: from intel_pstate, which says whether it is off, or from any other driver,
-/// which says whether it is on (Documentation/admin-guide/pm/intel_pstate.rst and cpufreq.rst).
+/// Reads whether turbo is on: from intel_pstate, which says whether it is off, or from any other
+/// driver, which says whether it is on (Documentation/admin-guide/pm/intel_pstate.rst and
+/// cpufreq.rst).
 fn turbo(root: &Path) -> Option<bool> {
     let off = number::<u8>(&root.join(CPUS).join("intel_pstate/no_turbo")).map(|off| off == 0);
     off.or_else(|| number::<u8>(&root.join(CPUS).join("cpufreq/boost")).map(|on| on == 1))

@@ -22,8 +22,8 @@ pub fn release() -> String {
     rustix::system::uname().release().to_string_lossy().into_owned()
 }
 
-/// Finds the kernel of a release, under `root` (`/` for the machine itself). Its image in /boot identifies
-/// it; where the image cannot be read, the build id identifies the running kernel.
+/// Finds the kernel of a release, under `root` (`/` for the machine itself). Its image in /boot
+/// identifies it; where the image cannot be read, the build id identifies the running kernel.
 ///
 /// # Errors
 ///
@@ -53,8 +53,8 @@ pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
     })
 }
 
-/// Computes a digest that distinguishes the running kernel from others of its release: of the linker's
-/// notes, which hold the build id, and of the version, which holds the build date.
+/// Computes a digest that distinguishes the running kernel from others of its release: of the
+/// linker's notes, which hold the build id, and of the version, which holds the build date.
 fn build(root: &Path) -> Digest {
     let mut bytes = fs::read(root.join("sys/kernel/notes")).unwrap_or_default();
     bytes.extend_from_slice(rustix::system::uname().version().to_bytes());

@@ -17,7 +17,8 @@ use crate::{
 /// The most bytes of a config.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
 
-/// The running kernel, as its own files describe it. `None` stands for a file that cannot be read here.
+/// The running kernel, as its own files describe it. `None` stands for a file that cannot be read
+/// here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostKernel {
     /// `uname -r`.
@@ -103,8 +104,8 @@ fn hz() -> Option<u32> {
     u32::try_from((1_000_000_000 + tick_ns / 2).checked_div(tick_ns)?).ok()
 }
 
-/// Finds the config of a kernel that is installed under `root`, or of the running one, with its path;
-/// `None` if there is no config.
+/// Finds the config of a kernel that is installed under `root`, or of the running one, with its
+/// path; `None` if there is no config.
 pub fn kernel_config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfig)> {
     let plain = [
         format!("boot/config-{release}"),

@@ -1,8 +1,8 @@
 //! Observes the machine that preemptlab runs on, and its own kernel.
 //!
-//! Every fact comes from the kernel's files and not from `uname`, which gives lazy and full the same
-//! name. A fact that cannot be read here is `None`, never a guess. Each function takes the root folder
-//! (`/` for the machine itself), so tests observe machines that they made up.
+//! Every fact comes from the kernel's files and not from `uname`, which gives lazy and full the
+//! same name. A fact that cannot be read here is `None`, never a guess. Each function takes the
+//! root folder (`/` for the machine itself), so tests observe machines that they made up.
 //!
 //! This crate changes nothing, and depends on `model` only.
 

@@ -20,8 +20,8 @@ pub enum Evidence {
     Kernel,
     /// The config offers no other mode.
     Config,
-    /// The config has it as the default, or `preempt=` asks for it; only root can see whether it was
-    /// changed since.
+    /// The config has it as the default, or `preempt=` asks for it; only root can see whether it
+    /// was changed since.
     Inferred,
     /// No file shows the mode.
     None,

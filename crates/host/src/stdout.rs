@@ -7,9 +7,9 @@ use std::{
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Checks the descriptor before `main`. In `main` the standard library has already replaced a closed
-/// descriptor by `/dev/null` (`sanitize_standard_fds` in its sys/pal/unix/mod.rs), and output would be
-/// lost without an error.
+/// Checks the descriptor before `main`. In `main` the standard library has already replaced a
+/// closed descriptor by `/dev/null` (`sanitize_standard_fds` in its sys/pal/unix/mod.rs), and
+/// output would be lost without an error.
 extern "C" fn look() {
     // SAFETY: the descriptor is only asked about, and one that is not open is answered with EBADF.
     let stdout = unsafe { BorrowedFd::borrow_raw(1) };

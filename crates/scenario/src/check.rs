@@ -1,4 +1,4 @@
-//! Whether what was expected came about.
+//! Compares outcomes with expectations.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{Expectation, Expected, Model, Outcome, Scenario};
 /// The least that a time may be off.
 const WITHIN_NS_MIN: u64 = 50_000;
 
-/// An expectation that applies, and whether it is met.
+/// An expectation that applies to a model and a kernel, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Its line in the scenario's file, counting from 1.
@@ -25,7 +25,7 @@ pub struct Checked {
     pub expected: Value,
     /// How far a time may be off.
     pub within_ns: Option<u64>,
-    /// What was found; `None` when it never came about.
+    /// The observed value; `None` when the event never happened.
     pub found: Option<Value>,
     /// Whether it is met.
     pub met: bool,
@@ -33,7 +33,7 @@ pub struct Checked {
     pub because: Option<String>,
 }
 
-/// What is expected or found.
+/// An expected or observed value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
@@ -45,8 +45,8 @@ pub enum Value {
     Deadlock(bool),
 }
 
-/// Checks what a scenario expects of a model on a kernel of a series, such as `6.12`. What it does
-/// not say anything of is not in the list.
+/// Checks the expectations of a scenario that apply to a model on a kernel of a series, such as
+/// `6.12`. The list holds no others.
 pub fn check(scenario: &Scenario, outcome: &Outcome, model: Model, series: &str) -> Vec<Checked> {
     let limited = |expectation: &&Expectation| {
         expectation.kernels.iter().any(|kernel| kernel == series)

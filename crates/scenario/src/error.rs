@@ -2,17 +2,17 @@ use std::ops::Range;
 
 use preemptlab_model::nearest;
 
-/// Why a text is no scenario.
+/// The mistake that makes a text no scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ScenarioError {
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What is possible instead.
+    /// The valid alternatives.
     pub help: Option<String>,
-    /// The line it is in, counting from 1.
+    /// The line of the mistake, counting from 1.
     pub line: usize,
-    /// Where it is, as a range of bytes.
+    /// The place of the mistake, as a range of bytes.
     pub span: Range<usize>,
 }
 

@@ -18,38 +18,38 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] with the line, what is wrong with it, and what is possible instead.
+    /// [`ScenarioError`] with the line, its mistake, and the valid alternatives.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         read::scenario(text).map_err(|refusal| refusal.locate(text))
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it shows.
+    /// Returns its description.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// How many CPUs the machine has.
+    /// Returns the number of CPUs of its machine.
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// What the player is to do.
+    /// Returns the script for the player.
     pub fn script(&self) -> &Script {
         &self.script
     }
 
-    /// What is expected of it.
+    /// Returns its expectations.
     pub fn expectations(&self) -> &[Expectation] {
         &self.expectations
     }
 
-    /// Whether it takes the module `preemptlab_scenario`: system calls of operations and interrupts
-    /// do.
+    /// Returns whether it needs the module `preemptlab_scenario`, for system calls of operations or
+    /// for interrupts.
     pub fn needs_module(&self) -> bool {
         let calls = |step: &Step| matches!(step, Step::Call(_));
         !self.script.interrupts.is_empty()

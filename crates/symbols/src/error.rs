@@ -1,16 +1,16 @@
 /// Why a text is not usable as a kernel's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolError {
-    /// It has no symbol.
+    /// The text has no symbol.
     #[error("it has no symbol: the kernel was built without KALLSYMS, or the text is cut short")]
     Empty,
-    /// The kernel hides its addresses from who read the text.
+    /// The kernel hid its addresses from the process that read the text.
     #[error(
         "every address in it is zero: its reader lacked CAP_SYSLOG, or kernel.kptr_restrict \
          forbids to read addresses"
     )]
     Hidden,
-    /// It is longer than any kernel's.
+    /// The text is longer than that of any kernel.
     #[error("it is longer than any kernel's: {0}")]
     TooLong(&'static str),
     /// A line is not `ADDRESS TYPE NAME [MODULE]`.
@@ -18,12 +18,12 @@ pub enum SymbolError {
     Line {
         /// The line, counted from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The mistake in the line.
         reason: &'static str,
     },
 }
 
-/// Why a kernel's types cannot be had.
+/// Why a kernel's types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
     /// The header's magic is missing.
@@ -35,7 +35,7 @@ pub enum TypesError {
     /// The image is shorter than its header says.
     #[error("the image is cut short")]
     Truncated,
-    /// The kernel proper is compressed with something else than Debian uses.
+    /// The kernel proper is compressed in a way that Debian does not use.
     #[error("the kernel in the image is compressed with {0}; only gzip, xz and zstd can be read")]
     Compression(&'static str),
     /// The kernel proper cannot be uncompressed.

@@ -11,8 +11,8 @@ const SYMBOLS_MAX: usize = 1 << 20;
 /// The longest name (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const NAME_BYTES_MAX: usize = 512;
 
-/// How far behind a module's last symbol an address still belongs to it, in bytes. The kernel does
-/// not tell that symbol's end, and what lies behind it is nobody's: no function is this long.
+/// The distance behind a module's last symbol up to which an address still belongs to it, in bytes.
+/// The kernel does not tell that symbol's end; no function is this long.
 const LAST_BYTES_MAX: u64 = 64 << 10;
 
 /// Stands for no symbol in a table of functions.
@@ -20,9 +20,10 @@ const NOBODY: u32 = u32::MAX;
 
 /// The symbols of one running kernel.
 ///
-/// Addresses are where the kernel runs, after any relocation. That of a per-CPU variable is what the
-/// kernel lists: a small number before 6.15, since then one like any other. A CPU's own is always
-/// at that plus the CPU's entry of `__per_cpu_offset`, which is the base of GS in kernel mode too.
+/// Addresses are where the kernel runs, after any relocation. That of a per-CPU variable is what
+/// the kernel lists: a small number before 6.15, since then one like any other. A CPU's own is
+/// always at that plus the CPU's entry of `__per_cpu_offset`, which is the base of GS in kernel
+/// mode too.
 #[derive(Clone, Debug)]
 pub struct Symbols {
     /// Every name, one after the other, in the order of the text, as are the next three.
@@ -148,26 +149,27 @@ impl Symbols {
         &self.names[self.name_starts[symbol] as usize..self.name_starts[symbol + 1] as usize]
     }
 
-    /// How many symbols there are, of every type.
+    /// Counts the symbols of every type.
     pub fn count(&self) -> usize {
         self.addresses.len()
     }
 
-    /// The address of the first symbol with this name, of code or data. Static functions and
-    /// variables have namesakes: see [`addresses`](Self::addresses).
+    /// Returns the address of the first symbol with this name, of code or data. Static functions
+    /// and variables have namesakes: see [`addresses`](Self::addresses).
     pub fn address(&self, name: &str) -> Option<u64> {
         self.addresses(name).next()
     }
 
-    /// The addresses of every symbol with this name, in the order of the text: those of the kernel
-    /// proper before those of modules.
+    /// Returns the addresses of every symbol with this name, in the order of the text: those of the
+    /// kernel proper before those of modules.
     pub fn addresses<'a>(&'a self, name: &'a str) -> impl Iterator<Item = u64> + 'a {
         self.named_from(name)
             .take_while(move |symbol| self.name(*symbol) == name)
             .map(|symbol| self.addresses[symbol as usize])
     }
 
-    /// The symbols whose names begin so, of code and data, in the order of their names.
+    /// Returns the symbols of code and data whose names begin with this prefix, in the order of
+    /// their names.
     pub fn starting_with<'a>(
         &'a self,
         prefix: &'a str,
@@ -183,9 +185,9 @@ impl Symbols {
         self.by_name[first..].iter().copied()
     }
 
-    /// The function that an address of code is a part of.
+    /// Finds the function that holds an address of code.
     ///
-    /// Of several names of one address, that is a global one before a local one, and of these the
+    /// Of several names of one address it takes a global one before a local one, and of these the
     /// shortest. The padding before a function (`__pfx_`, `__cfi_`) counts as the end of the one
     /// before it.
     pub fn find(&self, address: u64) -> Option<Located<'_>> {
@@ -208,8 +210,8 @@ impl Symbols {
         Some(Located { name: self.name(symbol), start, offset, end, module })
     }
 
-    /// Where each function begins, and its name: in the order of the addresses, with one name an
-    /// address, chosen as by [`find`](Self::find).
+    /// Returns the address and the name of each function, in the order of the addresses, with one
+    /// name an address, chosen as by [`find`](Self::find).
     pub fn functions(&self) -> impl Iterator<Item = (u64, &str)> + '_ {
         let symbols = self.functions.iter().filter(|symbol| **symbol != NOBODY);
         symbols.map(|symbol| (self.addresses[*symbol as usize], self.name(*symbol)))

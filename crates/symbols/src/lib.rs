@@ -1,9 +1,28 @@
-//! What a kernel's addresses and types are.
+//! Names a kernel's addresses, and finds the members of its structures.
 //!
-//! [`Symbols`] names the addresses of a running kernel, out of the text of its `/proc/kallsyms`.
-//! [`Types`] says where the members of its structures are, out of the BTF in its image. Both are
-//! values from bytes: nothing here does I/O. Both inputs come from outside, a guest and a package,
-//! so they are bounded, and whatever they hold is an error at worst.
+//! [`Symbols`] reads the text of a running kernel's `/proc/kallsyms`. [`Types`] reads the BTF in a
+//! kernel's image.
+//!
+//! Invariants: nothing here does I/O, both are values made from bytes. The bytes come from a guest
+//! and from a package, so their size is bounded, and malformed bytes are an error, never a panic.
+//! No table of a kernel release is built in.
+//!
+//! This crate depends on no other crate of the workspace.
+//!
+//! ```
+//! use preemptlab_symbols::Symbols;
+//!
+//! let symbols = Symbols::parse(
+//!     "ffffffff81000000 T _stext\n\
+//!      ffffffff81000100 T schedule\n\
+//!      ffffffff81000400 t do_nothing.isra.0\n\
+//!      ffffffff81001000 T _etext\n",
+//! )?;
+//! assert_eq!(symbols.address("schedule"), Some(0xffff_ffff_8100_0100));
+//! let found = symbols.find(0xffff_ffff_8100_0410).unwrap();
+//! assert_eq!((found.function(), found.offset), ("do_nothing", 0x10));
+//! # Ok::<(), preemptlab_symbols::SymbolError>(())
+//! ```
 
 mod btf;
 mod bzimage;

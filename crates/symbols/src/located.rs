@@ -1,11 +1,11 @@
-/// What an address of code is a part of.
+/// The symbol that holds an address of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located<'a> {
     /// The symbol's name, as the kernel spells it.
     pub name: &'a str,
-    /// Where the symbol begins.
+    /// The address of the symbol.
     pub start: u64,
-    /// How far into the symbol the address is, in bytes.
+    /// The distance of the address from the symbol's beginning, in bytes.
     pub offset: u64,
     /// Where the next symbol of the same module begins: the end, with the padding that follows.
     /// `None` for a module's last symbol, whose end the kernel does not tell.
@@ -15,14 +15,14 @@ pub struct Located<'a> {
 }
 
 impl<'a> Located<'a> {
-    /// The function in the source: [`function`] of the name.
+    /// Returns the function in the source: [`function`] of the name.
     pub fn function(&self) -> &'a str {
         function(self.name)
     }
 }
 
-/// The function in the source that a symbol's code was made of: without the compiler's suffixes,
-/// such as `.isra.0`, `.constprop.0`, `.part.0` and `.cold`.
+/// Returns the name in the source of a symbol: without the compiler's suffixes, such as `.isra.0`,
+/// `.constprop.0`, `.part.0` and `.cold`.
 ///
 /// No name of C has a dot, so whatever follows the first one is the compiler's.
 pub fn function(symbol: &str) -> &str {

@@ -18,10 +18,10 @@ const MEMBERS_MAX: u32 = 1 << 16;
 /// The size of a pointer of a 64-bit kernel, in bytes; the format does not tell it.
 const POINTER_BYTES: u64 = 8;
 
-/// Where a member is in its structure.
+/// The place of a member in its structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// How far from the beginning of the outermost structure, in bytes.
+    /// The distance from the beginning of the outermost structure, in bytes.
     pub offset_bytes: u32,
     /// Its own size, in bytes; zero for a flexible array.
     pub size_bytes: u32,
@@ -29,8 +29,8 @@ pub struct Member {
 
 /// The types of one kernel, without those of its modules.
 ///
-/// A name may have several definitions, of drivers that do not know of each other. Where they
-/// disagree there is no answer: none is better than a wrong one.
+/// Drivers that do not know of each other can define one name several times. If the definitions
+/// disagree there is no answer, which is better than a wrong one.
 #[derive(Clone, Debug)]
 pub struct Types {
     btf: Btf,
@@ -39,7 +39,7 @@ pub struct Types {
 }
 
 impl Types {
-    /// Of a kernel's image for x86, compressed with gzip, xz or zstd.
+    /// Reads the types of a kernel's image for x86, compressed with gzip, xz or zstd.
     ///
     /// # Errors
     ///
@@ -48,11 +48,11 @@ impl Types {
         Self::from_vmlinux(&bzimage::vmlinux(image)?)
     }
 
-    /// Of the ELF file that a kernel's image is made of.
+    /// Reads the types of the ELF file in a kernel's image.
     ///
     /// # Errors
     ///
-    /// [`TypesError`]
+    /// [`TypesError`] when the file has no types or they are malformed.
     pub fn from_vmlinux(elf: &[u8]) -> Result<Self, TypesError> {
         let elf_error = |error: object::Error| TypesError::Elf(error.to_string());
         let file = object::File::parse(elf).map_err(elf_error)?;
@@ -60,11 +60,11 @@ impl Types {
         Self::from_btf(section.data().map_err(elf_error)?)
     }
 
-    /// Of the bare types, as in `/sys/kernel/btf/vmlinux`.
+    /// Reads bare types, as in `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     ///
-    /// [`TypesError::Btf`]
+    /// [`TypesError::Btf`] when they are malformed.
     pub fn from_btf(blob: &[u8]) -> Result<Self, TypesError> {
         let btf = Btf::parse(blob)?;
         let name = |id: &u32| btf.get(*id).map(|found| found.name);
@@ -83,7 +83,7 @@ impl Types {
         Ok(Self { btf, by_name })
     }
 
-    /// Where a member is: of a structure, a union or a typedef of one, along a path such as
+    /// Finds a member of a structure, a union or a typedef of one, along a path such as
     /// `thread_info.flags` or `clock_base[1].get_time`. Members of unnamed structures and unions
     /// are found as in C. Pointers are not followed.
     ///
@@ -92,14 +92,14 @@ impl Types {
         agreed(self.definitions(structure).filter_map(|id| self.member(id, path)))
     }
 
-    /// The size of a structure, a union, an enumeration, a typedef or an integer, in bytes; `None`
-    /// if there is no such type, or if the definitions disagree.
+    /// Returns the size of a structure, a union, an enumeration, a typedef or an integer, in bytes;
+    /// `None` if there is no such type, or if the definitions disagree.
     pub fn size_of(&self, name: &str) -> Option<u32> {
         agreed(self.definitions(name).filter_map(|id| u32::try_from(self.size(id)?).ok()))
     }
 
-    /// The value of an enumeration's constant; `None` if there is no such constant, if it is more
-    /// than an `i64` holds, or if the definitions disagree.
+    /// Returns the value of an enumeration's constant; `None` if there is no such constant, if it
+    /// is more than an `i64` holds, or if the definitions disagree.
     pub fn enum_value(&self, constant: &str) -> Option<i64> {
         let values = self.btf.ids().filter_map(|id| self.btf.get(id)).flat_map(|found| {
             let narrow = (found.kind == kind::ENUM).then(|| {
