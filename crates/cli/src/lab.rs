@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
     args::Packages,
+    children,
     exit::{self, OrExit},
     output::Output,
     session::recording_failure,
@@ -32,13 +33,15 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
         Some(path) => path,
         None => default_store()?,
     };
-    Store::open(path).map_err(|error| {
+    let cancel = cancel()?;
+    let store = Store::open(path).map_err(|error| {
         let code = match error {
             StoreError::NoParent { .. } | StoreError::Path(_) => exit::UNUSABLE,
             _ => exit::HOST,
         };
         exit::Failure { code, report: miette::Report::from_err(error) }
-    })
+    })?;
+    Ok(store.until(cancel.flag()))
 }
 
 /// The folder of the XDG Base Directory Specification.
@@ -64,8 +67,8 @@ pub fn options(packages: &Packages) -> Options {
     }
 }
 
-/// Calls `work` with a provision whose events are shown. A signal ends it: at once where it reaches
-/// the programs that are at work too, as one from a terminal does, or else when they are done.
+/// Calls `work` with a provision whose events are shown. A signal ends it, and the programs that are
+/// at work.
 pub fn with_provision<T>(
     store: Store,
     packages: &Packages,
@@ -75,7 +78,8 @@ pub fn with_provision<T>(
     let cancel = cancel()?;
     let spinner = Spinner::new(*output);
     let on_event = |event: Event| spinner.on_event(event);
-    let result = work(Provision::new(store, options(packages), &on_event));
+    let work = || work(Provision::new(store, options(packages), &on_event));
+    let result = children::ended_when(|| cancel.is_cancelled(), work);
     spinner.finish();
     if result.is_err() && !cancel.is_cancelled() {
         // Of a signal to several processes another one may hear first.

@@ -5,6 +5,7 @@
 
 mod args;
 mod boot_kernels;
+mod children;
 mod commands;
 mod disturbed;
 mod exit;

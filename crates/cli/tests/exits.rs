@@ -4,12 +4,17 @@
 mod common;
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::{BufRead, BufReader},
     os::unix::{fs::PermissionsExt, process::CommandExt},
     process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 use common::{Desk, Finished};
+use rustix::process::{Pid, Signal, kill_process};
 
 const SMALL: &str = r#"format = 1
 name = "small"
@@ -148,6 +153,64 @@ fn an_interrupt_while_apt_runs_is_an_interrupt() {
         }
         assert!(!desk.path("runs/small").exists());
     }
+}
+
+/// Sends the command alone a signal once it has said something.
+#[track_caller]
+fn interrupted_at(mut command: Command, said: &str, signal: Signal) {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(said)), "it never says {said}");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    assert!(rest.iter().any(|line| line.contains("interrupted")), "{rest:?}");
+}
+
+/// Programs do not hear of a signal that a service manager or another program sends to one process.
+#[test]
+fn an_interrupt_of_one_process_ends_its_programs() {
+    let desk = desk();
+    fs::create_dir(desk.path("bin")).unwrap();
+    // The real one knows the machine, and the first that would use the network takes its time.
+    let script = "#!/bin/sh\ncase \"$*\" in *update*) ;; *) exec /usr/bin/apt-get \"$@\" ;; esac\n\
+        for second in $(seq 100); do sleep 1 > /dev/null; done\ntouch \"$WENT_ON\"\nexit 1\n";
+    let path = desk.write("bin/apt-get", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    for (verb, signal) in [("run", Signal::TERM), ("plan", Signal::INT), ("run", Signal::HUP)] {
+        let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
+        let mut command = desk.command(&[verb, "small.toml"]);
+        command.env("PATH", path).env("WENT_ON", desk.path("went-on"));
+        interrupted_at(command, "refreshing the package lists", signal);
+        assert!(!desk.path("went-on").exists(), "{verb} waits for the program's end");
+        assert!(!desk.path("runs/small").exists(), "it left a folder");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_another_process() {
+    let desk = desk();
+    // It makes the store.
+    desk.run(&[&["plan", "small.toml"][..], &NO_MIRROR].concat()).fails(4, &["127.0.0.1:9"]);
+    let lock = File::options().write(true).open(desk.path("store/lock")).unwrap();
+    lock.lock().unwrap();
+    let is_given_back = desk.path("given-back");
+    thread::scope(|scope| {
+        let (done, waits) = mpsc::channel::<()>();
+        let (lock, is_given_back) = (&lock, &is_given_back);
+        scope.spawn(move || {
+            // Were the wait to go on, this test would, too.
+            if waits.recv_timeout(Duration::from_secs(100)) == Err(mpsc::RecvTimeoutError::Timeout)
+            {
+                fs::write(is_given_back, "").unwrap();
+                lock.unlock().unwrap();
+            }
+        });
+        interrupted_at(desk.command(&["run", "small.toml"]), "waiting for another", Signal::TERM);
+        drop(done);
+    });
+    assert!(!is_given_back.exists(), "it waits for the lock");
+    assert!(!desk.path("runs/small").exists(), "it left a folder");
 }
 
 #[test]

@@ -4,6 +4,12 @@ use std::{
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 use preemptlab_durable::Owner;
@@ -23,11 +29,16 @@ const LOCKED_FOLDERS: [&str; 8] =
 /// everybody else goes on meanwhile.
 const BUILDS: &str = "builds";
 
+/// How often somebody who waits for a lock asks again. A wait in the kernel would outlast a signal
+/// whose handler sets a flag.
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// A folder with everything that was brought here or made here once and can be used again. What
 /// it holds is named by a hash, is whole, and never changes.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
+    interrupt: Arc<AtomicBool>,
 }
 
 /// Why a store cannot be used.
@@ -89,6 +100,9 @@ pub enum StoreError {
     /// A file stands where a folder should be.
     #[error("the store cannot be `{}`, which is not a folder", .0.display())]
     NotAFolder(PathBuf),
+    /// The wait for another process was interrupted.
+    #[error("interrupted while another preemptlab was at work in the store `{}`", .0.display())]
+    Interrupted(PathBuf),
     /// Programs would read this path as something else.
     #[error(
         "the store cannot be `{}`: apt takes no path with a quote or a line break, and the loader \
@@ -143,13 +157,19 @@ impl Store {
         }
         make_own(&root, &root)?;
         check_parents(&root)?;
-        let store = Self { root };
+        let store = Self { root, interrupt: Arc::default() };
         let others = [BUILDS, "apt", "images", "snapshots", "layouts", "cells"];
         for folder in LOCKED_FOLDERS.into_iter().chain(others) {
             make_own(&store.root.join(folder), &store.root)?;
         }
         store.lock_file("lock")?;
         Ok(store)
+    }
+
+    /// The same, which waits for other processes only until a flag is set.
+    #[must_use]
+    pub fn until(self, interrupt: Arc<AtomicBool>) -> Self {
+        Self { interrupt, ..self }
     }
 
     /// The folder itself.
@@ -279,15 +299,18 @@ impl Store {
         on_event: &dyn Fn(Event),
     ) -> Result<StoreLock, StoreError> {
         let file = self.lock_file(name)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                on_event(Event::Waiting);
-                file.lock().map_err(StoreError::at(&self.root.join(name)))?;
-            }
-            Err(TryLockError::Error(error)) => {
+        let mut is_told = false;
+        while let Err(error) = file.try_lock() {
+            if let TryLockError::Error(error) = error {
                 return Err(StoreError::new(&self.root.join(name), error));
             }
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Err(StoreError::Interrupted(self.root.clone()));
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                on_event(Event::Waiting);
+            }
+            thread::sleep(LOCK_PAUSE);
         }
         for folder in folders {
             let folder = self.root.join(folder);
