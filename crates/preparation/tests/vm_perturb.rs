@@ -52,6 +52,8 @@ const NOTHING: Perturbation = Perturbation {
 
 const SMALL_CACHE: &[&str] = &["-accel", "tcg,tb-size=8"];
 
+const LARGE_CACHE: &[&str] = &["-accel", "tcg,tb-size=1024"];
+
 /// The cache is full again and again.
 const SMALL: Perturbation = Perturbation {
     name: "cache of 8 MiB, the boot's too",
@@ -72,13 +74,13 @@ const TRACED: Perturbation = Perturbation { name: "traced", is_traced: true, ..N
 
 /// The C library without what processors of the last ten years have, and memory that is never zero by
 /// luck.
+const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-FMA,-FMA4,\
+    -BMI2,-SSE4_1,-SSSE3,-ERMS:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:\
+    glibc.malloc.arena_max=1";
+
 const LIBRARY: Perturbation = Perturbation {
     name: "C library's functions and memory",
-    starter: &[
-        "env",
-        "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-FMA,-FMA4,-BMI2,-SSE4_1,\
-         -SSSE3,-ERMS:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:glibc.malloc.arena_max=1",
-    ],
+    starter: &["env", TUNABLES],
     ..NOTHING
 };
 
@@ -127,15 +129,49 @@ const OLD_PROCESSOR: Perturbation = Perturbation {
     ..NOTHING
 };
 
+/// What can be varied at the same time: where it makes no difference together, none of it does.
+const AT_ONCE: Perturbation = Perturbation {
+    name: "at once: all that goes together",
+    starter: &[
+        "setarch",
+        "--addr-no-randomize",
+        "--addr-compat-layout",
+        "env",
+        "--chdir=/",
+        TUNABLES,
+        "LC_ALL=tr_TR.UTF-8",
+        "LANG=tr_TR.UTF-8",
+        "TZ=Pacific/Kiritimati",
+        "HOME=/nonexistent",
+        "TMPDIR=/nonexistent",
+        "PREEMPTLAB_ANYTHING=at-all",
+        "sh",
+        "-c",
+        "umask 077
+        first=$(taskset --cpu-list --pid $$ | sed 's/.*: \\([0-9]*\\).*/\\1/')
+        exec taskset --cpu-list \"$first\" \"$@\"",
+        "sh",
+    ],
+    arguments: &["-accel", "tcg,split-wx=on,tb-size=8"],
+    is_traced: true,
+    boots: true,
+    disturbance: Disturbance::Stops,
+};
+
+/// The opposite, where that is something else than an undisturbed cell: what one host CPU hides shows
+/// with all of them.
+const OTHERWISE: Perturbation = Perturbation {
+    name: "at once: cache of 1024 MiB, no huge pages",
+    arguments: LARGE_CACHE,
+    disturbance: Disturbance::NoHugePages,
+    ..NOTHING
+};
+
 /// Everything, from the cheapest to the dearest.
 const ALL: &[Perturbation] = &[
     NOTHING,
     SMALL,
-    Perturbation {
-        name: "cache of 1024 MiB",
-        arguments: &["-accel", "tcg,tb-size=1024"],
-        ..NOTHING
-    },
+    Perturbation { name: "cache of 1024 MiB", arguments: LARGE_CACHE, ..NOTHING },
     TRACED,
     SMALL_TRACED,
     Perturbation {
@@ -185,56 +221,68 @@ fn what_must_not_matter_does_not() {
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
 }
 
-#[test]
-#[ignore = "takes long: make perturb"]
-fn cyclictest_hackbench() {
-    let text = "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
+/// Tests of a workload on each number of CPUs, so that any part can be run by its name, as
+/// `pgbench::on_2_cpus` or `at_once`, which takes the least time.
+macro_rules! workloads {
+    ($($name:ident: $text:expr;)*) => {$(
+        mod $name {
+            use super::{ALL, AT_ONCE, OTHERWISE, experiment, perturb};
+
+            fn on(cpus: &str, perturbations: &[super::Perturbation]) {
+                perturb(&experiment(cpus, $text), perturbations);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_1_cpu() {
+                on("[1]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_2_cpus() {
+                on("[2]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn at_once_on_4_cpus() {
+                on("[4]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_1_cpu() {
+                on("[1]", ALL);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_2_cpus() {
+                on("[2]", ALL);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
+            fn on_4_cpus() {
+                on("[4]", ALL);
+            }
+        }
+    )*};
 }
 
-#[test]
-#[ignore = "takes long: make perturb"]
-fn cyclictest() {
-    let text = "[workload.idle]\nkind = \"cyclictest\"\nwindow = \"1s\"\n\
-                [workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
-}
-
-#[test]
-#[ignore = "takes long: make perturb"]
-fn stress_ng() {
-    let text = "[workload.matrix]\nkind = \"stress-ng\"\nduration = \"1s\"\n\
-                [workload.cpu]\nkind = \"stress-ng\"\nstressor = \"cpu\"\nduration = \"1s\"\n\
-                [workload.fork]\nkind = \"stress-ng\"\nstressor = \"fork\"\nduration = \"1s\"\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
-}
-
-#[test]
-#[ignore = "takes long: make perturb"]
-fn sockperf() {
-    let text = "[workload.tcp]\nkind = \"sockperf\"\nwindow = \"1s\"\n\
-                [workload.udp]\nkind = \"sockperf\"\nprotocol = \"udp\"\nwindow = \"1s\"\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
-}
-
-#[test]
-#[ignore = "takes long: make perturb"]
-fn build() {
-    let text = "[workload.build]\nkind = \"build\"\nunits = 6\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
-}
-
-#[test]
-#[ignore = "takes long: make perturb"]
-fn pgbench() {
-    let text = "[workload.pgbench]\nkind = \"pgbench\"\nwindow = \"1s\"\n";
-    perturb(&experiment("[1, 2, 4]", text), ALL);
-}
-
-#[test]
-#[ignore = "takes long: make perturb"]
-fn arithmetic() {
-    perturb(&experiment("[1, 2, 4]", ARITHMETIC), ALL);
+workloads! {
+    cyclictest_hackbench: "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+    cyclictest: "[workload.idle]\nkind = \"cyclictest\"\nwindow = \"1s\"\n";
+    cyclictest_stress: "[workload.mixed]\nkind = \"cyclictest\"\nload = \"mixed\"\nwindow = \"1s\"\n";
+    stress_matrix: "[workload.matrix]\nkind = \"stress-ng\"\nduration = \"1s\"\n";
+    stress_cpu: "[workload.cpu]\nkind = \"stress-ng\"\nstressor = \"cpu\"\nduration = \"1s\"\n";
+    stress_fork: "[workload.fork]\nkind = \"stress-ng\"\nstressor = \"fork\"\nduration = \"1s\"\n";
+    sockperf_tcp: "[workload.tcp]\nkind = \"sockperf\"\nwindow = \"1s\"\n";
+    sockperf_udp: "[workload.udp]\nkind = \"sockperf\"\nprotocol = \"udp\"\nwindow = \"1s\"\n";
+    build: "[workload.build]\nkind = \"build\"\nunits = 6\n";
+    pgbench: "[workload.pgbench]\nkind = \"pgbench\"\nwindow = \"1s\"\n";
+    arithmetic: super::ARITHMETIC;
 }
 
 /// One emulator in another takes minutes a cell, so there is but one cell of those that compute.
