@@ -8,18 +8,18 @@ use crate::{Contents, Error, Machine, Result, Write, files};
 /// The version of the journal. A reader refuses a newer one.
 const FORMAT: u32 = 1;
 
-/// Where it is.
+/// The journal's path.
 const FOLDER: &str = "/var/lib/preemptlab";
 const PATH: &str = "/var/lib/preemptlab/journal.json";
 
-/// What was applied, with all that is needed to take it back; and what is being changed.
+/// The applied settings, with the bytes to revert them, and the unfinished change, if there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
     format: u32,
-    /// What is in force, or will be from the next boot on.
+    /// The settings in force now or from the next boot on.
     pub applied: Option<Applied>,
-    /// A change that was begun. It is there while `apply` or `revert` writes, and afterwards only
-    /// if that was killed.
+    /// An unfinished change. It is there while `apply` or `revert` writes, and afterwards only if
+    /// the process was killed.
     pub pending: Option<Transaction>,
 }
 
@@ -36,7 +36,7 @@ pub struct Applied {
     pub files: Vec<Kept>,
     /// Folders that were made for them.
     pub folders: Vec<String>,
-    /// What was set at run time, and what was there before.
+    /// The run-time settings, with their earlier values.
     pub run_time: Vec<Write>,
 }
 
@@ -53,15 +53,15 @@ pub struct Kept {
     pub applied: Option<Contents>,
 }
 
-/// Whose a file is, which decides what is done where somebody else changed it.
+/// The owner of a file's content, which decides what happens when somebody else changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// It is written here as a whole.
+    /// preemptlab writes the whole file.
     Ours,
-    /// It is somebody else's, and has words of ours.
+    /// Somebody else writes the file, and it holds words of preemptlab.
     Words,
-    /// grub-mkconfig generates it.
+    /// grub-mkconfig generates the file.
     Generated,
 }
 
@@ -76,9 +76,9 @@ pub struct Transaction {
     pub make: Vec<String>,
     /// Folders that are removed afterwards, if nothing is in them.
     pub remove: Vec<String>,
-    /// What is set at run time.
+    /// The settings of run time.
     pub run_time: Vec<Write>,
-    /// What is applied when it is done.
+    /// The applied settings after the change.
     pub outcome: Option<Applied>,
 }
 
@@ -89,18 +89,18 @@ pub struct Change {
     pub path: String,
     /// Whose it is.
     pub kind: Kind,
-    /// What is there; `None` for no file.
+    /// The present content; `None` for no file.
     pub from: Option<Contents>,
-    /// What is to be there.
+    /// The new content.
     pub to: Option<Contents>,
 }
 
 impl Journal {
-    /// The journal of a machine; an empty one where there is none.
+    /// Reads the journal of a machine; a machine without one has an empty journal.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or a newer preemptlab wrote it.
+    /// When the journal cannot be read, or a newer preemptlab wrote it.
     pub fn load(machine: &Machine) -> Result<Self> {
         let unusable = |reason: String| Error::Journal { path: PATH.to_owned(), reason };
         let bytes = match fs::read(machine.path(PATH)) {
@@ -119,12 +119,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Removes what a process left that was killed while it wrote the very first journal, or
-    /// removed the last one.
+    /// Removes the files of a process that was killed while it wrote the first journal or removed
+    /// the last one.
     ///
     /// # Errors
     ///
-    /// When it cannot be removed.
+    /// When they cannot be removed.
     pub fn sweep(&self, machine: &Machine) -> Result<()> {
         let path = machine.path(PATH);
         files::discard(&path).map_err(Error::file(&path))?;
@@ -170,7 +170,7 @@ impl Journal {
         files::stage(&path, &contents).map_err(Error::file(&path))
     }
 
-    /// What was staged takes the journal's place.
+    /// Puts the staged journal in the place of the journal.
     pub(crate) fn publish(&self, machine: &Machine) -> Result<()> {
         let path = machine.path(PATH);
         if !self.says_nothing() {
@@ -187,7 +187,8 @@ impl Journal {
         self.applied.is_none() && self.pending.is_none()
     }
 
-    /// It holds the bytes of files: what not everybody may read there nobody may read here.
+    /// Returns the journal's permissions: it holds the bytes of files, so only users who may read
+    /// all of those may read it.
     fn mode(&self) -> u32 {
         let of_applied = self.applied.iter().chain(self.pending.iter().flat_map(|it| &it.outcome));
         let kept = of_applied.flat_map(|it| &it.files).flat_map(|it| [&it.original, &it.applied]);

@@ -1,5 +1,18 @@
-//! Settings on this machine: what its boot loader is, what would change, changing it so that a boot
-//! always finds the old settings or the new ones, taking it back, and whether it took effect.
+//! Applies settings to a machine, reverts them, and checks whether they took effect.
+//!
+//! [`Loader`] finds the boot loader, [`apply`] and [`revert`] plan a change, [`commit`] executes a
+//! plan, and [`effects`] observes the kernel.
+//!
+//! Invariants:
+//!
+//! - The whole change is known, and can be shown, before the first file is touched.
+//! - A boot at any moment finds the old settings or the new ones. A [`Journal`] holds the bytes of
+//!   before and after, so the next process can undo an unfinished change ([`roll_back`]).
+//! - Reverting gives back every byte that only this crate changed.
+//! - Every function takes a [`Machine`], which is `/` or the root folder of an image.
+//!
+//! This crate takes its settings from `tune`, which has checked them, and its facts from `host`. It
+//! knows nothing of recordings.
 
 mod contents;
 mod diff;

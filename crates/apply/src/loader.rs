@@ -4,19 +4,19 @@ use preemptlab_tune::entry;
 
 use crate::{Error, Machine, Result};
 
-/// Where firmware variables are, and the vendor of those of the Boot Loader Interface
+/// The folder of firmware variables, and the vendor of those of the Boot Loader Interface
 /// (systemd.io/BOOT_LOADER_INTERFACE): `LoaderInfo` names the loader that booted the machine, and
 /// `StubInfo` is there if the kernel came in a unified image.
 const VARIABLES: &str = "/sys/firmware/efi/efivars";
 const VENDOR: &str = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
 
-/// Where the boot partition, or the EFI system partition, may be mounted.
+/// The places where the boot partition, or the EFI system partition, may be mounted.
 const PARTITIONS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
 
-/// What Debian calls it.
+/// Debian's name of the program.
 const MKCONFIG: &str = "/usr/sbin/grub-mkconfig";
 
-/// What boots a machine, and where it reads kernel parameters.
+/// The boot loader of a machine, and the place of its kernel parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loader {
     /// GRUB with a configuration that grub-mkconfig generates.
@@ -26,7 +26,7 @@ pub enum Loader {
     },
     /// Entries of the Boot Loader Specification: systemd-boot, or GRUB on Fedora and its relatives.
     Entries {
-        /// What reads them.
+        /// The boot loader that reads them.
         name: &'static str,
         /// The folder that `entries` is in.
         folder: String,
@@ -34,7 +34,7 @@ pub enum Loader {
 }
 
 impl Loader {
-    /// What it is called.
+    /// Returns its name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Grub { .. } => "GRUB",
@@ -42,11 +42,11 @@ impl Loader {
         }
     }
 
-    /// Finds out what boots a machine.
+    /// Finds the boot loader of a machine.
     ///
     /// # Errors
     ///
-    /// When it is none that is known here, or it cannot be told which.
+    /// When the boot loader is not a known one, or several are possible.
     pub fn find(machine: &Machine) -> Result<Self> {
         raspberry_pi(machine)?;
         let entries = PARTITIONS
@@ -104,7 +104,7 @@ fn unsupported(reason: &str, instead: &str) -> Error {
     Error::Unsupported { reason: reason.to_owned(), instead: instead.to_owned() }
 }
 
-/// The Linux entries below a folder: their absolute paths, sorted, with their text.
+/// Reads the Linux entries below a folder: their absolute paths, sorted, with their text.
 pub(crate) fn entries(machine: &Machine, folder: &str) -> Vec<(String, String)> {
     let folder = format!("{folder}/entries");
     let names = fs::read_dir(machine.path(&folder)).into_iter().flatten();
@@ -118,7 +118,7 @@ pub(crate) fn entries(machine: &Machine, folder: &str) -> Vec<(String, String)> 
     paths.filter_map(read).filter(|(_, text)| entry::is_linux(text)).collect()
 }
 
-/// What a variable of the loader says.
+/// The answer to a question for a variable of the loader.
 enum Told {
     Text(String),
     /// There are variables, and it is not among them; or the machine has no such firmware.

@@ -7,7 +7,7 @@ use rustix::fs::{StatVfsMountFlags, statvfs};
 
 use crate::{Contents, Error, Result};
 
-/// What runs containers leaves these files in them (podman, Docker, systemd-nspawn).
+/// Files that container managers leave in a container (podman, Docker, systemd-nspawn).
 const CONTAINER_FILES: [&str; 3] = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
 
 /// Systems whose boot configuration is described elsewhere, by the `ID` of os-release(5).
@@ -28,32 +28,32 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The machine whose root folder is this one; `/` is the machine that this runs on.
+    /// Names the machine with this root folder; `/` is the machine that this process runs on.
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Its root folder.
+    /// Returns its root folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether it is the one that this runs on, so that its kernel can be asked and told.
+    /// Returns whether this process runs on it, so that its kernel can be read and set.
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// Where a file of it is.
+    /// Returns the path of one of its files.
     pub fn path(&self, absolute: &str) -> PathBuf {
         self.root.join(absolute.trim_start_matches('/'))
     }
 
-    /// A line that is a whole file.
+    /// Reads a file of one line.
     pub(crate) fn line(&self, absolute: &str) -> io::Result<String> {
         Ok(fs::read_to_string(self.path(absolute))?.trim().to_owned())
     }
 
-    /// The boot that it is in, where it runs.
+    /// Reads the id of its boot, if this process runs on it.
     pub(crate) fn boot(&self) -> Option<String> {
         preemptlab_host::boot_id(&self.root)
     }
@@ -65,11 +65,11 @@ impl Machine {
         Contents { uid, gid, ..Contents::of_root(bytes) }
     }
 
-    /// Whether its settings may be changed from here.
+    /// Checks that its settings may be changed.
     ///
     /// # Errors
     ///
-    /// When it is a container, an immutable system, read-only, or this is not root.
+    /// When it is a container, an immutable system or read-only, or this process is not root's.
     pub fn may_be_changed(&self, verb: &'static str) -> Result<()> {
         self.container()?;
         self.immutable()?;

@@ -6,10 +6,11 @@ use crate::{
     plan::{original, push, read, stripped},
 };
 
-/// Plans to take settings back: every file gets the bytes that were there before the first `apply`,
-/// in the reverse of the order in which they were written. What was generated anew since, because a
-/// kernel came or went, is generated without the settings; words are taken out of files that others
-/// changed. `force` discards what somebody changed in files that were written here as a whole.
+/// Plans to revert settings: every file gets its bytes from before the first `apply`, in the
+/// reverse of the order in which the files were written. A file that was generated again since,
+/// because a kernel was installed or removed, is generated without the settings. Words are removed
+/// from files that others changed. `force` discards changes of others in files that preemptlab
+/// wrote as a whole.
 ///
 /// # Errors
 ///

@@ -1,13 +1,14 @@
-//! Changing several files and switches so that a process that is killed at any moment leaves the
-//! old settings or the new ones to the next boot, and a journal by which it is put right.
+//! Changes several files and settings in one transaction. A process that is killed at any moment
+//! leaves the old settings or the new ones to the next boot, and a journal of the unfinished
+//! change.
 //!
-//! 1. The journal says what is to be changed, with the bytes of before and after.
-//! 2. Every new file is on the disk under another name: from here on no space is needed.
-//! 3. The running kernel is told; it refuses what it does not take.
-//! 4. Each file takes its place, in the plan's order, and is on the disk before the next one is.
-//! 5. The journal says what is applied.
+//! 1. The journal gets the change, with the bytes of before and after.
+//! 2. Every new file is written to the disk under another name: the next steps need no more space.
+//! 3. The running kernel gets its settings; it may refuse a value.
+//! 4. Each file gets its name, in the plan's order, and is on the disk before the next one.
+//! 5. The journal gets the applied settings.
 //!
-//! Whoever finds a journal with a pending change puts everything back before anything else.
+//! A process that finds a journal with an unfinished change undoes it first.
 
 use std::fs;
 
@@ -16,11 +17,11 @@ use crate::{
     revert::regenerated,
 };
 
-/// Executes a plan. Where it fails, what was there is put back.
+/// Executes a plan. If a step fails, restores the old files and settings.
 ///
 /// # Errors
 ///
-/// Why it failed, and whether putting back did.
+/// The cause of the failure, and whether the restoration failed, too.
 pub fn commit(machine: &Machine, journal: &Journal, transaction: &Transaction) -> Result<()> {
     for change in &transaction.changes {
         if read(machine, &change.path)? != change.from {
@@ -41,11 +42,11 @@ pub fn commit(machine: &Machine, journal: &Journal, transaction: &Transaction) -
     done.publish(machine)
 }
 
-/// Puts back what a killed process had begun, and returns the journal without it.
+/// Undoes the unfinished change of a killed process, and returns the journal without it.
 ///
 /// # Errors
 ///
-/// When something cannot be written; it can be tried again.
+/// When a file cannot be written; the function can be called again.
 pub fn roll_back(machine: &Machine, journal: &Journal) -> Result<Journal> {
     if let Some(transaction) = &journal.pending {
         undo(machine, transaction)?;
@@ -84,7 +85,7 @@ fn execute(machine: &Machine, transaction: &Transaction) -> Result<()> {
     Ok(())
 }
 
-/// Everything as it was before, whatever part of it was done. It can be done again.
+/// Restores everything, whatever part of the change was done. Can be repeated.
 fn undo(machine: &Machine, transaction: &Transaction) -> Result<()> {
     for write in transaction.run_time.iter().rev() {
         // Another kernel may run now, which has no such file.
@@ -119,7 +120,7 @@ fn put(machine: &Machine, path: &str, contents: Option<&Contents>) -> Result<()>
     files::set(&file, contents).map_err(Error::file(path))
 }
 
-/// One that has something of somebody else's in it stays.
+/// Keeps a folder that holds files of somebody else.
 fn remove_folders<'a>(machine: &Machine, folders: impl Iterator<Item = &'a String>) {
     for folder in folders {
         let _ = fs::remove_dir(machine.path(folder));

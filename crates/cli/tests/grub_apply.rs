@@ -54,7 +54,7 @@ fn the_second_time_nothing_is_done() {
     let root = Root::grub();
     apply(&root, &SETTINGS).succeeds();
     let before = root.snapshot();
-    apply(&root, &SETTINGS).fails(0, &["Nothing is to be done"]);
+    apply(&root, &SETTINGS).fails(0, &["There is nothing to do"]);
     assert_eq!(before, root.snapshot());
 }
 
@@ -134,7 +134,7 @@ fn entries_of_systemd_boot_get_the_words_and_lose_them() {
         "root=UUID=0c7a6b6c ro quiet threadirqs preempt=full\n"
     );
     let applied = root.snapshot();
-    apply(&root, &SETTINGS).fails(0, &["Nothing is to be done"]);
+    apply(&root, &SETTINGS).fails(0, &["There is nothing to do"]);
     assert_eq!(applied, root.snapshot());
     apply(&root, &["--skew-tick"]).succeeds();
     assert!(root.read(entry).contains("ro quiet skew_tick=1\n"));
@@ -275,7 +275,7 @@ fn what_works_at_run_time_is_set_at_once_and_taken_back() {
         "/sys/kernel/debug/sched/features: HRTICK -> NO_HRTICK",
     ]);
     assert_eq!(slice(), "3000000");
-    root.live(&AT_ONCE).fails(0, &["Nothing is to be done"]);
+    root.live(&AT_ONCE).fails(0, &["There is nothing to do"]);
     let doctor = root.live(&["doctor", "--format", "json", "--store", "/tmp/nothing"]);
     let document: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
     let state = |index: usize| document["settings"]["applied"][index]["state"].clone();

@@ -49,7 +49,7 @@ pub enum QemuError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file cannot be read.
-    #[error("QEMU cannot be `{}`: {source}", path.display())]
+    #[error("`{}` cannot be used as QEMU: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum QemuError {
         source: io::Error,
     },
     /// The file is no program.
-    #[error("QEMU cannot be `{}`, which is not executable", .0.display())]
+    #[error("`{}` cannot be used as QEMU: it is not executable", .0.display())]
     NotExecutable(PathBuf),
     /// It does not run.
     #[error("`{} {argument}` fails: {reason}", path.display())]

@@ -65,7 +65,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     }
     let plan = apply::apply(&machine, &loader, &journal, &settings).map_err(change::failure)?;
     if plan.is_empty() {
-        output.note("Nothing is to be done: these settings are applied already.");
+        output.note("There is nothing to do: these settings are applied already.");
         return Ok(ExitCode::from(exit::OK));
     }
     change::show(&plan, output)?;
