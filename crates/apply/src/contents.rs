@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The largest file that is changed here, in bytes: a `grub.cfg` of a hundred kernels is smaller.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// What a file is: its bytes, permissions and owner.
+/// A file as a value: its bytes, permissions and owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// Its bytes.

@@ -1,4 +1,4 @@
-//! What grub-mkconfig would write, without writing it.
+//! Generates the output of grub-mkconfig without writing it to its place.
 
 use std::{
     io::Write,

@@ -47,9 +47,9 @@ pub struct Kept {
     pub path: String,
     /// Whose it is.
     pub kind: Kind,
-    /// What it was before anything was applied; `None` if it was not there.
+    /// Its content before the first `apply`; `None` if there was no file.
     pub original: Option<Contents>,
-    /// What was applied.
+    /// The applied content.
     pub applied: Option<Contents>,
 }
 

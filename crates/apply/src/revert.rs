@@ -63,7 +63,7 @@ pub fn revert(machine: &Machine, applied: &Applied, force: bool) -> Result<Plan>
     Ok(Plan { transaction, notes })
 }
 
-/// What grub-mkconfig generates with the drop-in that is there now.
+/// Generates the output of grub-mkconfig with the present drop-in.
 pub(crate) fn regenerated(machine: &Machine, current: &Contents) -> Result<Contents> {
     let drop_in = read(machine, grub::PATH)?;
     let config = generated::config(machine, drop_in.as_ref().map(|it| it.bytes.as_slice()))?;

@@ -17,9 +17,9 @@ pub struct Write {
     pub setting: String,
     /// The file.
     pub path: String,
-    /// What is written.
+    /// The new value.
     pub value: String,
-    /// What is written to take it back.
+    /// The value that reverts it.
     pub back: String,
 }
 
@@ -56,7 +56,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace()
 }
 
-/// What a file of the kernel says now, in the words that could be written to it.
+/// Reads the present value of a kernel's file, in the words that could be written to it.
 pub(crate) fn state(machine: &Machine, path: &str, value: &str) -> io::Result<String> {
     let text = machine.line(path)?;
     Ok(match path {

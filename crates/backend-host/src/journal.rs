@@ -47,11 +47,11 @@ pub fn is_left_behind() -> bool {
 pub struct Lock(#[expect(dead_code, reason = "it is held")] File);
 
 impl Lock {
-    /// Takes it.
+    /// Takes the lock on the use of the kernel.
     ///
     /// # Errors
     ///
-    /// [`LiveError::Busy`] while another has it.
+    /// [`LiveError::Busy`] while another process has the lock.
     pub fn take() -> Result<Self, LiveError> {
         let journal = |error| LiveError::Journal { what: "locked", path: LOCK.into(), error };
         fs::create_dir_all(FOLDER).map_err(journal)?;

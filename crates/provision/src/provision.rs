@@ -42,7 +42,7 @@ pub struct Provision<'a> {
 }
 
 impl<'a> Provision<'a> {
-    /// Does nothing yet.
+    /// Keeps the store and the options; the first request opens and fetches.
     pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
         Self {
             store,

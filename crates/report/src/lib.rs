@@ -95,7 +95,8 @@ fn document(
     parts.join("\n")
 }
 
-/// What must be known to read the numbers; said once.
+/// Writes the caption of a comparison: the facts about virtual and host time that a reader of the
+/// numbers needs.
 pub fn caption(comparison: &Comparison) -> String {
     let has = |kind: BackendKind| comparison.groups.iter().any(|group| group.backend == kind);
     let (host, kvm) = (has(BackendKind::Host), has(BackendKind::Kvm));

@@ -21,7 +21,7 @@ pub struct Checked {
     pub subject: &'static str,
     /// Which wait of the thread, counting from 1, where it is of one.
     pub wait: Option<usize>,
-    /// What was expected.
+    /// The expected value.
     pub expected: Value,
     /// How far a time may be off.
     pub within_ns: Option<u64>,

@@ -16,7 +16,7 @@ pub struct ScenarioError {
     pub span: Range<usize>,
 }
 
-/// What is wrong, and where: a [`ScenarioError`] to which the line is still to be found.
+/// A mistake and its place: a [`ScenarioError`] whose line is not known yet.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub span: Range<usize>,

@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 
 use crate::Model;
 
-/// What is expected of a thread, or of the whole.
+/// An expectation of a thread, or of the whole scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expectation {
     /// The line it is in, counting from 1.
     pub line: usize,
-    /// What is expected, by model; models that are missing are not checked.
+    /// The expected value by model; missing models are not checked.
     pub expected: Expected,
     /// How far a time may be off, in nanoseconds; `None`: 1 % of it, and 50 us at least.
     pub within_ns: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Expectation {
     pub because: Option<String>,
 }
 
-/// What is expected, by model. Threads are numbers, as in the script.
+/// An expected value by model. Threads are numbers, as in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// When the thread is back in user space from a wait, in nanoseconds of the script.
@@ -61,7 +61,8 @@ pub enum Expected {
 }
 
 impl Expected {
-    /// What it is about, whatever the value: two expectations of the same subject are of the same.
+    /// Returns its subject, which is independent of the value: two expectations with one subject
+    /// are about the same thing.
     pub(crate) fn subject(&self) -> (u8, usize, usize) {
         match self {
             Self::Wakes { thread, wait, .. } => (0, *thread, *wait),

@@ -76,9 +76,9 @@ impl Serialize for Model {
     None => "; the models are none, voluntary, full, lazy, rt and rt-lazy".to_owned(),
 })]
 pub struct ParseModelError {
-    /// What was given.
+    /// The given name.
     pub name: String,
-    /// What was probably meant.
+    /// The nearest valid name.
     pub nearest: Option<&'static str>,
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use preemptlab_protocol::script::{LOCKS_MAX, LockKind};
 use serde::Serialize;
 
-/// What kind of lock a name belongs to: readers and writers share a `rwlock_t`.
+/// The kind of lock that a name belongs to: readers and writers share a `rwlock_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LockClass {
@@ -44,7 +44,7 @@ impl From<LockKind> for LockClass {
     }
 }
 
-/// What the numbers of futexes and locks are called, in the order in which the file names them.
+/// The names of futexes and locks by their numbers, in the order in which the file names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     pub futexes: Vec<String>,

@@ -1,5 +1,5 @@
-//! What a model costs and brings against another, counted as Rowand's slides do: "added 2 schedule
-//! with context switch, + shorter wakeup latency".
+//! Compares the cost and the benefit of two models, counted as in Rowand's slides: "added 2
+//! schedule with context switch, + shorter wakeup latency".
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{Model, Outcome};
 
-/// What a trace of the scenario counts.
+/// The counts of a trace of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Calls of `schedule` that switched to another task.
@@ -22,18 +22,18 @@ pub struct Counts {
 pub struct Column<'a> {
     /// The model.
     pub model: Model,
-    /// What came of it.
+    /// The outcome.
     pub outcome: &'a Outcome,
-    /// What its trace counts; `None` without one.
+    /// The counts of its trace; `None` without a trace.
     pub counts: Option<Counts>,
 }
 
-/// What a model adds to a reference and takes from it.
+/// The difference between a model and a reference model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Score {
     /// The model.
     pub model: Model,
-    /// What it is compared with.
+    /// The reference model.
     pub reference: Model,
     /// How many switches it added; negative: saved. `None` unless both were counted.
     pub added_switches: Option<i64>,

@@ -19,7 +19,7 @@ const HEADER_BYTES: usize = 24;
 /// The part of a type that every kind has, in bytes.
 const TYPE_BYTES: usize = 12;
 
-/// What a type is (include/uapi/linux/btf.h, `BTF_KIND_*`).
+/// The kinds of types (include/uapi/linux/btf.h, `BTF_KIND_*`).
 pub(crate) mod kind {
     pub(crate) const INT: u8 = 1;
     pub(crate) const PTR: u8 = 2;
@@ -85,7 +85,7 @@ pub(crate) struct Type<'a> {
 }
 
 impl<'a> Type<'a> {
-    /// What follows the common part: entries of `N` words each.
+    /// Iterates over the entries behind the common part, of `N` words each.
     pub(crate) fn entries<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + use<'a, N> {
         self.words.chunks_exact(N * 4).map(|entry| {
             let mut words = [0; N];

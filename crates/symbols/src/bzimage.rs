@@ -68,8 +68,8 @@ fn payload(image: &[u8]) -> Result<&[u8], TypesError> {
     payload.ok_or(TypesError::Truncated)
 }
 
-/// What the kernel's build appended to the compressed data, and that data: the size of the
-/// uncompressed, in bytes (scripts/Makefile.lib, `size_append`).
+/// Splits the compressed data from the size of the uncompressed data, in bytes, which the kernel's
+/// build appends (scripts/Makefile.lib, `size_append`).
 fn sized(payload: &[u8]) -> Result<(&[u8], usize), TypesError> {
     let (packed, size) = payload.split_last_chunk().ok_or(TypesError::Truncated)?;
     let size = u32::from_le_bytes(*size) as usize;

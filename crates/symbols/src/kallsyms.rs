@@ -220,9 +220,9 @@ impl Symbols {
 
 /// The code of the kernel proper.
 struct Code {
-    /// What stays; `None` where the text does not tell.
+    /// The code that stays; `None` where the text does not tell.
     always: Option<RangeInclusive<u64>>,
-    /// What is freed once the kernel runs.
+    /// The code that is freed once the kernel runs.
     early: Option<RangeInclusive<u64>>,
 }
 

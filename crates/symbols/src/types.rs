@@ -224,7 +224,7 @@ impl Types {
         self.unqualified(id).filter(|found| found.kind == kind)
     }
 
-    /// What is behind typedefs and qualifiers.
+    /// Finds the type behind typedefs and qualifiers.
     fn unqualified(&self, mut id: u32) -> Option<Type<'_>> {
         for _ in 0..REFERENCES_MAX {
             let found = self.btf.get(id)?;

@@ -1,5 +1,5 @@
-//! What came of playing a scenario: the waits of every thread, and what those that never finished
-//! wait for. All times count from the scenario's start, in nanoseconds.
+//! Reads the outcome of playing a scenario: the waits of every thread, and the reason why threads
+//! never finished. All times count from the scenario's start, in nanoseconds.
 
 mod cycle;
 mod hold;
@@ -17,7 +17,7 @@ pub use types::{
 };
 pub use valid::PlayedError;
 
-/// What came of playing a scenario.
+/// Reads the outcome of playing a scenario.
 ///
 /// # Errors
 ///

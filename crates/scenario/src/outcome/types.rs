@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::LockClass;
 
-/// What came of playing a scenario. Times count from its start.
+/// The outcome of playing a scenario. Times count from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
     /// When the last thread had finished, or the scenario's end.
@@ -22,7 +22,7 @@ impl Outcome {
     }
 }
 
-/// What a thread came to.
+/// The outcome of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadOutcome {
     /// Its name.
@@ -40,7 +40,7 @@ pub struct ThreadOutcome {
 pub struct Wait {
     /// Its step, counting from 1, with repetitions written out.
     pub step: usize,
-    /// What kind of step it is.
+    /// The kind of step.
     pub kind: WaitKind,
     /// When the step was begun; `None` when it never was.
     pub begin_ns: Option<u64>,
@@ -51,11 +51,11 @@ pub struct Wait {
     pub back_ns: Option<u64>,
     /// From the one to the other.
     pub latency_ns: Option<u64>,
-    /// What it waited for.
+    /// The cause of the wait.
     pub cause: Cause,
 }
 
-/// What kind of step waits.
+/// The kind of step that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
@@ -69,7 +69,7 @@ pub enum WaitKind {
     Call,
 }
 
-/// What is waited for.
+/// The cause of a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -98,13 +98,13 @@ pub struct Stuck {
     pub step: usize,
     /// Whether it had begun that step.
     pub begun: bool,
-    /// What it lacked.
+    /// The thing that the thread lacks.
     pub on: StuckOn,
     /// The threads that have what it waits for.
     pub holders: Vec<String>,
 }
 
-/// What a thread that does not get on lacks.
+/// The thing that a stuck thread lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StuckOn {
@@ -121,7 +121,7 @@ pub enum StuckOn {
     Cpu,
 }
 
-/// What one thread has and another waits for.
+/// The thing that one thread holds and another waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {

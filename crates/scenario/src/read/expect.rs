@@ -11,7 +11,7 @@ use super::{
     fields::{self, Fields, Node},
 };
 
-/// What may be expected; each entry expects one of these.
+/// The possible expectations; each entry has one of these.
 const SUBJECTS: [&str; 5] = ["wakes", "finishes", "latency", "finishes_before", "deadlock"];
 const KEYS: [&str; 10] = [
     "thread",

@@ -1,4 +1,5 @@
-//! What belongs to no thread of the scenario: futexes, and the kernel's own threads.
+//! Reads the tables that belong to no thread of the scenario: futexes, and the kernel's own
+//! threads.
 
 use preemptlab_protocol::script::{KernelThread, NAME_BYTES_MAX};
 

@@ -21,7 +21,7 @@ use crate::{Scenario, error::Refusal, names::Names};
 use fields::{Fields, Node};
 use step::StepReader;
 
-/// What a table may hold at the top of the file.
+/// The keys at the top of the file.
 const KEYS: [&str; 10] = [
     "format",
     "name",
@@ -131,7 +131,7 @@ fn plain_name(name: &str, node: &Node<'_>, bytes_max: usize) -> Result<String, R
     ))
 }
 
-/// What stands under `kind.NAME`, for names that may stand there once.
+/// The tables `kind.NAME`, for names that may occur once.
 type Named<'a, 'i> = Vec<(&'a str, &'a Node<'i>)>;
 
 /// A table of models with a value each, or one value for every model.

@@ -1,4 +1,4 @@
-//! What happens in a system call.
+//! Reads the operations of a system call.
 
 use preemptlab_protocol::script::{LockKind, OPERATIONS_MAX, Operation};
 

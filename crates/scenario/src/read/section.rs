@@ -1,8 +1,9 @@
-//! What must not happen where. A file runs on kernels of both kinds, so what either of them forbids
-//! is refused: without `PREEMPT_RT` a `spinlock_t` and a `rwlock_t` are held with preemption off,
-//! and with it taking one may sleep (Documentation/locking/locktypes.rst).
+//! Which operations a section forbids. A file runs on kernels of both kinds, so reading refuses an
+//! operation that either of them forbids: without `PREEMPT_RT` a `spinlock_t` and a `rwlock_t` are
+//! held with preemption off, and with it taking one may sleep
+//! (Documentation/locking/locktypes.rst).
 
-/// What lasts until it is undone.
+/// A state that lasts until it is undone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     PreemptOff,
@@ -15,7 +16,7 @@ pub(super) enum Section {
     Sleepable,
 }
 
-/// What an operation may come to.
+/// Whether an operation may sleep.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MaySleep {
     Always,

@@ -1,4 +1,4 @@
-//! What a thread does in user space.
+//! Reads the steps of a thread in user space.
 
 use preemptlab_protocol::script::{LOCKS_MAX, STEPS_MAX, Step};
 
@@ -163,7 +163,7 @@ impl<'a, 'i> Verb<'a, 'i> {
         Ok(Some(Self { name, value, node, block: block.map(|(_, block)| block) }))
     }
 
-    /// What is to be done within it.
+    /// Returns the steps inside it.
     pub fn block(&self) -> Result<&'a Node<'i>, Refusal> {
         self.block.ok_or_else(|| {
             let message = format!("`{}` needs a `do`", self.name);
