@@ -222,11 +222,15 @@ fn finish(
             return Err(RunError::Different(record.id));
         }
     }
-    writer.cells().put(record)?;
-    match &options.cache {
-        Some(cache) if !is_failed(record) => Ok(cache.put(record)?),
+    // The cache first: whoever is killed in between finds the cell there. What the recording alone has
+    // may be somebody else's, and never gets into the cache. A cache that cannot be written to takes
+    // nothing from the recording.
+    let cached = match &options.cache {
+        Some(cache) if !is_failed(record) => cache.put(record),
         _ => Ok(()),
-    }
+    };
+    writer.cells().put(record)?;
+    Ok(cached?)
 }
 
 pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
