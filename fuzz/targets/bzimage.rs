@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use preemptlab_symbols::Types;
+use preemptlab_symbols::{Types, release_of};
 
 fuzz_target!(|image: &[u8]| {
-    preemptlab_provision::hostile::bzimage(image);
+    let _ = release_of(image);
     let _ = Types::from_bzimage(image);
 });

@@ -2,10 +2,10 @@
 
 #![no_main]
 
+use preemptlab_experiment::Recording;
 use std::{fs, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use preemptlab_recording::Recording;
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir_in("/dev/shm").expect("memory");

@@ -5,6 +5,7 @@
 //! described in [`preemptlab_protocol::trace::stream`].
 
 mod clock;
+mod complaint;
 mod inject;
 mod output;
 mod qemu;
@@ -24,6 +25,7 @@ use preemptlab_protocol::{
 
 use crate::{
     clock::Clock,
+    complaint::{complain, fail},
     output::Output,
     qemu::{Block, Guest, Info, PluginId, Translation},
     tracer::Tracer,
@@ -138,17 +140,4 @@ extern "C" fn ends(_: PluginId, _: *mut c_void) {
     if let State::Tracing(tracer) = unsafe { &mut *SHARED.0.get() } {
         tracer.finish();
     }
-}
-
-/// QEMU's standard error is where its own complaints go, and where the host looks for the reason.
-#[allow(clippy::print_stderr, reason = "a plugin has no other way to say why it cannot work")]
-fn complain(reason: &str) {
-    eprintln!("preemptlab plugin: {reason}");
-}
-
-/// Ends QEMU: an execution without its trace is worth nothing.
-#[allow(clippy::exit, reason = "a plugin has no other way to end QEMU")]
-fn fail(reason: &str) -> ! {
-    complain(reason);
-    std::process::exit(1)
 }

@@ -4,6 +4,8 @@ use std::{fs::File, io::Write, process};
 
 use preemptlab_protocol::trace::stream::{MAGIC, SiteKind};
 
+use crate::complaint::complain;
+
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Longer than any record.
@@ -50,7 +52,7 @@ impl Output {
     /// Without its trace the execution is worth nothing, so that it ends here if there is no room.
     pub fn flush(&mut self) {
         if let Err(error) = self.file.write_all(&self.buffer) {
-            crate::complain(&format!("the trace cannot be written: {error}"));
+            complain(&format!("the trace cannot be written: {error}"));
             process::exit(1);
         }
         self.buffer.clear();

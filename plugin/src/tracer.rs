@@ -189,7 +189,13 @@ impl Tracer {
             self.output.number(CPU);
             self.output.number(cpu.into());
         }
-        let tag = FIRST_EVENT + announced;
+        self.tell(FIRST_EVENT + announced, now_ns, effect);
+        self.output.flush_if_full();
+    }
+
+    /// Writes an event with what it takes to follow it.
+    fn tell(&mut self, tag: u64, now_ns: u64, effect: Effect) {
+        let kind = effect.kind;
         match kind {
             SiteKind::Probe(probe) => self.probe(tag, now_ns, probe as usize),
             SiteKind::PreemptAddValue | SiteKind::PreemptSubValue => {
@@ -247,7 +253,6 @@ impl Tracer {
             }
             _ => self.event(tag, now_ns),
         }
-        self.output.flush_if_full();
     }
 
     fn announce(&mut self, number: usize, kind: SiteKind, address: u64) -> u64 {

@@ -14,8 +14,8 @@ use std::{
 };
 
 use crate::{
-    interposed::{is_thread_of_cpus, tell_the_host},
     next,
+    threads::{is_thread_of_cpus, tell_the_host},
 };
 
 /// Whether the thread of the CPUs has just emptied the cache. It alone reads and writes this.

@@ -3,18 +3,18 @@
 use std::{
     ffi::{CStr, c_int},
     ptr,
-    sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst},
+    sync::atomic::{AtomicPtr, Ordering::SeqCst},
 };
 
 use libc::{PR_GET_NAME, c_char, pthread_cond_t, pthread_mutex_t};
 
-use crate::{flush, next, turnstile::Turnstile};
+use crate::{
+    flush, next,
+    threads::{CPUS, is_thread_of_cpus, tell_the_host, this_thread},
+    turnstile::Turnstile,
+};
 
 static TURNSTILE: Turnstile = Turnstile::new();
-
-/// The thread of the CPUs (pthread_self(3)), from when it first waits. That is before it executes
-/// anything, and before the main thread, which waits for its start, does anything else.
-static CPUS: AtomicUsize = AtomicUsize::new(0);
 
 /// QEMU's global lock: the one with which the thread of the CPUs first waits.
 static LOCK: AtomicPtr<pthread_mutex_t> = AtomicPtr::new(ptr::null_mut());
@@ -98,16 +98,6 @@ fn send_cpus_on(condition: *mut pthread_cond_t) -> bool {
     theirs
 }
 
-/// Whether this is the thread of the CPUs, once it has waited for the first time.
-pub fn is_thread_of_cpus() -> bool {
-    CPUS.load(SeqCst) == this_thread()
-}
-
-fn this_thread() -> usize {
-    // SAFETY: the call cannot fail.
-    unsafe { libc::pthread_self() as usize }
-}
-
 fn is_main_thread() -> bool {
     // SAFETY: the calls cannot fail.
     unsafe { libc::gettid() == libc::getpid() }
@@ -124,17 +114,4 @@ fn executes_cpus() -> bool {
         CStr::from_ptr(name.as_ptr().cast::<c_char>())
     };
     name.to_bytes().ends_with(b"/TCG")
-}
-
-/// Says something in the file whose descriptor the environment names: `.` once the thread of the CPUs
-/// is found, `f` when the cache of translated code was first emptied by another thread, `!` whenever
-/// emptying it has ended a turn.
-pub fn tell_the_host(word: &[u8; 1]) {
-    // SAFETY: QEMU does not change its environment.
-    let value = unsafe { libc::getenv(c"PREEMPTLAB_TURNSTILE".as_ptr()) };
-    if value.is_null() {
-        return;
-    }
-    // SAFETY: a string, a descriptor that was inherited for this, and one byte.
-    unsafe { libc::write(libc::atoi(value), word.as_ptr().cast(), 1) };
 }

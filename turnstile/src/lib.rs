@@ -27,4 +27,6 @@ mod flush;
 mod interposed;
 #[cfg(not(test))]
 mod next;
+#[cfg(not(test))]
+mod threads;
 mod turnstile;

@@ -6,8 +6,7 @@ use std::{
 };
 
 use preemptlab_host::{Evidence, HostKernel};
-use preemptlab_model::Setting;
-use preemptlab_tune::Cpus;
+use preemptlab_model::{Cpus, Setting};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Serialize;
 

@@ -1,7 +1,8 @@
 use std::fs;
 
 use preemptlab_host::kernel_config;
-use preemptlab_tune::{Cpus, Elsewhere, KernelFacts, Settings, entry, grub};
+use preemptlab_model::Cpus;
+use preemptlab_tune::{Elsewhere, KernelFacts, Settings, entry, grub};
 
 use crate::{Error, Journal, Loader, Machine, Result, loader::entries};
 

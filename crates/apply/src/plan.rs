@@ -129,77 +129,109 @@ fn files(
     settings: &Settings,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Kept>> {
-    let mut files = Vec::new();
-    let mut ours = |path: &str, text: String| -> Result<()> {
-        let (original, _) = original(machine, old, path, Kind::Ours)?;
-        let applied = match &original {
-            Some(original) => original.with(text),
-            None => machine.new_file(text),
-        };
-        files.push(Kept {
-            path: path.to_owned(),
-            kind: Kind::Ours,
-            original,
-            applied: Some(applied),
-        });
-        Ok(())
-    };
+    let mut files = Files { machine, old, files: Vec::new() };
     for unit::UnitFile { path, content } in unit::files(settings) {
-        ours(&path, content)?;
+        files.ours(&path, content)?;
     }
-    let words = settings.words();
-    let release = settings.release();
+    let (words, release) = (settings.words(), settings.release());
     match loader {
-        Loader::Grub { config } => {
-            let drop_in = grub::drop_in(&words, release);
-            ours(grub::PATH, drop_in.clone())?;
-            machine.is_writable("/boot/grub")?;
-            let generated = generated::config(machine, Some(drop_in.as_bytes()))?;
-            generated::check(&generated, &words, release)?;
-            let (original, current) = original(machine, old, config, Kind::Generated)?;
-            let Some(current) = current else {
-                let reason = format!("{config} is gone; `update-grub` writes it");
-                return Err(Error::NotTaken(reason));
-            };
-            let applied = Some(current.with(generated));
-            files.push(Kept { path: config.clone(), kind: Kind::Generated, original, applied });
-        }
+        Loader::Grub { config } => files.of_grub(config, &words, release)?,
         Loader::Entries { folder, .. } => {
-            machine.is_writable(folder)?;
-            let cmdline = "/etc/kernel/cmdline";
-            let mut with_words = |path: &str, with: &dyn Fn(&str, &[String]) -> String| {
-                let (original, _) = original(machine, old, path, Kind::Words)?;
-                let Some(original) = original else { return Ok(false) };
-                let applied = Some(original.with(with(&original.text(), &words)));
-                let original = Some(original);
-                files.push(Kept { path: path.to_owned(), kind: Kind::Words, original, applied });
-                Ok(true)
-            };
-            if !with_words(cmdline, &entry::cmdline_with)? {
+            if !files.of_entries(folder, &words, release)? {
                 notes.push(format!(
-                    "There is no {cmdline}: kernel-install gives a new kernel the running kernel's \
+                    "There is no {CMDLINE}: kernel-install gives a new kernel the running kernel's \
                      parameters."
                 ));
             }
-            let all = entries(machine, folder);
-            let booted = |text: &str| release.is_none_or(|release| entry::boots(text, release));
-            for (path, _) in all.iter().filter(|(_, text)| booted(text)) {
-                with_words(path, &entry::with)?;
-            }
-            if let Some(release) = release {
-                // The entry is whole before it becomes the default.
-                let path = format!("{folder}/loader.conf");
-                let (original, _) = original(machine, old, &path, Kind::Ours)?;
-                let file = original.clone().unwrap_or_else(|| machine.new_file(""));
-                let name = all.iter().find(|(_, text)| entry::boots(text, release));
-                let name = name.and_then(|(path, _)| Path::new(path).file_name()?.to_str());
-                let pattern = name.unwrap_or_default();
-                let applied = Some(file.with(entry::with_default(&file.text(), pattern)));
-                files.push(Kept { path, kind: Kind::Ours, original, applied });
-            }
         }
     }
-    Ok(files)
+    Ok(files.files)
+}
+
+/// The parameters that kernel-install gives a new kernel.
+const CMDLINE: &str = "/etc/kernel/cmdline";
+
+/// Files as they are to be.
+struct Files<'a> {
+    machine: &'a Machine,
+    old: Option<&'a Applied>,
+    files: Vec<Kept>,
+}
+
+impl Files<'_> {
+    fn push(&mut self, path: &str, kind: Kind, original: Option<Contents>, applied: Contents) {
+        let (path, applied) = (path.to_owned(), Some(applied));
+        self.files.push(Kept { path, kind, original, applied });
+    }
+
+    /// Adds a file that nobody else writes.
+    fn ours(&mut self, path: &str, text: String) -> Result<()> {
+        let (original, _) = original(self.machine, self.old, path, Kind::Ours)?;
+        let applied = match &original {
+            Some(original) => original.with(text),
+            None => self.machine.new_file(text),
+        };
+        self.push(path, Kind::Ours, original, applied);
+        Ok(())
+    }
+
+    /// Adds words to the line of a file; `false` where there is no such file.
+    fn with_words(
+        &mut self,
+        path: &str,
+        words: &[String],
+        with: fn(&str, &[String]) -> String,
+    ) -> Result<bool> {
+        let (original, _) = original(self.machine, self.old, path, Kind::Words)?;
+        let Some(original) = original else { return Ok(false) };
+        let applied = original.with(with(&original.text(), words));
+        self.push(path, Kind::Words, Some(original), applied);
+        Ok(true)
+    }
+
+    /// Adds GRUB's drop-in and the configuration that is generated with it.
+    fn of_grub(&mut self, config: &str, words: &[String], release: Option<&str>) -> Result<()> {
+        let drop_in = grub::drop_in(words, release);
+        self.ours(grub::PATH, drop_in.clone())?;
+        self.machine.is_writable("/boot/grub")?;
+        let generated = generated::config(self.machine, Some(drop_in.as_bytes()))?;
+        generated::check(&generated, words, release)?;
+        let (original, current) = original(self.machine, self.old, config, Kind::Generated)?;
+        let Some(current) = current else {
+            let reason = format!("{config} is gone; `update-grub` writes it");
+            return Err(Error::NotTaken(reason));
+        };
+        self.push(config, Kind::Generated, original, current.with(generated));
+        Ok(())
+    }
+
+    /// Adds the boot loader's entries of a kernel, or of all, and what makes that kernel the default;
+    /// returns whether new kernels get the parameters, too.
+    fn of_entries(
+        &mut self,
+        folder: &str,
+        words: &[String],
+        release: Option<&str>,
+    ) -> Result<bool> {
+        self.machine.is_writable(folder)?;
+        let is_for_new = self.with_words(CMDLINE, words, entry::cmdline_with)?;
+        let all = entries(self.machine, folder);
+        let booted = |text: &str| release.is_none_or(|release| entry::boots(text, release));
+        for (path, _) in all.iter().filter(|(_, text)| booted(text)) {
+            self.with_words(path, words, entry::with)?;
+        }
+        let Some(release) = release else { return Ok(is_for_new) };
+        // The entry is whole before it becomes the default.
+        let path = format!("{folder}/loader.conf");
+        let (original, _) = original(self.machine, self.old, &path, Kind::Ours)?;
+        let file = original.clone().unwrap_or_else(|| self.machine.new_file(""));
+        let name = all.iter().find(|(_, text)| entry::boots(text, release));
+        let name = name.and_then(|(path, _)| Path::new(path).file_name()?.to_str());
+        let pattern = name.unwrap_or_default();
+        let applied = file.with(entry::with_default(&file.text(), pattern));
+        self.push(&path, Kind::Ours, original, applied);
+        Ok(is_for_new)
+    }
 }
 
 /// What a file was before anything was applied, and what it is now.

@@ -27,7 +27,7 @@ use rustix::{
     thread::{CpuSet, UnshareFlags, sched_getaffinity, sched_setaffinity, unshare_unsafe},
 };
 
-use crate::{host, limits, room};
+use crate::{error::host, limits, room};
 
 /// How long a cell gets beyond the time of its job: for what its workload prepares, such as a
 /// database.

@@ -1,5 +1,7 @@
 use std::{io, path::PathBuf};
 
+use preemptlab_runner::Stop;
+
 /// Why cells cannot run on this machine's kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -80,4 +82,9 @@ pub enum LiveError {
         /// Why not.
         error: io::Error,
     },
+}
+
+/// Ends a run for a reason that lies with this machine.
+pub(crate) fn host(reason: impl Into<String>) -> Stop {
+    Stop::Host { reason: reason.into() }
 }

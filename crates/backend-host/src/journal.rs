@@ -14,7 +14,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{LiveError, state::Held};
+use crate::{LiveError, held::Held};
 
 const FOLDER: &str = "/run/preemptlab";
 const JOURNAL: &str = "/run/preemptlab/host.json";

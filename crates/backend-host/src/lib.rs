@@ -16,6 +16,7 @@
 mod cell;
 mod error;
 mod filter;
+mod held;
 mod journal;
 mod limits;
 mod namespace;
@@ -34,6 +35,8 @@ use std::{
 
 use preemptlab_model::{CellInputs, Digest, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+
+use error::host;
 
 pub use error::LiveError;
 pub use journal::is_left_behind;
@@ -128,8 +131,4 @@ impl Live {
         let image = self.config.images.get(&inputs.image_sha256).map(PathBuf::as_path);
         image.ok_or_else(|| host(format!("no guest image with the SHA-256 {name} is at hand")))
     }
-}
-
-fn host(reason: impl Into<String>) -> Stop {
-    Stop::Host { reason: reason.into() }
 }

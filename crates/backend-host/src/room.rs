@@ -23,7 +23,7 @@ use rustix::{
     mount::{MountFlags, mount, mount_bind, mount_remount},
 };
 
-use crate::{filter, host, namespace::mounted};
+use crate::{error::host, filter, namespace::mounted};
 
 /// A folder that is empty for everybody but the cell.
 pub const ROOT: &str = "/run/preemptlab/root";

@@ -9,6 +9,7 @@ mod allowed;
 mod args;
 mod boot;
 mod cell;
+mod config;
 mod end;
 mod guest;
 mod output;
@@ -19,41 +20,19 @@ mod snapshot;
 mod tracing;
 mod turnstile;
 
-use std::{collections::BTreeMap, ffi::OsString, fs::File, path::PathBuf, time::Duration};
+use std::fs::File;
 
-use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
+use preemptlab_model::{BackendKind, CellInputs, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 
-pub use crate::allowed::{NotAllowed, check_allowed};
+pub use crate::{
+    allowed::{NotAllowed, check_allowed},
+    config::{Artifacts, Config, Limits},
+};
 use crate::{cell::Trouble, snapshot::Snapshots};
 
 #[doc(hidden)]
 pub use qmp::hostile_monitor;
-
-/// Where kernels and images are, by their SHA-256.
-pub type Artifacts = BTreeMap<Digest, PathBuf>;
-
-/// What a [`Vm`] is made of.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The QEMU program, then the arguments that it always needs (`-L` for its firmware).
-    pub command: Vec<OsString>,
-    /// The files of every kernel and image that cells name.
-    pub artifacts: Artifacts,
-    /// The folder of the snapshots; made when it is missing.
-    pub snapshots: PathBuf,
-    /// How long to wait.
-    pub limits: Limits,
-}
-
-/// How long to wait for QEMU, in host time.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// For a boot, from the start of QEMU to the saved snapshot.
-    pub boot_wall: Duration,
-    /// For a cell, from the start of QEMU to its end.
-    pub cell_wall: Duration,
-}
 
 /// What a boot's end may mean that needs hardware virtualisation.
 const NO_KVM: &str = " (where hardware virtualisation does not work, as on machines that are virtual \

@@ -10,9 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{CellRecord, Outcome, PreemptMode};
-use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
+use preemptlab_recording::Image;
 use serde_json::{Value, json};
 
 /// Of the shorter probe.
@@ -141,7 +141,7 @@ fn manifest(check: &Manifest) -> Manifest {
         modes.join(", "),
     );
     let image = |workload: String| Image { workload, ..check.images[0].clone() };
-    Manifest::new(
+    preemptlab_experiment::manifest(
         Experiment::parse(&text).expect("an experiment"),
         check.kernels.clone(),
         check.qemu.clone().expect("it was made in virtual machines"),

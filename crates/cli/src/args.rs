@@ -4,10 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Setting};
+use preemptlab_model::{
+    BackendKind, CpuList, HOST_UNITS, IsolatedCpus, KernelRef, ParseTimeError, PreemptMode,
+    Setting, parse_ns,
+};
 use preemptlab_scenario::Model;
 use preemptlab_stats::{Baseline, Margin, Requirement};
-use preemptlab_tune::{CpuList, IsolatedCpus};
 
 /// Measure Linux preemption models: real kernels, real benchmarks, deterministic virtual time.
 ///
@@ -228,13 +230,8 @@ pub struct Run {
 }
 
 /// A duration in host time.
-fn budget(text: &str) -> Result<Duration, String> {
-    let (number, unit_s) = [("h", 3600.0), ("m", 60.0), ("s", 1.0)]
-        .into_iter()
-        .find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))
-        .ok_or("expected a number with h, m or s, such as 30m")?;
-    let number: f64 = number.trim().parse().map_err(|_| "expected a number, such as 30m")?;
-    Duration::try_from_secs_f64(number * unit_s).map_err(|error| error.to_string())
+fn budget(text: &str) -> Result<Duration, ParseTimeError> {
+    parse_ns(text, HOST_UNITS).map(Duration::from_nanos)
 }
 
 /// `preemptlab scenario`

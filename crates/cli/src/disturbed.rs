@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::BackendKind;
-use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_recording::RecordingError;
 
 /// What disturbed cells, and how many of them; nothing for virtual time, which nothing disturbs.
 pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {

@@ -2,8 +2,9 @@
 
 use std::{num::NonZero, thread};
 
+use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
-use preemptlab_recording::{Manifest, Recording, RecordingError};
+use preemptlab_recording::RecordingError;
 use preemptlab_stats::{BOUND, Direction, MeasuredCell, Metric, NoResult};
 use preemptlab_trace::Bound;
 use preemptlab_workload::Latency;

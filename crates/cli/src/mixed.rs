@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::CellId;
-use preemptlab_recording::Recording;
 use serde_json::{Map, Value};
 
 use crate::exit;

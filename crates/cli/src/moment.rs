@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use preemptlab_model::{ParseTimeError, VirtualDuration};
+
 /// What is shown around a moment when nothing else is asked for, in nanoseconds.
 const WINDOW_NS: u64 = 10_000;
 
@@ -32,25 +34,13 @@ impl FromStr for Moment {
     }
 }
 
-/// A number with a unit; without one it is in nanoseconds.
+/// A span of time; without a unit it is in nanoseconds.
 fn duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let decimals = match unit.trim() {
-        "" | "ns" => 0,
-        "us" | "µs" => 3,
-        "ms" => 6,
-        "s" => 9,
-        unit => return Err(format!("`{unit}` is no unit of time; there are ns, us, ms and s")),
-    };
-    // Decimal digits, not a binary fraction: a moment of a trace is exact.
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() || fraction.len() > decimals {
-        return Err(format!("`{text}` is no time in whole nanoseconds"));
-    }
-    let digits = format!("{whole}{fraction:0<decimals$}");
-    digits.parse().map_err(|_| format!("`{text}` is no time in whole nanoseconds"))
+    let unit = if text.ends_with(|c: char| c.is_ascii_digit()) { "ns" } else { "" };
+    let duration: VirtualDuration =
+        format!("{text}{unit}").parse().map_err(|error: ParseTimeError| error.to_string())?;
+    Ok(duration.as_ns())
 }
 
 #[cfg(test)]

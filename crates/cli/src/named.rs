@@ -1,8 +1,7 @@
 //! Names in the options of `run`, checked before anything is brought here or executed for them.
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Recording};
 use preemptlab_model::{KernelRef, Planned, nearest};
-use preemptlab_recording::Recording;
 use preemptlab_stats::{BOUND, Baseline};
 
 use crate::exit;

@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Derived, Experiment, Recording, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, KernelRef, Setting, Settings, settable};
 use preemptlab_preparation::{Kernels, Lab, LabError, Prepared};
-use preemptlab_recording::{CellFolder, Claim, Recording, RecordingError, RecordingWriter};
+use preemptlab_recording::{CellFolder, Claim, RecordingError};
 use preemptlab_runner::{Backend, Cancel, Stop};
 use preemptlab_runner::{Options, Order, RunError, Summary, Traces, Untraceable};
 use preemptlab_trace::Kernel;
@@ -188,7 +188,7 @@ fn prepare(
     backend: BackendKind,
     out: &Path,
 ) -> exit::Result<Prepared> {
-    if !Recording::exists(out) {
+    if !preemptlab_recording::exists(out) {
         return lab.resolve(experiment).map_err(lab::failure);
     }
     let recording = Recording::open(out).map_err(recording_failure)?;
@@ -211,7 +211,9 @@ fn prepare(
         let path = out.to_owned();
         return Err(recording_failure(RecordingError::Other { path, what }));
     }
-    lab.go_on(&recording).map_err(lab::failure)
+    // Before anything is asked for in its name.
+    let recording = Derived::check(&recording).or_exit(exit::UNUSABLE)?;
+    lab.go_on(recording).map_err(lab::failure)
 }
 
 /// Refuses a recording in the machine's own time for what only virtual time can do.
@@ -238,6 +240,7 @@ pub fn recording_failure(error: RecordingError) -> exit::Failure {
 pub fn run_failure(error: RunError) -> exit::Failure {
     match error {
         RunError::Recording(error) => recording_failure(error),
+        RunError::NotOfExperiment(_) => exit::failure(exit::UNUSABLE, error),
         RunError::Cancelled => exit::failure(exit::INTERRUPTED, error),
         RunError::Host(_) | RunError::Different(_) => exit::failure(exit::HOST, error),
     }

@@ -1,6 +1,7 @@
 //! Cells whose trace allows less than was observed.
 
-use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_experiment::Recording;
+use preemptlab_recording::RecordingError;
 
 use crate::measured;
 

@@ -17,11 +17,10 @@ use std::{
 
 use common::{Desk, lasting_store};
 use cpio::newc;
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_model::BackendKind;
 use preemptlab_preparation::{Lab, embed};
 use preemptlab_provision::{Options, Provision, Store};
-use preemptlab_recording::RecordingWriter;
 
 /// Cells of one second in every mode, once with a setting that is switched at run time, too.
 const EXPERIMENT: &str = r#"format = 1

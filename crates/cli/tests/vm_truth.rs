@@ -9,9 +9,9 @@ mod common;
 use std::{io::Read, ops::Range};
 
 use common::{Desk, Finished};
+use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, Outcome};
 use preemptlab_protocol::trace::stream::SiteKind;
-use preemptlab_recording::Recording;
 use preemptlab_trace::{Decoder, Ended, Event, Item, Kernel, Machine, SectionKind};
 
 /// The module's durations, in nanoseconds, in its order.

@@ -1,6 +1,6 @@
 //! How a guest puts a setting into force, and what shows that it is.
 
-use preemptlab_model::{Setting, Value};
+use preemptlab_model::{Cpus, Setting, Value, without_flags};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -75,8 +75,8 @@ fn isolates_domain(value: &str) -> bool {
     flags.clone().next().is_none() || flags.any(|flag| flag == "domain")
 }
 
-fn shows(file: &str, cpus: &[u32]) -> Evidence {
-    Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![ranges(cpus)] }
+fn shows(file: &str, cpus: &Cpus) -> Evidence {
+    Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![cpus.to_string()] }
 }
 
 /// How a module's parameter may read afterwards: as it was written, a truth value as `Y` or `N`, a
@@ -95,36 +95,10 @@ fn readings(value: Option<&str>) -> Vec<String> {
     boolean.map(str::to_owned).into_iter().chain(decimal).chain(value.map(str::to_owned)).collect()
 }
 
-/// The CPUs of a list such as `1-3,5`, which flags of `isolcpus` may precede; `None` for what is no
-/// such list (`all`, or a list with groups).
-fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        if cpus.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c == '_') {
-            continue;
-        }
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if last >= CPUS_MAX {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    (!cpus.is_empty()).then_some(cpus)
-}
-
-/// A list of CPUs as the kernel prints it.
-fn ranges(cpus: &[u32]) -> String {
-    let ranges: Vec<String> = cpus
-        .chunk_by(|a, b| a + 1 == *b)
-        .map(|range| match range {
-            [first, .., last] => format!("{first}-{last}"),
-            one => one.iter().map(u32::to_string).collect(),
-        })
-        .collect();
-    ranges.join(",")
+/// The CPUs of a list such as `1-3,5`, which flags of `isolcpus` may precede; `None` for what means
+/// other CPUs on another machine (`all`, or a list with groups).
+fn cpu_list(text: &str) -> Option<Cpus> {
+    Cpus::plain(without_flags(text)).ok().filter(|cpus| cpus.last() < Some(CPUS_MAX))
 }
 
 #[cfg(test)]
@@ -137,9 +111,9 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_compared_as_the_kernel_prints_them() {
-        assert_eq!(cpu_list("1,2,3,5").map(|cpus| ranges(&cpus)).as_deref(), Some("1-3,5"));
-        let list = cpu_list("domain,managed_irq,2-3").map(|cpus| ranges(&cpus));
-        assert_eq!(list.as_deref(), Some("2-3"));
+        let read = |text| cpu_list(text).map(|cpus| cpus.to_string());
+        assert_eq!(read("1,2,3,5").as_deref(), Some("1-3,5"));
+        assert_eq!(read("domain,managed_irq,2-3").as_deref(), Some("2-3"));
         for text in ["all", "", "1-", "3-70", "1:2/3", "a1"] {
             assert_eq!(cpu_list(text), None, "{text}");
         }

@@ -123,7 +123,7 @@ impl Experiment {
     }
 
     /// How many cells its plan has; `None` where nobody could count them.
-    fn cells(&self) -> Option<usize> {
+    pub(crate) fn cells(&self) -> Option<usize> {
         let Factors { kernel, preempt, cpus, settings } = &self.factors;
         let levels = [self.workload.len(), kernel.len(), preempt.len(), cpus.len(), settings.len()];
         let replicates = usize::try_from(self.replicates.count).ok()?;
@@ -187,28 +187,38 @@ impl Experiment {
                 "for example cpus = [1, 2]",
             );
         }
-        if !(128..=16_384).contains(&self.machine.memory_mib) {
+        self.machine.check(text)
+    }
+}
+
+impl MachineSpec {
+    /// Refuses what no virtual machine or boot can be.
+    fn check(&self, text: &str) -> Result<(), SpecError> {
+        let refuse = |needle: &str, message: &str, help: &str| {
+            Err(SpecError::at(text, needle, message.to_owned(), help))
+        };
+        if !(128..=16_384).contains(&self.memory_mib) {
             return refuse(
                 "memory_mib",
                 "the memory must be 128 to 16384 MiB",
                 "512 is enough for hackbench",
             );
         }
-        if self.machine.shift > 10 {
+        if self.shift > 10 {
             return refuse("shift", "the shift must be 0 to 10", "1 is a machine of 500 MIPS");
         }
-        if !(1..=1000).contains(&self.machine.skew_us) {
+        if !(1..=1000).contains(&self.skew_us) {
             return refuse("skew_us", "the skew must be 1 to 1000 us", "10 is a good compromise");
         }
         let is_module = |name: &String| {
             (1..=MODULE_BYTES_MAX).contains(&name.len())
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
         };
-        if let Some(module) = self.machine.modules.iter().find(|module| !is_module(module)) {
+        if let Some(module) = self.modules.iter().find(|module| !is_module(module)) {
             let message = format!("`{module}` is not the name of a kernel module");
             return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");
         }
-        if let Some(parameter) = self.machine.cmdline.iter().find(|parameter| {
+        if let Some(parameter) = self.cmdline.iter().find(|parameter| {
             parameter.is_empty()
                 || parameter.contains(|c: char| c.is_whitespace() || c.is_control())
         }) {
@@ -216,7 +226,7 @@ impl Experiment {
             return refuse(parameter, &message, "give each parameter as a string of its own");
         }
         if let Some(parameter) =
-            self.machine.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
+            self.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
         {
             return refuse(
                 parameter,

@@ -2,12 +2,16 @@
 //! has to say (which kernel a name stands for, what the image is) comes in as [`Resolved`].
 
 mod definition;
+mod derived;
 mod error;
 mod evidence;
 mod experiment;
 mod plan;
+mod recorded;
 
 pub use definition::definition;
+pub use derived::{Derived, NotOfExperiment};
 pub use error::SpecError;
 pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 pub use plan::{Resolved, plan, replicate};
+pub use recorded::{Manifest, Recording, RecordingWriter, add_replicates, manifest, manifest_on};

@@ -36,56 +36,62 @@ pub struct Resolved {
 ///
 /// When `resolved` lacks a kernel or an image of the experiment, which is the caller's bug.
 pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
-    let mut cells = Vec::new();
-    for (name, workload) in &experiment.workload {
-        for kernel_ref in &experiment.factors.kernel {
-            for settings in &experiment.factors.settings {
-                for &preempt in &experiment.factors.preempt {
-                    for &cpus in &experiment.factors.cpus {
-                        let kernel = runnable(resolved, kernel_ref, preempt);
-                        let snapshot = |kernel: &Kernel| SnapshotInputs {
-                            backend: resolved.backend,
-                            kernel_sha256: kernel.image_sha256,
-                            cmdline: cmdline(
-                                resolved.backend,
-                                cpus,
-                                &experiment.machine.cmdline,
-                                settings,
-                            ),
-                            image_sha256: resolved.images[&(kernel_ref.clone(), name.to_string())],
-                            machine: machine(resolved.backend, experiment, cpus),
-                            qemu: resolved.qemu.clone(),
-                        };
-                        cells.extend((1..=experiment.replicates.count).map(|replicate| {
-                            let factors = Factors {
-                                workload: name.to_string(),
-                                kernel: kernel_ref.clone(),
-                                preempt,
-                                cpus,
-                                settings: settings.clone(),
-                                replicate,
-                            };
-                            let planned = match &kernel {
-                                Err(reason) => Planned::Unavailable { reason: reason.clone() },
-                                Ok(kernel) => Planned::Execute(Box::new(CellInputs {
-                                    snapshot: snapshot(kernel),
-                                    job: job(
-                                        experiment,
-                                        workload,
-                                        resolved.backend,
-                                        kernel.hz,
-                                        &factors,
-                                    ),
-                                })),
-                            };
-                            PlannedCell { factors, planned }
-                        }));
-                    }
-                }
-            }
+    let cells = configurations(experiment).flat_map(|first| {
+        (1..=experiment.replicates.count).map(move |replicate| {
+            cell(experiment, resolved, Factors { replicate, ..first.clone() })
+        })
+    });
+    Plan { cells: cells.collect() }
+}
+
+/// Lists every combination of levels; the number of CPUs changes first, the workload last.
+fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
+    let levels = &experiment.factors;
+    let count = experiment.workload.len()
+        * [levels.kernel.len(), levels.settings.len(), levels.preempt.len(), levels.cpus.len()]
+            .iter()
+            .product::<usize>();
+    (0..count).map(move |mut number| {
+        let mut level = |count: usize| {
+            let level = number % count;
+            number /= count;
+            level
+        };
+        Factors {
+            cpus: levels.cpus[level(levels.cpus.len())],
+            preempt: levels.preempt[level(levels.preempt.len())],
+            settings: levels.settings[level(levels.settings.len())].clone(),
+            kernel: levels.kernel[level(levels.kernel.len())].clone(),
+            workload: experiment.workload.keys()[level(experiment.workload.len())].to_string(),
+            replicate: 1,
         }
-    }
-    Plan { cells }
+    })
+}
+
+fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> PlannedCell {
+    let Resolved { backend, images, qemu, .. } = resolved;
+    let Factors { workload, kernel: name, preempt, cpus, settings, .. } = &factors;
+    let planned = match runnable(resolved, name, *preempt) {
+        Err(reason) => Planned::Unavailable { reason },
+        Ok(kernel) => Planned::Execute(Box::new(CellInputs {
+            snapshot: SnapshotInputs {
+                backend: *backend,
+                kernel_sha256: kernel.image_sha256,
+                cmdline: cmdline(*backend, *cpus, &experiment.machine.cmdline, settings),
+                image_sha256: images[&(name.clone(), workload.clone())],
+                machine: machine(*backend, experiment, *cpus),
+                qemu: qemu.clone(),
+            },
+            job: job(
+                experiment,
+                &experiment.workload[workload.as_str()],
+                *backend,
+                kernel.hz,
+                &factors,
+            ),
+        })),
+    };
+    PlannedCell { factors, planned }
 }
 
 /// Another replicate of a planned cell; `None` where it cannot exist.

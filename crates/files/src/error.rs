@@ -1,6 +1,11 @@
 use std::{io, path::PathBuf};
 
-use crate::files::{BYTES_MAX, NODES_MAX};
+/// The most bytes of all files together: they become memory of the guest, and a part of every
+/// recording.
+pub(crate) const BYTES_MAX: u64 = 64 << 20;
+
+/// The largest number of files, folders and links.
+pub(crate) const NODES_MAX: usize = 1_000;
 
 /// Why the files of a folder or an archive are refused.
 #[derive(Debug, thiserror::Error)]

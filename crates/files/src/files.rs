@@ -1,13 +1,9 @@
 use std::collections::BTreeMap;
 
-use crate::FilesError;
-
-/// The most bytes of all files together: they become memory of the guest, and a part of every
-/// recording.
-pub(crate) const BYTES_MAX: u64 = 64 << 20;
-
-/// The largest number of files, folders and links.
-pub(crate) const NODES_MAX: usize = 1_000;
+use crate::{
+    FilesError,
+    error::{BYTES_MAX, NODES_MAX},
+};
 
 /// The most bytes of a path or a link's target.
 const PATH_BYTES_MAX: usize = 1_000;

@@ -42,15 +42,9 @@ pub fn installed(root: &Path, release: &str) -> Result<Kernel, NotInstalled> {
         let modes = ModeFile::parse(&file.filter(|_| is_running)?).offered;
         (!modes.is_empty()).then_some(modes)
     };
-    Ok(Kernel {
-        name: KernelRef::Host { release: Some(release.to_owned()) },
-        release: release.to_owned(),
-        image_sha256,
-        packages: Vec::new(),
-        rt: config.as_ref().map(|config| config.is_rt()),
-        modes: config.as_ref().map(|config| config.offered_modes()).or_else(offered),
-        hz: config.as_ref().and_then(|config| config.hz()),
-    })
+    let name = KernelRef::Host { release: Some(release.to_owned()) };
+    let kernel = Kernel::new(name, release.to_owned(), image_sha256, Vec::new(), config.as_ref());
+    Ok(Kernel { modes: kernel.modes.or_else(offered), ..kernel })
 }
 
 /// Computes a digest that distinguishes the running kernel from others of its release: of the

@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Digest, Package, PreemptMode, Symbols, plain};
+use crate::{Digest, KernelConfig, Package, PreemptMode, Symbols, plain};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -218,6 +218,27 @@ pub struct Kernel {
     pub modes: Option<Vec<PreemptMode>>,
     /// `CONFIG_HZ`; `None` where no config is at hand.
     pub hz: Option<u32>,
+}
+
+impl Kernel {
+    /// Describes the kernel in an image by its config, where one is at hand.
+    pub fn new(
+        name: KernelRef,
+        release: String,
+        image_sha256: Digest,
+        packages: Vec<Package>,
+        config: Option<&KernelConfig>,
+    ) -> Self {
+        Self {
+            name,
+            release,
+            image_sha256,
+            packages,
+            rt: config.map(KernelConfig::is_rt),
+            modes: config.map(KernelConfig::offered_modes),
+            hz: config.and_then(KernelConfig::hz),
+        }
+    }
 }
 
 #[cfg(test)]

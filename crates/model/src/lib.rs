@@ -6,6 +6,7 @@
 mod backend;
 mod cell;
 mod conditions;
+mod cpus;
 mod digest;
 mod kconfig;
 mod kernel;
@@ -28,6 +29,7 @@ mod units;
 pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
 pub use conditions::Conditions;
+pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
 pub use kconfig::KernelConfig;
 pub use kernel::{Flavour, Kernel, KernelRef, ParseKernelRefError};
@@ -46,7 +48,7 @@ pub use settings::{
 pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;
-pub use units::VirtualDuration;
+pub use units::{HOST_UNITS, ParseTimeError, VIRTUAL_UNITS, VirtualDuration, parse_ns, unit_ns};
 
 /// The version of everything in a recording. A reader refuses a newer one.
 pub const RECORDING_FORMAT: u32 = 3;

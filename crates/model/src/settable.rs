@@ -8,7 +8,7 @@
 //! `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of CPUs, since a
 //! string can name a file or a module.
 
-use crate::{Setting, nearest};
+use crate::{Cpus, Setting, nearest};
 
 /// Sysctls of the scheduler: periods, slices, migration, bandwidth, statistics, and where timers
 /// are started (Documentation/admin-guide/sysctl/kernel.rst, and kernel/sched/ for those that later
@@ -144,7 +144,7 @@ pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
                     true => Ok(()),
                     false => error("its value is a number".to_owned()),
                 },
-                () if WATCHDOG_CPUS.contains(&name) => match is_cpu_list(value.as_str()) {
+                () if WATCHDOG_CPUS.contains(&name) => match Cpus::plain(value.as_str()).is_ok() {
                     true => Ok(()),
                     false => error("its value is a list of CPUs, as in 0-1,4".to_owned()),
                 },
@@ -177,21 +177,6 @@ pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
 fn is_number(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     digits.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<i64>().is_ok()
-}
-
-/// Numbers and ranges, as the kernel prints a mask.
-fn is_cpu_list(value: &str) -> bool {
-    let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse::<u16>().ok().filter(|_| digits)
-    };
-    value.split(',').all(|part| match part.split_once('-') {
-        Some((first, last)) => match (number(first), number(last)) {
-            (Some(first), Some(last)) => first <= last,
-            _ => false,
-        },
-        None => number(part).is_some(),
-    })
 }
 
 /// The name of a feature, with `NO_` before it where it is turned off.

@@ -13,11 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Derived, Experiment, RecordingWriter};
 use preemptlab_model::CellInputs;
 use preemptlab_preparation::{Lab, Prepared};
 use preemptlab_provision::{Options, Provision, Store};
-use preemptlab_recording::RecordingWriter;
 use preemptlab_runner::{Backend, Cancel};
 use preemptlab_runner::{Event, run, verify};
 
@@ -100,14 +99,14 @@ fn identity(writer: &RecordingWriter, vm: &dyn Backend, jobs: usize, busy: bool,
         return;
     }
     let hogs: Vec<Hog> = if busy { (0..2).map(|_| Hog::start()).collect() } else { Vec::new() };
+    let recording = Derived::check(writer.recording()).expect("it was planned here");
     let (mut same, mut different) = (0, 0);
     let before = children_cpu();
     let mut wall = Duration::ZERO;
     for _ in 0..rounds {
         let started = Instant::now();
-        let verdicts =
-            verify(writer.recording(), vm, None, jobs, &|_: Event<'_>| (), &Cancel::default())
-                .expect("a verification");
+        let verdicts = verify(recording, vm, None, jobs, &|_: Event<'_>| (), &Cancel::default())
+            .expect("a verification");
         wall += started.elapsed();
         for verdict in verdicts {
             if verdict.is_same() {

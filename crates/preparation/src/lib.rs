@@ -13,10 +13,10 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use preemptlab_backend_host::{Config as LiveConfig, Live, Timed};
 use preemptlab_backend_qemu::{Artifacts, Config, Limits, Vm};
+use preemptlab_experiment::Manifest;
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, KernelRef};
 use preemptlab_provision::{CELL, Provision, Store};
-use preemptlab_recording::Manifest;
 use preemptlab_runner::Backend;
 
 pub use embed::{EmbedError, embed};

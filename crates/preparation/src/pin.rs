@@ -3,10 +3,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Derived, Experiment, Manifest};
 use preemptlab_model::{BackendKind, Kernel, KernelRef};
 use preemptlab_provision::ProvisionedKernel;
-use preemptlab_recording::{Image, Manifest, QemuUsed, Recording};
+use preemptlab_recording::{Image, QemuUsed};
 
 use crate::{Lab, LabError, Prepared};
 
@@ -16,11 +16,9 @@ impl Lab<'_> {
     ///
     /// # Errors
     ///
-    /// [`LabError`] when something cannot be had any more or is something else now, or when its plan
-    /// is not that of its experiment.
-    pub fn pin(&self, recording: &Recording) -> Result<Prepared, LabError> {
-        // Before anything is asked for in its name.
-        let manifest = recording.to_execute()?.clone();
+    /// [`LabError`] when something cannot be had any more or is something else now.
+    pub fn pin(&self, recording: Derived<'_>) -> Result<Prepared, LabError> {
+        let manifest = recording.manifest().clone();
         self.check_build_scripts(&manifest.experiment)?;
         if manifest.backend != BackendKind::Host {
             check_allowed(manifest.experiment.machine.memory_mib)?;
@@ -54,8 +52,8 @@ impl Lab<'_> {
     /// # Errors
     ///
     /// [`LabError::Changed`], and what [`pin`](Self::pin) returns.
-    pub fn go_on(&self, recording: &Recording) -> Result<Prepared, LabError> {
-        let manifest = recording.to_execute()?;
+    pub fn go_on(&self, recording: Derived<'_>) -> Result<Prepared, LabError> {
+        let manifest = recording.manifest();
         self.check_build_scripts(&manifest.experiment)?;
         for kernel in &manifest.kernels {
             self.check_unchanged(manifest, kernel)?;
@@ -167,8 +165,8 @@ impl Lab<'_> {
 mod tests {
     use std::{collections::BTreeMap, fs};
 
+    use preemptlab_experiment::{RecordingWriter, manifest_on};
     use preemptlab_provision::{Options, Provision, Store};
-    use preemptlab_recording::RecordingWriter;
 
     use super::*;
 
@@ -213,7 +211,7 @@ mod tests {
             workload: "a".to_owned(),
             packages,
         };
-        let manifest = Manifest::on(
+        let manifest = manifest_on(
             BackendKind::Vm,
             experiment,
             vec![kernel],
@@ -222,7 +220,8 @@ mod tests {
             vec![recorded],
         );
         let writer = RecordingWriter::open(&folder.path().join("run"), &manifest).unwrap();
-        let go_on = || code(lab().go_on(writer.recording()));
+        let derived = Derived::check(writer.recording()).unwrap();
+        let go_on = || code(lab().go_on(derived));
         assert_eq!(go_on(), "goes on");
 
         fs::write(&path, image("6.12.2-mine")).unwrap();
@@ -230,7 +229,7 @@ mod tests {
         assert!(said.contains("bzImage is not what the recording was made with"), "{said}");
         assert!(said.contains("another folder with --out"), "{said}");
         // The recording itself can be executed again: the store has what it was made with.
-        assert_eq!(code(lab().pin(writer.recording())), "goes on");
+        assert_eq!(code(lab().pin(derived)), "goes on");
 
         fs::write(&path, image("6.12.1-mine")).unwrap();
         assert_eq!(go_on(), "goes on");

@@ -4,12 +4,12 @@ use std::{
 };
 
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, manifest_on};
 use preemptlab_model::{BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
     GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
 };
-use preemptlab_recording::{Image, Manifest, QemuUsed};
+use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
 
 use crate::{Lab, LabError, Prepared};
@@ -112,7 +112,7 @@ impl Lab<'_> {
         }
         Ok(Prepared {
             command: qemu.as_ref().map(|qemu| qemu.command.clone()).unwrap_or_default(),
-            manifest: Manifest::on(
+            manifest: manifest_on(
                 self.backend,
                 experiment,
                 kernels,

@@ -1,14 +1,9 @@
 //! The parsers of what others write, for the fuzzer.
 
-use crate::{apt, bzimage, mirror::Archives};
+use crate::{apt, mirror::Archives};
 
 /// Reads a text in every way in which apt's output is read.
 pub fn apt(text: &str) {
     apt::read_in_every_way(text);
     let _ = Archives::choose(text);
-}
-
-/// Reads the header of a bzImage.
-pub fn bzimage(image: &[u8]) {
-    let _ = bzimage::release(image);
 }

@@ -8,7 +8,9 @@ use preemptlab_protocol::{BOOT_FILE, BootConfig, Command, FORMAT};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    deb::{self, Content, DebError},
+    PackageError,
+    deb::{self, Content},
+    error::from_package_errors,
     guest, hash,
     store::StoreError,
     tree::{Node, PlaceError, Tree, canonical},
@@ -61,9 +63,6 @@ pub struct GuestImage {
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// A package cannot be read.
-    #[error(transparent)]
-    Deb(#[from] DebError),
     /// A package is not the one that it should be.
     #[error("`{}` is not the package {name} that was downloaded; remove the file and run the command again", path.display())]
     Changed {
@@ -84,10 +83,12 @@ pub enum ImageError {
     /// The packages hold more than a guest has room for.
     #[error("the guest's image would have more than {} MiB", IMAGE_BYTES_MAX >> 20)]
     TooLarge,
-    /// The store cannot be used.
+    /// A package cannot be used.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Packages(PackageError),
 }
+
+from_package_errors!(ImageError);
 
 /// What a workload brings besides packages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -362,7 +363,7 @@ mod tests {
         std::fs::remove_file(&made.path).unwrap();
         assert!(matches!(
             build_image(folder.path(), &packages, &[], Own::default()),
-            Err(ImageError::Store(StoreError::Io { .. }))
+            Err(ImageError::Packages(PackageError::Store(StoreError::Io { .. })))
         ));
     }
 

@@ -7,12 +7,13 @@ use std::{
 };
 
 use preemptlab_model::{Digest, Flavour, Kernel, KernelConfig, KernelRef};
+use preemptlab_symbols::{BzImageError, release_of};
 
 use crate::{
-    AptError, BzImageError, DebError, Event, KbuildError, LeftOut, Store, StoreError, StoreLock,
+    AptError, Event, KbuildError, LeftOut, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate, LeftOutNote},
-    bzimage,
     deb::{self, Content},
+    error::from_package_errors,
     hash::sha256,
     kbuild::{Built, Recipe},
     kmod::Headers,
@@ -64,29 +65,12 @@ pub enum KernelError {
         /// The suites that could not be asked.
         left_out: Vec<LeftOut>,
     },
-    /// Its package cannot be had.
-    #[error(transparent)]
-    Apt(#[from] AptError),
-    /// Its package cannot be read.
-    #[error(transparent)]
-    Deb(#[from] DebError),
-    /// It cannot be put into the store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
     /// It cannot be built.
     #[error(transparent)]
     Build(#[from] KbuildError),
     /// It is what runs on a machine, and in no package.
     #[error("{0} is a kernel of this machine: run it with --backend host")]
     OfHost(KernelRef),
-    /// Its package is not packaged as expected.
-    #[error("the package {package} holds no {what}")]
-    Package {
-        /// The package.
-        package: String,
-        /// What is missing.
-        what: &'static str,
-    },
     /// The file cannot be read.
     #[error("the kernel `{}` cannot be read: {error}", path.display())]
     File {
@@ -111,7 +95,12 @@ pub enum KernelError {
         /// Why.
         error: BzImageError,
     },
+    /// Its packages cannot be used.
+    #[error(transparent)]
+    Packages(PackageError),
 }
+
+from_package_errors!(KernelError);
 
 /// Every build on offer, oldest first.
 pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
@@ -137,15 +126,13 @@ pub(crate) fn debian(
     let image_sha256 = image_of(apt, store, build, &packages, on_event)?;
     let folder = store.kernel(image_sha256);
     let config = read_config(&folder.join("config"))?;
-    let kernel = Kernel {
+    let kernel = Kernel::new(
         name,
-        release: build.release(),
+        build.release(),
         image_sha256,
-        packages: packages.of_image().map(|candidate| candidate.package.clone()).collect(),
-        rt: config.as_ref().map(KernelConfig::is_rt),
-        modes: config.as_ref().map(KernelConfig::offered_modes),
-        hz: config.as_ref().and_then(KernelConfig::hz),
-    };
+        packages.of_image().map(|candidate| candidate.package.clone()).collect(),
+        config.as_ref(),
+    );
     let modules = match packages.modules {
         Some(candidate) => {
             ModuleSource::Package { candidate, builtin: folder.join("modules.builtin") }
@@ -211,9 +198,9 @@ fn image_of(
             _ => None,
         })
     };
-    let image = file("vmlinuz").ok_or_else(|| KernelError::Package {
+    let image = file("vmlinuz").ok_or_else(|| PackageError::Lacks {
         package: packages.image.package.name.to_string(),
-        what: "vmlinuz",
+        what: "vmlinuz".to_owned(),
     })?;
     let digest = keep_image(store, image)?;
     let folder = store.kernel(digest);
@@ -255,18 +242,11 @@ pub(crate) fn built(
 ) -> Result<ProvisionedKernel, KernelError> {
     let image = store.kernel_image(built.image_sha256);
     let bytes = read_bounded(&image)?;
-    let release = bzimage::release(&bytes)
-        .map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
+    let release =
+        release_of(&bytes).map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
     let config = read_config(&built.config)?;
-    let kernel = Kernel {
-        name: name.clone(),
-        release,
-        image_sha256: built.image_sha256,
-        packages: recipe.packages(),
-        rt: config.as_ref().map(KernelConfig::is_rt),
-        modes: config.as_ref().map(KernelConfig::offered_modes),
-        hz: config.as_ref().and_then(KernelConfig::hz),
-    };
+    let kernel =
+        Kernel::new(name.clone(), release, built.image_sha256, recipe.packages(), config.as_ref());
     // The folder holds no module, and says which symbols are built in.
     let modules = ModuleSource::Folder(built.folder);
     let reason = "of a kernel that is built from source no build tree is kept";
@@ -282,7 +262,7 @@ pub(crate) fn file(
 ) -> Result<ProvisionedKernel, KernelError> {
     let image = preemptlab_durable::read(path, FILE_BYTES_MAX)
         .map_err(|error| KernelError::Own { path: path.to_owned(), error })?;
-    let release = bzimage::release(&image)
+    let release = release_of(&image)
         .map_err(|error| KernelError::BzImage { path: path.to_owned(), error })?;
     let image_sha256 = keep_image(store, &image)?;
 
@@ -295,15 +275,13 @@ pub(crate) fn file(
             break;
         }
     }
-    let kernel = Kernel {
-        name: KernelRef::File { image: path.to_owned(), modules: modules.map(Path::to_owned) },
+    let kernel = Kernel::new(
+        KernelRef::File { image: path.to_owned(), modules: modules.map(Path::to_owned) },
         release,
         image_sha256,
-        packages: Vec::new(),
-        rt: config.as_ref().map(KernelConfig::is_rt),
-        modes: config.as_ref().map(KernelConfig::offered_modes),
-        hz: config.as_ref().and_then(KernelConfig::hz),
-    };
+        Vec::new(),
+        config.as_ref(),
+    );
     let (modules, headers) = match modules {
         Some(folder) => {
             (ModuleSource::Folder(folder.to_owned()), Headers::Tree(folder.join("build")))
@@ -374,10 +352,11 @@ fn keep_config(deb: &Path, candidate: &Candidate, path: &Path) -> Result<(), Ker
     let entries = deb::read(deb, is_config)?;
     match entries.first().map(|entry| &entry.content) {
         Some(Content::File(bytes)) => Ok(write(path, bytes)?),
-        _ => Err(KernelError::Package {
+        _ => Err(PackageError::Lacks {
             package: candidate.package.name.to_string(),
-            what: "configuration",
-        }),
+            what: "configuration".to_owned(),
+        }
+        .into()),
     }
 }
 
@@ -416,7 +395,15 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bzimage::tests::image;
+
+    /// The start of a bzImage with this release (Documentation/arch/x86/boot.rst).
+    fn image(release: &str) -> Vec<u8> {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x208].copy_from_slice(b"HdrS\x0f\x02");
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+        image
+    }
 
     #[test]
     fn a_file_is_kept_with_the_configuration_beside_it() {

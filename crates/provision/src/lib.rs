@@ -5,8 +5,8 @@
 //! packages, and whose signature checks are the only ones.
 
 mod apt;
-mod bzimage;
 mod deb;
+mod error;
 mod event;
 mod guest;
 mod hash;
@@ -30,8 +30,8 @@ mod tree;
 mod whole;
 
 pub use apt::{AptError, LeftOut, Trouble};
-pub use bzimage::BzImageError;
 pub use deb::DebError;
+pub use error::PackageError;
 pub use event::Event;
 pub use guest::CELL;
 pub use image::{GuestImage, ImageError, Own, build_image};

@@ -11,9 +11,10 @@ use object::{Object, ObjectSection};
 use preemptlab_model::Package;
 
 use crate::{
-    AptError, DebError, Event, KmodError, Store, StoreError, StoreLock,
+    Event, KmodError, PackageError, Store, StoreLock,
     apt::{Apt, Candidate},
     deb,
+    error::from_package_errors,
     whole::is_whole,
 };
 
@@ -85,16 +86,12 @@ pub enum ModuleError {
     /// A module of preemptlab's own cannot be built.
     #[error(transparent)]
     Build(#[from] KmodError),
-    /// The package cannot be had.
+    /// The package cannot be used.
     #[error(transparent)]
-    Apt(#[from] AptError),
-    /// The package cannot be unpacked.
-    #[error(transparent)]
-    Deb(#[from] DebError),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Packages(PackageError),
 }
+
+from_package_errors!(ModuleError);
 
 /// Unpacks the modules of a package into the store, side by side, and returns their folder.
 pub(crate) fn unpacked(

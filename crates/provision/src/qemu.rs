@@ -11,9 +11,10 @@ use std::{
 use preemptlab_model::{Digest, Package, QemuBuild};
 
 use crate::{
-    AptError, DebError, Event, Store, StoreError, StoreLock,
+    Event, PackageError, Store, StoreLock,
     apt::{Apt, Candidate},
     deb,
+    error::from_package_errors,
     hash::sha256,
     process::tied,
     whole::is_whole,
@@ -39,15 +40,6 @@ pub struct Qemu {
 /// Why QEMU cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
-    /// Its packages cannot be had.
-    #[error(transparent)]
-    Apt(#[from] AptError),
-    /// Its packages cannot be unpacked.
-    #[error(transparent)]
-    Deb(#[from] DebError),
-    /// It cannot be put into the store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
     /// The file cannot be read.
     #[error("`{}` cannot be used as QEMU: {source}", path.display())]
     File {
@@ -97,7 +89,12 @@ pub enum QemuError {
         /// The program.
         path: PathBuf,
     },
+    /// Its packages cannot be used.
+    #[error(transparent)]
+    Packages(PackageError),
 }
+
+from_package_errors!(QemuError);
 
 /// Release 13's QEMU, unpacked into the store.
 pub(crate) fn debian(

@@ -60,17 +60,6 @@ pub enum RecordingError {
         /// What is wrong with it.
         reason: String,
     },
-    /// What it would have executed is not what its experiment says.
-    #[error(
-        "{} is not what its experiment comes to: {what}; nothing of it is executed: run the \
-         experiment anew into another folder", path.display()
-    )]
-    NotOfExperiment {
-        /// The recording.
-        path: PathBuf,
-        /// The first difference.
-        what: String,
-    },
     /// The operating system says no.
     #[error("cannot {action} {}: {error}{}", path.display(), advice(error))]
     Io {

@@ -4,10 +4,9 @@ use std::{collections::btree_map::Entry, io::Read, path::Path};
 
 use preemptlab_files::{ARCHIVE_BYTES_MAX, Files, Folders};
 use preemptlab_model::Digest;
-use preemptlab_workload::Workload;
 
 use crate::{
-    Manifest, RecordingError,
+    RecordingError,
     cells::create_folder,
     packed::{Kind, Packed},
 };
@@ -18,12 +17,11 @@ pub const FOLDERS: &str = "folders";
 /// which a few bytes of zstd can stand for.
 const ARCHIVES_BYTES_MAX: u64 = 2 * ARCHIVE_BYTES_MAX;
 
-/// Reads what the workloads of a manifest need.
-pub fn read(path: &Path, manifest: &Manifest) -> Result<Folders, RecordingError> {
-    let workloads = manifest.experiment.workload.values();
+/// Reads the folders with these digests.
+pub fn read(path: &Path, digests: impl Iterator<Item = Digest>) -> Result<Folders, RecordingError> {
     let mut folders = Folders::new();
     let mut left = ARCHIVES_BYTES_MAX;
-    for sha256 in workloads.filter_map(Workload::files_sha256) {
+    for sha256 in digests {
         if let Entry::Vacant(vacant) = folders.entry(sha256) {
             let packed = Packed::new(path, Kind::Files, &sha256);
             vacant.insert(read_one(&packed, sha256, &mut left)?);

@@ -16,6 +16,9 @@ pub(crate) struct Bounds {
     pub values: usize,
 }
 
+/// A planned cell is some 2 KB in 100 values.
+pub(crate) const PLAN_BOUNDS: Bounds = Bounds { bytes: 64 << 20, values: 3 << 20 };
+
 /// A value with what its file says of itself.
 pub(crate) struct Read<T> {
     pub value: T,

@@ -16,7 +16,6 @@
 //! digest of what is in them, which is checked whenever they are read.
 
 mod cells;
-mod derived;
 mod error;
 mod folders;
 mod json;
@@ -29,6 +28,6 @@ mod traces;
 pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use looks::Until;
-pub use manifest::{Image, Manifest, QemuUsed};
-pub use recording::{Claim, Recording, RecordingWriter};
+pub use manifest::{Image, Manifest, QemuUsed, Subject};
+pub use recording::{Claim, Recording, RecordingWriter, exists};
 pub use traces::TraceFolder;

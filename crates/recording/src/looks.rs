@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     RecordingError,
-    json::{read_json, write_json},
-    recording::PLAN_BOUNDS,
+    json::{PLAN_BOUNDS, read_json, write_json},
 };
 
 const UNTIL: &str = "until.json";

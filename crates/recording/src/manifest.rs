@@ -1,19 +1,14 @@
-use std::collections::BTreeMap;
-
-use preemptlab_experiment::{Experiment, Resolved, plan};
-use preemptlab_model::{
-    BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild, RECORDING_FORMAT,
-};
+use preemptlab_model::{BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild};
 use serde::{Deserialize, Serialize};
 
 /// What a recording is of: written once, before the first cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Manifest {
-    /// See [`RECORDING_FORMAT`].
+pub struct Manifest<E> {
+    /// See [`RECORDING_FORMAT`](preemptlab_model::RECORDING_FORMAT).
     pub format: u32,
     /// The experiment.
-    pub experiment: Experiment,
+    pub experiment: E,
     /// The kernels that it named and that could be had, in its order.
     pub kernels: Vec<Kernel>,
     /// What executes the cells.
@@ -52,59 +47,28 @@ pub struct Image {
     pub packages: Vec<Package>,
 }
 
-impl Manifest {
-    /// Plans an experiment for virtual machines in virtual time.
-    ///
-    /// # Panics
-    ///
-    /// When a kernel or an image of the experiment is missing, which is the caller's bug.
-    pub fn new(
-        experiment: Experiment,
-        kernels: Vec<Kernel>,
-        qemu: QemuUsed,
-        images: Vec<Image>,
-    ) -> Self {
-        let backend = BackendKind::Vm;
-        Self::on(backend, experiment, kernels, BTreeMap::new(), Some(qemu), images)
-    }
+/// The experiment of a recording, as whoever reads the recording knows it: its planner as the whole
+/// of it, another reader perhaps as a name.
+pub trait Subject {
+    /// Returns what it is called.
+    fn name(&self) -> &str;
 
-    /// The same for any backend, and where some kernels cannot be had: their cells are planned with
-    /// the reason.
-    ///
-    /// # Panics
-    ///
-    /// When a kernel is in neither, or an image is missing, which is the caller's bug.
-    pub fn on(
-        backend: BackendKind,
-        experiment: Experiment,
-        kernels: Vec<Kernel>,
-        unavailable: BTreeMap<KernelRef, String>,
-        qemu: Option<QemuUsed>,
-        images: Vec<Image>,
-    ) -> Self {
-        let resolved = Resolved {
-            kernels: kernels.iter().map(|kernel| (kernel.name.clone(), kernel.clone())).collect(),
-            unavailable,
-            images: images
-                .iter()
-                .map(|image| ((image.kernel.clone(), image.workload.clone()), image.sha256))
-                .collect(),
-            backend,
-            qemu: qemu.as_ref().map(|qemu| qemu.build.clone()),
-        };
-        let plan = plan(&experiment, &resolved);
-        Self { format: RECORDING_FORMAT, experiment, kernels, backend, qemu, images, plan }
-    }
+    /// Lists the digests of the folders of its users' own workloads.
+    fn folders(&self) -> impl Iterator<Item = Digest>;
+}
 
+impl<E> Manifest<E> {
     /// The resolved kernel of that name.
     pub fn kernel(&self, name: &KernelRef) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| &kernel.name == name)
     }
+}
 
+impl<E: Subject + PartialEq> Manifest<E> {
     /// The first thing in which another manifest differs, in words; `None` when nothing does.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        if self.experiment.name != other.experiment.name {
-            return Some(format!("`{}`", self.experiment.name));
+        if self.experiment.name() != other.experiment.name() {
+            return Some(format!("`{}`", self.experiment.name()));
         }
         if self.experiment != other.experiment {
             return Some("the experiment was changed".to_owned());

@@ -2,17 +2,22 @@
 
 mod backend;
 mod cancel;
+mod cell;
+mod error;
 mod event;
 pub mod fake;
 mod outcome;
 mod queue;
 mod run;
 mod trace;
+mod traces;
 mod verify;
 
 pub use backend::{Backend, Execution, Stop, Tracing};
 pub use cancel::Cancel;
+pub use error::RunError;
 pub use event::Event;
-pub use run::{Options, Order, RunError, Summary, run};
-pub use trace::{KernelOf, Traces, Untraceable, opportunities, target, trace, window};
+pub use run::{Options, Order, Summary, run};
+pub use trace::trace;
+pub use traces::{KernelOf, Traces, Untraceable, opportunities, target, window};
 pub use verify::{Verdict, against, verify};

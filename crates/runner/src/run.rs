@@ -1,18 +1,14 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
 
-use crate::{Backend, Cancel, Stop};
-use preemptlab_model::{
-    CellId, CellInputs, CellRecord, Digest, Factors, FailureCause, Outcome, SnapshotId,
-    SnapshotInputs,
-};
-use preemptlab_recording::{CellFolder, Recording, RecordingError, RecordingWriter};
-use preemptlab_workload::Workload;
+use preemptlab_experiment::{Derived, RecordingWriter};
+use preemptlab_model::{CellId, CellRecord, Digest, FailureCause, Outcome};
+use preemptlab_recording::CellFolder;
 
-use crate::{Event, Traces, outcome, queue};
+use crate::{
+    Backend, Cancel, Event, RunError, Traces,
+    cell::{Cell, boot, boots_of, cells_of, execute},
+    queue,
+};
 
 /// How to run.
 #[derive(Clone, Debug)]
@@ -64,32 +60,6 @@ pub struct Summary {
     pub waiting: usize,
 }
 
-/// Why a run ended early. Every cell that was finished is in the recording.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// It was asked to.
-    #[error("interrupted; the same command goes on from here")]
-    Cancelled,
-    /// The host cannot go on.
-    #[error("{0}")]
-    Host(String),
-    /// A cell in virtual time is a pure function of its inputs.
-    #[error("cell {0} did not say the same again, which is a bug of preemptlab or of QEMU")]
-    Different(CellId),
-    /// The recording or the cache cannot be used.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
-}
-
-impl From<Stop> for RunError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Cancelled => Self::Cancelled,
-            Stop::Host { reason } | Stop::Failed { reason, .. } => Self::Host(reason),
-        }
-    }
-}
-
 /// Executes what the recording still lacks: first the boots, then the cells.
 ///
 /// # Errors
@@ -102,7 +72,7 @@ pub fn run(
     on_event: &(dyn Fn(Event<'_>) + Sync),
     cancel: &Cancel,
 ) -> Result<Summary, RunError> {
-    let cells = cells_of(writer.recording());
+    let cells = cells_of(Derived::check(writer.recording())?);
     let (mut summary, mut missing) = take_stock(writer, &cells, options, on_event)?;
     let finished = cells.len() - missing.len();
     missing.retain(|cell| backend.boot_needed(cell.inputs).is_none());
@@ -126,28 +96,6 @@ pub fn run(
         return Err(RunError::Cancelled);
     }
     Ok(summary.into_inner().expect("no worker panicked"))
-}
-
-/// A cell with what it needs to be executed and judged.
-#[derive(Clone, Copy)]
-pub(crate) struct Cell<'a> {
-    pub factors: &'a Factors,
-    pub inputs: &'a CellInputs,
-    pub workload: &'a Workload,
-}
-
-/// The executable cells of a recording, each once.
-pub(crate) fn cells_of(recording: &Recording) -> Vec<Cell<'_>> {
-    let mut seen = BTreeSet::new();
-    recording
-        .planned()
-        .filter_map(|(_, planned)| {
-            let inputs = planned.inputs()?;
-            let workload =
-                recording.manifest().experiment.workload.get(planned.factors.workload.as_str())?;
-            seen.insert(inputs.id()).then_some(Cell { factors: &planned.factors, inputs, workload })
-        })
-        .collect()
 }
 
 /// Counts what is finished, fetches what the cache has, and returns what is missing.
@@ -231,65 +179,6 @@ fn finish(
     };
     writer.cells().put(record)?;
     Ok(cached?)
-}
-
-pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
-    let mut seen = BTreeSet::new();
-    cells
-        .iter()
-        .map(|cell| &cell.inputs.snapshot)
-        .filter(|snapshot| seen.insert(snapshot.id()))
-        .collect()
-}
-
-/// Makes sure of every boot; returns those that failed, whose cells then fail for that reason.
-pub(crate) fn boot(
-    boots: &[&SnapshotInputs],
-    backend: &dyn Backend,
-    jobs: usize,
-    on_event: &(dyn Fn(Event<'_>) + Sync),
-    cancel: &Cancel,
-) -> Result<BTreeMap<SnapshotId, Stop>, RunError> {
-    let unbootable = Mutex::new(BTreeMap::new());
-    queue::for_each(boots, jobs, cancel, |snapshot| {
-        on_event(Event::Booting(snapshot));
-        match backend.prepare(snapshot, cancel) {
-            Ok(()) => {}
-            Err(stop @ Stop::Failed { .. }) => {
-                unbootable.lock().expect("no worker panicked").insert(snapshot.id(), stop);
-            }
-            Err(stop) => return Err(RunError::from(stop)),
-        }
-        on_event(Event::Booted(snapshot));
-        Ok(())
-    })?;
-    Ok(unbootable.into_inner().expect("no worker panicked"))
-}
-
-/// Executes a cell and judges what came of it; with the host time that it took.
-pub(crate) fn execute(
-    cell: &Cell<'_>,
-    backend: &dyn Backend,
-    unbootable: &BTreeMap<SnapshotId, Stop>,
-    traces: Option<Traces<'_>>,
-    on_event: &(dyn Fn(Event<'_>) + Sync),
-    cancel: &Cancel,
-) -> Result<(CellRecord, Duration), RunError> {
-    on_event(Event::Started(cell.factors));
-    let started = Instant::now();
-    let (result, traced) = match (unbootable.get(&cell.inputs.snapshot.id()), traces) {
-        (Some(stop), _) => (Err(stop.clone()), None),
-        (None, None) => (backend.execute(cell.inputs, None, cancel), None),
-        (None, Some(traces)) => {
-            let (result, traced) = traces.execute(cell.inputs, backend, cancel)?;
-            (result, traced.map(|traced| (traces, traced)))
-        }
-    };
-    let record = outcome::record(cell.inputs, cell.workload, result)?;
-    if let Some((traces, traced)) = traced {
-        traces.keep(cell.inputs, &record.outcome, traced)?;
-    }
-    Ok((record, started.elapsed()))
 }
 
 fn is_failed(record: &CellRecord) -> bool {

@@ -1,12 +1,12 @@
 use std::sync::Mutex;
 
-use crate::{Backend, Cancel};
+use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{CellId, Digest, Factors, Outcome, Planned};
-use preemptlab_recording::Recording;
 
 use crate::{
-    Event, RunError, queue,
-    run::{Cell, boot, boots_of, cells_of, execute},
+    Backend, Cancel, Event, RunError,
+    cell::{Cell, boot, boots_of, cells_of, execute},
+    queue,
 };
 
 /// Whether a cell says the same again.
@@ -36,7 +36,7 @@ impl Verdict {
 ///
 /// When the recording cannot be read, or the host cannot go on.
 pub fn verify(
-    recording: &Recording,
+    recording: Derived<'_>,
     backend: &dyn Backend,
     cells: Option<usize>,
     jobs: usize,

@@ -8,9 +8,10 @@ use std::sync::{
 };
 
 use common::manifest;
+use preemptlab_experiment::{Manifest, RecordingWriter};
 use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
-use preemptlab_recording::{CellFolder, Manifest, RecordingWriter, TraceFolder};
+use preemptlab_recording::{CellFolder, TraceFolder};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
 use preemptlab_runner::{
     Event, KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run,
@@ -65,7 +66,7 @@ impl Lab {
 
     fn outcomes(&self, out: &str) -> Vec<Option<Outcome>> {
         let recording =
-            preemptlab_recording::Recording::open(&self.folder.path().join(out)).unwrap();
+            preemptlab_experiment::Recording::open(&self.folder.path().join(out)).unwrap();
         recording.cells().map(|cell| cell.unwrap().1.map(|record| record.outcome)).collect()
     }
 }

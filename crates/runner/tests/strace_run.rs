@@ -12,10 +12,11 @@ use std::{
 };
 
 use common::manifest;
+use preemptlab_experiment::{RecordingWriter, add_replicates};
 use preemptlab_files::{Files, Folders, Node};
 use preemptlab_model::{CellInputs, RECORDING_FORMAT};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
-use preemptlab_recording::{CellFolder, RecordingWriter, Until};
+use preemptlab_recording::{CellFolder, Until};
 use preemptlab_runner::{Cancel, Execution, fake::Fake};
 use preemptlab_runner::{Options, Order, run};
 
@@ -54,7 +55,7 @@ fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let until = Until { format: RECORDING_FORMAT, margin: 0.01, metrics: vec![], baseline: None };
     writer.begin_until(&until)?;
     let first = manifest(r#"["full", "lazy"]"#).plan.cells[0].factors.clone();
-    writer.add_replicates(&[(first, 3)])?;
+    add_replicates(&mut writer, &[(first, 3)])?;
     run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
     Ok(())
 }

@@ -31,7 +31,6 @@
 //! ```
 
 mod check;
-mod duration;
 mod error;
 mod expectation;
 mod model;

@@ -1,6 +1,6 @@
 use preemptlab_protocol::script::{Operation, Script, Step};
 
-use crate::{Expectation, ScenarioError, names::Names, read};
+use crate::{Expectation, names::Names};
 
 /// A scenario. `docs/scenario-format.md` describes its TOML form key by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,15 +14,6 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario.
-    ///
-    /// # Errors
-    ///
-    /// [`ScenarioError`] with the line, its mistake, and the valid alternatives.
-    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        read::scenario(text).map_err(|refusal| refusal.locate(text))
-    }
-
     /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name

@@ -158,7 +158,7 @@ fn what_makes_no_sense_is_refused() {
         ("cpus = 2", "cpus = \"2\"", "a string stands here"),
         ("cpus = 2", "cpus = 1", "no CPU 1"),
         ("\"0-1\"", "\"0-2\"", "no CPU 2"),
-        ("\"0-1\"", "\"1-0\"", "no CPU 1"),
+        ("\"0-1\"", "\"1-0\"", "no list of CPUs"),
         ("\"0-1\"", "\"\"", "no list of CPUs"),
         ("\"0-1\"", "\"+1\"", "no list of CPUs"),
         ("end = \"1s\"", "end = \"10ms\"", "when the scenario has ended"),

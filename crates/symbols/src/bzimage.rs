@@ -1,8 +1,15 @@
-//! The kernel proper in a bzImage (Documentation/arch/x86/boot.rst, "The Real-Mode Kernel Header").
+//! A bzImage: its header, and the kernel proper in it (Documentation/arch/x86/boot.rst, "The Real-Mode
+//! Kernel Header").
 
 use std::io::Read;
 
-use crate::TypesError;
+use crate::{BzImageError, TypesError};
+
+/// The oldest boot protocol of a kernel that QEMU can boot, 2.06: that of Linux 2.6.22.
+const BOOTABLE: u16 = 0x206;
+
+/// The oldest boot protocol that says where the kernel proper is, 2.08.
+const LOCATED: u16 = 0x208;
 
 /// The largest kernel that is uncompressed, in bytes. Debian's have some 60 MiB.
 const VMLINUX_BYTES_MAX: usize = 512 << 20;
@@ -12,6 +19,35 @@ const WINDOW_LOG_MAX: u32 = VMLINUX_BYTES_MAX.ilog2();
 
 /// The most memory that xz may use, in bytes. The kernel's build asks for a dictionary of 128 MiB.
 const XZ_BYTES_MAX: u64 = 1 << 30;
+
+/// Checks the header of a bzImage and returns the kernel's release, which is empty where the header
+/// names none.
+///
+/// # Errors
+///
+/// When it is no image that QEMU can boot.
+pub fn release_of(image: &[u8]) -> Result<String, BzImageError> {
+    check(image, BOOTABLE)?;
+    // The pointer is relative to 0x200, and zero means that there is no string.
+    let pointer = usize::from(u16_at(image, 0x20e).unwrap_or(0));
+    let text = match pointer {
+        0 => &[],
+        _ => image.get(pointer + 0x200..).unwrap_or_default(),
+    };
+    let end = text.iter().take(256).position(|byte| !byte.is_ascii_graphic()).unwrap_or(0);
+    Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+}
+
+/// Checks the magic of the header, and that its protocol is not older than this one.
+fn check(image: &[u8], protocol_min: u16) -> Result<(), BzImageError> {
+    if image.get(0x202..0x206) != Some(b"HdrS") {
+        return Err(BzImageError::Magic);
+    }
+    match u16_at(image, 0x206) {
+        Some(protocol) if protocol >= protocol_min => Ok(()),
+        _ => Err(BzImageError::Protocol),
+    }
+}
 
 /// Uncompresses the ELF file in a bzImage.
 pub(crate) fn vmlinux(image: &[u8]) -> Result<Vec<u8>, TypesError> {
@@ -48,13 +84,7 @@ pub(crate) fn vmlinux(image: &[u8]) -> Result<Vec<u8>, TypesError> {
 
 /// The compressed kernel in a bzImage.
 fn payload(image: &[u8]) -> Result<&[u8], TypesError> {
-    if image.get(0x202..0x206) != Some(b"HdrS") {
-        return Err(TypesError::Magic);
-    }
-    let version = image.get(0x206..0x208).ok_or(TypesError::Truncated)?;
-    if u16::from_le_bytes([version[0], version[1]]) < 0x208 {
-        return Err(TypesError::Protocol);
-    }
+    check(image, LOCATED)?;
     let at = |offset| u32_at(image, offset).ok_or(TypesError::Truncated);
     let (offset, length) = (at(0x248)? as usize, at(0x24c)? as usize);
     // The real-mode part is a boot sector and these many more; zero stands for four.
@@ -97,6 +127,10 @@ fn unpack_error(error: std::io::Error) -> TypesError {
     TypesError::Unpack(error.to_string())
 }
 
+fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
+}
+
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(offset..)?.first_chunk()?))
 }
@@ -133,6 +167,35 @@ mod tests {
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
         zstd::encode_all(bytes, 1).unwrap()
+    }
+
+    /// The start of a bzImage with this release.
+    fn image(release: &str) -> Vec<u8> {
+        let mut image = testing::bzimage(1, &[]);
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        let text = format!("{release} (someone@somewhere) #1 SMP\0");
+        image[0x300..0x300 + text.len()].copy_from_slice(text.as_bytes());
+        image
+    }
+
+    #[test]
+    fn the_release_is_read() {
+        assert_eq!(release_of(&image("6.12.107+deb13-amd64")).unwrap(), "6.12.107+deb13-amd64");
+    }
+
+    #[test]
+    fn a_header_without_a_usable_string_has_no_release() {
+        for pointer in [0_u16, 0xffff] {
+            let mut image = image("6.12");
+            image[0x20e..0x210].copy_from_slice(&pointer.to_le_bytes());
+            assert_eq!(release_of(&image).unwrap(), "");
+        }
+    }
+
+    #[test]
+    fn what_is_no_kernel_has_no_release() {
+        assert_eq!(release_of(b"\x7fELF"), Err(BzImageError::Magic));
+        assert_eq!(release_of(&image("6.12")[..0x206]), Err(BzImageError::Protocol));
     }
 
     #[test]
@@ -177,13 +240,14 @@ mod tests {
     #[test]
     fn what_is_no_whole_bzimage_is_refused() {
         let image = testing::bzimage(4, &gzip(&kernel()));
-        assert_eq!(vmlinux(b"\x7fELF"), Err(TypesError::Magic));
-        for length in [0x206, 0x207, 0x24f, image.len() - 1] {
+        assert_eq!(vmlinux(b"\x7fELF"), Err(BzImageError::Magic.into()));
+        for length in [0x24f, image.len() - 1] {
             assert_eq!(vmlinux(&image[..length]), Err(TypesError::Truncated), "{length}");
         }
         let mut old = image.clone();
         old[0x206] = 7;
-        assert_eq!(vmlinux(&old), Err(TypesError::Protocol));
+        assert_eq!(vmlinux(&old), Err(BzImageError::Protocol.into()));
+        assert_eq!(vmlinux(&image[..0x207]), Err(BzImageError::Protocol.into()));
         let mut beyond = image;
         beyond[0x248..0x250].fill(0xff);
         assert_eq!(vmlinux(&beyond), Err(TypesError::Truncated));

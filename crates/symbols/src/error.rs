@@ -23,15 +23,26 @@ pub enum SymbolError {
     },
 }
 
+/// Why a file is no kernel's image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BzImageError {
+    /// The header's magic is missing.
+    #[error(
+        "it is no bzImage (`HdrS` is missing at 0x202); name arch/x86/boot/bzImage of a build, or \
+         a /boot/vmlinuz"
+    )]
+    Magic,
+    /// The boot protocol is too old for what is asked of the image.
+    #[error("its boot protocol is too old")]
+    Protocol,
+}
+
 /// Why a kernel's types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
-    /// The header's magic is missing.
-    #[error("the image is no bzImage (`HdrS` is missing at 0x202)")]
-    Magic,
-    /// The boot protocol is older than 2.08, which does not say where the kernel proper is.
-    #[error("the image's boot protocol is too old")]
-    Protocol,
+    /// The image is no bzImage, or one that does not say where the kernel proper is.
+    #[error("the kernel's image cannot be read: {0}")]
+    Image(#[from] BzImageError),
     /// The image is shorter than its header says.
     #[error("the image is cut short")]
     Truncated,

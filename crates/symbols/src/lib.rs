@@ -34,7 +34,8 @@ mod steps;
 mod testing;
 mod types;
 
-pub use error::{SymbolError, TypesError};
+pub use bzimage::release_of;
+pub use error::{BzImageError, SymbolError, TypesError};
 pub use kallsyms::Symbols;
 pub use located::{Located, function};
 pub use types::{Member, Types};

@@ -2,12 +2,10 @@
 
 use preemptlab_protocol::{
     FORMAT,
-    trace::{Inject, Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
+    trace::{Operand, Probe, Register, TaskLayout, TraceProgram, Zoom},
 };
 use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
 use serde::{Deserialize, Serialize};
-
-use crate::moved::MovedTimer;
 
 /// Why a kernel cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,12 +72,6 @@ const LOCK_WAITS: [&str; 9] = [
 
 /// The longest name of a function (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const NAME_BYTES_MAX: usize = 512;
-
-/// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
-const LOCAL_TIMER_VECTOR: u32 = 0xec;
-
-/// Where messages for the CPU with APIC ID 0 are written to (Intel SDM volume 3, 12.11).
-const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 
 /// Offsets in `struct hrtimer`, and of its queue's first timer in `struct hrtimer_clock_base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,7 +198,7 @@ pub struct Kernel {
     /// By the probe's number.
     tracepoints: Vec<Tracepoint>,
     program: TraceProgram,
-    hrtimer: HrtimerLayout,
+    pub(crate) hrtimer: HrtimerLayout,
 }
 
 impl Kernel {
@@ -246,23 +238,6 @@ impl Kernel {
         let functions = self.symbols.functions().map(|(address, _)| address).collect();
         let zoom = Zoom { start_ns, end_ns, functions };
         TraceProgram { zoom: Some(zoom), ..self.program.clone() }
-    }
-
-    /// What the plugin is to record when the probe's timer expires at another instant: the first of
-    /// these at which it is the next of all timers to expire.
-    pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
-        let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
-        let inject = |moved: &MovedTimer| Inject {
-            at_ns: moved.closed.start_ns,
-            expected: (moved.base.wrapping_add(leftmost), moved.timer),
-            writes: vec![
-                (moved.timer.wrapping_add(softexpires), moved.to_monotonic_ns),
-                (moved.timer.wrapping_add(expires), moved.to_monotonic_ns),
-            ],
-            message_address: MESSAGE_ADDRESS,
-            message: LOCAL_TIMER_VECTOR,
-        };
-        TraceProgram { inject: moved.iter().map(inject).collect(), ..self.program.clone() }
     }
 
     /// The meaning of a probe of the program.

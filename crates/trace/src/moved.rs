@@ -2,13 +2,13 @@
 
 use std::io::Read;
 
-use preemptlab_protocol::trace::stream::SiteKind;
+use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
 use crate::{
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
-    kernel::{Kernel, Point},
+    kernel::{HrtimerLayout, Kernel, Point},
     wakeup::Target,
 };
 
@@ -17,6 +17,12 @@ const STARTS_MAX: usize = 1 << 21;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
+
+/// Where messages for the CPU with APIC ID 0 are written to (Intel SDM volume 3, 12.11).
+const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
+
+/// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
+const LOCAL_TIMER_VECTOR: u32 = 0xec;
 
 /// The probe's timer, to expire at the first instant of a closed stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +35,25 @@ pub struct MovedTimer {
     pub closed: Closed,
     /// Its beginning on `CLOCK_MONOTONIC`, in nanoseconds.
     pub to_monotonic_ns: u64,
+}
+
+impl Kernel {
+    /// What the plugin is to record when the probe's timer expires at another instant: the first of
+    /// these at which it is the next of all timers to expire.
+    pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
+        let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
+        let inject = |moved: &MovedTimer| Inject {
+            at_ns: moved.closed.start_ns,
+            expected: (moved.base.wrapping_add(leftmost), moved.timer),
+            writes: vec![
+                (moved.timer.wrapping_add(softexpires), moved.to_monotonic_ns),
+                (moved.timer.wrapping_add(expires), moved.to_monotonic_ns),
+            ],
+            message_address: MESSAGE_ADDRESS,
+            message: LOCAL_TIMER_VECTOR,
+        };
+        TraceProgram { inject: moved.iter().map(inject).collect(), ..self.program().clone() }
+    }
 }
 
 /// Finds the longest closed stretches through which the probe slept, and the timer it slept on: where

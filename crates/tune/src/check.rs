@@ -1,9 +1,6 @@
-use std::fmt;
+use preemptlab_model::{Cpus, KernelConfig, PreemptMode, Setting, without_flags};
 
-use preemptlab_model::{KernelConfig, PreemptMode, Setting};
-use serde::Serialize;
-
-use crate::{Cpus, KernelFacts, Settings, cpus::without_flags, feature};
+use crate::{KernelFacts, Refusal, Settings, feature};
 
 /// What came of checking settings against a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,21 +9,6 @@ pub struct Findings {
     pub refusals: Vec<Refusal>,
     /// What is to be known about the others.
     pub notes: Vec<String>,
-}
-
-/// A setting that would not do what it says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// The setting, as it was given.
-    pub setting: String,
-    /// Why.
-    pub reason: String,
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.setting, self.reason)
-    }
 }
 
 /// Checks whether a kernel would take settings, by what it is built with. What each option needs is

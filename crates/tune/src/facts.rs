@@ -1,6 +1,4 @@
-use preemptlab_model::KernelConfig;
-
-use crate::Cpus;
+use preemptlab_model::{Cpus, KernelConfig};
 
 /// What is known of the kernel that the settings are for. `None` stands for what is not known: what
 /// cannot be checked is said, and not refused.

@@ -6,12 +6,13 @@
 
 mod check;
 mod command;
-mod cpus;
 pub mod entry;
 mod facts;
 mod feature;
 pub mod grub;
+mod measures;
 mod parameter;
+mod refusal;
 mod script;
 mod settings;
 mod sysctl;
@@ -20,9 +21,10 @@ mod target;
 mod tuned;
 pub mod unit;
 
-pub use check::{Findings, Refusal, check};
+pub use check::{Findings, check};
 pub use command::Command;
-pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus};
 pub use facts::{Elsewhere, KernelFacts};
+pub use measures::{Measures, Step};
+pub use refusal::Refusal;
 pub use settings::{KernelPackage, Proposal, Settings, Wanted};
-pub use target::{Measures, Step, Target, emit};
+pub use target::{Target, emit};

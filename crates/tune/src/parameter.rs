@@ -1,8 +1,8 @@
 //! Which kernel parameters a machine may be given, and what each of them takes.
 
-use preemptlab_model::{PreemptMode, nearest};
+use preemptlab_model::{CpuList, IsolatedCpus, PreemptMode, nearest};
 
-use crate::{Command, CpuList, IsolatedCpus};
+use crate::Command;
 
 /// The longest word, in bytes: half of the command line that x86 has room for
 /// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h).

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Command, Refusal,
     parameter::{self, is_plain},
-    unit,
 };
 
 /// What a machine must run with to be configured like a cell. Whatever its words come from, there is
@@ -149,13 +148,6 @@ impl Settings {
     pub fn leave_out(&mut self, setting: &str) {
         self.parameters.retain(|word| word != setting);
         self.run_time.retain(|one| one.to_string() != setting);
-    }
-
-    /// The words that the kernel's command line gets: the parameters and, where something is set at
-    /// run time, the mark by which the boot is known that it belongs to.
-    pub fn words(&self) -> Vec<String> {
-        let mark = (!self.run_time.is_empty()).then(|| unit::mark(self));
-        self.parameters.iter().cloned().chain(mark).collect()
     }
 
     /// The command that installs the kernel, in exactly the version that was measured; `None` for a

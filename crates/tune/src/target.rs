@@ -3,7 +3,7 @@ use std::fmt;
 use preemptlab_model::Setting;
 use serde::Serialize;
 
-use crate::{Command, Settings, grub, script, sysctl, systemd_boot, tuned};
+use crate::{Measures, Settings, grub, script, sysctl, systemd_boot, tuned};
 
 /// What is told of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -66,17 +66,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// What puts settings into force.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Measures {
-    /// What is to be done, in this order.
-    pub steps: Vec<Step>,
-    /// What is to be known about it.
-    pub notes: Vec<String>,
-    /// What of the settings has no place there, and where it goes.
-    pub elsewhere: Vec<String>,
-}
-
 /// What settings consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -84,30 +73,6 @@ enum Part {
     Parameters,
     Sysctls,
     Debugfs,
-}
-
-/// One of them. Paths are absolute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Execute a command.
-    Run(Command),
-    /// Write a file; nothing else is in it.
-    Write {
-        /// Where.
-        path: String,
-        /// Its permissions.
-        mode: u32,
-        /// Its content.
-        content: String,
-    },
-    /// Add words to the one line of a file that holds a kernel's whole command line.
-    Add {
-        /// Where.
-        path: String,
-        /// The words.
-        words: Vec<String>,
-    },
 }
 
 /// The measures that put settings into force, once the kernel is installed: see
@@ -153,6 +118,7 @@ fn elsewhere(settings: &Settings, target: Target) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Step;
 
     /// Every pair of a setting and a target: the setting is in a file or a command, or a sentence
     /// says where it goes.

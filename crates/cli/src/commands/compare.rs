@@ -1,6 +1,6 @@
 use std::{path::PathBuf, process::ExitCode};
 
-use preemptlab_recording::Recording;
+use preemptlab_experiment::Recording;
 use preemptlab_report::View;
 use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule};
 

@@ -9,9 +9,8 @@ mod timelines;
 mod tracing;
 mod zoom;
 
+use preemptlab_experiment::Recording;
 use std::{path::PathBuf, process::ExitCode};
-
-use preemptlab_recording::Recording;
 
 use crate::{
     args::Explain,

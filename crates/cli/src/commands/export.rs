@@ -7,9 +7,9 @@ use std::{
 };
 
 use preemptlab_durable::Draft;
+use preemptlab_experiment::Recording;
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
 use preemptlab_model::{CellInputs, Outcome};
-use preemptlab_recording::Recording;
 use preemptlab_stats::{Metric, NoResult};
 use preemptlab_workload::Latency;
 

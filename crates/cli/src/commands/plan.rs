@@ -1,8 +1,9 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+use preemptlab_experiment::Manifest;
 use preemptlab_model::{KernelRef, Planned, PreemptMode, Settings};
 use preemptlab_preparation::{Lab, Prepared};
-use preemptlab_recording::{CellFolder, Manifest};
+use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 use std::{collections::BTreeSet, process::ExitCode};
 
-use preemptlab_recording::Recording;
+use preemptlab_experiment::Recording;
 use preemptlab_report::Advice;
 use preemptlab_stats::{Certainty, Choice, Direction, Margin, Question, Recommendation, Rule};
 use preemptlab_tune::{Command, Proposal, Settings, Wanted};

@@ -4,8 +4,8 @@ use std::{
     process::ExitCode,
 };
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, Outcome, Planned};
-use preemptlab_recording::Recording;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
 use preemptlab_stats::Margin;

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use preemptlab_experiment::{RecordingWriter, add_replicates};
 use preemptlab_model::{Factors, RECORDING_FORMAT};
-use preemptlab_recording::{RecordingWriter, Until};
+use preemptlab_recording::Until;
 use preemptlab_report::is_headline;
 use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Comparison, Margin, Needed, needed};
@@ -69,7 +70,7 @@ pub fn execute(
         output.note(format!("{what}: {}", in_words(&needed)));
         let wanted: Vec<_> =
             needed.into_iter().map(|needed| (needed.factors, needed.replicates)).collect();
-        if writer.add_replicates(&wanted).map_err(recording_failure)? == 0 {
+        if add_replicates(writer, &wanted).map_err(recording_failure)? == 0 {
             output.note(format!("{undecided} comparisons stay undecided: no more can be added"));
             return Ok(summary);
         }

@@ -1,8 +1,8 @@
 use std::{path::PathBuf, process::ExitCode};
 
+use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::Digest;
 use preemptlab_preparation::Lab;
-use preemptlab_recording::Recording;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Verdict;
 use serde::Serialize;
@@ -10,7 +10,8 @@ use serde::Serialize;
 use crate::{
     args::Verify,
     commands::plan,
-    exit, lab,
+    exit::{self, OrExit},
+    lab,
     output::Output,
     progress::Progress,
     session::{self, recording_failure, run_failure},
@@ -60,6 +61,8 @@ fn again(
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<Vec<Verdict>> {
+    // Before anything is asked for in its name.
+    let recording = Derived::check(recording).or_exit(exit::UNUSABLE)?;
     let store = lab::store(store)?;
     let cancel = lab::cancel()?;
     let folders = recording.folders().map_err(recording_failure)?;

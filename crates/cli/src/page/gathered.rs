@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome};
-use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_recording::RecordingError;
 use preemptlab_report_html::{CellRow, CellStatus};
 use preemptlab_stats::{Comparison, Configuration, Group, Histogram, MeasuredCell, NoResult};
 

@@ -1,5 +1,5 @@
+use preemptlab_experiment::Recording;
 use preemptlab_model::Package;
-use preemptlab_recording::Recording;
 use preemptlab_report_html as page;
 
 /// The kernels of recordings.

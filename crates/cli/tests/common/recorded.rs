@@ -4,9 +4,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Recording, RecordingWriter, manifest_on};
 use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Name, Outcome};
-use preemptlab_recording::{Image, Manifest, Recording, RecordingWriter};
+use preemptlab_recording::Image;
 
 /// What a cell came to, by its mode and replicate.
 pub enum Cell {
@@ -39,7 +39,7 @@ pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&s
     let images = experiment.workload.keys().map(image).collect();
     let qemu = manifest.qemu.clone().filter(|_| backend != BackendKind::Host);
     let kernels = manifest.kernels.clone();
-    let manifest = Manifest::on(backend, experiment, kernels, BTreeMap::new(), qemu, images);
+    let manifest = manifest_on(backend, experiment, kernels, BTreeMap::new(), qemu, images);
     let conditions = (!backend.is_vm()).then(|| {
         Box::new(Conditions {
             hypervisor: true,

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{CellId, CellRecord, Outcome, RECORDING_FORMAT};
-use preemptlab_recording::{Manifest, Recording, RecordingWriter, TraceFolder};
+use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{opportunities, window};
 use preemptlab_trace::{
     Kernel, Layout, Target, findings,
@@ -83,7 +83,7 @@ pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
                 [replicates]\ncount = 2\n\
                 [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\ngroups = 2\n";
     let experiment = Experiment::parse(text).unwrap();
-    let mut manifest = Manifest::new(experiment, kernels, qemu.unwrap(), images);
+    let mut manifest = preemptlab_experiment::manifest(experiment, kernels, qemu.unwrap(), images);
     change(&mut manifest);
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {

@@ -10,9 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
-use preemptlab_recording::{Manifest, Recording, RecordingWriter};
 use serde_json::{Value, json};
 
 use crate::common::Desk;
@@ -270,7 +269,7 @@ pub fn failed_recording(path: &Path) {
                 [workload.processes]\nkind = \"cyclictest-hackbench\"\n";
     let mut experiment = Experiment::parse(text).unwrap();
     experiment.description = HOSTILE.to_owned();
-    let manifest = Manifest::new(experiment, kernels, qemu.unwrap(), images);
+    let manifest = preemptlab_experiment::manifest(experiment, kernels, qemu.unwrap(), images);
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for inputs in manifest.plan.executable() {
         let record = CellRecord {

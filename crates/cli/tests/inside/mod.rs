@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{ModeFile, Outcome};
-use preemptlab_recording::Recording;
 use rustix::{
     mount::{MountFlags, mount, mount_bind_recursive, mount_move},
     process::{Pid, Signal, chdir, kill_process},

@@ -2,7 +2,7 @@ use std::{io, path::PathBuf};
 
 use preemptlab_model::SymbolValue;
 
-use crate::{AptError, DebError, StoreError};
+use crate::{PackageError, error::from_package_errors};
 
 /// Why a kernel cannot be built from source.
 #[derive(Debug, thiserror::Error)]
@@ -57,14 +57,6 @@ pub enum KbuildError {
     /// The system ended the compiler, most likely because memory ran out.
     #[error("the system killed the compiler of a kernel: {0}; free some memory and run it again")]
     Killed(String),
-    /// The packages are not as expected.
-    #[error("the package {package} holds no {what}")]
-    Package {
-        /// The package.
-        package: String,
-        /// What is missing.
-        what: String,
-    },
     /// make would take the path for several.
     #[error(
         "no kernel can be built in `{}`, because make takes no path with blanks, colons or other \
@@ -74,16 +66,12 @@ pub enum KbuildError {
     /// make cannot be started.
     #[error("make cannot be run: {0}")]
     Tool(io::Error),
-    /// A package cannot be had.
+    /// A package cannot be used.
     #[error(transparent)]
-    Apt(#[from] AptError),
-    /// A package cannot be unpacked.
-    #[error(transparent)]
-    Deb(#[from] DebError),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Packages(PackageError),
 }
+
+from_package_errors!(KbuildError);
 
 impl KbuildError {
     /// Whether it is about this one kernel, and others can go on.

@@ -63,7 +63,7 @@ impl Make<'_> {
     /// Makes a target, and calls `on_step` for every file that is made. Returns whether all went
     /// well.
     pub(super) fn run(&self, target: &str, mut on_step: impl FnMut()) -> Result<bool, KbuildError> {
-        let io = |source| KbuildError::Store(StoreError::new(self.log, source));
+        let io = |source| KbuildError::from(StoreError::new(self.log, source));
         let mut log = File::options().create(true).append(true).open(self.log).map_err(io)?;
         let (reader, writer) = io::pipe().map_err(KbuildError::Tool)?;
         // The tree's path would be in the debug information, whose hash is in the image.

@@ -24,7 +24,7 @@ use serde::Serialize;
 pub use self::error::KbuildError;
 use self::make::Make;
 use crate::{
-    Event, KernelError, Store, StoreError, StoreLock,
+    Event, KernelError, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb::{self, Content},
     names,
@@ -129,7 +129,7 @@ impl Recipe {
             }
         };
         let debian = debian_config(apt, &config, flavour)?;
-        let compiler = config::compiler(&debian).ok_or_else(|| KbuildError::Package {
+        let compiler = config::compiler(&debian).ok_or_else(|| PackageError::Lacks {
             package: config.package.name.to_string(),
             what: "configuration that names its compiler".to_owned(),
         })?;
@@ -179,7 +179,7 @@ impl Recipe {
         on_event: &dyn Fn(Event),
     ) -> Result<Programs, KbuildError> {
         apt.fetch(std::slice::from_ref(&self.source))?;
-        self.toolchain.unpacked(apt, store, lock, on_event)
+        Ok(self.toolchain.unpacked(apt, store, lock, on_event)?)
     }
 
     /// Builds it. `keep` takes the bzImage into the store.
@@ -366,7 +366,7 @@ fn debian_config(
     };
     let deb = apt.fetch(std::slice::from_ref(package))?.remove(0);
     let is_it = |path: &str| path.rsplit('/').next().is_some_and(|name| files.contains(&name));
-    let missing = || KbuildError::Package {
+    let missing = || PackageError::Lacks {
         package: package.package.name.to_string(),
         what: format!("readable {}", files[0]),
     };

@@ -5,7 +5,7 @@ use std::{cell::RefCell, os::unix::fs::PermissionsExt, process::Command};
 use preemptlab_model::SymbolValue;
 
 use super::*;
-use crate::apt::Architecture;
+use crate::{PackageError, apt::Architecture};
 
 const IMAGE: &[u8] = b"the image";
 
@@ -187,7 +187,7 @@ fn what_stops_a_build_is_told_apart() {
     assert!(matches!(error, KbuildError::Interrupted) && !error.is_of_kernel());
     let full = Fixture::new("echo 'cc1: error: No space left on device'; exit 1");
     let error = full.build(&full.recipe(""), &|_| ()).unwrap_err();
-    assert!(matches!(error, KbuildError::Store(StoreError::Full(_))));
+    assert!(matches!(error, KbuildError::Packages(PackageError::Store(StoreError::Full(_)))));
     assert_eq!((killed.left(), full.left()), (Vec::new(), Vec::new()));
 }
 

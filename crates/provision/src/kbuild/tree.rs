@@ -10,7 +10,7 @@ use liblzma::read::XzDecoder;
 use tar::Archive;
 
 use super::KbuildError;
-use crate::{StoreError, deb};
+use crate::{PackageError, StoreError, deb};
 
 /// The most that a source may unpack to, in bytes.
 const BYTES_MAX: u64 = 8 << 30;
@@ -34,7 +34,8 @@ pub(super) fn unpack(deb: &Path, package: &str, folder: &Path) -> Result<PathBuf
     match tree.join("Makefile").is_file() {
         true => Ok(tree),
         false => {
-            Err(KbuildError::Package { package: package.to_owned(), what: "Makefile".to_owned() })
+            let (package, what) = (package.to_owned(), "Makefile".to_owned());
+            Err(PackageError::Lacks { package, what }.into())
         }
     }
 }

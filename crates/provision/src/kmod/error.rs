@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use crate::{AptError, DebError, StoreError};
+use crate::{PackageError, error::from_package_errors};
 
 /// Why one of the project's own modules cannot be built.
 #[derive(Debug, thiserror::Error)]
@@ -32,14 +32,6 @@ pub enum KmodError {
         /// The build tree.
         tree: PathBuf,
     },
-    /// The headers are not packaged as expected.
-    #[error("the packages of {package} hold no {what}")]
-    Package {
-        /// The package with the headers.
-        package: String,
-        /// What is missing.
-        what: &'static str,
-    },
     /// make would take the path for several.
     #[error(
         "no module can be built in `{}`, because make takes no path with blanks, colons or other \
@@ -59,13 +51,9 @@ pub enum KmodError {
         /// The last lines of what they said.
         output: String,
     },
-    /// A package cannot be had.
+    /// A package cannot be used.
     #[error(transparent)]
-    Apt(#[from] AptError),
-    /// A package cannot be unpacked.
-    #[error(transparent)]
-    Deb(#[from] DebError),
-    /// The store cannot be used.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    Packages(PackageError),
 }
+
+from_package_errors!(KmodError);

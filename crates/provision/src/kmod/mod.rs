@@ -138,6 +138,7 @@ fn build(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PackageError;
 
     /// A build tree whose Makefile does this for the target `modules`.
     fn tree(folder: &Path, recipe: &str) -> std::path::PathBuf {
@@ -177,7 +178,7 @@ mod tests {
         let error = from(Some("@echo hold.c:3: error: no such type >&2; exit 1")).unwrap_err();
         assert!(error.to_string().contains("hold.c:3: error: no such type"), "{error}");
         // A make that says that all is well and leaves nothing.
-        assert!(matches!(from(Some("true")), Err(KmodError::Store(_))));
+        assert!(matches!(from(Some("true")), Err(KmodError::Packages(PackageError::Store(_)))));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use preemptlab_model::Digest;
 
 use super::{KmodError, make::Make};
 use crate::{
-    AptError, Event, Store, StoreError, StoreLock,
+    AptError, Event, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     toolchain::{self, Programs, Toolchain},
     whole::is_whole,
@@ -89,7 +89,7 @@ impl Tools {
         lock: &StoreLock,
         on_event: &dyn Fn(Event),
     ) -> Result<Unpacked, KmodError> {
-        let compiler = self.compiler.unpacked::<KmodError>(apt, store, lock, on_event)?;
+        let compiler = self.compiler.unpacked(apt, store, lock, on_event)?;
         let headers = store.headers(toolchain::digest_of(LAYOUT, &self.headers));
         if !is_whole(&headers) {
             let debs = apt.fetch(&self.headers)?;
@@ -113,8 +113,11 @@ impl Tools {
     /// names by the paths that they have when they are installed.
     fn move_makefile(&self, headers: &Path) -> Result<(), KmodError> {
         let path = self.tree(headers).join("Makefile");
-        let missing = |what| KmodError::Package { package: self.name.clone(), what };
-        let text = fs::read_to_string(&path).map_err(|_| missing("Makefile"))?;
+        let missing = || {
+            let (package, what) = (self.name.clone(), "Makefile".to_owned());
+            PackageError::Lacks { package, what }
+        };
+        let text = fs::read_to_string(&path).map_err(|_| missing())?;
         let moved = text.replace("/usr/src/", "$(preemptlab_src)/");
         let here = "preemptlab_src := $(realpath $(dir $(lastword $(MAKEFILE_LIST)))..)";
         fs::write(&path, format!("{here}\n{moved}")).map_err(StoreError::at(&path))?;

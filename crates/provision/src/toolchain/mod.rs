@@ -17,7 +17,7 @@ use preemptlab_model::{Digest, Package};
 
 pub(crate) use self::wrap::wrap;
 use crate::{
-    AptError, DebError, Event, Store, StoreError, StoreLock,
+    DebError, Event, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb,
     whole::is_whole,
@@ -123,13 +123,13 @@ impl Toolchain {
     }
 
     /// Downloads and unpacks them, unless the store has them.
-    pub(crate) fn unpacked<E: From<AptError> + From<DebError> + From<StoreError>>(
+    pub(crate) fn unpacked(
         &self,
         apt: &Apt<'_>,
         store: &Store,
         lock: &StoreLock,
         on_event: &dyn Fn(Event),
-    ) -> Result<Programs, E> {
+    ) -> Result<Programs, PackageError> {
         let root = store.toolchain(self.digest());
         if !is_whole(&root) {
             let debs = apt.fetch(&self.candidates)?;
@@ -138,7 +138,7 @@ impl Toolchain {
                 for deb in &debs {
                     unpack(deb, draft, is_kept)?;
                 }
-                Ok::<_, E>(finish(draft)?)
+                Ok::<_, PackageError>(finish(draft)?)
             })?;
         }
         Ok(Programs { root })

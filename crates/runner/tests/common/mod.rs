@@ -1,8 +1,8 @@
 //! What the tests of the runner execute.
 
-use preemptlab_experiment::Experiment;
+use preemptlab_experiment::{Experiment, Manifest};
 use preemptlab_model::{Digest, Kernel, KernelRef, PreemptMode, QemuBuild};
-use preemptlab_recording::{Image, Manifest, QemuUsed};
+use preemptlab_recording::{Image, QemuUsed};
 
 /// Two replicates in each of these modes, on a kernel that offers full and lazy.
 pub fn manifest(modes: &str) -> Manifest {
@@ -20,7 +20,7 @@ pub fn manifest(modes: &str) -> Manifest {
     "#
     );
     let kernel: KernelRef = "debian:7.2".parse().unwrap();
-    Manifest::new(
+    preemptlab_experiment::manifest(
         Experiment::parse(&text).unwrap(),
         vec![Kernel {
             name: kernel.clone(),

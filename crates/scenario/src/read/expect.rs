@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use preemptlab_protocol::script::{Script, Thread};
 
 use crate::{
@@ -6,10 +8,7 @@ use crate::{
     scenario::is_wait,
 };
 
-use super::{
-    ByModel,
-    fields::{self, Fields, Node},
-};
+use super::fields::{self, Fields, Node};
 
 /// The possible expectations; each entry has one of these.
 const SUBJECTS: [&str; 5] = ["wakes", "finishes", "latency", "finishes_before", "deadlock"];
@@ -139,6 +138,9 @@ fn nth_wait(wait: Option<&Node<'_>>, node: &Node<'_>, thread: &Thread) -> Result
         ),
     ))
 }
+
+/// A table of models with a value each, or one value for every model.
+type ByModel<T> = BTreeMap<Model, T>;
 
 /// One value for every model, or a table of values.
 fn by_model<T: Clone>(

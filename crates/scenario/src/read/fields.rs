@@ -2,17 +2,20 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use preemptlab_model::{ParseTimeError, VirtualDuration};
+use preemptlab_protocol::script::NS_MAX;
 use toml::{
     Spanned,
     de::{DeArray, DeTable, DeValue},
 };
 
-use crate::{duration::parse_ns, error::Refusal};
-
-use super::Named;
+use crate::error::Refusal;
 
 /// A value, with its place in the text.
 pub(super) type Node<'i> = Spanned<DeValue<'i>>;
+
+/// The tables `kind.NAME`, for names that may occur once.
+pub(super) type Named<'a, 'i> = Vec<(&'a str, &'a Node<'i>)>;
 
 /// The keys of a table, all of which are known.
 pub(super) struct Fields<'a, 'i> {
@@ -129,9 +132,17 @@ pub(super) fn time(node: &Node<'_>) -> Result<u64, Refusal> {
         .get_ref()
         .as_str()
         .ok_or_else(|| wrong_type(node, "a time as a string, such as \"2s\" or \"250us\""))?;
-    parse_ns(text).map_err(|message| {
-        Refusal::new(node.span(), message, "times are numbers with ns, us, ms or s: 2s, 1.5ms")
-    })
+    let ns = text.parse().map(VirtualDuration::as_ns).map_err(|error: ParseTimeError| {
+        let help = "times are numbers with ns, us, ms or s: 2s, 1.5ms";
+        Refusal::new(node.span(), error.to_string(), help)
+    })?;
+    match ns {
+        0..=NS_MAX => Ok(ns),
+        _ => {
+            let message = format!("`{text}` is longer than {} s", NS_MAX / 1_000_000_000);
+            Err(Refusal::new(node.span(), message, "1000s is the longest"))
+        }
+    }
 }
 
 /// A time longer than nothing, in nanoseconds.

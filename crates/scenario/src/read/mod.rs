@@ -5,20 +5,20 @@ mod expect;
 mod fields;
 mod interrupt;
 mod machine;
+mod name;
 mod operation;
 mod section;
 mod step;
 mod thread;
+mod verb;
 
-use std::collections::BTreeMap;
-
-use preemptlab_model::Name;
-use preemptlab_protocol::script::{FORMAT, INTERRUPTS_MAX, NAME_BYTES_MAX, Script, THREADS_MAX};
+use preemptlab_protocol::script::{FORMAT, INTERRUPTS_MAX, Script, THREADS_MAX};
 use toml::de::DeTable;
 
-use crate::{Scenario, error::Refusal, names::Names};
+use crate::{Scenario, ScenarioError, error::Refusal, names::Names};
 
-use fields::{Fields, Node};
+use fields::Fields;
+use name::{comm, plain_name};
 use step::StepReader;
 
 /// The keys at the top of the file.
@@ -45,7 +45,18 @@ const SCRIPT_BYTES_MAX: usize = (128 << 10) - 1;
 /// The most CPUs of the machine.
 const CPUS_MAX: u64 = 8;
 
-pub(crate) fn scenario(text: &str) -> Result<Scenario, Refusal> {
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] with the line, its mistake, and the valid alternatives.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        scenario(text).map_err(|refusal| refusal.locate(text))
+    }
+}
+
+fn scenario(text: &str) -> Result<Scenario, Refusal> {
     let table = DeTable::parse(text)?;
     let file = Fields::new(table.get_ref(), table.span(), "a scenario", &KEYS)?;
     let format = file.need("format")?;
@@ -108,31 +119,3 @@ pub(crate) fn scenario(text: &str) -> Result<Scenario, Refusal> {
     let description = description.to_owned();
     Ok(Scenario { name, description, cpus, script, names, expectations })
 }
-
-/// A name that the kernel can keep whole in `comm`.
-fn comm(name: &str, node: &Node<'_>) -> Result<String, Refusal> {
-    plain_name(name, node, NAME_BYTES_MAX)
-}
-
-/// A name that needs no quotes anywhere.
-fn plain_name(name: &str, node: &Node<'_>, bytes_max: usize) -> Result<String, Refusal> {
-    let plain = |byte: u8| {
-        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')
-    };
-    // The kernel's names are shorter than those of files, and are made of less.
-    let is_name = name.parse::<Name>().is_ok();
-    if is_name && name.len() <= bytes_max && name.bytes().all(plain) {
-        return Ok(name.to_owned());
-    }
-    Err(Refusal::new(
-        node.span(),
-        format!("`{name}` cannot be a name"),
-        format!("this name is 1 to {bytes_max} of a-z, 0-9, _ and -, and begins with no -"),
-    ))
-}
-
-/// The tables `kind.NAME`, for names that may occur once.
-type Named<'a, 'i> = Vec<(&'a str, &'a Node<'i>)>;
-
-/// A table of models with a value each, or one value for every model.
-type ByModel<T> = BTreeMap<crate::Model, T>;

@@ -10,31 +10,11 @@ use crate::{
 use super::{
     fields::{self, Node},
     section::{MaySleep, Section, forbidden},
-    step::{Verb, lock_name, taken_twice, too_many},
+    verb::{OPERATIONS, Verb, lock_name, taken_twice, too_many},
 };
 
 /// The most pages of one operation, as the module has it.
 const PAGES_MAX: u64 = 1 << 20;
-
-pub(super) const WORDS: [&str; 2] = ["cond_resched", "might_resched"];
-
-/// The operations that are tables, and whether a block belongs to them.
-pub(super) const TABLES: [(&str, bool); 14] = [
-    ("busy", false),
-    ("sleep", false),
-    ("zero_pages", false),
-    ("wait", false),
-    ("preempt_off", false),
-    ("irqs_off", false),
-    ("bh_off", false),
-    ("spinlock", true),
-    ("raw_spinlock", true),
-    ("mutex", true),
-    ("rt_mutex", true),
-    ("read_lock", true),
-    ("write_lock", true),
-    ("repeat", true),
-];
 
 /// Reads the operations of one system call.
 pub(super) struct OperationReader<'n> {
@@ -81,7 +61,7 @@ impl<'n> OperationReader<'n> {
     }
 
     fn operation(&mut self, node: &Node<'_>) -> Result<(), Refusal> {
-        let Some(verb) = Verb::read(node, "operation", &WORDS, &TABLES)? else {
+        let Some(verb) = Verb::read(node, &OPERATIONS)? else {
             let word = fields::text(node)?;
             // Both call the scheduler if it is due.
             self.allow(node, word, MaySleep::Always)?;

@@ -1,5 +1,6 @@
 use std::ops::RangeInclusive;
 
+use preemptlab_model::Cpus;
 use preemptlab_protocol::script::{Policy, Thread};
 
 use crate::error::Refusal;
@@ -80,30 +81,20 @@ fn within(
 fn cpu_list(node: &Node<'_>, cpus: u32) -> Result<Vec<u32>, Refusal> {
     let text = fields::text(node)?;
     let refuse = |message: String, help: String| Err(Refusal::new(node.span(), message, help));
-    let mut list = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| {
-            text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse::<u32>().ok())?
-        };
-        let (Some(first), Some(last)) = (number(first), number(last)) else {
-            return refuse(
-                format!("`{text}` is no list of CPUs"),
-                "CPUs are numbers and ranges, such as \"0\" or \"0,2-3\"".to_owned(),
-            );
-        };
-        if first > last || last >= cpus {
-            return refuse(
-                format!("the machine has no CPU {}", first.max(last)),
-                match cpus {
-                    1 => "its one CPU is 0; `cpus = 2` at the top gives it another".to_owned(),
-                    _ => format!("its CPUs are 0 to {}", cpus - 1),
-                },
-            );
-        }
-        list.extend(first..=last);
+    let Ok(list) = Cpus::plain(text) else {
+        return refuse(
+            format!("`{text}` is no list of CPUs"),
+            "CPUs are numbers and ranges, such as \"0\" or \"0,2-3\"".to_owned(),
+        );
+    };
+    match list.last().filter(|last| *last >= cpus) {
+        None => Ok(list.iter().collect()),
+        Some(last) => refuse(
+            format!("the machine has no CPU {last}"),
+            match cpus {
+                1 => "its one CPU is 0; `cpus = 2` at the top gives it another".to_owned(),
+                _ => format!("its CPUs are 0 to {}", cpus - 1),
+            },
+        ),
     }
-    list.sort_unstable();
-    list.dedup();
-    Ok(list)
 }

@@ -1,5 +1,7 @@
 use std::{fmt, str::FromStr};
 
+use preemptlab_model::unit_ns;
+
 /// What a configuration must satisfy: `wakeup.max <= 100us`, `throughput >= 95%`.
 ///
 /// The grammar is `METRIC (<= | < | >= | >) NUMBER [UNIT]`, with blanks wherever one likes. Which
@@ -149,7 +151,7 @@ impl Requirement {
             return Ok(Limit::OfBaseline(self.number / 100.0));
         }
         let factor = match of_metric {
-            "us" => time_us(&self.unit),
+            "us" => unit_ns(&self.unit).map(|ns| ns as f64 / 1e3),
             other => count(&self.unit, other),
         };
         let limit = factor.map(|factor| self.number * factor).filter(|limit| limit.is_finite());
@@ -163,17 +165,6 @@ impl Requirement {
             },
         })
     }
-}
-
-/// Microseconds in a unit of time. Both signs for micro are in use, U+00B5 and U+03BC.
-fn time_us(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1e-3,
-        "us" | "\u{b5}s" | "\u{3bc}s" => 1.0,
-        "ms" => 1e3,
-        "s" => 1e6,
-        _ => return None,
-    })
 }
 
 /// The factor of a count with its unit, which may be left out and may have a prefix.

@@ -36,46 +36,15 @@ impl Sink for Follower<'_> {
             }
             Record::Waking { task, cpu } => self.wake(moment, task, cpu),
             Record::ReschedAsked { is_lazy } => self.ask(moment, is_lazy),
-            Record::HardirqEntry { name } => {
-                let name = vectors::vector(name).map_or(name, |(event, _)| event);
-                let name = self.name(name);
-                let cpu = self.cpus.entry(number).or_default();
-                cpu.hardirq = Some(name);
-                // An interrupt comes while interrupts are on: that they are off now is its own.
-                (cpu.off[1], cpu.off_since[1]) = (false, None);
-            }
-            Record::HardirqExit { .. } => {
-                self.cpus.entry(number).or_default().hardirq = None;
-            }
-            Record::SoftirqEntry { name } => {
-                let name = vectors::softirq(name).map_or(name, |(_, action)| action);
-                let name = self.name(name);
-                self.cpus.entry(number).or_default().softirq = Some(name);
-            }
-            Record::SoftirqExit { .. } => {
-                self.cpus.entry(number).or_default().softirq = None;
-            }
-            Record::SyscallEntry(call) => {
-                let cpu = self.cpus.entry(number).or_default();
-                cpu.context.clear();
-                cpu.context.push(What::Syscall(call));
-                cpu.lock = None;
-            }
-            Record::ExceptionEntry { name } => {
-                let name = self.name(name);
-                let context = &mut self.cpus.entry(number).or_default().context;
-                if context.len() < CONTEXT_MAX {
-                    context.push(name);
-                }
-            }
-            Record::SyscallExit(_) | Record::ExceptionExit => {
-                self.cpus.entry(number).or_default().context.pop();
-            }
-            Record::UserSpace => {
-                let cpu = self.cpus.entry(number).or_default();
-                cpu.context.clear();
-                (cpu.hardirq, cpu.softirq, cpu.lock) = (None, None, None);
-            }
+            Record::HardirqEntry { .. }
+            | Record::HardirqExit { .. }
+            | Record::SoftirqEntry { .. }
+            | Record::SoftirqExit { .. } => self.interrupt(number, record),
+            Record::SyscallEntry(_)
+            | Record::ExceptionEntry { .. }
+            | Record::SyscallExit(_)
+            | Record::ExceptionExit
+            | Record::UserSpace => self.context(number, record),
             Record::Schedule => {
                 self.cpus.entry(number).or_default().schedules += u64::from(is_inside);
             }
@@ -116,6 +85,62 @@ impl Sink for Follower<'_> {
 
     fn finish(self, until_ns: u64) -> io::Result<Lanes> {
         Ok(self.into_lanes(until_ns))
+    }
+}
+
+impl Follower<'_> {
+    /// Follows the beginnings and ends of interrupts and softirqs.
+    fn interrupt(&mut self, number: u32, record: Record<'_>) {
+        match record {
+            Record::HardirqEntry { name } => {
+                let name = vectors::vector(name).map_or(name, |(event, _)| event);
+                let name = self.name(name);
+                let cpu = self.cpus.entry(number).or_default();
+                cpu.hardirq = Some(name);
+                // An interrupt comes while interrupts are on: that they are off now is its own.
+                (cpu.off[1], cpu.off_since[1]) = (false, None);
+            }
+            Record::HardirqExit { .. } => {
+                self.cpus.entry(number).or_default().hardirq = None;
+            }
+            Record::SoftirqEntry { name } => {
+                let name = vectors::softirq(name).map_or(name, |(_, action)| action);
+                let name = self.name(name);
+                self.cpus.entry(number).or_default().softirq = Some(name);
+            }
+            Record::SoftirqExit { .. } => {
+                self.cpus.entry(number).or_default().softirq = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows how a task comes into the kernel and leaves it.
+    fn context(&mut self, number: u32, record: Record<'_>) {
+        match record {
+            Record::SyscallEntry(call) => {
+                let cpu = self.cpus.entry(number).or_default();
+                cpu.context.clear();
+                cpu.context.push(What::Syscall(call));
+                cpu.lock = None;
+            }
+            Record::ExceptionEntry { name } => {
+                let name = self.name(name);
+                let context = &mut self.cpus.entry(number).or_default().context;
+                if context.len() < CONTEXT_MAX {
+                    context.push(name);
+                }
+            }
+            Record::SyscallExit(_) | Record::ExceptionExit => {
+                self.cpus.entry(number).or_default().context.pop();
+            }
+            Record::UserSpace => {
+                let cpu = self.cpus.entry(number).or_default();
+                cpu.context.clear();
+                (cpu.hardirq, cpu.softirq, cpu.lock) = (None, None, None);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use std::{
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
-    cpu::{Frame, Machine, Since, make_room},
+    cpu::{Cpu, Frame, Machine, Since, make_room},
     decode::{Decoder, Event, Item},
     explain::Window,
     export::ExportError,
@@ -94,6 +94,88 @@ struct Followed {
     softirq: Option<u32>,
 }
 
+/// The interrupts and softirqs that an event ends and begins, each by its probe.
+#[derive(Clone, Copy, Default)]
+struct Interrupts {
+    softirq_exit: Option<u32>,
+    hardirq_exit: Option<Option<u32>>,
+    hardirq_entry: Option<Option<u32>>,
+    softirq_entry: Option<u32>,
+}
+
+impl Followed {
+    /// Follows a return and takes the frames that it leaves; `None` where the event is none, else
+    /// whether it leads to user space.
+    fn returns(&mut self, cpu: &Cpu, event: &Event, left: &mut Vec<Frame>) -> Option<bool> {
+        if !matches!(event.site.kind, SiteKind::Iret | SiteKind::Sysret) {
+            return None;
+        }
+        let is_user = event.site.kind == SiteKind::Sysret || event.values() != [0];
+        let first = if is_user {
+            0
+        } else {
+            let entry = |frame: &Frame| matches!(frame, Frame::Entry { .. });
+            cpu.frames.iter().rposition(entry).unwrap_or(cpu.frames.len())
+        };
+        left.clear();
+        left.extend_from_slice(&cpu.frames[first..]);
+        self.is_synchronized |= is_user;
+        Some(is_user)
+    }
+
+    /// Follows what leads to a switch; of a switch, whether the task called the scheduler itself.
+    fn schedules(&mut self, cpu: &Cpu, point: Option<Point>) -> bool {
+        match point {
+            Some(Point::Schedule) => {
+                let is_interrupted =
+                    matches!(cpu.frames.last(), Some(Frame::Entry { is_exception: false, .. }));
+                let is_asked = cpu.need_resched || self.is_lazily_asked;
+                self.is_blocking = !is_asked && !is_interrupted;
+            }
+            Some(Point::NeedResched { is_lazy: true }) => self.is_lazily_asked = true,
+            Some(Point::Switch) => {
+                self.is_lazily_asked = false;
+                return std::mem::take(&mut self.is_blocking);
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Follows interrupts and softirqs; `cpu` is as the event leaves it.
+    fn interrupts(
+        &mut self,
+        cpu: &Cpu,
+        kernel: &Kernel,
+        event: &Event,
+        point: Option<(u32, Point)>,
+    ) -> Interrupts {
+        let mut interrupts = Interrupts::default();
+        if let Some(added) = added(event) {
+            if added == HARDIRQ_OFFSET {
+                let entry = cpu.frames.iter().rev().find_map(|frame| match frame {
+                    Frame::Entry { probe, is_exception: false, .. } => Some(*probe),
+                    _ => None,
+                });
+                interrupts.hardirq_exit = self.hardirq.replace(entry);
+                interrupts.hardirq_entry = Some(entry);
+            } else if added == HARDIRQ_OFFSET.wrapping_neg() {
+                interrupts.hardirq_exit = self.hardirq.take();
+            } else if added == SOFTIRQ_OFFSET.wrapping_neg() {
+                interrupts.softirq_exit = self.softirq.take();
+            }
+        }
+        if let Some((probe, Point::Softirq)) = point
+            && matches!(cpu.frames.last(), Some(Frame::Softirq(_)))
+            && vectors::softirq(&kernel.tracepoint(probe).name).is_some()
+        {
+            interrupts.softirq_exit = self.softirq.replace(probe);
+            interrupts.softirq_entry = Some(probe);
+        }
+        interrupts
+    }
+}
+
 impl<'a> Observer<'a> {
     fn new(kernel: &'a Kernel) -> Self {
         Self {
@@ -136,159 +218,156 @@ impl<'a> Observer<'a> {
         let followed = self.cpus.entry(event.cpu).or_default();
         let cpu = self.machine.cpu(event.cpu);
         let before = State::of(cpu, followed.is_synchronized);
-        let task = cpu.task;
-        let point = match event.site.kind {
+        let probe = match event.site.kind {
             SiteKind::Probe(probe) => Some((probe, self.kernel.tracepoint(probe).point)),
             _ => None,
         };
-        let mut is_user = false;
-        let is_return = match event.site.kind {
-            SiteKind::Iret | SiteKind::Sysret => {
-                is_user = event.site.kind == SiteKind::Sysret || event.values() != [0];
-                let left = if is_user {
-                    0
-                } else {
-                    let entry = |frame: &Frame| matches!(frame, Frame::Entry { .. });
-                    cpu.frames.iter().rposition(entry).unwrap_or(cpu.frames.len())
-                };
-                self.frames.clear();
-                self.frames.extend_from_slice(&cpu.frames[left..]);
-                followed.is_synchronized |= is_user;
-                true
+        let point = probe.map(|(_, point)| point);
+        let returned = followed.returns(cpu, event, &mut self.frames);
+        let is_blocked = followed.schedules(cpu, point);
+        // At the first switch it becomes known who has run.
+        let task = match (point, event.values()) {
+            (Some(Point::Switch), [previous, next, ..]) => {
+                make_room(&mut self.ran_on);
+                self.ran_on.insert(*previous, event.cpu);
+                self.ran_on.insert(*next, event.cpu);
+                *previous
             }
-            _ => false,
+            (Some(Point::Switch), [previous]) => *previous,
+            _ => cpu.task,
         };
-        let mut is_blocked = false;
-        match point {
-            Some((_, Point::Schedule)) => {
-                let is_interrupted =
-                    matches!(cpu.frames.last(), Some(Frame::Entry { is_exception: false, .. }));
-                let is_asked = cpu.need_resched || followed.is_lazily_asked;
-                followed.is_blocking = !is_asked && !is_interrupted;
-            }
-            Some((_, Point::NeedResched { is_lazy: true })) => followed.is_lazily_asked = true,
-            Some((_, Point::Switch)) => {
-                followed.is_lazily_asked = false;
-                is_blocked = std::mem::take(&mut followed.is_blocking);
-                if let [previous, next, ..] = *event.values() {
-                    make_room(&mut self.ran_on);
-                    self.ran_on.insert(previous, event.cpu);
-                    self.ran_on.insert(next, event.cpu);
-                }
-            }
-            _ => {}
-        }
         self.machine.follow(self.kernel, event);
         let cpu = self.machine.cpu(event.cpu);
         let after = State::of(cpu, followed.is_synchronized);
-        if matches!(point, Some((_, Point::Switch))) {
+        if point == Some(Point::Switch) {
             self.frames.clone_from(&cpu.frames);
         }
-
-        let kernel = self.kernel;
-        let (mut hardirq_exit, mut softirq_exit) = (None, None);
-        let (mut hardirq_entry, mut softirq_entry) = (None, None);
-        if let Some(added) = added(event) {
-            if added == HARDIRQ_OFFSET {
-                let entry = cpu.frames.iter().rev().find_map(|frame| match frame {
-                    Frame::Entry { probe, is_exception: false, .. } => Some(*probe),
-                    _ => None,
-                });
-                hardirq_exit = followed.hardirq.replace(entry);
-                hardirq_entry = Some(entry);
-            } else if added == HARDIRQ_OFFSET.wrapping_neg() {
-                hardirq_exit = followed.hardirq.take();
-            } else if added == SOFTIRQ_OFFSET.wrapping_neg() {
-                softirq_exit = followed.softirq.take();
-            }
-        }
-        if let Some((probe, Point::Softirq)) = point
-            && matches!(cpu.frames.last(), Some(Frame::Softirq(_)))
-            && vectors::softirq(&kernel.tracepoint(probe).name).is_some()
-        {
-            softirq_exit = followed.softirq.replace(probe);
-            softirq_entry = Some(probe);
-        }
+        let interrupts = followed.interrupts(cpu, self.kernel, event, probe);
         let Some(sink) = sink else { return Ok(()) };
 
-        // What ends comes first, the innermost before the rest.
-        let here = Since { ns: event.ns, address: event.site.address };
-        let name = |probe: u32| kernel.tracepoint(probe).name.as_str();
-        // At the first switch it becomes known who has run.
-        let task = match (point, event.values()) {
-            (Some((_, Point::Switch)), [previous, ..]) => *previous,
-            _ => task,
-        };
         let task = self.machine.task(task);
         let moment = Moment { ns: event.ns, cpu: event.cpu, task, before, after };
         let mut tell = |record: Record<'_>| sink.record(&moment, record);
-        if is_return {
-            for frame in self.frames.iter().rev() {
-                match *frame {
-                    Frame::Syscall(number) => tell(Record::SyscallExit(number))?,
-                    Frame::Entry { is_exception: true, .. } => tell(Record::ExceptionExit)?,
-                    _ => {}
-                }
+        // What ends comes first, the innermost before the rest.
+        if let Some(is_user) = returned {
+            self.left(is_user, &mut tell)?;
+        }
+        self.interrupts_ended(interrupts, &mut tell)?;
+        sections(&moment, event.site.address, returned == Some(true), &mut tell)?;
+        self.interrupts_began(interrupts, &mut tell)?;
+        match probe {
+            Some((probe, point)) => self.point(event, (probe, point), is_blocked, &moment, sink),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells what a return leaves.
+    fn left(
+        &self,
+        is_user: bool,
+        tell: &mut impl FnMut(Record<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for frame in self.frames.iter().rev() {
+            match *frame {
+                Frame::Syscall(number) => tell(Record::SyscallExit(number))?,
+                Frame::Entry { is_exception: true, .. } => tell(Record::ExceptionExit)?,
+                _ => {}
             }
         }
-        if is_user {
-            tell(Record::UserSpace)?;
+        if is_user { tell(Record::UserSpace) } else { Ok(()) }
+    }
+
+    fn interrupts_ended(
+        &self,
+        interrupts: Interrupts,
+        tell: &mut impl FnMut(Record<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if let Some(probe) = interrupts.softirq_exit {
+            tell(Record::SoftirqExit { name: self.name(probe) })?;
         }
-        if let Some(probe) = softirq_exit {
-            tell(Record::SoftirqExit { name: name(probe) })?;
+        match interrupts.hardirq_exit {
+            Some(probe) => tell(Record::HardirqExit { name: interrupt(self.kernel, probe) }),
+            None => Ok(()),
         }
-        if let Some(probe) = hardirq_exit {
-            tell(Record::HardirqExit { name: interrupt(kernel, probe) })?;
+    }
+
+    fn interrupts_began(
+        &self,
+        interrupts: Interrupts,
+        tell: &mut impl FnMut(Record<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if let Some(probe) = interrupts.hardirq_entry {
+            tell(Record::HardirqEntry { name: interrupt(self.kernel, probe) })?;
         }
-        for section in Section::ALL.into_iter().rev() {
-            if before.section(section, here).is_some() && after.section(section, here).is_none() {
-                let is_lost = is_user && section == Section::PreemptOff;
-                tell(match is_lost {
-                    true => Record::Lost(section),
-                    false => Record::End(section, here.address),
-                })?;
-            }
+        match interrupts.softirq_entry {
+            Some(probe) => tell(Record::SoftirqEntry { name: self.name(probe) }),
+            None => Ok(()),
         }
-        for section in Section::ALL {
-            if let Some(since) = after.section(section, here)
-                && before.section(section, here).is_none()
-            {
-                tell(Record::Begin(section, Since { ns: event.ns, ..since }))?;
-            }
-        }
-        if let Some(probe) = hardirq_entry {
-            tell(Record::HardirqEntry { name: interrupt(kernel, probe) })?;
-        }
-        if let Some(probe) = softirq_entry {
-            tell(Record::SoftirqEntry { name: name(probe) })?;
-        }
-        let Some((probe, point)) = point else { return Ok(()) };
+    }
+
+    /// Tells what a probe means by itself.
+    fn point(
+        &self,
+        event: &Event,
+        (probe, point): (u32, Point),
+        is_blocked: bool,
+        moment: &Moment<'_>,
+        sink: &mut impl Sink,
+    ) -> io::Result<()> {
+        let mut tell = |record: Record<'_>| sink.record(moment, record);
         match (point, event.values()) {
             (Point::Switch, [previous, next, ..]) => {
-                if let (Some(previous), Some(next)) =
-                    (self.machine.task(*previous), self.machine.task(*next))
-                {
+                let (previous, next) = (self.machine.task(*previous), self.machine.task(*next));
+                if let (Some(previous), Some(next)) = (previous, next) {
                     tell(Record::Switch { previous, next, is_blocked })?;
                 }
-                let task = self.machine.task(*next);
-                sink.record(&Moment { task, ..moment }, Record::Context(&self.frames))?;
+                sink.record(&Moment { task: next, ..*moment }, Record::Context(&self.frames))
             }
             (Point::Waking, [task, ..]) => {
                 let cpu = self.ran_on.get(task).copied();
-                if let Some(task) = self.machine.task(*task) {
-                    tell(Record::Waking { task, cpu })?;
+                match self.machine.task(*task) {
+                    Some(task) => tell(Record::Waking { task, cpu }),
+                    None => Ok(()),
                 }
             }
-            (Point::NeedResched { is_lazy }, _) => tell(Record::ReschedAsked { is_lazy })?,
-            (Point::Syscall, [number, ..]) => tell(Record::SyscallEntry(*number as u32))?,
-            (Point::Schedule, _) => tell(Record::Schedule)?,
-            (Point::LockWait, _) => tell(Record::LockWait { name: name(probe) })?,
-            (Point::TimerStart, _) => tell(Record::TimerStart)?,
-            (Point::Exception, _) => tell(Record::ExceptionEntry { name: name(probe) })?,
-            _ => {}
+            (Point::NeedResched { is_lazy }, _) => tell(Record::ReschedAsked { is_lazy }),
+            (Point::Syscall, [number, ..]) => tell(Record::SyscallEntry(*number as u32)),
+            (Point::Schedule, _) => tell(Record::Schedule),
+            (Point::LockWait, _) => tell(Record::LockWait { name: self.name(probe) }),
+            (Point::TimerStart, _) => tell(Record::TimerStart),
+            (Point::Exception, _) => tell(Record::ExceptionEntry { name: self.name(probe) }),
+            _ => Ok(()),
         }
-        Ok(())
     }
+
+    fn name(&self, probe: u32) -> &str {
+        &self.kernel.tracepoint(probe).name
+    }
+}
+
+/// Tells which sections an event ends and begins.
+fn sections(
+    moment: &Moment<'_>,
+    address: u64,
+    is_user: bool,
+    tell: &mut impl FnMut(Record<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let here = Since { ns: moment.ns, address };
+    let of = |state: &State, section| state.section(section, here);
+    for section in Section::ALL.into_iter().rev() {
+        if of(&moment.before, section).is_some() && of(&moment.after, section).is_none() {
+            tell(match is_user && section == Section::PreemptOff {
+                true => Record::Lost(section),
+                false => Record::End(section, address),
+            })?;
+        }
+    }
+    for section in Section::ALL {
+        if let (None, Some(since)) = (of(&moment.before, section), of(&moment.after, section)) {
+            tell(Record::Begin(section, Since { ns: moment.ns, ..since }))?;
+        }
+    }
+    Ok(())
 }
 
 /// The name of an interrupt's entry, or of all interrupts if it has not been seen.

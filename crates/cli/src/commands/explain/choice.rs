@@ -1,8 +1,8 @@
 //! Which cell of a recording is meant.
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{CellId, CellInputs, Factors, Outcome};
 use preemptlab_protocol::Report;
-use preemptlab_recording::Recording;
 
 use crate::{args::Explain, exit, session::recording_failure};
 

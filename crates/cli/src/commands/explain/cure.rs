@@ -1,7 +1,7 @@
 //! Which model or option removes a cause.
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{KernelRef, PreemptMode};
-use preemptlab_recording::Recording;
 use preemptlab_trace::Cause;
 
 use super::choice::{Chosen, completed};

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, process::ExitCode};
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::Factors;
-use preemptlab_recording::Recording;
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, fs::File, io::Seek, path::PathBuf};
 
+use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::CellInputs;
 use preemptlab_preparation::{Kernels, Lab, Prepared};
 use preemptlab_protocol::trace::TraceProgram;
-use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_recording::RecordingError;
 use preemptlab_runner::{Backend, Cancel, Tracing as Request};
 use preemptlab_runner::{RunError, Traces};
 use preemptlab_trace::{Kernel, TraceError};
@@ -50,7 +51,8 @@ impl Tracing<'_> {
         // Before anything is fetched or executed in vain.
         folder.create().and_then(|()| folder.scratch()).map_err(|error| self.unwritable(error))?;
         let cancel = lab::cancel()?;
-        let prepared = self.prepare()?;
+        let recording = self.derived()?;
+        let prepared = self.prepare(recording)?;
         let vm = prepared.vm();
         let kernels = Kernels::new(&prepared, &vm, &folder);
         let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
@@ -58,7 +60,7 @@ impl Tracing<'_> {
         let jobs = lab::jobs(self.args.machines.jobs);
         let progress = Progress::new(jobs, plan::mean_cell_wall(self.recording.manifest()));
         let traced = preemptlab_runner::trace(
-            self.recording,
+            recording,
             &missing,
             &vm,
             traces,
@@ -84,7 +86,7 @@ impl Tracing<'_> {
     /// Executes a cell with a program of its own, and returns the stream.
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
         let cancel = lab::cancel()?;
-        let prepared = self.prepare()?;
+        let prepared = self.prepare(self.derived()?)?;
         // What is shown and not kept needs no recording that can be written to.
         let mut stream = match self.recording.traces().scratch() {
             Ok(stream) => stream,
@@ -122,15 +124,20 @@ impl Tracing<'_> {
         }
     }
 
-    fn prepare(&self) -> exit::Result<Prepared> {
+    /// The recording, to execute: checked before anything is asked for in its name.
+    fn derived(&self) -> exit::Result<Derived<'_>> {
+        Derived::check(self.recording).or_exit(exit::UNUSABLE)
+    }
+
+    fn prepare(&self, recording: Derived<'_>) -> exit::Result<Prepared> {
         let store = lab::store(self.store.clone())?;
-        let folders = self.recording.folders().map_err(recording_failure)?;
+        let folders = recording.folders().map_err(recording_failure)?;
         lab::with_provision(store, &self.args.packages, self.output, |provision| {
             let lab = Lab::new(
                 provision.with_build_scripts(self.args.machines.allow_build_scripts),
                 self.args.machines.qemu.clone(),
             );
-            lab.with_folders(&folders).pin(self.recording).map_err(lab::failure)
+            lab.with_folders(&folders).pin(recording).map_err(lab::failure)
         })
     }
 }

@@ -1,11 +1,11 @@
 //! What came of a scenario under each model, out of a recording.
 
+use preemptlab_experiment::Recording;
 use preemptlab_model::{
     CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell,
 };
 use preemptlab_protocol::Report;
 use preemptlab_protocol::script::Played as Record;
-use preemptlab_recording::Recording;
 use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
 use preemptlab_trace::{Lanes, Window, lanes};
 

@@ -14,6 +14,7 @@ use self::{
 };
 use crate::{
     cpu::Since,
+    decode::Task,
     explain::Window,
     export::{
         ExportError,
@@ -112,31 +113,9 @@ impl<W: Write> Sink for Viewer<'_, W> {
         let softirq = Lane::Softirq.track(cpu);
         match record {
             Record::Switch { previous, next, is_blocked } => {
-                self.threads.know(&mut self.packets, ns, previous)?;
-                self.threads.know(&mut self.packets, ns, next)?;
-                let state =
-                    if is_blocked { proto::TASK_INTERRUPTIBLE } else { proto::TASK_RUNNING };
-                let switch = proto::SchedSwitch {
-                    prev_comm: Some(previous.comm.clone()),
-                    prev_pid: Some(previous.pid as i32),
-                    prev_prio: Some(previous.prio),
-                    prev_state: Some(state),
-                    next_comm: Some(next.comm.clone()),
-                    next_pid: Some(next.pid as i32),
-                    next_prio: Some(next.prio),
-                };
-                self.ftrace(moment, Ftrace::SchedSwitch(switch))
+                self.switch(moment, previous, next, is_blocked)
             }
-            Record::Waking { task, cpu: target } => {
-                self.threads.know(&mut self.packets, ns, task)?;
-                let waking = proto::SchedWaking {
-                    comm: Some(task.comm.clone()),
-                    pid: Some(task.pid as i32),
-                    prio: Some(task.prio),
-                    target_cpu: target.map(|cpu| cpu as i32),
-                };
-                self.ftrace(moment, Ftrace::SchedWaking(waking))
-            }
+            Record::Waking { task, cpu: target } => self.waking(moment, task, target),
             Record::HardirqEntry { name } => {
                 self.packets.slice(ns, hardirq, Name::Is(name))?;
                 self.ftrace(moment, hardirq_entry(name))
@@ -212,6 +191,39 @@ impl<W: Write> Sink for Viewer<'_, W> {
 }
 
 impl<W: Write> Viewer<'_, W> {
+    fn switch(
+        &mut self,
+        moment: &Moment<'_>,
+        previous: &Task,
+        next: &Task,
+        is_blocked: bool,
+    ) -> io::Result<()> {
+        self.threads.know(&mut self.packets, moment.ns, previous)?;
+        self.threads.know(&mut self.packets, moment.ns, next)?;
+        let state = if is_blocked { proto::TASK_INTERRUPTIBLE } else { proto::TASK_RUNNING };
+        let switch = proto::SchedSwitch {
+            prev_comm: Some(previous.comm.clone()),
+            prev_pid: Some(previous.pid as i32),
+            prev_prio: Some(previous.prio),
+            prev_state: Some(state),
+            next_comm: Some(next.comm.clone()),
+            next_pid: Some(next.pid as i32),
+            next_prio: Some(next.prio),
+        };
+        self.ftrace(moment, Ftrace::SchedSwitch(switch))
+    }
+
+    fn waking(&mut self, moment: &Moment<'_>, task: &Task, target: Option<u32>) -> io::Result<()> {
+        self.threads.know(&mut self.packets, moment.ns, task)?;
+        let waking = proto::SchedWaking {
+            comm: Some(task.comm.clone()),
+            pid: Some(task.pid as i32),
+            prio: Some(task.prio),
+            target_cpu: target.map(|cpu| cpu as i32),
+        };
+        self.ftrace(moment, Ftrace::SchedWaking(waking))
+    }
+
     fn ftrace(&mut self, moment: &Moment<'_>, event: Ftrace) -> io::Result<()> {
         // The viewer drops events without a task.
         let Some(task) = moment.task else { return Ok(()) };

@@ -55,7 +55,7 @@ impl fmt::Display for IsolatedCpus {
 }
 
 /// The list that flags may precede (kernel/sched/isolation.c, `housekeeping_isolcpus_setup`).
-pub(crate) fn without_flags(list: &str) -> &str {
+pub fn without_flags(list: &str) -> &str {
     let is_flag = |word: &str| matches!(word, "nohz" | "domain" | "managed_irq");
     let mut rest = list;
     while let Some((flag, after)) = rest.split_once(',')
@@ -68,7 +68,7 @@ pub(crate) fn without_flags(list: &str) -> &str {
 
 impl Cpus {
     /// The last CPU that a machine can have.
-    pub(crate) const LAST: u32 = CPUS_MAX - 1;
+    pub const LAST: u32 = CPUS_MAX - 1;
 
     /// Reads a list such as `0,2-7`, `4-15:1/2`, `1-N` or `all`; `last` is the machine's last CPU,
     /// which `N` and `all` mean.
@@ -114,6 +114,22 @@ impl Cpus {
             cpus.extend((from..=to).filter(|cpu| (cpu - from) % group < used));
         }
         Ok(Self(cpus))
+    }
+
+    /// Reads a list of numbers and ranges alone, which means the same on every machine: what the
+    /// kernel prints, and what it takes at run time.
+    ///
+    /// # Errors
+    ///
+    /// When it holds anything else.
+    pub fn plain(text: &str) -> Result<Self, CpuListError> {
+        match text.bytes().find(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b',')) {
+            None => Self::parse(text, Self::LAST),
+            Some(_) => {
+                let reason = "it holds something that is no number";
+                Err(CpuListError { text: text.to_owned(), reason })
+            }
+        }
     }
 
     /// The CPUs from 0 to `last`.
@@ -209,6 +225,14 @@ mod tests {
         }
         assert!("managed_irq,nohz,1-3".parse::<IsolatedCpus>().is_ok());
         assert!("managed,1-3".parse::<IsolatedCpus>().is_err());
+    }
+
+    #[test]
+    fn a_plain_list_is_numbers_and_ranges() {
+        assert_eq!(Cpus::plain("1,2,3,5").unwrap().to_string(), "1-3,5");
+        for text in ["all", "N", "0-7:1/2", "domain,1", "", "1-", "3-1", "8192", "a1", "+1"] {
+            assert!(Cpus::plain(text).is_err(), "{text}");
+        }
     }
 
     proptest! {

@@ -1,0 +1,95 @@
+//! Cells that are executed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use preemptlab_experiment::Derived;
+use preemptlab_model::{CellInputs, CellRecord, Factors, SnapshotId, SnapshotInputs};
+use preemptlab_workload::Workload;
+
+use crate::{Backend, Cancel, Event, RunError, Stop, Traces, outcome, queue};
+
+/// A cell with what it needs to be executed and judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell<'a> {
+    pub factors: &'a Factors,
+    pub inputs: &'a CellInputs,
+    pub workload: &'a Workload,
+}
+
+/// The executable cells of a recording, each once.
+pub(crate) fn cells_of(recording: Derived<'_>) -> Vec<Cell<'_>> {
+    let recording = recording.recording();
+    let mut seen = BTreeSet::new();
+    recording
+        .planned()
+        .filter_map(|(_, planned)| {
+            let inputs = planned.inputs()?;
+            let workload =
+                recording.manifest().experiment.workload.get(planned.factors.workload.as_str())?;
+            seen.insert(inputs.id()).then_some(Cell { factors: &planned.factors, inputs, workload })
+        })
+        .collect()
+}
+
+pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
+    let mut seen = BTreeSet::new();
+    cells
+        .iter()
+        .map(|cell| &cell.inputs.snapshot)
+        .filter(|snapshot| seen.insert(snapshot.id()))
+        .collect()
+}
+
+/// Makes sure of every boot; returns those that failed, whose cells then fail for that reason.
+pub(crate) fn boot(
+    boots: &[&SnapshotInputs],
+    backend: &dyn Backend,
+    jobs: usize,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<BTreeMap<SnapshotId, Stop>, RunError> {
+    let unbootable = Mutex::new(BTreeMap::new());
+    queue::for_each(boots, jobs, cancel, |snapshot| {
+        on_event(Event::Booting(snapshot));
+        match backend.prepare(snapshot, cancel) {
+            Ok(()) => {}
+            Err(stop @ Stop::Failed { .. }) => {
+                unbootable.lock().expect("no worker panicked").insert(snapshot.id(), stop);
+            }
+            Err(stop) => return Err(RunError::from(stop)),
+        }
+        on_event(Event::Booted(snapshot));
+        Ok(())
+    })?;
+    Ok(unbootable.into_inner().expect("no worker panicked"))
+}
+
+/// Executes a cell and judges what came of it; with the host time that it took.
+pub(crate) fn execute(
+    cell: &Cell<'_>,
+    backend: &dyn Backend,
+    unbootable: &BTreeMap<SnapshotId, Stop>,
+    traces: Option<Traces<'_>>,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+    cancel: &Cancel,
+) -> Result<(CellRecord, Duration), RunError> {
+    on_event(Event::Started(cell.factors));
+    let started = Instant::now();
+    let (result, traced) = match (unbootable.get(&cell.inputs.snapshot.id()), traces) {
+        (Some(stop), _) => (Err(stop.clone()), None),
+        (None, None) => (backend.execute(cell.inputs, None, cancel), None),
+        (None, Some(traces)) => {
+            let (result, traced) = traces.execute(cell.inputs, backend, cancel)?;
+            (result, traced.map(|traced| (traces, traced)))
+        }
+    };
+    let record = outcome::record(cell.inputs, cell.workload, result)?;
+    if let Some((traces, traced)) = traced {
+        traces.keep(cell.inputs, &record.outcome, traced)?;
+    }
+    Ok((record, started.elapsed()))
+}

@@ -1,0 +1,34 @@
+use preemptlab_experiment::NotOfExperiment;
+use preemptlab_model::CellId;
+use preemptlab_recording::RecordingError;
+
+use crate::Stop;
+
+/// Why a run ended early. Every cell that was finished is in the recording.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It was asked to.
+    #[error("interrupted; the same command goes on from here")]
+    Cancelled,
+    /// The host cannot go on.
+    #[error("{0}")]
+    Host(String),
+    /// A cell in virtual time is a pure function of its inputs.
+    #[error("cell {0} did not say the same again, which is a bug of preemptlab or of QEMU")]
+    Different(CellId),
+    /// The recording or the cache cannot be used.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// What is planned is not what the experiment says.
+    #[error(transparent)]
+    NotOfExperiment(#[from] NotOfExperiment),
+}
+
+impl From<Stop> for RunError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Cancelled => Self::Cancelled,
+            Stop::Host { reason } | Stop::Failed { reason, .. } => Self::Host(reason),
+        }
+    }
+}
