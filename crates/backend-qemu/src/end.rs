@@ -144,11 +144,12 @@ fn trouble(remains: &Remains) -> (FailureCause, String) {
 }
 
 fn of_exit(status: ExitStatus, shutdown: Option<&str>, stderr: &str) -> (FailureCause, String) {
-    match (status.signal(), shutdown) {
-        (None, Some("guest-reset")) => {
+    // With another status QEMU ended for a reason of its own, after what the guest did.
+    match (status.code(), shutdown) {
+        (Some(0), Some("guest-reset")) => {
             (FailureCause::Panic, "the guest reset the machine".to_owned())
         }
-        (None, Some("guest-shutdown")) => {
+        (Some(0), Some("guest-shutdown")) => {
             (FailureCause::Workload, "the guest switched the machine off".to_owned())
         }
         _ => (FailureCause::Qemu, how_qemu_ended(status, stderr)),
@@ -298,6 +299,7 @@ mod tests {
             (exited(0, "guest-reset"), b"", FailureCause::Panic),
             (exited(0, "guest-reset"), &out_of_memory, FailureCause::OutOfMemory),
             (exited(0, "guest-shutdown"), b"", FailureCause::Workload),
+            (exited(1 << 8, "guest-shutdown"), b"", FailureCause::Qemu),
             (exited(0, ""), b"", FailureCause::Qemu),
             (exited(1 << 8, ""), b"", FailureCause::Qemu),
             (exited(libc::SIGSEGV, ""), b"", FailureCause::Qemu),
