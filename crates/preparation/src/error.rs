@@ -80,6 +80,9 @@ pub enum LabError {
         /// What needs a module.
         what: String,
     },
+    /// An experiment would tell the machine what no stranger may tell it.
+    #[error(transparent)]
+    NotSettable(#[from] preemptlab_model::NotSettable),
     /// Cells cannot run on the machine's own kernel.
     #[error(transparent)]
     Live(#[from] preemptlab_backend_host::LiveError),
@@ -109,6 +112,7 @@ impl LabError {
         matches!(
             self,
             Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
+                | Self::NotSettable(_)
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
         )

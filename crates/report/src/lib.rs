@@ -25,6 +25,7 @@ mod table_terminal;
 mod template;
 mod timeline;
 mod verdict;
+mod words;
 
 pub use comparison_csv::csv;
 pub use document::{
@@ -46,6 +47,7 @@ pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use template::{Facts, TemplateError, fill};
 pub use timeline::{Lane, escape_xml, one_sentence, timeline_svg, timeline_terminal};
+pub use words::{human, yes_or_no};
 
 /// How much of a comparison is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,6 +13,6 @@ mod verify;
 pub use backend::{Backend, Execution, Stop, Tracing};
 pub use cancel::Cancel;
 pub use event::Event;
-pub use run::{Options, Order, RunError, Summary, run};
-pub use trace::{KernelOf, Traces, Untraceable, opportunities, target, trace, window};
+pub use run::{Options, Order, RunError, Summary, boots_waiting, run};
+pub use trace::{KernelOf, Traces, Untraceable, trace};
 pub use verify::{Verdict, against, verify};

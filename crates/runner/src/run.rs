@@ -128,6 +128,20 @@ pub fn run(
     Ok(summary.into_inner().expect("no worker panicked"))
 }
 
+/// Counts the cells that wait for another boot of the machine, by what is to be booted.
+pub fn boots_waiting(writer: &RecordingWriter, backend: &dyn Backend) -> BTreeMap<String, usize> {
+    let mut boots = BTreeMap::new();
+    for (_, planned) in writer.recording().planned() {
+        let Some(cell) = planned.inputs() else { continue };
+        if let Some(needed) = backend.boot_needed(cell)
+            && !writer.cells().contains(cell.id())
+        {
+            *boots.entry(needed).or_default() += 1;
+        }
+    }
+    boots
+}
+
 /// A cell with what it needs to be executed and judged.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell<'a> {

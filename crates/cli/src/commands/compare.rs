@@ -1,18 +1,37 @@
 use std::{path::PathBuf, process::ExitCode};
 
+use clap::Args;
+use preemptlab_analysis::{disturbed, measured, mixed, unsound};
 use preemptlab_recording::Recording;
 use preemptlab_report::View;
 use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule};
 
 use crate::{
-    args::{Compare, Format, RuleArgs},
-    disturbed,
+    args::{Format, RuleArgs},
     exit::{self, OrExit},
-    measured, mixed,
     output::Output,
-    session::recording_failure,
-    unsound,
 };
+
+/// Compare the configurations of recordings
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab compare runs/quick
+  preemptlab compare runs/quick --baseline debian:6.12/full
+  preemptlab compare runs/quick --format markdown")]
+pub struct Compare {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// Show every metric with its spread, not only the most telling ones
+    #[arg(long)]
+    pub all: bool,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+}
 
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
@@ -39,16 +58,16 @@ impl Compared {
     /// say is as it was when replicates were added with `run --until`.
     pub fn open(paths: &[PathBuf], args: &RuleArgs, output: &Output) -> exit::Result<Self> {
         let recordings = paths.iter().map(|path| Recording::open(path));
-        let recordings = recordings.collect::<Result<Vec<_>, _>>().map_err(recording_failure)?;
+        let recordings = recordings.collect::<Result<Vec<_>, _>>()?;
         mixed::refuse(&recordings)?;
         for warning in mixed::warnings(&recordings) {
             output.warning(warning);
         }
         let borrowed: Vec<&Recording> = recordings.iter().collect();
-        for note in disturbed::notes(&borrowed).map_err(recording_failure)? {
+        for note in disturbed::notes(&borrowed)? {
             output.note(note);
         }
-        for note in unsound::notes(&borrowed).map_err(recording_failure)? {
+        for note in unsound::notes(&borrowed)? {
             output.warning(note);
         }
         let until = recordings.iter().find_map(Recording::until);
@@ -88,7 +107,7 @@ pub fn comparison(
     baseline: Option<&Baseline>,
     margin: Margin,
 ) -> exit::Result<Comparison> {
-    let cells = measured::cells(recordings).map_err(recording_failure)?;
+    let cells = measured::cells(recordings)?;
     related(&cells, recordings, baseline, margin)
 }
 

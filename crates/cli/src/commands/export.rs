@@ -6,6 +6,11 @@ use std::{
     process::ExitCode,
 };
 
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::{
+    measured::{self, Measured, Reading},
+    mixed,
+};
 use preemptlab_durable::Draft;
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
 use preemptlab_model::{CellInputs, Outcome};
@@ -13,19 +18,41 @@ use preemptlab_recording::Recording;
 use preemptlab_stats::{Metric, NoResult};
 use preemptlab_workload::Latency;
 
-use crate::{
-    args::{ExportArgs, TableFormat},
-    exit,
-    measured::{self, Measured, Reading},
-    mixed,
-    output::Output,
-    session::recording_failure,
-};
+use crate::{exit, output::Output};
+
+/// Write every cell into tables for pandas, R, DuckDB or a spreadsheet
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab export runs/quick
+  preemptlab export runs/quick --format parquet -o tables
+
+docs/export.md describes every column.")]
+pub struct ExportArgs {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    /// How to write the tables
+    #[arg(long, default_value = "csv")]
+    pub format: TableFormat,
+    /// The folder to write them to, new or empty [default: RUN-export, here]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of tables for other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For a spreadsheet, and everything else
+    Csv,
+    /// Apache Parquet: smaller, and with types
+    Parquet,
+}
 
 /// Writes tables of every cell of recordings, and names them.
 pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
     let recordings = args.recordings.iter().map(|path| Recording::open(path));
-    let recordings = recordings.collect::<Result<Vec<_>, _>>().map_err(recording_failure)?;
+    let recordings = recordings.collect::<Result<Vec<_>, _>>()?;
     mixed::refuse(&recordings)?;
     for warning in mixed::warnings(&recordings) {
         output.warning(warning);
@@ -36,7 +63,7 @@ pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
         (None, [name]) => PathBuf::from(format!("{name}-export")),
         (None, _) => {
             let message = "several recordings are exported; name the folder with --out FOLDER";
-            return Err(exit::failure(exit::UNUSABLE, message));
+            return Err(exit::unusable(message));
         }
     };
     let format = match args.format {
@@ -66,13 +93,10 @@ fn names(recordings: &[Recording]) -> exit::Result<Vec<String>> {
         let name =
             name.map_or_else(|| recording.manifest().experiment.name.to_string(), Into::into);
         if names.contains(&name) {
-            return Err(exit::failure(
-                exit::UNUSABLE,
-                format!(
-                    "two recordings are called `{name}`, which would be one in the tables; rename \
+            return Err(exit::unusable(format!(
+                "two recordings are called `{name}`, which would be one in the tables; rename \
                      a folder, or export each by itself"
-                ),
-            ));
+            )));
         }
         names.push(name);
     }
@@ -83,18 +107,15 @@ fn names(recordings: &[Recording]) -> exit::Result<Vec<String>> {
 fn prepare(folder: &Path) -> exit::Result<bool> {
     let host = |action: &str, error: io::Error| {
         let message = format!("cannot {action} {}: {error}; see --out", folder.display());
-        exit::failure(exit::HOST, message)
+        exit::host(message)
     };
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
         Ok(true) => Ok(false),
-        Ok(false) => Err(exit::failure(
-            exit::UNUSABLE,
-            format!(
-                "{0} is not empty, and nothing is overwritten; `rm -r {0}` if it is an earlier \
+        Ok(false) => Err(exit::unusable(format!(
+            "{0} is not empty, and nothing is overwritten; `rm -r {0}` if it is an earlier \
                  export, or choose another folder with --out",
-                folder.display()
-            ),
-        )),
+            folder.display()
+        ))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(folder).map_err(|error| host("create", error))?;
             Ok(true)
@@ -125,8 +146,7 @@ fn write(
             if written.is_ok() {
                 written = export.write(&cell, &metrics, &probes);
             }
-        })
-        .map_err(recording_failure)?;
+        })?;
         written.map_err(unwritten)?;
     }
     export.finish().map_err(unwritten)?;

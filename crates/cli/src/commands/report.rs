@@ -1,19 +1,62 @@
-use std::{fmt::Write, path::Path, process::ExitCode};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::advice;
 use preemptlab_model::plain::{self, markdown as shown};
 use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
 use preemptlab_report_html::{Package, PageData, Verdict};
 use preemptlab_stats::Comparison;
 
 use crate::{
-    args::{QuestionArgs, Report, ReportFormat},
-    commands::{compare::Compared, recommend},
+    args::{QuestionArgs, RuleArgs},
+    commands::compare::Compared,
     exit::{self, OrExit},
     lab,
     output::Output,
     page::{self, Gathered},
-    session::recording_failure,
 };
+
+/// Write a report that people look at: one HTML file, or Markdown
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab report runs/quick -o report.html
+  preemptlab report runs/quick --require 'wakeup.max<=100us' --maximize throughput
+  preemptlab report runs/quick --format markdown
+  preemptlab report runs/quick --template page.md.j2 --out page.md
+
+The page works from a disk, without a network.")]
+pub struct Report {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// How to write it
+    #[arg(long, default_value = "html")]
+    pub format: ReportFormat,
+    /// Fill this template instead: text with places for numbers; docs/template.md describes them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize"])]
+    pub template: Option<PathBuf>,
+    /// The file to write to [default: report.html; Markdown goes to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One page that needs nothing else, with pictures
+    Html,
+    /// For a pull request or a mailing list
+    Markdown,
+}
 
 /// Where a page goes when nothing is said.
 const OUT: &str = "report.html";
@@ -21,9 +64,9 @@ const OUT: &str = "report.html";
 /// Writes a report of recordings.
 pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let compared = Compared::open(&args.recordings, &args.rule, output)?;
-    let gathered = Gathered::new(compared.recordings()).map_err(recording_failure)?;
+    let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
-    let InWords { headline, points } = match is_asked(&args.question) {
+    let InWords { headline, points } = match args.question.is_asked() {
         true => recommended(&args.question, &compared, &gathered)?,
         false => in_words(&comparison),
     };
@@ -39,16 +82,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         None if is_page => Path::new(OUT),
         None => return output.data(&text),
     };
-    preemptlab_durable::replace(out, text.as_bytes()).map_err(|error| {
-        exit::failure(exit::HOST, format!("cannot write {}: {error}", out.display()))
-    })?;
+    preemptlab_durable::replace(out, text.as_bytes())
+        .map_err(|error| exit::host(format!("cannot write {}: {error}", out.display())))?;
     output.note(format!("wrote {}", out.display()));
     Ok(ExitCode::from(exit::OK))
-}
-
-fn is_asked(question: &QuestionArgs) -> bool {
-    let QuestionArgs { requirements, maximize, minimize } = question;
-    !requirements.is_empty() || maximize.is_some() || minimize.is_some()
 }
 
 /// The answer to a question, which then stands first.
@@ -57,17 +94,17 @@ fn recommended(
     compared: &Compared,
     gathered: &Gathered<'_>,
 ) -> exit::Result<InWords> {
-    recommend::refuse_mixed_time(&compared.recordings())?;
-    let (question, rule) = (recommend::question(question), compared.rule());
+    advice::refuse_mixed_time(&compared.recordings())?;
+    let (question, rule) = (question.question(), compared.rule());
     let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
     let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
-    let advice = recommend::advice(&recommendation, &compared.recordings(), rule, &[]);
+    let advice = advice::advice(&recommendation, &compared.recordings(), rule, &[]);
     Ok(recommendation_in_words(&advice))
 }
 
 /// A template with the comparison's numbers.
 fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
-    let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
+    let unusable = |reason: String| exit::unusable(reason);
     let template = lab::read(path)?;
     let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
     preemptlab_report::fill(&template, comparison, &facts)

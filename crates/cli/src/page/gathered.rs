@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 
+use preemptlab_analysis::measured::{Reading, for_each};
 use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome};
 use preemptlab_recording::{Recording, RecordingError};
 use preemptlab_report_html::{CellRow, CellStatus};
 use preemptlab_stats::{Comparison, Configuration, Group, Histogram, MeasuredCell, NoResult};
-
-use crate::measured::{Reading, for_each};
 
 /// A configuration: the recording, when there are several, and the factors without the replicate.
 pub type Key = (Option<String>, Factors);

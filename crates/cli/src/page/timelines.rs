@@ -1,11 +1,11 @@
+use preemptlab_analysis::boot_kernels::BootKernels;
 use preemptlab_model::Outcome;
 use preemptlab_report::{Lane, one_sentence, timeline_svg};
 use preemptlab_report_html::Timeline;
-use preemptlab_runner::{target, window};
-use preemptlab_trace::{Target, timelines, wakeups, worst};
+use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
 
 use super::gathered::Worst;
-use crate::{boot_kernels::BootKernels, exit, session::recording_failure};
+use crate::exit;
 
 /// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
 /// timeline.
@@ -19,12 +19,12 @@ impl Timelines {
     pub fn of(&mut self, cell: &Worst<'_>) -> exit::Result<Option<Timeline>> {
         let (record, folder) = (&cell.record, cell.recording.traces());
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
-        let Some(comm) = target(&record.inputs) else { return Ok(None) };
+        let Some(comm) = target(&record.inputs.job) else { return Ok(None) };
         let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
         let Some(kernel) = kernel else { return Ok(None) };
 
-        let stream = || folder.stream(record.id).map_err(recording_failure);
-        let unreadable = |error| recording_failure(folder.unreadable(record.id, error));
+        let stream = || folder.stream(record.id).map_err(exit::Failure::from);
+        let unreadable = |error| exit::Failure::from(folder.unreadable(record.id, error));
         let Some(events) = stream()? else { return Ok(None) };
         let target = Target { comm: &comm, is_realtime: true };
         let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;

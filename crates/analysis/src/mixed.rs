@@ -6,30 +6,27 @@ use preemptlab_model::CellId;
 use preemptlab_recording::Recording;
 use serde_json::{Map, Value};
 
-use crate::exit;
+use crate::{Error, Result};
 
 /// Refuses recordings in which one name stands for two workloads, and one that is named twice, whose
 /// replicates would count twice.
-pub fn refuse(recordings: &[Recording]) -> exit::Result<()> {
+pub fn refuse(recordings: &[Recording]) -> Result<()> {
     for (one, other) in pairs(recordings) {
         let place = |recording: &Recording| std::fs::canonicalize(recording.path()).ok();
         if place(one).is_some() && place(one) == place(other) {
             let message = format!("{} is named twice", one.path().display());
-            return Err(exit::failure(exit::UNUSABLE, message));
+            return Err(Error::Unusable(message));
         }
         for (name, workload) in &one.manifest().experiment.workload {
             let Some(same) = other.manifest().experiment.workload.get(name) else { continue };
             if workload != same {
-                return Err(exit::failure(
-                    exit::UNUSABLE,
-                    format!(
-                        "`{name}` is not the same workload in {} and {}: {}; take each by \
-                         itself, or run them again with equal parameters",
-                        one.path().display(),
-                        other.path().display(),
-                        differences(workload, same)
-                    ),
-                ));
+                return Err(Error::Unusable(format!(
+                    "`{name}` is not the same workload in {} and {}: {}; take each by itself, or \
+                     run them again with equal parameters",
+                    one.path().display(),
+                    other.path().display(),
+                    differences(workload, same)
+                )));
             }
         }
     }

@@ -33,7 +33,10 @@ fn marks(column: &Column) -> Vec<Vec<Late>> {
 }
 
 /// Draws the models under which a scenario was played; nothing when there is none.
-pub fn drawn(columns: &[Column], draw: impl FnOnce(&[LanesPanel<'_>]) -> String) -> Option<String> {
+pub(super) fn drawn(
+    columns: &[Column],
+    draw: impl FnOnce(&[LanesPanel<'_>]) -> String,
+) -> Option<String> {
     let marks: Vec<_> = columns.iter().map(marks).collect();
     let panels = panels(columns, &marks);
     (!panels.is_empty()).then(|| draw(&panels))

@@ -1,4 +1,4 @@
-//! `--format json`.
+//! Scenarios as one document.
 
 use preemptlab_scenario::{Checked, Column as Scored, Counts, Model, Outcome, Score, score};
 use preemptlab_trace::Lanes;
@@ -14,7 +14,7 @@ const FORMAT: u32 = 1;
 
 /// All scenarios.
 #[derive(Serialize)]
-pub struct Document<'a> {
+struct Document<'a> {
     format: u32,
     scenarios: Vec<ScenarioDocument<'a>>,
 }
@@ -55,8 +55,8 @@ enum StateDocument<'a> {
     },
 }
 
-/// Everything that is known.
-pub fn document<'a>(shown: &'a [Shown<'a>]) -> Document<'a> {
+/// Returns everything that is known of scenarios as a document.
+pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
     let scenario = |shown: &'a Shown<'a>| ScenarioDocument {
         name: shown.scenario.name(),
         description: shown.scenario.description(),
@@ -67,8 +67,8 @@ pub fn document<'a>(shown: &'a [Shown<'a>]) -> Document<'a> {
     Document { format: FORMAT, scenarios: shown.iter().map(scenario).collect() }
 }
 
-/// What each model added to the first and took from it.
-pub fn scores(columns: &[Column]) -> Vec<Score> {
+/// Returns what each model added to the first and took from it.
+pub(super) fn scores(columns: &[Column]) -> Vec<Score> {
     let scored: Vec<Scored<'_>> = columns
         .iter()
         .filter_map(|column| {

@@ -1,8 +1,8 @@
 //! Scenarios as one HTML file, which needs nothing besides itself.
 
-use preemptlab_report::{LanesPanel, Terminal, escape_xml, lanes_svg};
+use preemptlab_report::{Terminal, escape_xml};
 
-use super::{Shown, picture, words};
+use super::{Shown, words};
 
 /// Tables in the page are as wide as on a terminal that does not tell.
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -20,18 +20,17 @@ svg { max-width: 100%; height: auto; background: #fff }
 </style>
 ";
 
-/// The page: a picture, a table and what was expected, for each scenario.
+/// Writes the page: a picture, a table and what was expected, for each scenario.
 pub fn page(shown: &[Shown<'_>]) -> String {
     let mut page = HEAD.to_owned();
     for each in shown {
-        let Shown { scenario, columns } = each;
+        let scenario = each.scenario;
         page += &format!(
             "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
             escape_xml(scenario.name()),
             escape_xml(scenario.description())
         );
-        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(scenario.description(), panels);
-        page += &picture::drawn(columns, draw).unwrap_or_default();
+        page += &each.svg().unwrap_or_default();
         page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
     }
     page + "<p>" + words::CAPTION + "</p>\n</html>\n"

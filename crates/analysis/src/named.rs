@@ -5,7 +5,7 @@ use preemptlab_model::{KernelRef, Planned, nearest};
 use preemptlab_recording::Recording;
 use preemptlab_stats::{BOUND, Baseline};
 
-use crate::exit;
+use crate::{Error, Result};
 
 /// What `--trace` adds to the metrics of the real-time probe.
 const BOUNDS: [&str; 2] = [BOUND, "wakeup.bound.p99.9"];
@@ -14,11 +14,7 @@ const BOUNDS: [&str; 2] = [BOUND, "wakeup.bound.p99.9"];
 const SHOWN: usize = 12;
 
 /// Refuses metrics that no workload has. With traces there is the bound, too.
-pub fn check_metrics(
-    metrics: &[String],
-    experiment: &Experiment,
-    is_traced: bool,
-) -> exit::Result<()> {
+pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: bool) -> Result<()> {
     let workloads = experiment.workload.values().map(|workload| workload.metric_names());
     let workloads: Vec<_> = workloads.collect();
     let has_bound = workloads.iter().any(|names| names.has_realtime_wakeups());
@@ -36,13 +32,13 @@ pub fn check_metrics(
             None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
         };
         let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());
-        return Err(exit::failure(exit::UNUSABLE, message));
+        return Err(Error::Unusable(message));
     }
     Ok(())
 }
 
 /// Refuses a baseline that is no configuration of the experiment.
-pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> exit::Result<()> {
+pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()> {
     let factors = &experiment.factors;
     let is_kernel = |kernel: &KernelRef| {
         // Without a release it is the one that runs.
@@ -74,11 +70,11 @@ pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> exit::Res
         }
     };
     let message = format!("the experiment has no configuration `{wanted}`; {hint}");
-    Err(exit::failure(exit::UNUSABLE, message))
+    Err(Error::Unusable(message))
 }
 
 /// Refuses a baseline none of whose cells can be executed: there would be nothing to compare with.
-pub fn check_planned(baseline: &Baseline, recording: &Recording) -> exit::Result<()> {
+pub fn check_planned(baseline: &Baseline, recording: &Recording) -> Result<()> {
     let mut reason = None;
     for (_, planned) in recording.planned() {
         let of = &planned.factors;
@@ -92,7 +88,7 @@ pub fn check_planned(baseline: &Baseline, recording: &Recording) -> exit::Result
     }
     let reason = reason.unwrap_or("it is not in the plan");
     let message = format!("the baseline `{baseline}` cannot be measured: {reason}");
-    Err(exit::failure(exit::UNUSABLE, message))
+    Err(Error::Unusable(message))
 }
 
 #[cfg(test)]
@@ -108,12 +104,12 @@ mod tests {
 
     fn metric(name: &str, is_traced: bool) -> Result<(), String> {
         let checked = check_metrics(&[name.to_owned()], &experiment(), is_traced);
-        checked.map_err(|failure| failure.report.to_string())
+        checked.map_err(|error| error.to_string())
     }
 
     fn baseline(name: &str) -> Result<(), String> {
         let checked = check_baseline(&name.parse().unwrap(), &experiment());
-        checked.map_err(|failure| failure.report.to_string())
+        checked.map_err(|error| error.to_string())
     }
 
     #[test]

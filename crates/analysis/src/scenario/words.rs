@@ -12,9 +12,9 @@ use super::{
 };
 
 /// What is said once, because it must be known to read the numbers.
-pub const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
+pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
 
-/// For a terminal.
+/// Shows scenarios on a terminal.
 pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
     let mut text = String::new();
     for each in shown {
@@ -30,11 +30,11 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
 }
 
 /// The waits, the score and what was expected.
-pub fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
+pub(super) fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
     waits_and_said(shown, |table| table.terminal(terminal))
 }
 
-/// For a page; the pictures are files beside it.
+/// Shows scenarios in Markdown; the pictures are files beside it.
 pub fn markdown(shown: &[Shown<'_>]) -> String {
     let mut text = String::new();
     for each in shown {

@@ -6,12 +6,12 @@ use std::{
 };
 
 use preemptlab_experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
-use preemptlab_model::{Digest, KernelRef, Name, Settings};
-use preemptlab_scenario::{Model, Scenario};
+use preemptlab_model::{Digest, Name, Settings};
+use preemptlab_scenario::Scenario;
 use preemptlab_workload::Workload;
 
-use super::Loaded;
-use crate::{args::Scenario as Args, exit};
+use super::{Loaded, Under};
+use crate::{Error, Result};
 
 /// The module that does the kernel's part.
 const MODULE: &str = "preemptlab_scenario";
@@ -32,30 +32,39 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// The recording's folder: a scenario that was changed has another one.
-    pub fn out(&self, args: &Args) -> PathBuf {
+    /// Returns the recording's folder: a scenario that was changed has another one.
+    pub fn out(&self) -> PathBuf {
         let digest = Digest::of_json(&self.experiment).to_string();
         let name = format!("{}-{}", self.experiment.name, &digest[..DIGEST_DIGITS]);
-        args.out.clone().unwrap_or_else(|| Path::new("runs").join(name))
+        Path::new("runs").join(name)
     }
 }
 
-/// Puts scenarios together that can share their boots.
-pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<'a>>> {
+/// Puts scenarios together that can share their boots; those of different machines need several
+/// recordings, and so no single folder.
+///
+/// # Errors
+///
+/// When two have one name, or several recordings are needed for one folder.
+pub fn batches<'a>(
+    loaded: &'a [Loaded],
+    under: Under<'_>,
+    is_one_folder: bool,
+) -> Result<Vec<Batch<'a>>> {
     let mut groups: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
         if !seen.insert(scenario.name()) {
             let name = scenario.name();
             let message = format!("{}: there is another scenario `{name}`", path.display());
-            return Err(exit::failure(exit::UNUSABLE, message));
+            return Err(Error::Unusable(message.into()));
         }
         groups.entry((scenario.cpus(), scenario.needs_module())).or_default().push(place);
     }
-    if args.out.is_some() && groups.len() > 1 {
+    if is_one_folder && groups.len() > 1 {
         let message = "these scenarios are for different machines and need several recordings; \
                        leave --out away, or name them one by one";
-        return Err(exit::failure(exit::UNUSABLE, message));
+        return Err(Error::Unusable(message.into()));
     }
     let batch = |((cpus, needs_module), places): ((u32, bool), Vec<usize>)| {
         let scenarios: Vec<_> =
@@ -75,7 +84,7 @@ pub fn batches<'a>(loaded: &'a [Loaded], args: &Args) -> exit::Result<Vec<Batch<
             format: FORMAT,
             name,
             description,
-            factors: factors(args, cpus),
+            factors: factors(under, cpus),
             replicates: Replicates { count: 1, ..Replicates::default() },
             machine: MachineSpec { cmdline, modules, ..MachineSpec::default() },
             workload: scenarios.iter().map(workload).collect(),
@@ -90,27 +99,11 @@ fn name_of(name: &str) -> Name {
     name.parse().expect("a scenario's name is a name")
 }
 
-/// The kernel of a model.
-pub fn kernel(args: &Args, model: Model) -> KernelRef {
-    match &args.kernel {
-        KernelRef::Debian { version, .. } => {
-            KernelRef::Debian { version: version.clone(), flavour: model.flavour() }
-        }
-        KernelRef::Source { version, symbols, .. } => KernelRef::Source {
-            version: version.clone(),
-            flavour: model.flavour(),
-            symbols: symbols.clone(),
-        },
-        // A file is the kernel that it is, and so is what is installed.
-        file @ (KernelRef::File { .. } | KernelRef::Host { .. }) => file.clone(),
-    }
-}
-
-fn factors(args: &Args, cpus: u32) -> Factors {
+fn factors(under: Under<'_>, cpus: u32) -> Factors {
     let mut kernels = Vec::new();
     let mut modes = Vec::new();
-    for model in args.models() {
-        let kernel = kernel(args, *model);
+    for model in under.models {
+        let kernel = under.kernel_of(*model);
         if !kernels.contains(&kernel) {
             kernels.push(kernel);
         }

@@ -9,8 +9,8 @@ use preemptlab_recording::Recording;
 use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
 use preemptlab_trace::{Lanes, Window, lanes};
 
-use super::experiment;
-use crate::{args::Scenario as Args, boot_kernels::BootKernels, exit, session::recording_failure};
+use super::Under;
+use crate::{Result, boot_kernels::BootKernels};
 
 /// A scenario under one model.
 pub struct Column {
@@ -81,17 +81,22 @@ impl Column {
     }
 }
 
-/// The scenario under every model of the command line.
-pub fn columns(
+/// Returns what came of a scenario under every model.
+///
+/// # Errors
+///
+/// When the recording cannot be read.
+pub(super) fn columns(
     recording: &Recording,
     kernels: &mut BootKernels,
     scenario: &Scenario,
-    args: &Args,
-) -> exit::Result<Vec<Column>> {
-    args.models()
+    under: Under<'_>,
+) -> Result<Vec<Column>> {
+    under
+        .models
         .iter()
         .map(|model| {
-            let kernel = experiment::kernel(args, *model);
+            let kernel = under.kernel_of(*model);
             let planned = recording.planned().map(|(_, planned)| planned).find(|planned| {
                 let factors = &planned.factors;
                 factors.workload == scenario.name()
@@ -113,7 +118,7 @@ fn state(
     planned: &PlannedCell,
     scenario: &Scenario,
     model: Model,
-) -> exit::Result<State> {
+) -> Result<State> {
     let inputs = match &planned.planned {
         Planned::Execute(inputs) => inputs,
         Planned::Unavailable { reason } => {
@@ -121,7 +126,7 @@ fn state(
         }
     };
     let failed = |reason: String| Ok(State::Failed { reason });
-    let record = recording.record(planned).map_err(recording_failure)?;
+    let record = recording.record(planned)?;
     let report = match record.map(|record| record.outcome) {
         Some(CellOutcome::Completed { report, .. }) => report,
         Some(CellOutcome::Failed { cause: FailureCause::VirtualTimeLimit, .. }) => {
@@ -144,7 +149,7 @@ fn played(
     report: &Report,
     scenario: &Scenario,
     model: Model,
-) -> exit::Result<Result<Played, String>> {
+) -> Result<Result<Played, String>> {
     let record = match preemptlab_workload::Scenario::played(report) {
         Ok(record) => record,
         Err(error) => return Ok(Err(error.to_string())),
@@ -155,16 +160,15 @@ fn played(
     };
     let (id, traces) = (inputs.id(), recording.traces());
     let kernel = kernels.get(&traces, inputs.snapshot.id())?;
-    let findings = traces.findings(id).map_err(recording_failure)?;
-    let stream = traces.stream(id).map_err(recording_failure)?;
+    let findings = traces.findings(id)?;
+    let stream = traces.stream(id)?;
     let (Some(kernel), Some(findings), Some(stream)) = (kernel, findings, stream) else {
         return Ok(Err("it has no trace; remove the recording and play it again".to_owned()));
     };
     let virtual_ns = |ns: u64| ns.saturating_add_signed(findings.clock_offset_ns);
     let window =
         Window { start_ns: virtual_ns(record.start_ns), end_ns: virtual_ns(record.end_ns) };
-    let lanes = lanes(stream, kernel, window)
-        .map_err(|error| recording_failure(traces.unreadable(id, error)))?;
+    let lanes = lanes(stream, kernel, window).map_err(|error| traces.unreadable(id, error))?;
     let release = report.system.release.clone();
     let checked = check(scenario, &outcome, model, series(&release));
     Ok(Ok(Played { release, record, outcome, checked, lanes }))

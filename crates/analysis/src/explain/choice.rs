@@ -4,7 +4,7 @@ use preemptlab_model::{CellId, CellInputs, Factors, Outcome};
 use preemptlab_protocol::Report;
 use preemptlab_recording::Recording;
 
-use crate::{args::Explain, exit, session::recording_failure};
+use crate::{Error, Result};
 
 /// A completed cell.
 #[derive(Clone, Debug)]
@@ -24,19 +24,23 @@ pub struct Chosen {
 /// So many cells are listed.
 const SHOWN: usize = 12;
 
-/// The cell that was named, or else the one with the worst wakeup. Of the replicates of one
-/// configuration that is meant which has the worst.
-pub fn choose(recording: &Recording, args: &Explain) -> exit::Result<Chosen> {
-    let mut cells = completed(recording, args.fair)?;
-    let unusable = |message: String| Err(exit::failure(exit::UNUSABLE, message));
+/// Returns the cell that was named by words of its name or the beginning of its identity, or else
+/// the one with the worst wakeup of a probe. Of the replicates of one configuration it is the one with
+/// the worst.
+///
+/// # Errors
+///
+/// When there is no such cell, or several configurations have such a name.
+pub fn choose(recording: &Recording, name: Option<&str>, is_fair: bool) -> Result<Chosen> {
+    let mut cells = completed(recording, is_fair)?;
+    let unusable = |message: String| Err(Error::Unusable(message));
     if cells.is_empty() {
         let path = recording.path().display();
         return unusable(format!(
-            "{path} has no finished cell to explain; go on with it: preemptlab run EXPERIMENT \
-             --out {path}"
+            "{path} has no finished cell to explain; go on with it: preemptlab run {path}"
         ));
     }
-    if let Some(name) = &args.cell {
+    if let Some(name) = name {
         let named: Vec<Chosen> =
             cells.iter().filter(|cell| is_named(cell, name)).cloned().collect();
         let Some(first) = named.first() else {
@@ -57,7 +61,7 @@ pub fn choose(recording: &Recording, args: &Explain) -> exit::Result<Chosen> {
         cells = named;
     }
     let worst = cells.into_iter().reduce(|a, b| if b.max_us > a.max_us { b } else { a });
-    worst.ok_or_else(|| exit::failure(exit::UNUSABLE, "there is no finished cell to explain"))
+    worst.ok_or_else(|| Error::unusable("there is no finished cell to explain"))
 }
 
 fn list(cells: &[Chosen]) -> String {
@@ -69,12 +73,12 @@ fn list(cells: &[Chosen]) -> String {
     list
 }
 
-/// Every completed cell, in the order of the plan.
-pub fn completed(recording: &Recording, is_fair: bool) -> exit::Result<Vec<Chosen>> {
+/// Returns every completed cell, in the order of the plan.
+pub(crate) fn completed(recording: &Recording, is_fair: bool) -> Result<Vec<Chosen>> {
     let metric = if is_fair { "wakeup.other.max" } else { "wakeup.fifo.max" };
     let mut cells = Vec::new();
     for cell in recording.cells() {
-        let (planned, record) = cell.map_err(recording_failure)?;
+        let (planned, record) = cell?;
         let Some(record) = record else { continue };
         let Outcome::Completed { report, .. } = record.outcome else { continue };
         let workload =
@@ -93,8 +97,8 @@ pub fn completed(recording: &Recording, is_fair: bool) -> exit::Result<Vec<Chose
     Ok(cells)
 }
 
-/// How a cell is called.
-pub fn name_of(cell: &Chosen) -> String {
+/// Returns how a cell is called.
+pub(crate) fn name_of(cell: &Chosen) -> String {
     format!("{} ({:.8})", cell.factors, cell.id.to_string())
 }
 
