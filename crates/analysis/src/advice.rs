@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use preemptlab_model::Direction;
 use preemptlab_recording::Recording;
 use preemptlab_report::Advice;
 use preemptlab_stats::{
-    Certainty, Choice, Direction, Margin, Question, Recommendation, Requirement, Rule, recommend,
+    Certainty, Choice, Margin, Question, Recommendation, Requirement, Rule, recommend,
 };
 use preemptlab_tune::{Command, Proposal, Settings, Wanted};
 
@@ -115,7 +116,7 @@ fn next(
         Some(until) => (Margin::new(until.margin)?, until.metrics.clone(), until.baseline.clone()),
         None => {
             let name = recommendation.candidates[choice.candidate].name();
-            let metrics = vec![recommendation.objective.metric.name.clone()];
+            let metrics = vec![recommendation.objective.metric.name.to_string()];
             (margin, metrics, Some(name.to_string()))
         }
     };

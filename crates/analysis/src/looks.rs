@@ -1,9 +1,8 @@
 //! What `run --until` decides after each look at the results: replicates are added where they are
 //! needed.
 
-use preemptlab_model::{Factors, nearest};
-use preemptlab_report::is_headline;
-use preemptlab_stats::{Baseline, Comparison, Needed, needed};
+use preemptlab_model::{Factors, MetricName, nearest};
+use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
 
 use crate::{Error, Result};
 
@@ -48,8 +47,12 @@ impl Look {
 }
 
 /// Whether a metric is to be decided.
-fn decides(metrics: &[String], metric: &str) -> bool {
-    if metrics.is_empty() { is_headline(metric) } else { metrics.iter().any(|each| each == metric) }
+fn decides(metrics: &[String], metric: &MetricName) -> bool {
+    if metrics.is_empty() {
+        metric.is_headline()
+    } else {
+        metrics.iter().any(|each| *metric == **each)
+    }
 }
 
 fn undecided(metrics: &[String], comparison: &Comparison) -> usize {
@@ -67,10 +70,11 @@ fn undecided(metrics: &[String], comparison: &Comparison) -> usize {
 ///
 /// When there is one; its nearest is named.
 pub fn check_metrics(metrics: &[String], comparison: &Comparison) -> Result<()> {
-    let known: Vec<&str> = comparison.groups.iter().flat_map(|group| group.metrics()).collect();
+    let known: Vec<String> =
+        comparison.groups.iter().flat_map(Group::metrics).map(ToString::to_string).collect();
     for metric in metrics {
-        if !known.is_empty() && !known.contains(&metric.as_str()) {
-            let hint = nearest(metric, known.iter().copied())
+        if !known.is_empty() && !known.contains(metric) {
+            let hint = nearest(metric, known.iter().map(String::as_str))
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
             let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());

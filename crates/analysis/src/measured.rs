@@ -2,9 +2,11 @@
 
 use std::{num::NonZero, thread};
 
-use preemptlab_model::{CellRecord, ModeFile, Outcome, Planned, PlannedCell, PreemptMode};
+use preemptlab_model::{
+    CellRecord, Direction, Metric, MetricName, ModeFile, Outcome, Planned, PlannedCell, PreemptMode,
+};
 use preemptlab_recording::{Manifest, Recording, RecordingError};
-use preemptlab_stats::{BOUND, Direction, MeasuredCell, Metric, NoResult};
+use preemptlab_stats::{MeasuredCell, NoResult};
 use preemptlab_trace::Bound;
 use preemptlab_workload::Latency;
 
@@ -36,9 +38,6 @@ pub struct Measured {
     /// What its trace says of the wakeups that did not happen.
     pub bound: Option<Bound>,
 }
-
-/// The largest latency that the real-time probe reports, to which the bound belongs.
-const OBSERVED: &str = "wakeup.fifo.max";
 
 /// The measured cells of recordings, in the order of their plans.
 pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
@@ -134,19 +133,20 @@ fn bound(
 ) -> Result<Option<Bound>, RecordingError> {
     let findings = recording.traces().findings(record.id)?;
     let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
-    let reported = metrics.iter().find(|metric| metric.name == OBSERVED);
+    let reported = metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
     let reported_ns = reported.map_or(0, |metric| (metric.value * 1e3) as u64);
     Ok(Some(bound.observing(reported_ns)))
 }
 
 fn metrics_of(bound: &Bound) -> [Metric; 2] {
-    let metric = |name: &str, ns: u64| Metric {
-        name: name.to_owned(),
+    let metric = |name, ns: u64| Metric {
+        name,
         value: ns as f64 / 1e3,
         unit: "us".to_owned(),
         direction: Direction::Lower,
     };
-    [metric("wakeup.bound.p99.9", bound.p99_9_ns), metric(BOUND, bound.max_ns())]
+    let [p99_9, max] = MetricName::BOUNDS;
+    [metric(p99_9, bound.p99_9_ns), metric(max, bound.max_ns())]
 }
 
 fn measure(

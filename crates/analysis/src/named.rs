@@ -1,14 +1,11 @@
 //! Names in the options of `run`, checked before anything is brought here or executed for them.
 
 use preemptlab_experiment::Experiment;
-use preemptlab_model::{KernelRef, Planned, nearest};
+use preemptlab_model::{KernelRef, MetricName, Planned, nearest};
 use preemptlab_recording::Recording;
-use preemptlab_stats::{BOUND, Baseline};
+use preemptlab_stats::Baseline;
 
 use crate::{Error, Result};
-
-/// What `--trace` adds to the metrics of the real-time probe.
-const BOUNDS: [&str; 2] = [BOUND, "wakeup.bound.p99.9"];
 
 /// So many configurations are listed.
 const SHOWN: usize = 12;
@@ -18,16 +15,16 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: boo
     let workloads = experiment.workload.values().map(|workload| workload.metric_names());
     let workloads: Vec<_> = workloads.collect();
     let has_bound = workloads.iter().any(|names| names.has_realtime_wakeups());
-    let bounds = BOUNDS.into_iter().filter(|_| has_bound && is_traced);
+    let known: Vec<String> =
+        workloads.iter().flat_map(|names| names.iter()).map(ToString::to_string).collect();
     for metric in metrics {
-        let is_known = |known: &str| known == metric.as_str();
-        if bounds.clone().any(is_known) || workloads.iter().any(|names| names.contains(metric)) {
+        let name = MetricName::from(metric.as_str());
+        let is_bound = has_bound && MetricName::BOUNDS.contains(&name);
+        if is_bound && is_traced || workloads.iter().any(|names| names.contains(&name)) {
             continue;
         }
-        let hint = match nearest(metric, workloads.iter().flat_map(|names| names.iter())) {
-            _ if has_bound && BOUNDS.into_iter().any(is_known) => {
-                "; it needs cells that are traced: --trace".to_owned()
-            }
+        let hint = match nearest(metric, known.iter().map(String::as_str)) {
+            _ if is_bound => "; it needs cells that are traced: --trace".to_owned(),
             Some(nearest) => format!("; did you mean `{nearest}`?"),
             None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
         };
@@ -119,8 +116,8 @@ mod tests {
         }
         assert!(metric("responce.p99", false).unwrap_err().contains("did you mean `response.p99`"));
         assert!(metric("x", false).unwrap_err().contains("compare RUN --all"));
-        assert!(metric(BOUND, false).unwrap_err().contains("--trace"));
-        metric(BOUND, true).unwrap();
+        assert!(metric("wakeup.bound", false).unwrap_err().contains("--trace"));
+        metric("wakeup.bound", true).unwrap();
     }
 
     #[test]

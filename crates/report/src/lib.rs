@@ -34,7 +34,6 @@ pub use document::{
 };
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
-pub use overview::is_headline;
 use preemptlab_model::{BackendKind, plain};
 use preemptlab_stats::Comparison;
 pub use recommendation::{

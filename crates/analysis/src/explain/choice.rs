@@ -1,6 +1,6 @@
 //! Which cell of a recording is meant.
 
-use preemptlab_model::{CellId, CellInputs, Factors, Outcome};
+use preemptlab_model::{CellId, CellInputs, Factors, MetricName, Outcome};
 use preemptlab_protocol::Report;
 use preemptlab_recording::Recording;
 
@@ -75,7 +75,7 @@ fn list(cells: &[Chosen]) -> String {
 
 /// Returns every completed cell, in the order of the plan.
 pub(crate) fn completed(recording: &Recording, is_fair: bool) -> Result<Vec<Chosen>> {
-    let metric = if is_fair { "wakeup.other.max" } else { "wakeup.fifo.max" };
+    let metric = if is_fair { MetricName::OTHER_MAX } else { MetricName::FIFO_MAX };
     let mut cells = Vec::new();
     for cell in recording.cells() {
         let (planned, record) = cell?;

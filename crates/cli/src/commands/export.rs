@@ -13,9 +13,9 @@ use preemptlab_analysis::{
 };
 use preemptlab_durable::Draft;
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{CellInputs, Outcome};
+use preemptlab_model::{CellInputs, Metric, Outcome};
 use preemptlab_recording::Recording;
-use preemptlab_stats::{Metric, NoResult};
+use preemptlab_stats::NoResult;
 use preemptlab_workload::Latency;
 
 use crate::{exit, output::Output};
@@ -231,6 +231,6 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         return (cell, Vec::new(), Vec::new());
     };
     // Workloads count latencies in whole microseconds.
-    let probe = |Latency { name, histogram, .. }| Probe { name, histogram, unit: "us" };
+    let probe = |Latency { of, histogram, .. }| Probe { of, histogram, unit: "us" };
     (cell, metrics, latencies.into_iter().map(probe).collect())
 }

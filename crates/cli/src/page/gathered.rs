@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
 use preemptlab_analysis::measured::{Reading, for_each};
-use preemptlab_model::{CellInputs, CellRecord, Factors, Outcome};
+use preemptlab_model::{
+    CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
+};
 use preemptlab_recording::{Recording, RecordingError};
 use preemptlab_report_html::{CellRow, CellStatus};
-use preemptlab_stats::{Comparison, Configuration, Group, Histogram, MeasuredCell, NoResult};
+use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell, NoResult};
 
 /// A configuration: the recording, when there are several, and the factors without the replicate.
 pub type Key = (Option<String>, Factors);
@@ -16,7 +18,7 @@ pub struct Gathered<'a> {
     /// For the comparison.
     pub cells: Vec<MeasuredCell>,
     /// What each probe of each configuration saw, in all replicates together.
-    pub histograms: BTreeMap<Key, Vec<(String, Histogram)>>,
+    pub histograms: BTreeMap<Key, Vec<(Distribution, Histogram)>>,
     /// Of each configuration the traced cell with the worst wakeup.
     pub worst: BTreeMap<Key, Worst<'a>>,
     rows: Vec<Row<'a>>,
@@ -74,9 +76,9 @@ impl<'a> Gathered<'a> {
         if let Ok(measured) = &reading.result {
             let histograms = self.histograms.entry(key.clone()).or_default();
             for latency in &measured.latencies {
-                match histograms.iter_mut().find(|(name, _)| *name == latency.name) {
+                match histograms.iter_mut().find(|(name, _)| *name == latency.of) {
                     Some((_, histogram)) => histogram.merge(&latency.histogram),
-                    None => histograms.push((latency.name.clone(), latency.histogram.clone())),
+                    None => histograms.push((latency.of.clone(), latency.histogram.clone())),
                 }
             }
         }
@@ -87,7 +89,7 @@ impl<'a> Gathered<'a> {
 
     fn keep_if_worst(&mut self, key: &Key, reading: &Reading<'a>) {
         let (Some(record), Ok(measured)) = (&reading.record, &reading.result) else { return };
-        let max = measured.metrics.iter().find(|metric| metric.name == "wakeup.fifo.max");
+        let max = measured.metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
         let Some(max_us) = max.map(|metric| metric.value) else { return };
         let is_worse = self.worst.get(key).is_none_or(|worst| worst.max_us < max_us);
         if is_worse && reading.recording.traces().contains(record.id) {

@@ -1,8 +1,7 @@
-use preemptlab_report::{extreme_in_words, is_headline};
+use preemptlab_model::{Direction, Distribution, Histogram, MetricName};
+use preemptlab_report::extreme_in_words;
 use preemptlab_report_html as page;
-use preemptlab_stats::{
-    Comparison, Configuration, Direction, Group, Histogram, Interval, Summary, Verdict,
-};
+use preemptlab_stats::{Comparison, Configuration, Group, Interval, Summary, Verdict};
 
 use super::{
     Gathered,
@@ -43,16 +42,16 @@ fn group(
     })
 }
 
-fn info(group: &Group, name: &str) -> Option<page::MetricInfo> {
+fn info(group: &Group, name: &MetricName) -> Option<page::MetricInfo> {
     let summary = group.configurations.iter().find_map(|each| each.summary(name))?;
     Some(page::MetricInfo {
-        name: name.to_owned(),
+        name: name.to_string(),
         unit: summary.unit.to_owned(),
         better: match summary.direction {
             Direction::Lower => page::Better::Lower,
             Direction::Higher => page::Better::Higher,
         },
-        headline: is_headline(name),
+        headline: name.is_headline(),
     })
 }
 
@@ -91,7 +90,7 @@ fn values(summary: &Summary) -> page::MetricValues {
     let replicates = summary.replicates.iter().zip(&summary.values);
     let verdict = summary.effect.map(|effect| effect.verdict);
     page::MetricValues {
-        name: summary.name.clone(),
+        name: summary.name.to_string(),
         values: replicates
             .map(|(replicate, value)| page::ReplicateValue { replicate: *replicate, value: *value })
             .collect(),
@@ -121,10 +120,13 @@ fn kernel(configuration: &Configuration) -> String {
     format!("{kernel} {settings}").trim_end().to_owned()
 }
 
-fn histogram(name: &str, histogram: &Histogram) -> page::Histogram {
+fn histogram(of: &Distribution, histogram: &Histogram) -> page::Histogram {
     page::Histogram {
-        probe: name.strip_prefix("wakeup.").unwrap_or(name).to_owned(),
-        metric_prefix: name.to_owned(),
+        probe: match of {
+            Distribution::Wakeup(probe) => probe.as_str().to_owned(),
+            of => of.to_string(),
+        },
+        metric_prefix: of.to_string(),
         unit: "us".to_owned(),
         counts: histogram.counts().collect(),
         overflow: histogram.overflow(),
