@@ -7,19 +7,27 @@
 pub mod advice;
 pub mod available;
 pub mod boot_kernels;
+mod compared;
 pub mod disturbed;
 mod error;
 pub mod explain;
+mod letter;
 pub mod looks;
 pub mod measured;
 pub mod mixed;
 mod moment;
 pub mod named;
 pub mod offers;
+mod page;
 pub mod plan;
 pub mod scenario;
+mod tables;
 pub mod traceable;
 pub mod unsound;
 
+pub use compared::{Compared, Notice, comparison};
 pub use error::{Error, Result};
+pub use letter::{filled, letter};
 pub use moment::Moment;
+pub use page::{Gathered, data};
+pub use tables::{Tables, tables};

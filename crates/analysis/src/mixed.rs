@@ -1,6 +1,6 @@
 //! Recordings that are compared with each other must have measured the same thing.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use preemptlab_model::CellId;
 use preemptlab_recording::Recording;
@@ -8,9 +8,22 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Result};
 
+/// Opens recordings that measured the same thing, with warnings of what may be an oversight.
+///
+/// # Errors
+///
+/// Where one cannot be read, is named twice, or has another workload of the same name.
+pub fn open(paths: &[PathBuf]) -> Result<(Vec<Recording>, Vec<String>)> {
+    let recordings = paths.iter().map(|path| Recording::open(path));
+    let recordings: Vec<Recording> = recordings.collect::<Result<_, _>>()?;
+    refuse(&recordings)?;
+    let warnings = machines(&recordings).into_iter().chain(shared(&recordings)).collect();
+    Ok((recordings, warnings))
+}
+
 /// Refuses recordings in which one name stands for two workloads, and one that is named twice, whose
 /// replicates would count twice.
-pub fn refuse(recordings: &[Recording]) -> Result<()> {
+fn refuse(recordings: &[Recording]) -> Result<()> {
     for (one, other) in pairs(recordings) {
         let place = |recording: &Recording| std::fs::canonicalize(recording.path()).ok();
         if place(one).is_some() && place(one) == place(other) {
@@ -31,11 +44,6 @@ pub fn refuse(recordings: &[Recording]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What may be meant, or an oversight: machines that differ, and cells that are the same.
-pub fn warnings(recordings: &[Recording]) -> Vec<String> {
-    machines(recordings).into_iter().chain(shared(recordings)).collect()
 }
 
 /// A cell that two recordings share was measured once, however often it was executed.

@@ -9,7 +9,6 @@ mod commands;
 mod exit;
 mod lab;
 mod output;
-mod page;
 mod progress;
 mod session;
 mod writable;

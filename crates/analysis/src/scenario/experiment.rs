@@ -57,7 +57,7 @@ pub fn batches<'a>(
         if !seen.insert(scenario.name()) {
             let name = scenario.name();
             let message = format!("{}: there is another scenario `{name}`", path.display());
-            return Err(Error::Unusable(message.into()));
+            return Err(Error::Unusable(message));
         }
         groups.entry((scenario.cpus(), scenario.needs_module())).or_default().push(place);
     }

@@ -17,7 +17,7 @@ use crate::{
     args::{ChangeArgs, QuestionArgs, RuleArgs},
     commands::{
         change::{self, Asked},
-        compare::Compared,
+        compare,
     },
     exit::{self, Failure, OrExit},
     output::Output,
@@ -257,8 +257,8 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 
 /// The settings of what a recording recommends, if it is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
-    let compared = Compared::open(&[run.to_owned()], &args.rule, output)?;
-    let (recording, question) = (&compared.recordings[0], args.question.question());
+    let compared = compare::open(&[run.to_owned()], &args.rule, output)?;
+    let (recording, question) = (compared.recordings()[0], args.question.question());
     Ok(advice::proposal(recording, compared.rule(), &question, &args.allowed)?)
 }
 

@@ -9,7 +9,7 @@ use preemptlab_analysis::{
 
 use crate::{
     args::{Format, QuestionArgs, RuleArgs},
-    commands::compare::Compared,
+    commands::compare,
     exit,
     output::Output,
 };
@@ -38,7 +38,7 @@ pub struct Recommend {
 
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
-    let compared = Compared::open(&args.recordings, &args.rule, output)?;
+    let compared = compare::open(&args.recordings, &args.rule, output)?;
     refuse_mixed_time(&compared.recordings())?;
     let cells = measured::cells(&compared.recordings())?;
     let rule = compared.rule();

@@ -1,23 +1,19 @@
 use std::{
-    fmt::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::advice;
-use preemptlab_model::plain::{self, markdown as shown};
-use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
-use preemptlab_report_html::{Package, PageData, Verdict};
-use preemptlab_stats::Comparison;
+use preemptlab_analysis::{Compared, Gathered, advice, data, filled, letter};
+use preemptlab_report::{InWords, in_words, recommendation_in_words};
+use preemptlab_report_html::Verdict;
 
 use crate::{
     args::{QuestionArgs, RuleArgs},
-    commands::compare::Compared,
+    commands::compare,
     exit::{self, OrExit},
     lab,
     output::Output,
-    page::{self, Gathered},
 };
 
 /// Write a report that people look at: one HTML file, or Markdown
@@ -61,18 +57,22 @@ pub enum ReportFormat {
 /// Where a page goes when nothing is said.
 const OUT: &str = "report.html";
 
+/// What made a page.
+const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
+
 /// Writes a report of recordings.
 pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
-    let compared = Compared::open(&args.recordings, &args.rule, output)?;
+    let compared = compare::open(&args.recordings, &args.rule, output)?;
     let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
     let InWords { headline, points } = match args.question.is_asked() {
         true => recommended(&args.question, &compared, &gathered)?,
         false => in_words(&comparison),
     };
-    let data = page::data(gathered, &comparison, Verdict { headline, points })?;
+    let data = data(gathered, &comparison, Verdict { headline, points }, GENERATOR)?;
     let text = match (&args.template, args.format) {
-        (Some(template), _) => filled(template, &data, &comparison)?,
+        (Some(path), _) => filled(&lab::read(path)?, &data, &comparison)
+            .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
@@ -100,53 +100,4 @@ fn recommended(
     let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
     let advice = advice::advice(&recommendation, &compared.recordings(), rule, &[]);
     Ok(recommendation_in_words(&advice))
-}
-
-/// A template with the comparison's numbers.
-fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
-    let unusable = |reason: String| exit::unusable(reason);
-    let template = lab::read(path)?;
-    let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
-    preemptlab_report::fill(&template, comparison, &facts)
-        .map_err(|error| unusable(format!("{}, {error}", path.display())))
-}
-
-/// What a reviewer wants to see: the verdict, the table, and how it was measured.
-fn letter(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.verdict.headline));
-    for point in &data.verdict.points {
-        let _ = writeln!(text, "- {}", shown(point));
-    }
-    let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
-    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
-    text
-}
-
-/// What was used.
-fn measured(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("{}:\n\n", data.generator);
-    for kernel in &data.kernels {
-        let packages = versions(&kernel.packages);
-        let _ = writeln!(text, "- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release));
-    }
-    for qemu in &data.qemu {
-        let _ = writeln!(text, "- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest);
-    }
-    for line in &data.command_lines {
-        let _ = writeln!(text, "- kernel command line: `{}`", plain::line(line).replace('`', "'"));
-    }
-    // No other kind of time says the same again.
-    if comparison.groups.iter().all(|group| group.backend.is_vm()) {
-        text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
-                 checks it.";
-    }
-    text
-}
-
-fn versions(packages: &[Package]) -> String {
-    let versions: Vec<String> = packages
-        .iter()
-        .map(|package| format!("{} {}", shown(&package.name), shown(&package.version)))
-        .collect();
-    if versions.is_empty() { String::new() } else { format!(" ({})", versions.join(", ")) }
 }

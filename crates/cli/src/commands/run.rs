@@ -14,7 +14,7 @@ use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
     args::{Machines, Packages},
-    commands::{compare, until},
+    commands::until,
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -132,7 +132,8 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
-        let comparison = compare::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
+        let comparison =
+            preemptlab_analysis::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)

@@ -9,12 +9,7 @@ use preemptlab_report::human;
 use preemptlab_runner::Summary;
 use preemptlab_stats::Margin;
 
-use crate::{
-    commands::{compare, run::Run},
-    exit,
-    output::Output,
-    session::Execute,
-};
+use crate::{commands::run::Run, exit, output::Output, session::Execute};
 
 /// Executes what is planned, looks at the results, plans more where they do not decide, and so on,
 /// until all is decided or there is no time for what would come next. `execute` executes what is
@@ -40,13 +35,14 @@ pub fn execute(
     let started = Instant::now();
     let mut executed = execute(writer)?;
     // A name that nothing has must not become a part of the recording.
-    let first = compare::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
+    let first =
+        preemptlab_analysis::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
     check_metrics(&args.metrics, &first)?;
     writer.begin_until(&until)?;
     loop {
         let (summary, cell_wall) = executed;
         let comparison =
-            compare::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
+            preemptlab_analysis::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
         let look = Look::at(&comparison, &args.metrics);
         if look.needed.is_empty() {
             output.note(look.conclusion());

@@ -11,21 +11,27 @@ use preemptlab_stats::Comparison;
 
 pub use gathered::Gathered;
 
-use crate::exit;
+use crate::Error;
 
-/// Everything that the page shows. The verdict is what it says first.
+/// Everything that the page shows. The verdict is what it says first, the generator
+/// what made it.
+///
+/// # Errors
+///
+/// Where a trace cannot be read.
 pub fn data(
     gathered: Gathered<'_>,
     comparison: &Comparison,
     verdict: preemptlab_report_html::Verdict,
-) -> exit::Result<PageData> {
+    generator: &str,
+) -> Result<PageData, Error> {
     let recordings = gathered.recordings.clone();
     let title = recordings.iter().map(|recording| recording.manifest().experiment.name.as_str());
     let (command_lines, cells) = gathered.rows(comparison);
     Ok(PageData {
         format: preemptlab_report_html::FORMAT,
         title: title.collect::<Vec<_>>().join(", "),
-        generator: concat!("preemptlab ", env!("CARGO_PKG_VERSION")).to_owned(),
+        generator: generator.to_owned(),
         caption: caption(comparison),
         margin: comparison.margin.share(),
         verdict,

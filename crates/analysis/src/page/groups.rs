@@ -8,10 +8,10 @@ use super::{
     gathered::{Key, key_of},
     timelines::Timelines,
 };
-use crate::exit;
+use crate::Error;
 
 /// The page's groups: those of the comparison, with histograms and timelines.
-pub fn groups(gathered: &Gathered<'_>, comparison: &Comparison) -> exit::Result<Vec<page::Group>> {
+pub fn groups(gathered: &Gathered<'_>, comparison: &Comparison) -> Result<Vec<page::Group>, Error> {
     let mut timelines = Timelines::default();
     comparison.groups.iter().map(|each| group(each, gathered, &mut timelines)).collect()
 }
@@ -20,7 +20,7 @@ fn group(
     group: &Group,
     gathered: &Gathered<'_>,
     timelines: &mut Timelines,
-) -> exit::Result<page::Group> {
+) -> Result<page::Group, Error> {
     let configurations = group.configurations.iter();
     let replicates = configurations.clone().map(|each| each.replicates).max().unwrap_or(0);
     let configurations = configurations.map(|each| {
@@ -38,7 +38,7 @@ fn group(
         replicates,
         baseline: group.baseline,
         metrics: group.metrics().into_iter().filter_map(|name| info(group, name)).collect(),
-        configurations: configurations.collect::<exit::Result<_>>()?,
+        configurations: configurations.collect::<Result<_, Error>>()?,
     })
 }
 

@@ -1,11 +1,10 @@
-use preemptlab_analysis::boot_kernels::BootKernels;
 use preemptlab_model::Outcome;
 use preemptlab_report::{Lane, one_sentence, timeline_svg};
 use preemptlab_report_html::Timeline;
 use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
 
 use super::gathered::Worst;
-use crate::exit;
+use crate::{Error, boot_kernels::BootKernels};
 
 /// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
 /// timeline.
@@ -16,15 +15,15 @@ pub struct Timelines {
 
 impl Timelines {
     /// The worst wakeup of the real-time probe.
-    pub fn of(&mut self, cell: &Worst<'_>) -> exit::Result<Option<Timeline>> {
+    pub fn of(&mut self, cell: &Worst<'_>) -> Result<Option<Timeline>, Error> {
         let (record, folder) = (&cell.record, cell.recording.traces());
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
         let Some(comm) = target(&record.inputs.job) else { return Ok(None) };
         let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
         let Some(kernel) = kernel else { return Ok(None) };
 
-        let stream = || folder.stream(record.id).map_err(exit::Failure::from);
-        let unreadable = |error| exit::Failure::from(folder.unreadable(record.id, error));
+        let stream = || folder.stream(record.id);
+        let unreadable = |error| folder.unreadable(record.id, error);
         let Some(events) = stream()? else { return Ok(None) };
         let target = Target { comm: &comm, is_realtime: true };
         let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;

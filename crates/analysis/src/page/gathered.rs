@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 
-use preemptlab_analysis::measured::{Reading, for_each};
 use preemptlab_model::{
     CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
 };
-use preemptlab_recording::{Recording, RecordingError};
+use preemptlab_recording::Recording;
 use preemptlab_report_html::{CellRow, CellStatus};
 use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell, NoResult};
+
+use crate::{
+    Error,
+    measured::{Reading, for_each},
+};
 
 /// A configuration: the recording, when there are several, and the factors without the replicate.
 pub type Key = (Option<String>, Factors);
@@ -59,7 +63,11 @@ pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
 
 impl<'a> Gathered<'a> {
     /// Reads every cell of recordings.
-    pub fn new(recordings: Vec<&'a Recording>) -> Result<Self, RecordingError> {
+    ///
+    /// # Errors
+    ///
+    /// Where a recording cannot be read.
+    pub fn new(recordings: Vec<&'a Recording>) -> Result<Self, Error> {
         let mut gathered = Self {
             cells: Vec::new(),
             histograms: BTreeMap::new(),
