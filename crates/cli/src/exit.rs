@@ -1,6 +1,13 @@
-//! Exit codes and the errors that lead to them.
+//! Exit codes, and which one each error of a library leads to.
 
-use std::process::ExitCode;
+use std::{fmt::Display, process::ExitCode};
+
+use preemptlab_analysis::Error;
+use preemptlab_apply::Error as ApplyError;
+use preemptlab_preparation::LabError;
+use preemptlab_provision::StoreError;
+use preemptlab_recording::RecordingError;
+use preemptlab_runner::RunError;
 
 /// Everything was done.
 pub const OK: u8 = 0;
@@ -33,19 +40,105 @@ pub struct Failure {
 /// How a command ends.
 pub type Result<T = ExitCode> = std::result::Result<T, Failure>;
 
-/// Puts a code on an error.
+impl Failure {
+    fn new(code: u8, error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self { code, report: miette::Report::from_err(error) }
+    }
+}
+
+/// Returns the failure of what the user gave.
+pub fn unusable(message: impl Display) -> Failure {
+    failure(UNUSABLE, message)
+}
+
+/// Returns the failure of this machine.
+pub fn host(message: impl Display) -> Failure {
+    failure(HOST, message)
+}
+
+/// Returns a failure from words alone.
+pub fn failure(code: u8, message: impl Display) -> Failure {
+    Failure { code, report: miette::miette!("{message}") }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let code = match error {
+            Error::Recording(error) => return error.into(),
+            Error::No(_) => NO,
+            Error::Unmeasured(_) => CELLS_FAILED,
+            Error::Machine(_) => HOST,
+            _ => UNUSABLE,
+        };
+        Self::new(code, error)
+    }
+}
+
+/// A disk that is full is the machine's fault, a folder of something else the user's.
+impl From<RecordingError> for Failure {
+    fn from(error: RecordingError) -> Self {
+        let code = match error {
+            RecordingError::Io { .. } | RecordingError::Busy { .. } => HOST,
+            _ => UNUSABLE,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        let code = match error {
+            LabError::Recording(error) => return error.into(),
+            LabError::NotOfExperiment(_) => UNUSABLE,
+            _ if error.is_interrupted() => INTERRUPTED,
+            _ if error.is_of_other_inputs() || error.is_refused() => UNUSABLE,
+            _ => HOST,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        let code = match error {
+            RunError::Recording(error) => return error.into(),
+            RunError::NotOfExperiment(_) => UNUSABLE,
+            RunError::Cancelled => INTERRUPTED,
+            RunError::Host(_) | RunError::Different(_) => HOST,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let code = match error {
+            StoreError::NoParent { .. } | StoreError::Path(_) => UNUSABLE,
+            _ => HOST,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<ApplyError> for Failure {
+    fn from(error: ApplyError) -> Self {
+        let code = match error {
+            ApplyError::Changed { .. } => NO,
+            ApplyError::NotTaken(_) | ApplyError::RunTime { .. } => UNUSABLE,
+            _ => HOST,
+        };
+        failure(code, error)
+    }
+}
+
+/// Puts a code on an error of no library of this workspace.
 pub trait OrExit<T> {
-    /// The value, or a failure with that code.
+    /// Returns the value, or a failure with that code.
     fn or_exit(self, code: u8) -> Result<T>;
 }
 
 impl<T, E: std::error::Error + Send + Sync + 'static> OrExit<T> for std::result::Result<T, E> {
     fn or_exit(self, code: u8) -> Result<T> {
-        self.map_err(|error| Failure { code, report: miette::Report::from_err(error) })
+        self.map_err(|error| Failure::new(code, error))
     }
-}
-
-/// A failure from words alone.
-pub fn failure(code: u8, message: impl std::fmt::Display) -> Failure {
-    Failure { code, report: miette::miette!("{message}") }
 }

@@ -10,13 +10,12 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use preemptlab_experiment::{Experiment, SpecError};
+use preemptlab_experiment::{Experiment, Recording, SpecError};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
-use preemptlab_preparation::{EmbedError, LabError};
-use preemptlab_provision::{Event, Options, Provision, Store, StoreError};
-use preemptlab_runner::Cancel;
-use preemptlab_runner::RunError;
+use preemptlab_preparation::EmbedError;
+use preemptlab_provision::{Event, Options, Provision, Store};
+use preemptlab_runner::{Cancel, RunError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
@@ -24,7 +23,6 @@ use crate::{
     children,
     exit::{self, OrExit},
     output::Output,
-    session::recording_failure,
 };
 
 /// Opens the store that was named, or the user's own.
@@ -34,14 +32,7 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
         None => default_store()?,
     };
     let cancel = cancel()?;
-    let store = Store::open(path).map_err(|error| {
-        let code = match error {
-            StoreError::NoParent { .. } | StoreError::Path(_) => exit::UNUSABLE,
-            _ => exit::HOST,
-        };
-        exit::Failure { code, report: miette::Report::from_err(error) }
-    })?;
-    Ok(store.until(cancel.flag()))
+    Ok(Store::open(path)?.until(cancel.flag()))
 }
 
 /// The folder of the XDG Base Directory Specification.
@@ -49,9 +40,8 @@ fn default_store() -> exit::Result<PathBuf> {
     let folder =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
-    let cache = cache.ok_or_else(|| {
-        exit::failure(exit::UNUSABLE, "there is no home folder; name a store with --store")
-    })?;
+    let cache = cache
+        .ok_or_else(|| exit::unusable("there is no home folder; name a store with --store"))?;
     // What is wrong with it is said where the store is opened.
     let _ = preemptlab_durable::create_folder(&cache);
     Ok(cache.join("preemptlab"))
@@ -102,9 +92,7 @@ pub fn read(path: &Path) -> exit::Result<String> {
     let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     });
-    text.map_err(|error| {
-        exit::failure(exit::UNUSABLE, format!("cannot read {}: {error}", path.display()))
-    })
+    text.map_err(|error| exit::unusable(format!("cannot read {}: {error}", path.display())))
 }
 
 /// Reads an experiment, and the folders of its workloads; a mistake is shown in its place.
@@ -117,8 +105,14 @@ pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
     let base = path.parent().unwrap_or(Path::new(""));
     preemptlab_preparation::embed(experiment, base).map_err(|error| match error {
         EmbedError::Definition { path, text, error } => mistake(&path, text, error),
-        error => exit::Failure { code: exit::UNUSABLE, report: miette::Report::from_err(error) },
+        error => exit::unusable(error),
     })
+}
+
+/// The experiment of a recording, with which to go on.
+pub fn recorded_experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
+    let recording = Recording::open(path)?;
+    Ok((recording.manifest().experiment.clone(), recording.folders()?))
 }
 
 /// A mistake in a file, shown in its place.
@@ -141,17 +135,6 @@ pub fn mistake(
     let source = miette::NamedSource::new(shown(&path.display().to_string()), text);
     let report = miette::Report::new(diagnostic).with_source_code(source);
     exit::Failure { code: exit::UNUSABLE, report }
-}
-
-/// Why an experiment cannot be prepared.
-pub fn failure(error: LabError) -> exit::Failure {
-    let code = match error {
-        LabError::Recording(error) => return recording_failure(error),
-        _ if error.is_interrupted() => exit::INTERRUPTED,
-        _ if error.is_of_other_inputs() || error.is_refused() => exit::UNUSABLE,
-        _ => exit::HOST,
-    };
-    exit::Failure { code, report: miette::Report::from_err(error) }
 }
 
 /// A flag that the first interrupt sets; a second one ends the process at once. There is one for the

@@ -4,22 +4,13 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
-mod boot_kernels;
 mod children;
 mod commands;
-mod disturbed;
 mod exit;
 mod lab;
-mod measured;
-mod mixed;
-mod moment;
-mod named;
 mod output;
-mod page;
 mod progress;
 mod session;
-mod traceable;
-mod unsound;
 mod writable;
 
 use std::{process::ExitCode, thread};
@@ -55,7 +46,7 @@ fn main() -> ExitCode {
                 "this process is not allowed what it needs ({error}): raise its limits on address \
                  space (`ulimit -v`) and processes (`ulimit -u`)"
             );
-            Output::new(Color::Auto).error(&exit::failure(exit::HOST, message).report);
+            Output::new(Color::Auto).error(&exit::host(message).report);
             ExitCode::from(exit::HOST)
         }
     }

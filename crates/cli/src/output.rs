@@ -73,18 +73,21 @@ impl Output {
             Format::Table => table.terminal(self.terminal()),
             Format::Csv => table.csv(),
             Format::Markdown => table.markdown(),
-            Format::Json => {
-                let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
-                plain::json(&json).into_owned()
-            }
+            Format::Json => return self.json(document),
         })
+    }
+
+    /// Prints a document as JSON.
+    pub fn json(&self, document: &impl Serialize) -> Result<ExitCode, Failure> {
+        let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
+        self.data(&plain::json(&json))
     }
 
     /// Prints data. A reader that has gone, as in `| head`, is no error; see [`Output::was_cut_off`].
     pub fn data(&self, text: &str) -> Result<ExitCode, Failure> {
         if preemptlab_host::stdout_was_closed() {
             let message = "cannot write to standard output: it is closed";
-            return Err(exit::failure(exit::HOST, message));
+            return Err(exit::host(message));
         }
         let text = harmless(text, self.color_stdout);
         let mut stdout = io::stdout().lock();
@@ -96,9 +99,7 @@ impl Output {
                 CUT_OFF.store(true, Ordering::Relaxed);
                 Ok(ExitCode::from(exit::OK))
             }
-            Err(error) => {
-                Err(exit::failure(exit::HOST, format!("cannot write to standard output: {error}")))
-            }
+            Err(error) => Err(exit::host(format!("cannot write to standard output: {error}"))),
             _ => Ok(ExitCode::from(exit::OK)),
         }
     }

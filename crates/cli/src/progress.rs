@@ -9,11 +9,13 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use preemptlab_analysis::plan::BOOT_WALL;
 use preemptlab_model::Outcome;
 use preemptlab_recording::RecordingError;
+use preemptlab_report::human;
 use preemptlab_runner::Event;
 
-use crate::{commands::plan::BOOT_WALL, output::say};
+use crate::output::say;
 
 /// Renders the events of a run.
 #[derive(Debug)]
@@ -146,14 +148,5 @@ impl Progress {
         let cell_wall = self.mean(state);
         let rounds = |count: usize| u32::try_from(count.div_ceil(self.jobs)).unwrap_or(u32::MAX);
         state.boot_wall * rounds(state.boots_left) + cell_wall * rounds(state.cells_left)
-    }
-}
-
-/// A span of host time for people: `40 s`, `12 min`, `3.5 h`.
-pub fn human(duration: Duration) -> String {
-    match duration.as_secs() {
-        seconds @ 0..100 => format!("{seconds} s"),
-        seconds @ 100..6000 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
     }
 }

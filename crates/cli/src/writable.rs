@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use rustix::fs::{Access, access};
 
-use crate::exit;
+use crate::{exit, output::Output};
 
 /// Refuses a file that cannot be written.
 pub fn check(file: &Path) -> exit::Result<()> {
@@ -15,8 +15,18 @@ pub fn check(file: &Path) -> exit::Result<()> {
         Ok(_) => access(file, Access::WRITE_OK).map_err(io::Error::from),
         Err(_) => access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from),
     };
-    checked.map_err(|error| {
-        let message = format!("cannot write {}: {error}; choose another file", file.display());
-        exit::failure(exit::HOST, message)
-    })
+    checked.map_err(|error| exit::host(refusal(file, &error)))
+}
+
+/// Says that a file cannot be written.
+pub fn refusal(file: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}; choose another file", file.display())
+}
+
+/// Writes a whole file, and says so.
+pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
+    preemptlab_durable::replace(file, bytes)
+        .map_err(|error| exit::host(format!("cannot write {}: {error}", file.display())))?;
+    output.note(format!("wrote {}", file.display()));
+    Ok(())
 }

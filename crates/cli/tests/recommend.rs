@@ -166,7 +166,7 @@ fn two_configurations_with_few_replicates_are_undecided() {
         "not sure",
         "one other configuration might be as good or better; about 3 more replicates",
         "Fewer than 5 replicates decide nothing.",
-        "preemptlab run traced.toml --out run --until 5% --metric throughput",
+        "preemptlab run run --until 5% --metric throughput",
         "--baseline debian:6.12.107+deb13/none",
         "undecided +3",
     ]);

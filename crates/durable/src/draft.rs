@@ -82,34 +82,73 @@ impl Draft {
 ///
 /// When the disk is full or the folder cannot be written to; then there is no file.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut draft = Draft::new_in(folder.unwrap_or(Path::new(".")))?;
+    let mut draft = Draft::new_in(folder_of(path))?;
     draft.file().write_all(bytes)?;
     draft.publish(path)
 }
 
-/// Writes a file, or replaces an existing one: at any moment the path names the old or the new
-/// file. Writes to a terminal, a pipe and other special files directly.
+/// A file that takes the place of one that may be there, once it is whole: at any moment it is the
+/// old one or the new one. What is no regular file, such as a terminal or a pipe, is written to as it
+/// is.
+#[derive(Debug)]
+pub struct Replacement<'a> {
+    path: &'a Path,
+    draft: Result<Draft, File>,
+}
+
+impl<'a> Replacement<'a> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    ///
+    /// When the folder, or what is no regular file, cannot be written to.
+    pub fn begin(path: &'a Path) -> io::Result<Self> {
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            let file = File::options().write(true).open(path)?;
+            return Ok(Self { path, draft: Err(file) });
+        }
+        let folder = folder_of(path);
+        // What cannot be swept is in nobody's way.
+        let _ = sweep(folder);
+        Ok(Self { path, draft: Ok(Draft::new_in(folder)?) })
+    }
+
+    /// The file to write to.
+    pub fn file(&mut self) -> &mut File {
+        self.draft.as_mut().map_or_else(|file| file, |draft| &mut draft.file)
+    }
+
+    /// Flushes the content to the disk and puts it in its place.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full; then what was there still is.
+    pub fn publish(self) -> io::Result<()> {
+        let Ok(draft) = self.draft else { return Ok(()) };
+        // A name is needed for a moment, since only a named file can take another one's place.
+        let named = folder_of(self.path).join(draft_name());
+        if !draft.publish(&named)? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        std::fs::rename(&named, self.path).inspect_err(|_| drop(std::fs::remove_file(&named)))
+    }
+}
+
+/// Writes a file, or replaces an existing one: at any moment the path names the old or the new file.
+/// Writes to a terminal, a pipe and other special files directly.
 ///
 /// # Errors
 ///
 /// When the disk is full or the folder cannot be written to; the existing file then stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(path, bytes);
-    }
+    let mut replacement = Replacement::begin(path)?;
+    replacement.file().write_all(bytes)?;
+    replacement.publish()
+}
+
+fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    // What cannot be swept is in nobody's way.
-    let _ = sweep(folder);
-    let mut draft = Draft::new_in(folder)?;
-    draft.file().write_all(bytes)?;
-    // A name is needed for a moment, since only a named file can take another one's place.
-    let named = folder.join(draft_name());
-    if !draft.publish(&named)? {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    std::fs::rename(&named, path).inspect_err(|_| drop(std::fs::remove_file(&named)))
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Removes the drafts of processes that have ended from a folder whose filesystem has no

@@ -29,7 +29,7 @@ mod lock;
 mod owner;
 mod read;
 
-pub use draft::{Draft, is_draft, replace, sweep, write_new};
+pub use draft::{Draft, Replacement, is_draft, replace, sweep, write_new};
 pub use lock::{FolderLock, LOCK_FILE, Lock, lock};
 pub use owner::Owner;
 pub use read::{open, read};

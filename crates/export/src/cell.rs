@@ -1,5 +1,6 @@
-use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode};
-use preemptlab_stats::Histogram;
+use preemptlab_model::{
+    BackendKind, CellId, Digest, Distribution, Factors, Histogram, PreemptMode,
+};
 
 /// A cell of a plan, whatever became of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +65,8 @@ impl Status {
 /// What a probe of a cell saw.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// The probe's name.
-    pub name: String,
+    /// What it saw.
+    pub of: Distribution,
     /// The samples.
     pub histogram: Histogram,
     /// The unit of the histogram's values.
@@ -76,7 +77,7 @@ impl Probe {
     /// The histogram's rows, ascending; the overflow, if there is any, is the last.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let row = |kind, latency, count| Bucket {
-            probe: self.name.clone(),
+            probe: self.of.to_string(),
             kind,
             latency,
             count,

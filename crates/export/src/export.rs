@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use preemptlab_stats::Metric;
+use preemptlab_model::Metric;
 
 use crate::{
     Cell, ExportError, Format, Probe, Table,

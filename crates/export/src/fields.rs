@@ -1,7 +1,6 @@
 //! What the tables hold: each column with its description and where its value comes from.
 
-use preemptlab_model::PreemptMode;
-use preemptlab_stats::Metric;
+use preemptlab_model::{Metric, PreemptMode};
 
 use crate::{Cell, Column, Kind, cell::Bucket, column::Value};
 
@@ -146,7 +145,7 @@ pub static CELL: [OfCell; 5] = [
 /// What the table of metrics has besides.
 pub static METRIC: [OfMetric; 4] = [
     OfMetric::new("metric", Kind::Utf8, "Its name, as `compare --all` shows it.", |metric| {
-        Value::text(&metric.name)
+        Value::display(&metric.name)
     }),
     OfMetric::new("value", Kind::F64, "Its value in this cell.", |metric| Value::F64(metric.value))
         .unit("that in `unit`"),

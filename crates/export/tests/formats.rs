@@ -10,8 +10,10 @@ use parquet::{
     record::Field,
 };
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{BackendKind, CellId, Digest, Factors, PreemptMode, Settings, plain};
-use preemptlab_stats::{Direction, Histogram, Metric};
+use preemptlab_model::{
+    BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, Metric, MetricName,
+    PreemptMode, Settings, plain,
+};
 use proptest::prelude::*;
 
 /// Everything that a cell has rows of.
@@ -41,12 +43,12 @@ fn cell(status: Status) -> Cell {
 }
 
 fn metric(value: f64) -> Metric {
-    let name = "throughput".to_owned();
+    let name = MetricName::Throughput;
     Metric { name, value, unit: "messages/s".to_owned(), direction: Direction::Higher }
 }
 
 fn probe(histogram: Histogram) -> Probe {
-    Probe { name: "fifo".to_owned(), histogram, unit: "us" }
+    Probe { of: Distribution::Wakeup(preemptlab_model::Probe::Fifo), histogram, unit: "us" }
 }
 
 fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {
@@ -168,7 +170,14 @@ fn the_overflow_is_a_row_of_its_own_kind() {
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
     let own: Vec<String> = rows[1..].iter().map(|row| row[12..].join(" ")).collect();
-    assert_eq!(own, ["fifo bucket 7 us 3", "fifo bucket 9 us 2", "fifo overflow 250000 us 4"]);
+    assert_eq!(
+        own,
+        [
+            "wakeup.fifo bucket 7 us 3",
+            "wakeup.fifo bucket 9 us 2",
+            "wakeup.fifo overflow 250000 us 4"
+        ]
+    );
 }
 
 #[test]

@@ -68,6 +68,19 @@ pub enum KernelRef {
     },
 }
 
+impl KernelRef {
+    /// Returns the same version and symbols in another flavour. A file is the kernel that it is, and so
+    /// is what is installed.
+    #[must_use]
+    pub fn in_flavour(&self, flavour: Flavour) -> Self {
+        match self.clone() {
+            Self::Debian { version, .. } => Self::Debian { version, flavour },
+            Self::Source { version, symbols, .. } => Self::Source { version, flavour, symbols },
+            other @ (Self::File { .. } | Self::Host { .. }) => other,
+        }
+    }
+}
+
 /// The text names no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` names no kernel: {reason}")]

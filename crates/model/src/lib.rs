@@ -1,4 +1,4 @@
-//! The nouns of preemptlab: preemption modes, kernels, machines, cells and their outcomes.
+//! The nouns of preemptlab: preemption modes, kernels, machines, cells, their outcomes and metrics.
 //!
 //! Nothing here does I/O. What is serialized in a recording is defined here or in
 //! `preemptlab-protocol`, and its version is [`RECORDING_FORMAT`].
@@ -8,9 +8,11 @@ mod cell;
 mod conditions;
 mod cpus;
 mod digest;
+mod histogram;
 mod kconfig;
 mod kernel;
 mod machine;
+mod metric;
 mod name;
 mod outcome;
 mod package;
@@ -31,9 +33,11 @@ pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
 pub use conditions::Conditions;
 pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
+pub use histogram::Histogram;
 pub use kconfig::KernelConfig;
 pub use kernel::{Flavour, Kernel, KernelRef, ParseKernelRefError};
 pub use machine::{Arch, Machine};
+pub use metric::{Direction, Distribution, Metric, MetricName, Probe, Statistic};
 pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, Outcome};
 pub use package::{Package, PackageName, PackageVersion};

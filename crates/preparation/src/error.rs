@@ -1,3 +1,4 @@
+use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
     AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError,
@@ -7,6 +8,9 @@ use preemptlab_runner::Stop;
 /// Why an experiment cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// What a recording planned is not what its experiment says.
+    #[error(transparent)]
+    NotOfExperiment(#[from] NotOfExperiment),
     /// A kernel cannot be had.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -80,6 +84,9 @@ pub enum LabError {
         /// What needs a module.
         what: String,
     },
+    /// An experiment would tell the machine what no stranger may tell it.
+    #[error(transparent)]
+    NotSettable(#[from] preemptlab_model::NotSettable),
     /// Cells cannot run on the machine's own kernel.
     #[error(transparent)]
     Live(#[from] preemptlab_backend_host::LiveError),
@@ -109,6 +116,7 @@ impl LabError {
         matches!(
             self,
             Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
+                | Self::NotSettable(_)
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
         )

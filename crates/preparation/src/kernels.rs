@@ -8,7 +8,7 @@ use std::{
 use preemptlab_model::{CellInputs, ModeFile, PreemptMode, SnapshotId};
 use preemptlab_protocol::{FailureKind, LoadStart, Message, Report};
 use preemptlab_recording::TraceFolder;
-use preemptlab_runner::{Backend, Cancel};
+use preemptlab_runner::{Backend, Cancel, RunError, Stop, Untraceable};
 use preemptlab_symbols::Types;
 use preemptlab_trace::{Kernel, Layout};
 
@@ -59,6 +59,20 @@ impl<'a> Kernels<'a> {
         let kernel = Arc::new(Kernel::new(layout)?);
         *slot = Some(Arc::clone(&kernel));
         Ok(kernel)
+    }
+
+    /// Returns the kernel of a cell, as the runner asks for it.
+    ///
+    /// # Errors
+    ///
+    /// When this kernel cannot be traced, or the run cannot go on.
+    pub fn of_cell(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, Untraceable> {
+        self.get(cell, cancel).map_err(|error| match error {
+            LabError::Stopped(Stop::Cancelled) => Untraceable::Run(RunError::Cancelled),
+            LabError::Stopped(Stop::Host { reason }) => Untraceable::Run(RunError::Host(reason)),
+            LabError::Recording(error) => Untraceable::Run(RunError::Recording(error)),
+            error => Untraceable::Kernel(error.to_string()),
+        })
     }
 
     fn stored_or_made(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {

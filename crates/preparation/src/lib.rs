@@ -3,6 +3,7 @@
 //! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
 //! is pinned: exactly what it was made with is brought here again, or nothing is run.
 
+mod begin;
 mod embed;
 mod error;
 mod kernels;
@@ -19,6 +20,7 @@ use preemptlab_model::{BackendKind, CellInputs, KernelRef};
 use preemptlab_provision::{CELL, Provision, Store};
 use preemptlab_runner::Backend;
 
+pub use begin::check_host;
 pub use embed::{EmbedError, embed};
 pub use error::LabError;
 pub use kernels::Kernels;

@@ -2,7 +2,7 @@
 
 use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval, agreements};
 
-use crate::{Cell, Column, Table, Tone, label, number, overview::is_headline};
+use crate::{Cell, Column, Table, Tone, label, number};
 
 /// One table per workload, number of CPUs and pair of backends; none where all time is of one kind.
 pub fn tables(comparison: &Comparison) -> Vec<Table> {
@@ -33,7 +33,7 @@ fn table(agreement: &Agreement) -> Table {
             Column::left("direction"),
         ],
     );
-    for each in shared.iter().filter(|each| is_headline(&each.metric)) {
+    for each in shared.iter().filter(|each| each.metric.is_headline()) {
         let [of_one, of_other] = each.effects;
         let tone = match each.accord() {
             Accord::Agree => Tone::Better,
@@ -42,7 +42,7 @@ fn table(agreement: &Agreement) -> Table {
         };
         table.row([
             Cell::from(format!("{} {}", each.preempt, each.settings).trim_end()),
-            Cell::from(each.metric.as_str()),
+            Cell::from(each.metric.to_string()),
             ratio(&of_one),
             interval(&of_one),
             ratio(&of_other),

@@ -86,7 +86,7 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         configuration.settings.to_string(),
         observed.join(" "),
         status.to_owned(),
-        of_summary(|summary| summary.name.clone()),
+        of_summary(|summary| summary.name.to_string()),
         of_summary(|summary| summary.unit.to_owned()),
         of_summary(|summary| summary.direction.as_str().to_owned()),
         configuration.replicates.to_string(),

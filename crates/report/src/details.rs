@@ -1,5 +1,6 @@
 //! One table per metric: every statistic of every configuration.
 
+use preemptlab_model::MetricName;
 use preemptlab_stats::{Configuration, Group, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, extremes, label, number, verdict};
@@ -23,7 +24,7 @@ pub fn tables(group: &Group) -> Vec<Table> {
     tables
 }
 
-fn table(group: &Group, metric: &str) -> Table {
+fn table(group: &Group, metric: &MetricName) -> Table {
     let of_metric =
         group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
     let measured: Vec<_> = of_metric.collect();

@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
 use preemptlab_stats::{
     Agreement, Comparison, Configuration, Effect, Group, Interval, Summary, Verdict, agreements,
     fit,
@@ -48,7 +48,7 @@ pub struct AgreementDocument {
     /// The mode that it is compared with.
     pub baseline: PreemptMode,
     /// The metric.
-    pub metric: String,
+    pub metric: MetricName,
     /// Its ratio to the baseline's in each.
     pub ratios: [Option<f64>; 2],
     /// The 95 % intervals of these.
@@ -113,7 +113,7 @@ pub struct FailureDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricDocument {
     /// Such as `wakeup.fifo.p99`.
-    pub name: String,
+    pub name: MetricName,
     /// Such as `us`.
     pub unit: String,
     /// Which way is better: `lower` or `higher`.
@@ -260,7 +260,7 @@ impl From<&Summary> for MetricDocument {
             max: summary.max,
             interval: summary.interval.map(ends),
             effect: summary.effect.as_ref().map(Into::into),
-            extreme: extremes::is_maximum(&summary.name).then(|| extreme(&summary.values)),
+            extreme: summary.name.is_maximum().then(|| extreme(&summary.values)),
             values: summary.values.clone(),
             replicates: summary.replicates.clone(),
         }

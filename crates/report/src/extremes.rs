@@ -1,20 +1,16 @@
 //! What the distribution of maxima says, or why it says nothing.
 
-use preemptlab_stats::{BOUND, Estimate, ExtremeFit, Group, Summary, Tail, fit};
+use preemptlab_model::MetricName;
+use preemptlab_stats::{Estimate, ExtremeFit, Group, Summary, Tail, fit};
 
 use crate::{label, number};
 
 /// The level that is named: what one cell in so many exceeds.
 pub const CELLS: u32 = 100;
 
-/// Whether a metric is a maximum of each cell.
-pub fn is_maximum(metric: &str) -> bool {
-    metric.ends_with(".max") || metric == BOUND
-}
-
 /// The fit of a metric's maxima in words, or why there is none; `None` for what is no maximum.
 pub fn extreme_in_words(summary: &Summary) -> Option<String> {
-    if !is_maximum(&summary.name) {
+    if !summary.name.is_maximum() {
         return None;
     }
     Some(match fit(&summary.values) {
@@ -46,7 +42,7 @@ fn sentence(fit: &ExtremeFit, unit: &str) -> String {
 }
 
 /// The same for every configuration of a group, those of which the same is said together.
-pub fn notes(group: &Group, metric: &str) -> Vec<String> {
+pub fn notes(group: &Group, metric: &MetricName) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for configuration in &group.configurations {
         let Some(said) = configuration.summary(metric).and_then(extreme_in_words) else { continue };

@@ -25,6 +25,7 @@ mod table_terminal;
 mod template;
 mod timeline;
 mod verdict;
+mod words;
 
 pub use comparison_csv::csv;
 pub use document::{
@@ -33,7 +34,6 @@ pub use document::{
 };
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
-pub use overview::is_headline;
 use preemptlab_model::{BackendKind, plain};
 use preemptlab_stats::Comparison;
 pub use recommendation::{
@@ -46,6 +46,7 @@ pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use template::{Facts, TemplateError, fill};
 pub use timeline::{Lane, escape_xml, one_sentence, timeline_svg, timeline_terminal};
+pub use words::{human, yes_or_no};
 
 /// How much of a comparison is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,19 +1,17 @@
 //! One table per group: a block of rows for each kernel, and for each mode the medians with their
 //! ratios to the baseline, above the intervals of these, above what they are worth.
 
-use preemptlab_stats::{BOUND, Configuration, Group};
+use preemptlab_model::{Distribution, MetricName, Probe, Statistic};
+use preemptlab_stats::{Configuration, Group};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
-
-/// The statistics of a probe that an overview shows.
-const STATISTICS: [&str; 4] = ["p50", "p99", "max", "bound"];
 
 pub fn table(group: &Group) -> Table {
     of_metrics(group, shown(group))
 }
 
 /// The table with these metrics.
-pub fn of_metrics(group: &Group, shown: Vec<&str>) -> Table {
+pub fn of_metrics(group: &Group, shown: Vec<&MetricName>) -> Table {
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
         .chain(label::baseline(group))
@@ -43,12 +41,12 @@ pub fn of_metrics(group: &Group, shown: Vec<&str>) -> Table {
 
 /// The metrics that an overview shows: of each latency the statistics that tell configurations
 /// apart, and the workload's main numbers. The bound stands beside what the real-time probe saw.
-fn shown(group: &Group) -> Vec<&str> {
-    let mut shown: Vec<&str> =
-        group.metrics().into_iter().filter(|metric| is_headline(metric)).collect();
-    let place = |name| shown.iter().position(|metric| *metric == name);
+fn shown(group: &Group) -> Vec<&MetricName> {
+    let mut shown = group.metrics();
+    shown.retain(|metric| metric.is_headline());
+    let place = |name| shown.iter().position(|metric| **metric == name);
     if let (Some(p99), Some(max), Some(bound)) =
-        (place("wakeup.fifo.p99"), place("wakeup.fifo.max"), place(BOUND))
+        (place(MetricName::FIFO_P99), place(MetricName::FIFO_MAX), place(MetricName::BOUND))
         && p99 < max
         && max < bound
     {
@@ -59,29 +57,21 @@ fn shown(group: &Group) -> Vec<&str> {
     shown
 }
 
-/// Whether a metric is one of those that tell configurations apart. Numbers whose names have parts,
-/// such as `interrupts.LOC`, say where the time went.
-pub fn is_headline(metric: &str) -> bool {
-    match latency(metric) {
-        Some((_, statistic)) => STATISTICS.contains(&statistic),
-        None => !metric.contains('.'),
-    }
-}
-
 /// What a metric such as `wakeup.fifo.p99.9` or `response.max` is a statistic of, in words, and the
 /// statistic.
-pub fn latency(metric: &str) -> Option<(String, &str)> {
-    if metric == BOUND {
-        return Some(("FIFO wakeup".to_owned(), "bound"));
-    }
-    if let Some(statistic) = metric.strip_prefix("response.") {
-        return Some(("response".to_owned(), statistic));
-    }
-    let (probe, statistic) = metric.strip_prefix("wakeup.")?.split_once('.')?;
-    Some((format!("{} wakeup", probe.to_uppercase()), statistic))
+pub fn latency(metric: &MetricName) -> Option<(&'static str, String)> {
+    let MetricName::Of(of, statistic) = metric else { return None };
+    Some(match (of, statistic) {
+        (Distribution::Bound, Statistic::Max) => ("FIFO wakeup", "bound".to_owned()),
+        (Distribution::Bound, statistic) => ("FIFO wakeup", format!("bound {statistic}")),
+        (Distribution::Wakeup(Probe::Fifo), _) => ("FIFO wakeup", statistic.to_string()),
+        (Distribution::Wakeup(Probe::Other), _) => ("OTHER wakeup", statistic.to_string()),
+        (Distribution::Response, _) => ("response", statistic.to_string()),
+        (Distribution::Own(_), _) => return None,
+    })
 }
 
-fn column(group: &Group, metric: &str) -> Column {
+fn column(group: &Group, metric: &MetricName) -> Column {
     let unit = group
         .configurations
         .iter()
@@ -89,7 +79,7 @@ fn column(group: &Group, metric: &str) -> Column {
         .map_or("", |summary| &*summary.unit);
     match latency(metric) {
         Some((of, statistic)) => Column::right(statistic).with_unit(unit).under(of),
-        None => Column::right(metric).with_unit(unit),
+        None => Column::right(metric.to_string()).with_unit(unit),
     }
 }
 
@@ -102,7 +92,7 @@ fn below(group: &Group) -> Option<&'static str> {
 
 /// The median, and its ratio to the baseline's. The ratio takes the same width in every row, so
 /// that digits of equal weight stand below each other.
-fn value(group: &Group, configuration: &Configuration, metric: &str, width: usize) -> Cell {
+fn value(group: &Group, configuration: &Configuration, metric: &MetricName, width: usize) -> Cell {
     let Some(summary) = configuration.summary(metric) else { return Cell::default() };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
@@ -110,20 +100,20 @@ fn value(group: &Group, configuration: &Configuration, metric: &str, width: usiz
 }
 
 /// The ratio as it follows a median; none for the baseline itself.
-fn ratio(group: &Group, configuration: &Configuration, metric: &str) -> Option<String> {
+fn ratio(group: &Group, configuration: &Configuration, metric: &MetricName) -> Option<String> {
     if verdict::is_baseline(group, configuration) {
         return None;
     }
     Some(format!(" {}", number::ratio(configuration.summary(metric)?.ratio()?)))
 }
 
-fn ratio_width(group: &Group, metric: &str) -> usize {
+fn ratio_width(group: &Group, metric: &MetricName) -> usize {
     let ratios = group.configurations.iter().filter_map(|each| ratio(group, each, metric));
     ratios.map(|ratio| ratio.chars().count()).max().unwrap_or(0)
 }
 
 /// The lines below the medians: intervals, and words; neither where it would be empty.
-fn further_rows(group: &Group, configuration: &Configuration, shown: &[&str]) -> Vec<Row> {
+fn further_rows(group: &Group, configuration: &Configuration, shown: &[&MetricName]) -> Vec<Row> {
     let n = match configuration.measured() {
         measured if measured < configuration.replicates => format!("    n={measured}"),
         _ => String::new(),

@@ -50,7 +50,7 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
         candidate.preempt.to_string(),
         candidate.settings.to_string(),
         status(recommendation, index).to_owned(),
-        recommendation.objective.metric.name.clone(),
+        recommendation.objective.metric.name.to_string(),
         text(standing.map(|standing| standing.value)),
         text(interval.map(|interval| interval.low)),
         text(interval.map(|interval| interval.high)),

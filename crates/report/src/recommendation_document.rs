@@ -1,4 +1,4 @@
-use preemptlab_model::{KernelRef, PreemptMode, plain};
+use preemptlab_model::{KernelRef, MetricName, PreemptMode, plain};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
 };
@@ -52,7 +52,7 @@ struct Group<'a> {
 
 #[derive(Serialize)]
 struct Requirement<'a> {
-    metric: &'a str,
+    metric: &'a MetricName,
     unit: &'a str,
     comparator: &'static str,
     /// In the metric's unit.
@@ -63,7 +63,7 @@ struct Requirement<'a> {
 
 #[derive(Serialize)]
 struct Objective<'a> {
-    metric: &'a str,
+    metric: &'a MetricName,
     unit: &'a str,
     /// `higher` or `lower`.
     wanted: &'static str,
@@ -85,7 +85,7 @@ struct CandidateDocument<'a> {
     requirements: Vec<JudgementDocument>,
     missing: Vec<Missing<'a>>,
     /// How it relates to the recommended one; by metric.
-    relations: Vec<(&'a str, Option<Relation>)>,
+    relations: Vec<(&'a MetricName, Option<Relation>)>,
 }
 
 #[derive(Serialize)]
@@ -106,7 +106,7 @@ struct JudgementDocument {
 #[derive(Serialize)]
 struct Missing<'a> {
     group: Option<usize>,
-    metric: Option<&'a str>,
+    metric: Option<&'a MetricName>,
 }
 
 #[derive(Serialize)]
@@ -243,11 +243,11 @@ fn candidate<'a>(
         missing: of
             .missing
             .iter()
-            .map(|it| Missing { group: it.group, metric: it.metric.as_deref() })
+            .map(|it| Missing { group: it.group, metric: it.metric.as_ref() })
             .collect(),
         relations: names
             .zip(relations)
-            .map(|(metric, it)| (metric.name.as_str(), it.map(relation)))
+            .map(|(metric, it)| (&metric.name, it.map(relation)))
             .collect(),
     }
 }

@@ -100,7 +100,7 @@ pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Ta
     let title = format!(
         "{what}; × is the ratio to {name}, below it its 95% interval and whether it is better"
     );
-    let columns = metrics.iter().map(|metric| Column::right(metric.name.clone()));
+    let columns = metrics.iter().map(|metric| Column::right(metric.name.to_string()));
     let first = [Column::left("configuration"), Column::left("requirements")];
     let mut table = Table::new(title, first.into_iter().chain(columns));
     for runner_up in &choice.runners_up {

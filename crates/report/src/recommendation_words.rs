@@ -1,7 +1,8 @@
 //! The sentences of a recommendation.
 
+use preemptlab_model::Direction;
 use preemptlab_stats::{
-    Candidate, Certainty, Choice, Configuration, Constraint, Direction, Limit, Objective, Obstacle,
+    Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
 };
 

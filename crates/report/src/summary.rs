@@ -1,6 +1,7 @@
 //! A comparison in a few sentences.
 
-use preemptlab_stats::{Comparison, Configuration, Direction, Group, Summary};
+use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic};
+use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{label, number, overview::latency, verdict};
 
@@ -30,13 +31,17 @@ pub fn in_words(comparison: &Comparison) -> InWords {
 }
 
 /// The metrics by which configurations are told apart, the best of them first.
-const LATENCIES: [&str; 4] =
-    ["response.p99", "wakeup.fifo.p99", "wakeup.fifo.max", "wakeup.other.p99"];
+const LATENCIES: [MetricName; 4] = [
+    MetricName::Of(Distribution::Response, Statistic::Quantile(990)),
+    MetricName::FIFO_P99,
+    MetricName::FIFO_MAX,
+    MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(990)),
+];
 
 fn sentence(group: &Group) -> Option<String> {
-    let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(name));
-    let latency = latency.and_then(|name| best(group, name));
-    let throughput = best(group, "throughput");
+    let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(&name));
+    let latency = latency.and_then(|name| best(group, &name));
+    let throughput = best(group, &MetricName::Throughput);
     Some(match (latency, throughput) {
         (Some((least, late)), Some((most, done))) if std::ptr::eq(least, most) => format!(
             "{} has the lowest {}, {}, and the highest throughput, {}.",
@@ -46,7 +51,7 @@ fn sentence(group: &Group) -> Option<String> {
             with_baseline(group, done)
         ),
         (Some((least, late)), Some((most, done))) => {
-            let own = least.summary("throughput").map(|own| with_baseline(group, own));
+            let own = least.summary(&MetricName::Throughput).map(|own| with_baseline(group, own));
             format!(
                 "{} has the lowest {}, {}{}; {} has the highest throughput, {}.",
                 name(least),
@@ -68,7 +73,7 @@ fn sentence(group: &Group) -> Option<String> {
 }
 
 /// The configuration with the best median; of equal ones the first.
-fn best<'a>(group: &'a Group, metric: &str) -> Option<(&'a Configuration, &'a Summary)> {
+fn best<'a>(group: &'a Group, metric: &MetricName) -> Option<(&'a Configuration, &'a Summary)> {
     let measured =
         group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
     measured.reduce(|best, next| {
@@ -86,10 +91,10 @@ fn name(configuration: &Configuration) -> String {
 }
 
 /// `wakeup.fifo.p99` as `FIFO wakeup p99`.
-fn spoken(metric: &str) -> String {
+fn spoken(metric: &MetricName) -> String {
     match latency(metric) {
         Some((of, statistic)) => format!("{of} {statistic}"),
-        None => metric.to_owned(),
+        None => metric.to_string(),
     }
 }
 

@@ -10,7 +10,7 @@ use minijinja::{
     syntax::SyntaxConfig,
     value::{Rest, Value},
 };
-use preemptlab_model::plain;
+use preemptlab_model::{MetricName, plain};
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{caption, in_words, label, number, overview, verdict};
@@ -109,13 +109,13 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
     let of = comparison.clone();
     environment.add_function("table", move |group: &str, metrics: Rest<String>| {
         let group = find_group(&of, group)?;
-        let metrics: Vec<&str> = metrics.iter().map(String::as_str).collect();
+        let metrics: Vec<MetricName> = metrics.iter().map(|name| name.as_str().into()).collect();
         for metric in &metrics {
             known(group, metric)?;
         }
         let table = match metrics.is_empty() {
             true => overview::table(group),
-            false => overview::of_metrics(group, metrics),
+            false => overview::of_metrics(group, metrics.iter().collect()),
         };
         Ok::<_, Error>(table.markdown())
     });
@@ -179,6 +179,7 @@ fn find<'a>(
     metric: &str,
 ) -> Result<(&'a Group, &'a Summary), Error> {
     let group = find_group(comparison, group)?;
+    let metric = &metric.into();
     known(group, metric)?;
     let name = |each: &Configuration| each.name().to_string();
     let found = group.configurations.iter().find(|each| name(each) == configuration);
@@ -211,13 +212,13 @@ fn find_group<'a>(comparison: &'a Comparison, name: &str) -> Result<&'a Group, E
     }
 }
 
-fn known(group: &Group, metric: &str) -> Result<(), Error> {
+fn known(group: &Group, metric: &MetricName) -> Result<(), Error> {
     let metrics = group.metrics();
     if metrics.contains(&metric) {
         return Ok(());
     }
-    let names: Vec<String> = metrics.into_iter().map(str::to_owned).collect();
-    Err(unknown("metric", metric, &names))
+    let names: Vec<String> = metrics.into_iter().map(ToString::to_string).collect();
+    Err(unknown("metric", &metric.to_string(), &names))
 }
 
 fn unknown(what: &str, name: &str, known: &[String]) -> Error {
@@ -230,8 +231,8 @@ fn unknown(what: &str, name: &str, known: &[String]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Factors, PreemptMode};
-    use preemptlab_stats::{Direction, MeasuredCell, Metric, Rule, compare};
+    use preemptlab_model::{Direction, Factors, Metric, PreemptMode};
+    use preemptlab_stats::{MeasuredCell, Rule, compare};
 
     use super::*;
 

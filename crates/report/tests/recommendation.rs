@@ -1,12 +1,14 @@
 //! Recommendations of realistic size and troubles, in every form.
 
-use preemptlab_model::{Digest, Factors, Kernel, KernelRef, Package, PreemptMode};
+use preemptlab_model::{
+    Digest, Direction, Factors, Kernel, KernelRef, Metric, Package, PreemptMode,
+};
 use preemptlab_report::{
     Advice, Terminal, recommendation_csv, recommendation_json, recommendation_markdown,
     recommendation_terminal,
 };
 use preemptlab_stats::{
-    Baseline, Direction, MeasuredCell, Metric, NoResult, Question, Recommendation, Rule, recommend,
+    Baseline, MeasuredCell, NoResult, Question, Recommendation, Rule, recommend,
 };
 use preemptlab_tune::{Settings, Wanted};
 

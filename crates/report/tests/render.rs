@@ -1,10 +1,10 @@
 //! A comparison of realistic size and troubles, in every form.
 
-use preemptlab_model::{Factors, PreemptMode, Settings};
+use preemptlab_model::{Direction, Factors, Metric, PreemptMode, Settings};
 use preemptlab_report::{
     Cell, Column, ComparisonDocument, Table, Terminal, Tone, View, csv, json, markdown, terminal,
 };
-use preemptlab_stats::{Comparison, Direction, MeasuredCell, Metric, NoResult, Rule, compare};
+use preemptlab_stats::{Comparison, MeasuredCell, NoResult, Rule, compare};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 
@@ -60,7 +60,7 @@ fn metrics(medians: Medians, replicate: u32) -> Vec<Metric> {
                 "throughput" => Direction::Higher,
                 _ => Direction::Lower,
             },
-            name,
+            name: name.into(),
         })
         .collect()
 }

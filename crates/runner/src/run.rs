@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use preemptlab_experiment::{Derived, RecordingWriter};
@@ -96,6 +97,20 @@ pub fn run(
         return Err(RunError::Cancelled);
     }
     Ok(summary.into_inner().expect("no worker panicked"))
+}
+
+/// Counts the cells that wait for another boot of the machine, by what is to be booted.
+pub fn boots_waiting(writer: &RecordingWriter, backend: &dyn Backend) -> BTreeMap<String, usize> {
+    let mut boots = BTreeMap::new();
+    for (_, planned) in writer.recording().planned() {
+        let Some(cell) = planned.inputs() else { continue };
+        if let Some(needed) = backend.boot_needed(cell)
+            && !writer.cells().contains(cell.id())
+        {
+            *boots.entry(needed).or_default() += 1;
+        }
+    }
+    boots
 }
 
 /// Counts what is finished, fetches what the cache has, and returns what is missing.

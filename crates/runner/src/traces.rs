@@ -3,14 +3,12 @@
 use std::{
     fs::File,
     io::{BufReader, Seek},
-    path::Path,
     sync::Arc,
 };
 
-use preemptlab_model::{CellInputs, FailureCause, Outcome, PreemptMode};
-use preemptlab_protocol::Report;
+use preemptlab_model::{CellInputs, FailureCause, Outcome};
 use preemptlab_recording::TraceFolder;
-use preemptlab_trace::{Kernel, Opportunities, Target, Window, findings};
+use preemptlab_trace::{Kernel, Target, findings, opportunities, target, window};
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
 
@@ -79,7 +77,7 @@ impl Traces<'_> {
     ) -> Result<(), RunError> {
         let Outcome::Completed { report, .. } = outcome else { return Ok(()) };
         traced.stream.rewind().map_err(|error| RunError::Host(error.to_string()))?;
-        let probe = target(cell);
+        let probe = target(&cell.job);
         let findings = findings(
             BufReader::new(&traced.stream),
             &traced.kernel,
@@ -87,42 +85,10 @@ impl Traces<'_> {
                 comm,
                 is_realtime: true,
             }),
-            opportunities(cell, report),
+            opportunities(&cell.job, report),
             window(report),
         )
         .map_err(|error| RunError::Host(error.to_string()))?;
         Ok(self.folder.put(cell.id(), &mut traced.stream, &findings)?)
     }
-}
-
-/// The name that the kernel gives the program that a cell measures wakeups with: cyclictest where
-/// that is one of the probes, else the first. Probes start under a policy of the guest's choice and
-/// set their own: which one is meant, its priority tells.
-pub fn target(cell: &CellInputs) -> Option<String> {
-    /// `TASK_COMM_LEN` without the NUL.
-    const COMM_CHARS_MAX: usize = 15;
-    let mut programs = cell.job.probes.iter().filter_map(|probe| probe.argv.first());
-    let program = programs
-        .clone()
-        .find(|program| program.ends_with("/cyclictest"))
-        .or_else(|| programs.next())?;
-    let name = Path::new(program).file_name()?.to_string_lossy();
-    Some(name.chars().take(COMM_CHARS_MAX).collect())
-}
-
-/// Where the scheduler may switch in a cell. PREEMPT_RT's own modes differ for fair tasks only, and
-/// so does lazy; before 6.12 the kernel did not tell.
-pub fn opportunities(cell: &CellInputs, report: &Report) -> Opportunities {
-    let preempt: Option<PreemptMode> = cell.job.preempt.parse().ok();
-    match preempt {
-        Some(PreemptMode::None | PreemptMode::Voluntary) if !report.system.realtime => {
-            Opportunities::Voluntary
-        }
-        _ => Opportunities::Everywhere,
-    }
-}
-
-/// The window in which the probes ran.
-pub fn window(report: &Report) -> Window {
-    Window { start_ns: report.window.start_ns, end_ns: report.window.end_ns }
 }

@@ -3,10 +3,8 @@
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
-use preemptlab_model::{Factors, PreemptMode, Settings};
-use preemptlab_stats::{
-    Direction, Looks, Margin, MeasuredCell, MedianBootstrap, Metric, Rule, Verdict, compare,
-};
+use preemptlab_model::{Direction, Factors, Metric, PreemptMode, Settings};
+use preemptlab_stats::{Looks, Margin, MeasuredCell, MedianBootstrap, Rule, Verdict, compare};
 use rand_distr::{Distribution, LogNormal, Normal, Pareto, StudentT};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
 
 use crate::{Baseline, Comparison, Configuration, Effect, Group, Verdict};
 
@@ -27,7 +27,7 @@ pub struct Shared {
     /// What else is switched.
     pub settings: Settings,
     /// The metric.
-    pub metric: String,
+    pub metric: MetricName,
     /// How it relates to the baseline in each.
     pub effects: [Effect; 2],
 }
@@ -145,10 +145,10 @@ fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::Factors;
+    use preemptlab_model::{Direction, Factors, Metric};
 
     use super::*;
-    use crate::{Direction, MeasuredCell, Metric, Rule, compare};
+    use crate::{MeasuredCell, Rule, compare};
 
     fn cells(backend: BackendKind, kernel: &str, full_us: f64) -> Vec<MeasuredCell> {
         let modes = [(PreemptMode::None, 100.0), (PreemptMode::Full, full_us)];

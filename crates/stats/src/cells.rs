@@ -1,6 +1,4 @@
-use preemptlab_model::{BackendKind, Factors, PreemptMode};
-
-use crate::Metric;
+use preemptlab_model::{BackendKind, Factors, Metric, PreemptMode};
 
 /// A cell and what it measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::Factors;
+use preemptlab_model::{Factors, Metric};
 
 use crate::{
-    Baseline, Comparison, Configuration, Failure, Group, Looks, Margin, MeasuredCell, Metric,
-    NoResult, Summary, UnknownBaseline, effect::Contrast, multiplicity::adjust,
+    Baseline, Comparison, Configuration, Failure, Group, Looks, Margin, MeasuredCell, NoResult,
+    Summary, UnknownBaseline, effect::Contrast, multiplicity::adjust,
 };
 
 /// How to compare.
@@ -202,10 +202,10 @@ fn by_key<'a, T: 'a, K: PartialEq>(
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{BackendKind, Factors, PreemptMode};
+    use preemptlab_model::{BackendKind, Direction, Factors, PreemptMode};
 
     use super::*;
-    use crate::{Direction, Verdict};
+    use crate::Verdict;
 
     fn cell(kernel: &str, preempt: PreemptMode, replicate: u32, p99: f64) -> MeasuredCell {
         let metric = |name: &str, value| Metric {
@@ -261,10 +261,10 @@ mod tests {
         let [unavailable, none, lazy] = group.configurations.as_slice() else { panic!() };
         assert_eq!(unavailable.unavailable.as_deref(), Some("7.2 offers full, lazy only"));
         assert!(unavailable.summaries.is_empty());
-        let p99 = none.summary("p99").unwrap();
+        let p99 = none.summary(&"p99".into()).unwrap();
         assert_eq!((p99.n(), p99.median, p99.min, p99.max), (3, 200.0, 100.0, 300.0));
         assert_eq!(p99.effect, None);
-        assert_eq!(lazy.summary("p99").unwrap().ratio(), Some(0.25));
+        assert_eq!(lazy.summary(&"p99".into()).unwrap().ratio(), Some(0.25));
         assert_eq!((lazy.replicates, lazy.measured(), lazy.missing), (3, 1, 1));
         assert_eq!(lazy.failures, [Failure { replicate: 2, reason: "it hung".into() }]);
     }
@@ -273,7 +273,7 @@ mod tests {
     fn a_baseline_of_zero_gives_no_ratio() {
         let comparison = compare(&cells(), Rule::default()).unwrap();
         for configuration in &comparison.groups[0].configurations {
-            assert_eq!(configuration.summary("omitted").and_then(Summary::ratio), None);
+            assert_eq!(configuration.summary(&"omitted".into()).and_then(Summary::ratio), None);
         }
     }
 
@@ -283,7 +283,7 @@ mod tests {
             let baseline = baseline.parse().unwrap();
             let rule = Rule { baseline: Some(&baseline), ..Rule::default() };
             let comparison = compare(&cells(), rule)?;
-            Ok(comparison.groups[0].configurations[1].summary("p99").unwrap().ratio())
+            Ok(comparison.groups[0].configurations[1].summary(&"p99".into()).unwrap().ratio())
         };
         assert_eq!(ratio("debian:7.2/lazy"), Ok(Some(4.0)));
         let error: UnknownBaseline = ratio("debian:7.2/none").unwrap_err();
@@ -328,7 +328,12 @@ mod tests {
 
     fn verdict(cells: &[MeasuredCell], looks: Looks) -> Verdict {
         let comparison = compare(cells, Rule { looks, ..Rule::default() }).unwrap();
-        comparison.groups[0].configurations[1].summary("p99").unwrap().effect.unwrap().verdict
+        comparison.groups[0].configurations[1]
+            .summary(&"p99".into())
+            .unwrap()
+            .effect
+            .unwrap()
+            .verdict
     }
 
     #[test]
@@ -368,7 +373,7 @@ mod tests {
                 let metrics = cell.result.as_mut().unwrap();
                 metrics.pop();
                 let sure = |number: usize| Metric {
-                    name: format!("sure{number}"),
+                    name: format!("sure{number}").into(),
                     value: 1000.0 + f64::from(replicate) * 0.1 + 20.0 * shift,
                     ..metrics[0].clone()
                 };
@@ -380,7 +385,7 @@ mod tests {
         let margin: Margin = "3%".parse().unwrap();
         let comparison = compare(&cells, Rule { margin, ..Rule::default() }).unwrap();
         let full = &comparison.groups[0].configurations[1];
-        let effect = |name: &str| full.summary(name).unwrap().effect.unwrap();
+        let effect = |name: &str| full.summary(&name.into()).unwrap().effect.unwrap();
         assert_eq!(effect("sure1").verdict, Verdict::Same);
         let noisy = effect("p99");
         assert!((0.005..0.05).contains(&(noisy.p_adjusted / 10.0)), "{noisy:?}");

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{BackendKind, KernelRef, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
 
 use crate::{Baseline, Margin, Summary};
 
@@ -83,8 +83,8 @@ impl Configuration {
     }
 
     /// The summary of a metric.
-    pub fn summary(&self, metric: &str) -> Option<&Summary> {
-        self.summaries.iter().find(|summary| summary.name == metric)
+    pub fn summary(&self, metric: &MetricName) -> Option<&Summary> {
+        self.summaries.iter().find(|summary| summary.name == *metric)
     }
 
     /// Replicates with metrics.
@@ -100,11 +100,11 @@ impl Group {
     }
 
     /// The names of its metrics, in the order in which the workload gives them.
-    pub fn metrics(&self) -> Vec<&str> {
+    pub fn metrics(&self) -> Vec<&MetricName> {
         let mut names = Vec::new();
         for summary in self.configurations.iter().flat_map(|configuration| &configuration.summaries)
         {
-            if !names.contains(&summary.name.as_str()) {
+            if !names.contains(&&summary.name) {
                 names.push(&summary.name);
             }
         }

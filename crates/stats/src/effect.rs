@@ -1,4 +1,5 @@
-use crate::{Direction, Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
+use crate::{Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
+use preemptlab_model::Direction;
 
 /// How a metric of a configuration relates to the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,11 +11,9 @@ mod compare;
 mod comparison;
 mod effect;
 mod extreme;
-mod histogram;
 mod interval;
 mod looks;
 mod margin;
-mod metric;
 mod multiplicity;
 mod rank;
 mod recommend;
@@ -29,11 +27,9 @@ pub use compare::{Rule, compare};
 pub use comparison::{Comparison, Configuration, Failure, Group};
 pub use effect::{Effect, REPLICATES_MIN, Verdict};
 pub use extreme::{Estimate, ExtremeFit, NoFit, NoLevel, Tail, fit};
-pub use histogram::Histogram;
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};
-pub use metric::{BOUND, Direction, Metric};
 pub use multiplicity::adjust;
 pub use recommend::{
     Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement, Limit,

@@ -1,4 +1,4 @@
-use preemptlab_model::Factors;
+use preemptlab_model::{Factors, MetricName};
 
 use crate::{Comparison, Configuration, Group};
 
@@ -52,7 +52,7 @@ pub struct Needed {
 /// The configurations that need more replicates, because a comparison of a metric that is to be
 /// decided is not. The baseline of a group needs as many as the most of them. What mostly fails,
 /// or has mostly not been executed yet, gets none.
-pub fn needed(comparison: &Comparison, decides: impl Fn(&str) -> bool) -> Vec<Needed> {
+pub fn needed(comparison: &Comparison, decides: impl Fn(&MetricName) -> bool) -> Vec<Needed> {
     let mut needed = Vec::new();
     for group in &comparison.groups {
         let is_open = |configuration: &&Configuration| {

@@ -1,4 +1,5 @@
-use crate::{Direction, Effect, Interval, bootstrap::MedianBootstrap};
+use crate::{Effect, Interval, bootstrap::MedianBootstrap};
+use preemptlab_model::{Direction, MetricName};
 
 /// One metric of one configuration, over its replicates.
 ///
@@ -7,7 +8,7 @@ use crate::{Direction, Effect, Interval, bootstrap::MedianBootstrap};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The metric's name.
-    pub name: String,
+    pub name: MetricName,
     /// Its unit.
     pub unit: String,
     /// Which way is better.
@@ -42,7 +43,7 @@ impl Summary {
 
     /// Of the values of replicates; `None` when there is none.
     pub(crate) fn new(
-        name: String,
+        name: MetricName,
         unit: String,
         direction: Direction,
         of_replicates: &[(u32, f64)],

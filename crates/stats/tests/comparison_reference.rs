@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_stats::{Histogram, Interval, MedianBootstrap, adjust};
+use preemptlab_model::Histogram;
+use preemptlab_stats::{Interval, MedianBootstrap, adjust};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

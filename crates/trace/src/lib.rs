@@ -14,6 +14,7 @@ mod kernel;
 mod lanes;
 mod moved;
 mod observe;
+mod probe;
 mod ranking;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -34,6 +35,7 @@ pub use lanes::{
     ThreadLane, lanes,
 };
 pub use moved::{MovedTimer, moved_timers};
+pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
 pub use timeline::{Cause, Segment, Timeline};
 pub use wakeup::{Target, Wakeup};

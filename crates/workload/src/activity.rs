@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use preemptlab_model::{Metric, MetricName};
 use preemptlab_protocol::Report;
-use preemptlab_stats::Metric;
 
 use crate::measurements::lower;
 
@@ -27,7 +27,7 @@ const NAMED_SHARE_MIN: f64 = 0.001;
 const NAME_CHARS_MAX: usize = 15;
 
 /// What the names of kernel threads' metrics begin with; only a guest knows which threads there are.
-pub const KERNEL_THREADS: &str = "kthread.";
+pub const KERNEL_THREADS: &str = "kthread";
 
 /// What every cell has of it.
 const CONTEXT_SWITCHES: &str = "context_switches";
@@ -83,8 +83,8 @@ fn kernel_threads(report: &Report, share_min: f64, threads_max: usize) -> Vec<Me
     // Kinds that ran equally long keep the order of their names.
     largest.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     largest.truncate(threads_max);
-    let named = largest.into_iter().map(|(kind, ns)| ms(format!("{KERNEL_THREADS}{kind}"), ns));
-    [ms(format!("{KERNEL_THREADS}total"), total_ns)].into_iter().chain(named).collect()
+    let named = largest.into_iter().map(|(kind, ns)| ms(format!("{KERNEL_THREADS}.{kind}"), ns));
+    [ms(format!("{KERNEL_THREADS}.total"), total_ns)].into_iter().chain(named).collect()
 }
 
 /// What threads that do the same on different CPUs, or for different queues, have in common:
@@ -99,7 +99,7 @@ fn kind(name: &str) -> String {
 }
 
 /// How often something happened.
-pub fn count(name: impl Into<String>, events: u64) -> Metric {
+pub fn count(name: impl Into<MetricName>, events: u64) -> Metric {
     lower(name, events as f64, "events")
 }
 

@@ -1,9 +1,9 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{MetricName, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    MeasureError, Measurements, MetricNames, Seconds,
     activity::{activity_of_every_thread, count},
     bounded::{bounded, some_bounded},
     cyclictest,
@@ -169,7 +169,7 @@ impl Program for Build {
     }
 
     fn metric_names(&self) -> MetricNames {
-        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        let names = self.probe_set().metric_names().numbers([MetricName::Throughput]);
         names.numbers(outcome::TIMES).numbers(COUNTS).activity()
     }
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use preemptlab_model::{Distribution, Histogram, Probe};
 use preemptlab_protocol::{Command, CommandReport, Policy};
-use preemptlab_stats::Histogram;
 use serde::Deserialize;
 
 use crate::{Latency, MeasureError, Seconds, outcome};
@@ -25,8 +25,8 @@ pub const MAIN_PRIORITY: u8 = 1;
 
 /// One cyclictest process.
 pub struct Cyclictest {
-    /// Names the probe.
-    pub name: &'static str,
+    /// Which probe it is.
+    pub probe: Probe,
     /// The policy of the measuring threads.
     pub policy: Policy,
     /// The priority of the main thread, under `SCHED_FIFO`. It prepares the measuring threads, polls
@@ -83,7 +83,7 @@ impl Cyclictest {
                 format!("--json={}", self.file()),
             ]);
         Command {
-            name: self.name.to_owned(),
+            name: self.name().to_owned(),
             argv: argv.collect(),
             unprivileged: false,
             policy: Policy::Fifo(self.main_priority),
@@ -92,13 +92,18 @@ impl Cyclictest {
         }
     }
 
-    /// What the names of its metrics begin with.
-    pub fn latency_name(&self) -> String {
-        format!("wakeup.{}", self.name)
+    /// Its name in a report.
+    pub fn name(&self) -> &'static str {
+        self.probe.as_str()
+    }
+
+    /// What its metrics are statistics of.
+    pub fn distribution(&self) -> Distribution {
+        Distribution::Wakeup(self.probe)
     }
 
     fn file(&self) -> String {
-        format!("/tmp/{}.json", self.name)
+        format!("/tmp/{}.json", self.name())
     }
 
     /// What the probe measured.
@@ -138,14 +143,14 @@ impl Cyclictest {
             return Err(self.inconsistent(format!("no CPU has {least} periods, but {longest}")));
         }
         let avg_us = sum_us / all.count() as f64;
-        let name = self.latency_name();
-        Ok(Latency { name, histogram: all, avg_us, omitted: Some(omitted) })
+        let of = self.distribution();
+        Ok(Latency { of, histogram: all, avg_us, omitted: Some(omitted) })
     }
 
     /// The histogram of one thread, checked against the thread's totals.
     fn histogram(&self, cpu: u32, thread: &Thread) -> Result<Histogram, MeasureError> {
         if thread.cycles == 0 {
-            return Err(MeasureError::NoSamples { name: self.name.to_owned(), cpu });
+            return Err(MeasureError::NoSamples { name: self.name().to_owned(), cpu });
         }
         let buckets = Histogram::new(thread.histogram.iter().map(|(us, count)| (*us, *count)));
         let contradiction = |what: String| Err(self.inconsistent(format!("CPU {cpu}: {what}")));
@@ -228,7 +233,7 @@ impl Cyclictest {
     }
 
     fn inconsistent(&self, contradiction: String) -> MeasureError {
-        MeasureError::Inconsistent { name: self.name.to_owned(), contradiction }
+        MeasureError::Inconsistent { name: self.name().to_owned(), contradiction }
     }
 }
 

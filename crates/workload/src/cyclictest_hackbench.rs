@@ -1,9 +1,9 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{MetricName, VirtualDuration};
 use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HackbenchMode, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    HackbenchMode, MeasureError, Measurements, MetricNames, Seconds,
     bounded::bounded,
     cyclictest,
     error::find,
@@ -90,7 +90,7 @@ impl Program for CyclictestHackbench {
     }
 
     fn metric_names(&self) -> MetricNames {
-        self.probes().metric_names().numbers([THROUGHPUT])
+        self.probes().metric_names().numbers([MetricName::Throughput])
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {

@@ -1,10 +1,9 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Metric, MetricName, VirtualDuration};
 use preemptlab_protocol::{LoadStart, Report};
-use preemptlab_stats::Metric;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
     bounded::bounded,
     cyclictest,
@@ -103,7 +102,7 @@ impl Program for CyclictestLoad {
         let names = self.probe_set().metric_names();
         let names = match self.load {
             Load::None => names,
-            Load::Cpu => names.numbers([THROUGHPUT]),
+            Load::Cpu => names.numbers([MetricName::Throughput]),
             Load::Mixed => names.numbers(MIXED.map(rate_name)),
         };
         names.activity()

@@ -1,7 +1,7 @@
 //! hackbench of rt-tests: groups of senders and receivers that pass messages over socket pairs.
 
+use preemptlab_model::Metric;
 use preemptlab_protocol::{Command, CommandReport, Policy, Window};
-use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::{MeasureError, measurements::throughput, outcome};

@@ -36,7 +36,7 @@ pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
 pub use folder::{Definition, Flaw, Folder};
 pub use hackbench::HackbenchMode;
-pub use measurements::{Latency, Measurements, THROUGHPUT};
+pub use measurements::{Latency, Measurements};
 pub use names::MetricNames;
 pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};
 use preemptlab_model::{CellInputs, Digest, PreemptMode, VirtualDuration};

@@ -1,45 +1,55 @@
 //! The names of metrics, which are known before anything is measured.
 
+use preemptlab_model::{Distribution, MetricName};
+
 use crate::{activity, measurements};
 
 /// The names of the metrics that the cells of a workload can have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricNames {
-    names: Vec<String>,
+    names: Vec<MetricName>,
     families: Vec<&'static str>,
 }
 
 impl MetricNames {
     /// Returns whether a cell can have a metric of this name.
-    pub fn contains(&self, name: &str) -> bool {
-        let is_of = |family: &&str| name.len() > family.len() && name.starts_with(*family);
-        self.names.iter().any(|known| known == name) || self.families.iter().any(is_of)
+    pub fn contains(&self, name: &MetricName) -> bool {
+        let is_of_family = match name {
+            MetricName::Part { of, part } => {
+                !part.is_empty() && self.families.contains(&of.as_str())
+            }
+            _ => false,
+        };
+        is_of_family || self.names.contains(name)
     }
 
     /// Returns the names, without those that only a guest can tell, such as of kernel threads.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+    pub fn iter(&self) -> impl Iterator<Item = &MetricName> {
+        self.names.iter()
     }
 
     /// Returns whether cyclictest's real-time probe measures.
     pub fn has_realtime_wakeups(&self) -> bool {
-        self.contains("wakeup.fifo.max")
+        self.contains(&MetricName::FIFO_MAX)
     }
 
     /// Returns whether cyclictest's fair probe measures.
     pub fn has_fair_wakeups(&self) -> bool {
-        self.contains("wakeup.other.max")
+        self.contains(&MetricName::OTHER_MAX)
     }
 
     /// Adds single numbers.
-    pub(crate) fn numbers<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+    pub(crate) fn numbers<N: Into<MetricName>>(
+        mut self,
+        names: impl IntoIterator<Item = N>,
+    ) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
         self
     }
 
     /// Adds a distribution of latencies.
-    pub(crate) fn latency(self, name: &str, is_periodic: bool) -> Self {
-        self.numbers(measurements::latency_names(name, is_periodic))
+    pub(crate) fn latency(self, of: &Distribution, is_periodic: bool) -> Self {
+        self.numbers(measurements::latency_names(of, is_periodic))
     }
 
     /// Adds what the whole system did.
@@ -55,12 +65,12 @@ mod tests {
 
     #[test]
     fn names_of_kernel_threads_are_a_family() {
-        let names = MetricNames::default().latency("response", false).activity();
+        let names = MetricNames::default().latency(&Distribution::Response, false).activity();
         for name in ["response.p99", "context_switches", "interrupts.LOC", "kthread.rcu_preempt"] {
-            assert!(names.contains(name), "{name}");
+            assert!(names.contains(&name.into()), "{name}");
         }
         for name in ["responce.p99", "response.omitted", "kthread.", "kthreads", "interrupts.XYZ"] {
-            assert!(!names.contains(name), "{name}");
+            assert!(!names.contains(&name.into()), "{name}");
         }
         assert!(!names.has_realtime_wakeups() && !names.has_fair_wakeups());
     }

@@ -1,7 +1,7 @@
 //! What became of a command: how it ended, what it used, and what it left.
 
+use preemptlab_model::Metric;
 use preemptlab_protocol::{CommandReport, Exit};
-use preemptlab_stats::Metric;
 
 use crate::{
     MeasureError,

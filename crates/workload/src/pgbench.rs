@@ -1,13 +1,13 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Distribution, MetricName, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    Latency, MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
     bounded::bounded,
     error::find,
-    measurements::{RESPONSE, throughput},
+    measurements::throughput,
     pgbench_result::{Expected, Transactions},
     pgbench_server::{self, BIN, DATABASE, SOCKETS, USER},
     phase::Phases,
@@ -132,7 +132,10 @@ impl Program for Pgbench {
     }
 
     fn metric_names(&self) -> MetricNames {
-        MetricNames::default().latency(RESPONSE, false).numbers([THROUGHPUT]).activity()
+        MetricNames::default()
+            .latency(&Distribution::Response, false)
+            .numbers([MetricName::Throughput])
+            .activity()
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
@@ -144,10 +147,10 @@ impl Program for Pgbench {
         let expected = Expected { clients: self.clients, window: self.window };
         let Transactions { latencies, avg_us, per_second } =
             Transactions::read(probe, LOG, expected)?;
-        let name = RESPONSE.to_owned();
+        let of = Distribution::Response;
         let throughput = throughput(per_second, "transactions");
         Ok(Measurements {
-            latencies: vec![Latency { name, histogram: latencies, avg_us, omitted: None }],
+            latencies: vec![Latency { of, histogram: latencies, avg_us, omitted: None }],
             numbers: std::iter::once(throughput).chain(activity(report)).collect(),
         })
     }

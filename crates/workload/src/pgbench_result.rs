@@ -1,8 +1,8 @@
 //! What pgbench says: its summary, and its log of transactions. As the versions 15 and 17 write
 //! them, read in pgbench.c and tried with both.
 
+use preemptlab_model::Histogram;
 use preemptlab_protocol::CommandReport;
-use preemptlab_stats::Histogram;
 
 use crate::{MeasureError, Seconds, error::excerpt, outcome};
 

@@ -1,5 +1,6 @@
 //! The cyclictest probes beside a load: one of real-time tasks, one of fair tasks.
 
+use preemptlab_model::Probe;
 use preemptlab_protocol::{Command, Policy, Report};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ impl ProbeSet {
     /// What they measured.
     pub fn latencies(&self, cpus: u32, report: &Report) -> Result<Vec<Latency>, MeasureError> {
         let probes = self.list(cpus, [0, 0]);
-        probes.iter().map(|probe| probe.latency(find(&report.probes, probe.name)?)).collect()
+        probes.iter().map(|probe| probe.latency(find(&report.probes, probe.name())?)).collect()
     }
 
     /// The names of what they measure.
@@ -78,7 +79,7 @@ impl ProbeSet {
         let probes = self.list(1, [0, 0]);
         probes
             .iter()
-            .fold(MetricNames::default(), |names, probe| names.latency(&probe.latency_name(), true))
+            .fold(MetricNames::default(), |names, probe| names.latency(&probe.distribution(), true))
     }
 
     /// The real-time probe starts first and ends last. Starting and writing results are the work of
@@ -89,7 +90,7 @@ impl ProbeSet {
         let surplus_us = if probes == Probes::Both { SURPLUS_US * u64::from(cpus) } else { 0 };
         let fifo_us = u64::from(window.get()) * 1_000_000 + surplus_us;
         let fifo = Cyclictest {
-            name: "fifo",
+            probe: Probe::Fifo,
             policy: Policy::Fifo(self.fifo_priority as u8),
             main_priority,
             delay_ns: phases_ns[0],
@@ -98,7 +99,7 @@ impl ProbeSet {
             end: End::Samples(fifo_us.div_ceil(interval_us.into())),
         };
         let other = Cyclictest {
-            name: "other",
+            probe: Probe::Other,
             policy: Policy::Other,
             main_priority,
             delay_ns: LEAD_NS + phases_ns[1],

@@ -1,15 +1,14 @@
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{Distribution, Metric, MetricName, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
-use preemptlab_stats::Metric;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    Latency, MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
     bounded::bounded,
     cyclictest,
     error::find,
-    measurements::{RESPONSE, higher, lower, throughput},
+    measurements::{higher, lower, throughput},
     outcome,
     phase::Phases,
     probes::{ProbeSet, Probes},
@@ -146,11 +145,11 @@ impl Program for Sockperf {
     }
 
     fn metric_names(&self) -> MetricNames {
-        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        let names = self.probe_set().metric_names().numbers([MetricName::Throughput]);
         let names = match self.mode {
             SockperfMode::Throughput if self.protocol == Protocol::Udp => names.numbers([SENT]),
             SockperfMode::Throughput => names,
-            SockperfMode::PingPong => names.latency(RESPONSE, false),
+            SockperfMode::PingPong => names.latency(&Distribution::Response, false),
         };
         let loss = (self.protocol == Protocol::Udp).then_some(LOSS);
         names.numbers(loss).activity()
@@ -261,7 +260,7 @@ impl Sockperf {
         let Exchanged { latencies_us, avg_us, per_second, lost } =
             sockperf_output::exchanged(log).map_err(unreadable(client, log))?;
         let response =
-            Latency { name: RESPONSE.to_owned(), histogram: latencies_us, avg_us, omitted: None };
+            Latency { of: Distribution::Response, histogram: latencies_us, avg_us, omitted: None };
         let mut numbers = vec![throughput(per_second, "messages")];
         if self.protocol == Protocol::Udp {
             numbers.push(loss(lost));

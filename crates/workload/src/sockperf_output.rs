@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_stats::Histogram;
+use preemptlab_model::Histogram;
 
 /// What the client sent in the throughput mode.
 #[derive(Clone, Copy, Debug, PartialEq)]

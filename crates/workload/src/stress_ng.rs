@@ -1,4 +1,4 @@
-use preemptlab_model::{Cpus, VirtualDuration};
+use preemptlab_model::{Cpus, MetricName, VirtualDuration};
 use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -6,7 +6,7 @@ use serde::{
 };
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds, THROUGHPUT,
+    MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
     bounded::{bounded, some_bounded},
     cyclictest,
@@ -145,7 +145,7 @@ impl Program for StressNg {
     }
 
     fn metric_names(&self) -> MetricNames {
-        let names = self.probe_set().metric_names().numbers([THROUGHPUT]);
+        let names = self.probe_set().metric_names().numbers([MetricName::Throughput]);
         names.numbers(outcome::TIMES).numbers(STRESSOR).activity()
     }
 

@@ -39,14 +39,14 @@ fn measure(parameters: &str, report: &Report) -> Result<Measurements, String> {
     named(&workload, measured).map_err(|error| error.to_string())
 }
 
-fn numbers(measurements: &Measurements) -> BTreeMap<&str, f64> {
-    measurements.numbers.iter().map(|metric| (metric.name.as_str(), metric.value)).collect()
+fn numbers(measurements: &Measurements) -> BTreeMap<String, f64> {
+    measurements.numbers.iter().map(|metric| (metric.name.to_string(), metric.value)).collect()
 }
 
 #[test]
 fn without_a_load_there_is_no_throughput() {
     let measured = measure("", &report(vec![], probes())).unwrap();
-    let names: Vec<_> = measured.latencies.iter().map(|latency| latency.name.as_str()).collect();
+    let names: Vec<_> = measured.latencies.iter().map(|latency| latency.of.to_string()).collect();
     assert_eq!(names, ["wakeup.fifo", "wakeup.other"]);
     assert!(!numbers(&measured).contains_key("throughput"));
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{cell, command, named, report};
-use preemptlab_model::{CellInputs, Digest, VirtualDuration};
+use preemptlab_model::{CellInputs, Digest, Distribution, VirtualDuration};
 use preemptlab_protocol::{Exit, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};
 use proptest::prelude::*;
@@ -117,8 +117,9 @@ fn the_example_reads_what_redis_benchmark_prints() {
         [(REDIS_7_0, [4_991.68, 0.943, 17.711]), (REDIS_8_0, [11_267.61, 1.183, 2.815])]
     {
         let numbers = redis(csv).unwrap().numbers;
-        let listed = numbers.iter().map(|metric| (metric.name.as_str(), metric.unit.as_str()));
-        let names = [("throughput", "requests/s"), ("latency_p50", "ms"), ("latency_p99", "ms")];
+        let listed = numbers.iter().map(|metric| (metric.name.to_string(), metric.unit.as_str()));
+        let names = [("throughput", "requests/s"), ("latency_p50", "ms"), ("latency_p99", "ms")]
+            .map(|(name, unit)| (name.to_owned(), unit));
         assert_eq!(listed.take(3).collect::<Vec<_>>(), names);
         let values = numbers.iter().map(|metric| metric.value);
         assert_eq!(values.take(3).collect::<Vec<_>>(), expected);
@@ -143,7 +144,7 @@ fn every_source_of_a_number() {
         ]
     );
     let [response] = latencies.as_slice() else { panic!() };
-    assert_eq!(response.name, "response");
+    assert_eq!(response.of, Distribution::Response);
     let counts: Vec<_> = response.histogram.counts().collect();
     assert_eq!(counts, [(0, 1), (1250, 1), (30_000, 1)]);
     assert!((response.avg_us - (1250.0 + 0.5 + 30_000.0) / 3.0).abs() < 1e-9);

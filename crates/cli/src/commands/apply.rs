@@ -1,33 +1,134 @@
-use std::{fmt::Display, path::Path, process::ExitCode};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::advice;
 use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
-use preemptlab_model::{self as model, Setting};
-use preemptlab_stats::Certainty;
+use preemptlab_model::{self as model, CpuList, IsolatedCpus, PreemptMode, Setting};
 use preemptlab_tune::{
     self as tune, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted,
 };
 
 use crate::{
-    args::{Apply, EmitTarget, Whether},
+    args::{ChangeArgs, QuestionArgs, RuleArgs},
     commands::{
         change::{self, Asked},
-        compare::Compared,
-        recommend,
+        compare,
     },
     exit::{self, Failure, OrExit},
-    measured,
     output::Output,
-    session::recording_failure,
 };
+
+/// Put settings into force on this machine, after showing what would change
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo preemptlab apply --preempt full --threadirqs
+  sudo preemptlab apply --nohz-full 2-7 --rcu-nocbs 2-7 --rcu-lazy on
+  sudo preemptlab apply --from runs/quick --require 'wakeup.max<=100us'
+  preemptlab apply --preempt full --emit grub
+
+An option that this kernel would ignore is refused, and so is a kernel parameter that is not known
+here, unless --allow names it. What works at run time is set at once, the rest
+at the next boot. `preemptlab revert` takes it back; docs/apply.md says what is written where.")]
+pub struct Apply {
+    #[command(flatten)]
+    pub settings: SettingArgs,
+    /// The recommended configuration of a recording
+    #[arg(long, value_name = "RUN", conflicts_with = "settings")]
+    pub from: Option<PathBuf>,
+    /// Let through a kernel parameter, or a scheduler feature as sched/features=NAME, that nobody
+    /// knows here; the exact word, may be repeated
+    #[arg(long = "allow", value_name = "WORD")]
+    pub allowed: Vec<String>,
+    #[command(flatten, next_help_heading = "With --from")]
+    pub question: QuestionArgs,
+    #[command(flatten, next_help_heading = "With --from")]
+    pub rule: RuleArgs,
+    /// Only print what a boot loader or a service is to be told
+    #[arg(long, value_name = "TARGET", conflicts_with = "yes")]
+    pub emit: Option<EmitTarget>,
+    /// Leave out what this kernel would ignore, and say why, instead of refusing all of it
+    #[arg(long)]
+    pub skip_ignored: bool,
+    #[command(flatten)]
+    pub change: ChangeArgs,
+}
+
+/// Settings of a machine, one by one.
+#[derive(Args, Debug)]
+#[group(id = "settings", multiple = true)]
+pub struct SettingArgs {
+    /// The preemption mode: none, voluntary, full or lazy
+    #[arg(long, value_name = "MODE")]
+    pub preempt: Option<PreemptMode>,
+    /// CPUs without a tick while they have one task, such as 2-7
+    #[arg(long, value_name = "CPUS")]
+    pub nohz_full: Option<CpuList>,
+    /// CPUs whose RCU callbacks are invoked elsewhere, such as 2-7 or all
+    #[arg(long, value_name = "CPUS")]
+    pub rcu_nocbs: Option<CpuList>,
+    /// Delay RCU callbacks of those CPUs to save power
+    #[arg(long, value_name = "WHETHER")]
+    pub rcu_lazy: Option<Whether>,
+    /// Interrupt handlers in threads
+    #[arg(long)]
+    pub threadirqs: bool,
+    /// CPUs that the scheduler leaves alone, such as 6,7 or managed_irq,domain,6-7
+    #[arg(long, value_name = "CPUS")]
+    pub isolcpus: Option<IsolatedCpus>,
+    /// Ticks of different CPUs at different times
+    #[arg(long)]
+    pub skew_tick: bool,
+    /// The fair scheduler's base slice, in nanoseconds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub base_slice_ns: Option<u32>,
+    /// A scheduler feature, on or, as NO_NAME, off; may be repeated
+    #[arg(long = "sched-feature", value_name = "NAME")]
+    pub sched_features: Vec<String>,
+    /// A sysctl; may be repeated
+    #[arg(long = "sysctl", value_name = "NAME=VALUE")]
+    pub sysctls: Vec<String>,
+    /// Another kernel parameter; may be repeated
+    #[arg(long = "parameter", value_name = "WORD")]
+    pub parameters: Vec<Setting>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Whether {
+    /// On
+    On,
+    /// Off
+    Off,
+}
+
+/// What can be told of settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EmitTarget {
+    /// A drop-in for GRUB
+    Grub,
+    /// The words for systemd-boot's entries
+    SystemdBoot,
+    /// A profile of tuned
+    Tuned,
+    /// A file of sysctl.d, for those that are sysctls
+    Sysctl,
+    /// A shell script that does all of it without preemptlab
+    Script,
+}
 
 /// Puts settings into force.
 pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let Proposal { mut settings, refused: not_given } = match &args.from {
         Some(run) => recommended(run, args, output)?,
-        None if asks(args) => {
+        None if args.question.is_asked() || args.rule.is_given() => {
             let message = "--require, --maximize, --minimize, --baseline and --margin are about a \
                            recording: add --from RUN";
-            return Err(exit::failure(exit::UNUSABLE, message));
+            return Err(exit::unusable(message));
         }
         None => given(args)?,
     };
@@ -36,16 +137,16 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     }
     if settings.is_empty() {
         let message = "nothing is asked for; `preemptlab apply --help` lists the settings";
-        return Err(exit::failure(exit::UNUSABLE, message));
+        return Err(exit::unusable(message));
     }
     if let Some(target) = args.emit {
         return emit(&settings, target, &args.allowed, output);
     }
     let machine = Machine::at(&args.change.root);
-    machine.may_be_changed("apply").map_err(change::failure)?;
-    let loader = Loader::find(&machine).map_err(change::failure)?;
-    let _lock = Lock::take(&machine).map_err(change::failure)?;
-    let journal = Journal::load(&machine).map_err(change::failure)?;
+    machine.may_be_changed("apply")?;
+    let loader = Loader::find(&machine)?;
+    let _lock = Lock::take(&machine)?;
+    let journal = Journal::load(&machine)?;
     let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
         return Ok(ExitCode::from(exit::UNUSABLE));
     };
@@ -61,9 +162,9 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         }
     }
     if settings.is_empty() {
-        return Err(exit::failure(exit::UNUSABLE, "this kernel would ignore all of it"));
+        return Err(exit::unusable("this kernel would ignore all of it"));
     }
-    let plan = apply::apply(&machine, &loader, &journal, &settings).map_err(change::failure)?;
+    let plan = apply::apply(&machine, &loader, &journal, &settings)?;
     if plan.is_empty() {
         output.note("There is nothing to do: these settings are applied already.");
         return Ok(ExitCode::from(exit::OK));
@@ -73,7 +174,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         Asked::No => return Ok(ExitCode::from(exit::UNUSABLE)),
         Asked::Yes => {}
     }
-    apply::commit(&machine, &journal, &plan.transaction).map_err(change::failure)?;
+    apply::commit(&machine, &journal, &plan.transaction)?;
     output.note(match plan.needs_boot() {
         true => {
             "Applied. The kernel takes its parameters at the next boot; `sudo preemptlab doctor` \
@@ -84,20 +185,10 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// Whether something is asked of a recording.
-fn asks(args: &Apply) -> bool {
-    let Apply { question, rule, .. } = args;
-    !question.requirements.is_empty()
-        || question.maximize.is_some()
-        || question.minimize.is_some()
-        || rule.baseline.is_some()
-        || rule.margin.is_some()
-}
-
 /// The failure of settings of which some are refused.
 fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
     let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
-    exit::failure(exit::UNUSABLE, format!("nothing was changed, since {why}:{lines}"))
+    exit::unusable(format!("nothing was changed, since {why}:{lines}"))
 }
 
 /// What the kernel would ignore; `None` if that is nothing.
@@ -109,7 +200,7 @@ fn refused(
     allowed: &[String],
     output: &Output,
 ) -> exit::Result<Option<Vec<Refusal>>> {
-    let facts = apply::facts(machine, loader, journal, settings).map_err(change::failure)?;
+    let facts = apply::facts(machine, loader, journal, settings)?;
     let findings = tune::check(settings, &facts, allowed);
     if findings.refusals.is_empty() {
         for note in findings.notes {
@@ -152,7 +243,7 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
     let settings: model::Settings = texts.join(" ").parse().or_exit(exit::UNUSABLE)?;
     let unused = apply.allowed.iter().find(|word| !texts.contains(word));
     if let Some(word) = unused {
-        return Err(allows_nothing(word));
+        return Err(advice::allows_nothing(word).into());
     }
     Ok(Settings::new(&Wanted {
         kernel: None,
@@ -165,53 +256,9 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 
 /// The settings of what a recording recommends, if it is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
-    let compared = Compared::open(&[run.to_owned()], &args.rule, output)?;
-    let cells = measured::cells(&compared.recordings()).map_err(recording_failure)?;
-    let question = recommend::question(&args.question);
-    let recommendation =
-        preemptlab_stats::recommend(&cells, compared.rule(), &question).or_exit(exit::UNUSABLE)?;
-    let run = run.display();
-    let Some(choice) = &recommendation.choice else {
-        let message = format!(
-            "no configuration of {run} satisfies every requirement; `preemptlab recommend {run}` \
-             with the same options says what comes closest"
-        );
-        return Err(exit::failure(exit::NO, message));
-    };
-    let recordings = compared.recordings();
-    let advice = recommend::advice(&recommendation, &recordings, compared.rule(), &args.allowed);
-    if let Certainty::Undecided { .. } = choice.certainty() {
-        let next = match advice.next {
-            Some(next) => format!("; this decides it: {next}"),
-            None => String::new(),
-        };
-        let message = format!(
-            "{run} does not decide between its best configurations{next}; or choose one of those \
-             that `preemptlab recommend {run}` lists, with --preempt and the other options"
-        );
-        return Err(exit::failure(exit::NO, message));
-    }
-    match advice.settings {
-        Some(Ok(proposal)) => {
-            let settings = &proposal.settings;
-            let run_time: Vec<String> =
-                settings.run_time().iter().map(ToString::to_string).collect();
-            let unused =
-                |word: &&String| !settings.parameters().contains(word) && !run_time.contains(word);
-            match args.allowed.iter().find(unused) {
-                Some(word) if proposal.refused.is_empty() => Err(allows_nothing(word)),
-                _ => Ok(proposal),
-            }
-        }
-        Some(Err(reason)) => Err(exit::failure(exit::UNUSABLE, reason)),
-        None => Err(exit::failure(exit::UNUSABLE, format!("{run} does not say what it ran"))),
-    }
-}
-
-/// The failure of an `--allow` that no word needs: it may be misspelt.
-fn allows_nothing(word: &str) -> Failure {
-    let message = format!("--allow {}: nothing of what is asked for is that", word.escape_debug());
-    exit::failure(exit::UNUSABLE, message)
+    let compared = compare::open(&[run.to_owned()], &args.rule, output)?;
+    let (recording, question) = (compared.recordings()[0], args.question.question());
+    Ok(advice::proposal(recording, compared.rule(), &question, &args.allowed)?)
 }
 
 /// Prints what something else is to be told. Nothing of this machine is looked at. What is printed
@@ -239,7 +286,7 @@ fn emit(
     if steps.is_empty() {
         let lines: String = elsewhere.iter().map(|line| format!("\n{line}")).collect();
         let message = format!("none of it is for {target}:{lines}");
-        return Err(exit::failure(exit::UNUSABLE, message));
+        return Err(exit::unusable(message));
     }
     let elsewhere = elsewhere.iter().map(|line| format!("# {line}\n"));
     let steps = steps.iter().map(|step| match step {

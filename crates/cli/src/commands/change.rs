@@ -2,13 +2,9 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use preemptlab_apply::{self as apply, Error, Journal, Machine, Plan};
+use preemptlab_apply::{self as apply, Journal, Machine, Plan};
 
-use crate::{
-    args::ChangeArgs,
-    exit::{self, Failure},
-    output::Output,
-};
+use crate::{args::ChangeArgs, exit, output::Output};
 
 /// What was answered.
 pub enum Asked {
@@ -16,16 +12,6 @@ pub enum Asked {
     Yes,
     /// It is not to be done.
     No,
-}
-
-/// The failure of an error, with its exit code.
-pub fn failure(error: Error) -> Failure {
-    let code = match error {
-        Error::Changed { .. } => exit::NO,
-        Error::NotTaken(_) | Error::RunTime { .. } => exit::UNUSABLE,
-        _ => exit::HOST,
-    };
-    Failure { code, report: miette::Report::msg(error.to_string()) }
 }
 
 /// Shows exactly what would change: every file as a unified diff, and what the kernel is told.
@@ -76,7 +62,7 @@ pub fn completed(
     output: &Output,
 ) -> exit::Result<Option<Journal>> {
     let Some(pending) = &journal.pending else {
-        journal.sweep(machine).map_err(failure)?;
+        journal.sweep(machine)?;
         return Ok(Some(journal));
     };
     output.note(format!(
@@ -87,7 +73,7 @@ pub fn completed(
         output.note(format!("  {}", change.path));
     }
     match ask("Put them back?", args, output) {
-        Asked::Yes => apply::roll_back(machine, &journal).map(Some).map_err(failure),
+        Asked::Yes => apply::roll_back(machine, &journal).map(Some).map_err(exit::Failure::from),
         Asked::No => Ok(None),
     }
 }

@@ -5,12 +5,27 @@ use std::{
     process::ExitCode,
 };
 
+use clap::Args;
 use preemptlab_host::{Evidence, HostKernel, Kvm, kvm, naming};
 use preemptlab_provision::{Mirror, Store};
-use preemptlab_report::{Cell, Column, Table, Tone};
+use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use serde::Serialize;
 
-use crate::{args::Doctor, commands::plan::yes_or_no, exit, lab, output::Output};
+use crate::{
+    args::{Format, Packages},
+    exit, lab,
+    output::Output,
+};
+
+/// Tell what this machine can run, and what its own kernel really runs with
+#[derive(Args, Debug)]
+pub struct Doctor {
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub packages: Packages,
+}
 
 /// Programs that bring packages here, and the packages that they are in.
 const PROGRAMS: [(&str, &str); 4] =

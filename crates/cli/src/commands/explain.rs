@@ -1,40 +1,181 @@
-//! Why the worst wakeups were late.
+//! `preemptlab explain`: why the worst wakeups were late.
 
-mod choice;
-mod confirm;
-mod cure;
-mod export;
-mod ranking;
-mod timelines;
 mod tracing;
-mod zoom;
 
+use std::{
+    io,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::{
+    Moment,
+    explain::{
+        Chosen, Confirmation, Explanation, Ranking, TraceForm, Zoom, check_probe, choose, export,
+        sibling,
+    },
+};
+use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
-use std::{path::PathBuf, process::ExitCode};
 
+use self::tracing::Tracing;
 use crate::{
-    args::Explain,
-    exit::{self},
+    args::{Format, Machines, Packages},
+    exit,
     output::Output,
-    session::recording_failure,
     writable,
 };
 
+/// Show what made the worst wakeups late, down to the function
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab explain runs/quick
+  preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
+  preemptlab explain runs/quick --ranking
+  preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
+  preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
+
+A cell that was not traced is executed again with a trace, which changes nothing about it.")]
+pub struct Explain {
+    /// The recording
+    #[arg(value_name = "RUN")]
+    pub recording: PathBuf,
+    /// The cell: the beginning of its ID, or words of its name such as 'debian:6.12 none #1'
+    /// [default: the one with the worst wakeup]
+    #[arg(long, value_name = "CELL")]
+    pub cell: Option<String>,
+    /// How many of its worst wakeups
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub worst: u16,
+    /// Explain the fair probe instead of the real-time one
+    #[arg(long)]
+    pub fair: bool,
+    /// Rank what keeps preemption and interrupts off, over all traced cells of each configuration
+    #[arg(long, conflicts_with_all = ["cell", "zoom", "export", "confirm"])]
+    pub ranking: bool,
+    /// Every call and return around a moment of virtual time, such as 9118.023ms±20us
+    #[arg(long, value_name = "TIME[±WINDOW]", conflicts_with_all = ["export", "confirm", "svg"])]
+    pub zoom: Option<Moment>,
+    /// Move the probe's timer to the worst instant of the trace, execute, and compare
+    #[arg(long, conflicts_with_all = ["export", "svg"])]
+    pub confirm: bool,
+    /// Write the cell's trace in another tool's form
+    #[arg(long, value_name = "FORM", requires = "out")]
+    pub export: Option<Export>,
+    /// The file to write to
+    #[arg(long, value_name = "FILE", requires = "export")]
+    pub out: Option<PathBuf>,
+    /// Draw the timelines into an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
+}
+
+/// Forms of other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Export {
+    /// For ui.perfetto.dev
+    Perfetto,
+    /// The text of /sys/kernel/tracing/trace
+    Ftrace,
+}
+
+impl From<Export> for TraceForm {
+    fn from(form: Export) -> Self {
+        match form {
+            Export::Perfetto => Self::Perfetto,
+            Export::Ftrace => Self::Ftrace,
+        }
+    }
+}
+
 /// Explains the worst wakeups of a cell, or what was asked for instead.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let recording = Recording::open(&args.recording).map_err(recording_failure)?;
+    let recording = Recording::open(&args.recording)?;
     if let Some(svg) = &args.svg {
         writable::check(svg)?;
     }
     if args.ranking {
-        return ranking::execute(args, &recording, output);
+        let ranking = Ranking::new(&recording, args.fair)?;
+        return output.print(&ranking.table(), args.format, &ranking);
     }
-    let cell = choice::choose(&recording, args)?;
-    let tracing = tracing::Tracing { recording: &recording, args, store, output };
+    let cell = choose(&recording, args.cell.as_deref(), args.fair)?;
+    let tracing = Tracing { recording: &recording, args, store, output };
     match (args.zoom, args.export, &args.out) {
-        (Some(moment), ..) => zoom::execute(&tracing, &cell, moment),
-        (None, Some(form), Some(out)) => export::execute(&tracing, &cell, form, out),
-        _ if args.confirm => confirm::execute(&tracing, &cell),
-        _ => timelines::execute(&tracing, &cell),
+        (Some(moment), ..) => {
+            tracing.ensure(&[&cell])?;
+            let zoom = Zoom::new(&recording, &cell, moment)?;
+            let stream = tracing.execute(&cell.inputs, &zoom.program)?;
+            output.data(&zoom.graph(stream)?)
+        }
+        (None, Some(form), Some(out)) => exported(&tracing, &cell, form, out),
+        _ if args.confirm => confirmed(&tracing, &cell),
+        _ => explained(&tracing, &cell),
     }
+}
+
+/// Writes the trace of a cell in another tool's form.
+fn exported(
+    tracing: &Tracing<'_>,
+    cell: &Chosen,
+    form: Export,
+    out: &Path,
+) -> exit::Result<ExitCode> {
+    // Before anything is executed in vain.
+    writable::check(out)?;
+    let unwritable = |error: io::Error| writable::refusal(out, &error);
+    let mut file = Replacement::begin(out).map_err(|error| exit::host(unwritable(error)))?;
+    tracing.ensure(&[cell])?;
+    export(tracing.recording, cell, form.into(), file.file(), unwritable)?;
+    file.publish().map_err(|error| exit::host(unwritable(error)))?;
+    tracing.output.note(format!("wrote {}", out.display()));
+    if form == Export::Perfetto {
+        tracing.output.note("open it at ui.perfetto.dev; times are virtual");
+    }
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Executes the cell with its timer moved to the worst instants.
+fn confirmed(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, args, output, .. } = tracing;
+    tracing.ensure(&[cell])?;
+    let mut confirmation = Confirmation::new(recording, cell)?;
+    while let Some(program) = confirmation.next_program() {
+        confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
+    }
+    match args.format {
+        Format::Json => output.json(confirmation.document())?,
+        _ => output.data(&confirmation.text(output.terminal()))?,
+    };
+    Ok(ExitCode::from(if confirmation.is_confirmed() { exit::OK } else { exit::NO }))
+}
+
+/// Shows the timelines of the worst wakeups.
+fn explained(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, args, output, .. } = tracing;
+    // Before anything is executed in vain.
+    check_probe(recording, cell, args.fair)?;
+    let sibling = sibling(recording, cell, args.fair)?;
+    let cells: Vec<&Chosen> = std::iter::once(cell).chain(&sibling).collect();
+    tracing.ensure(&cells)?;
+    let worst = args.worst.into();
+    let explanation = Explanation::new(recording, cell, sibling.as_ref(), args.fair, worst)?;
+    if let Some(svg) = &args.svg {
+        writable::write(svg, explanation.svg().as_bytes(), output)?;
+    }
+    if args.format == Format::Json {
+        return output.json(&explanation.document());
+    }
+    if let Some(next) = explanation.next() {
+        output.note(format!("next: {next}"));
+    }
+    output.data(&explanation.text(output.terminal()))
 }

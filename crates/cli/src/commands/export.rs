@@ -1,216 +1,53 @@
-use std::{
-    collections::BTreeMap,
-    ffi::OsStr,
-    fs, io,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
-use preemptlab_durable::Draft;
-use preemptlab_experiment::Recording;
-use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{CellInputs, Outcome};
-use preemptlab_stats::{Metric, NoResult};
-use preemptlab_workload::Latency;
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::{Tables, mixed, tables};
+use preemptlab_export::Format;
 
-use crate::{
-    args::{ExportArgs, TableFormat},
-    exit,
-    measured::{self, Measured, Reading},
-    mixed,
-    output::Output,
-    session::recording_failure,
-};
+use crate::{exit, output::Output};
+
+/// Write every cell into tables for pandas, R, DuckDB or a spreadsheet
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab export runs/quick
+  preemptlab export runs/quick --format parquet -o tables
+
+docs/export.md describes every column.")]
+pub struct ExportArgs {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    /// How to write the tables
+    #[arg(long, default_value = "csv")]
+    pub format: TableFormat,
+    /// The folder to write them to, new or empty [default: RUN-export, here]
+    #[arg(long, short, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of tables for other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    /// For a spreadsheet, and everything else
+    Csv,
+    /// Apache Parquet: smaller, and with types
+    Parquet,
+}
 
 /// Writes tables of every cell of recordings, and names them.
 pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
-    let recordings = args.recordings.iter().map(|path| Recording::open(path));
-    let recordings = recordings.collect::<Result<Vec<_>, _>>().map_err(recording_failure)?;
-    mixed::refuse(&recordings)?;
-    for warning in mixed::warnings(&recordings) {
+    let (recordings, warnings) = mixed::open(&args.recordings)?;
+    for warning in warnings {
         output.warning(warning);
     }
-    let names = names(&recordings)?;
-    let folder = match (&args.out, names.as_slice()) {
-        (Some(out), _) => out.clone(),
-        (None, [name]) => PathBuf::from(format!("{name}-export")),
-        (None, _) => {
-            let message = "several recordings are exported; name the folder with --out FOLDER";
-            return Err(exit::failure(exit::UNUSABLE, message));
-        }
-    };
     let format = match args.format {
         TableFormat::Csv => Format::Csv,
         TableFormat::Parquet => Format::Parquet,
     };
-    let is_new = prepare(&folder)?;
-    let exported = write(&recordings, &names, format, &folder).inspect_err(|_| {
-        if is_new {
-            // Only an empty folder can be removed so.
-            let _ = fs::remove_dir(&folder);
-        }
-    });
-    let (files, statuses) = exported?;
+    let Tables { files, statuses } = tables(&recordings, format, args.out.as_deref())?;
     let statuses = statuses.iter().map(|(status, count)| format!("{count} {status}"));
     output.note(format!("cells: {}", statuses.collect::<Vec<_>>().join(", ")));
     let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     output.data(&files.join("\n"))
-}
-
-/// What tells the recordings apart in the tables: the names of their folders, wherever these are.
-fn names(recordings: &[Recording]) -> exit::Result<Vec<String>> {
-    let mut names: Vec<String> = Vec::new();
-    for recording in recordings {
-        let path = fs::canonicalize(recording.path());
-        let name = path.as_deref().ok().and_then(Path::file_name).map(OsStr::to_string_lossy);
-        let name =
-            name.map_or_else(|| recording.manifest().experiment.name.to_string(), Into::into);
-        if names.contains(&name) {
-            return Err(exit::failure(
-                exit::UNUSABLE,
-                format!(
-                    "two recordings are called `{name}`, which would be one in the tables; rename \
-                     a folder, or export each by itself"
-                ),
-            ));
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
-/// Sees to it that the folder is there and empty. Returns whether it was made.
-fn prepare(folder: &Path) -> exit::Result<bool> {
-    let host = |action: &str, error: io::Error| {
-        let message = format!("cannot {action} {}: {error}; see --out", folder.display());
-        exit::failure(exit::HOST, message)
-    };
-    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => Ok(false),
-        Ok(false) => Err(exit::failure(
-            exit::UNUSABLE,
-            format!(
-                "{0} is not empty, and nothing is overwritten; `rm -r {0}` if it is an earlier \
-                 export, or choose another folder with --out",
-                folder.display()
-            ),
-        )),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder).map_err(|error| host("create", error))?;
-            Ok(true)
-        }
-        Err(error) => Err(host("read", error)),
-    }
-}
-
-/// Writes the tables. Returns their files, and how many cells of each status they are of.
-fn write(
-    recordings: &[Recording],
-    names: &[String],
-    format: Format,
-    folder: &Path,
-) -> exit::Result<(Vec<PathBuf>, BTreeMap<&'static str, usize>)> {
-    let unwritten = |error| write_failure(error, folder);
-    let draft =
-        |table| Draft::new_in(folder).map_err(|error| unwritten(ExportError::Io { table, error }));
-    let [cells, metrics, histograms] = Table::ALL;
-    let mut drafts = [draft(cells)?, draft(metrics)?, draft(histograms)?];
-    let mut export = Export::new(format, drafts.each_mut().map(Draft::file)).map_err(unwritten)?;
-    let mut statuses = BTreeMap::new();
-    for (recording, name) in recordings.iter().zip(names) {
-        let mut written = Ok(());
-        measured::for_each(&[recording], |reading| {
-            let (cell, metrics, probes) = cell(name, reading);
-            *statuses.entry(cell.status.as_str()).or_default() += 1;
-            if written.is_ok() {
-                written = export.write(&cell, &metrics, &probes);
-            }
-        })
-        .map_err(recording_failure)?;
-        written.map_err(unwritten)?;
-    }
-    export.finish().map_err(unwritten)?;
-
-    let files = publish(drafts, format, folder).map_err(unwritten)?;
-    Ok((files, statuses))
-}
-
-/// Gives the tables their names, all or none of them.
-fn publish(drafts: [Draft; 3], format: Format, folder: &Path) -> Result<Vec<PathBuf>, ExportError> {
-    let mut files = Vec::new();
-    for (draft, table) in drafts.into_iter().zip(Table::ALL) {
-        let file = folder.join(format!("{table}.{}", format.extension()));
-        let published = match draft.publish(&file) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(io::ErrorKind::AlreadyExists.into()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = published {
-            files.iter().for_each(|file| drop(fs::remove_file(file)));
-            return Err(ExportError::Io { table, error });
-        }
-        files.push(file);
-    }
-    Ok(files)
-}
-
-/// A disk that is full is the machine's fault, a value that cannot be the recording's.
-fn write_failure(error: ExportError, folder: &Path) -> exit::Failure {
-    let code = match error {
-        ExportError::Value { .. } => exit::UNUSABLE,
-        ExportError::Io { .. } | ExportError::Parquet { .. } => exit::HOST,
-    };
-    let kind = match &error {
-        ExportError::Io { error, .. } => Some(error.kind()),
-        ExportError::Value { .. } | ExportError::Parquet { .. } => None,
-    };
-    let advice = match kind {
-        Some(
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge,
-        ) => {
-            "; free some space and run the same command again, or choose another folder with --out"
-        }
-        Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
-            "; choose a folder that you may write to with --out"
-        }
-        _ => "",
-    };
-    exit::failure(code, format!("in {}: {error}{advice}", folder.display()))
-}
-
-/// A cell as the tables have it, with what it measured.
-fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
-    let factors = reading.planned.factors.clone();
-    let kernel = reading.recording.manifest().kernel(&factors.kernel);
-    let outcome = reading.record.as_ref().map(|record| &record.outcome);
-    let inputs = reading.planned.inputs();
-    let release = match outcome {
-        Some(Outcome::Completed { report, .. }) => Some(&report.system.release),
-        _ => kernel.map(|kernel| &kernel.release),
-    };
-    let status = match &reading.result {
-        Ok(_) => Status::Completed,
-        Err(NoResult::Missing) => Status::Missing,
-        Err(NoResult::Failed(reason)) => Status::Failed(reason.clone()),
-        Err(NoResult::Unavailable(reason)) => Status::Unavailable(reason.clone()),
-    };
-    let cell = Cell {
-        run: run.to_owned(),
-        backend: reading.recording.manifest().backend,
-        release: release.filter(|release| !release.is_empty()).cloned(),
-        rt: kernel.and_then(|kernel| kernel.rt),
-        observed: reading.observed(),
-        seed: inputs.map(|inputs| inputs.job.seed),
-        look: reading.look,
-        id: inputs.map(CellInputs::id),
-        digest: outcome.and_then(Outcome::digest),
-        factors,
-        status,
-    };
-    let Ok(Measured { metrics, latencies, .. }) = reading.result else {
-        return (cell, Vec::new(), Vec::new());
-    };
-    // Workloads count latencies in whole microseconds.
-    let probe = |Latency { name, histogram, .. }| Probe { name, histogram, unit: "us" };
-    (cell, metrics, latencies.into_iter().map(probe).collect())
 }

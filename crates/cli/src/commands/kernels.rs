@@ -1,69 +1,34 @@
+//! `preemptlab kernels`: the kernels that can be had.
+
 use std::{path::PathBuf, process::ExitCode};
 
+use clap::Args;
+use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
-use preemptlab_report::{Cell, Column, Table, Tone};
-use serde::Serialize;
 
 use crate::{
-    args::Kernels,
-    commands::plan::yes_or_no,
+    args::{Format, Packages},
     exit::{self, OrExit},
     lab,
     output::Output,
 };
 
-/// The options that are told of, and the letters that stand for them in the table.
-const SYMBOLS: [(&str, &str); 5] = [
-    ("NO_HZ_FULL", "nohz_full"),
-    ("RCU_NOCB_CPU", "rcu_nocbs"),
-    ("RCU_LAZY", "rcu_lazy"),
-    ("RCU_BOOST", "rcu_boost"),
-    ("SCHED_AUTOGROUP", "autogroup"),
-];
-
-/// What a letter in the column of options stands for.
-const LETTERS: [(&str, &str); 5] = [
-    ("nohz_full", "F"),
-    ("rcu_nocbs", "N"),
-    ("rcu_lazy", "L"),
-    ("rcu_boost", "B"),
-    ("autogroup", "A"),
-];
-
-/// The tracers that tell where latency comes from.
-const TRACERS: [(&str, &str); 4] = [
-    ("OSNOISE_TRACER", "osnoise"),
-    ("TIMERLAT_TRACER", "timerlat"),
-    ("IRQSOFF_TRACER", "irqsoff"),
-    ("PREEMPT_TRACER", "preemptoff"),
-];
-
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    exact_name: String,
-    version: String,
-    release: String,
-    config: Option<Config>,
-    reason: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Config {
-    modes: Vec<&'static str>,
-    default_mode: Option<&'static str>,
-    dynamic: bool,
-    rt: bool,
-    hz: Option<u32>,
-    options: Vec<&'static str>,
-    tracers: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    kernels: Vec<Row>,
+/// List the kernels that can be had, and which models each of them offers
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab kernels
+  preemptlab kernels --all --format json")]
+pub struct Kernels {
+    /// Every version, not only the newest of each series
+    #[arg(long)]
+    pub all: bool,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub packages: Packages,
 }
 
 /// Lists kernels.
@@ -77,83 +42,12 @@ pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit:
             offers.iter().map(|Offer { build, config }| row(build, Some(config))).collect()
         })
     })?;
-    let document = Document { format: 1, kernels };
-    let table = if args.all { versions(&document) } else { configurations(&document) };
-    output.print(&table, args.format, &document)
+    let offers = Offers::new(kernels);
+    let table = if args.all { offers.versions() } else { offers.configurations() };
+    output.print(&table, args.format, &offers)
 }
 
-fn row(build: &Build, config: Option<&Result<KernelConfig, String>>) -> Row {
-    Row {
-        name: build.series_name().to_string(),
-        exact_name: build.exact_name().to_string(),
-        version: build.version.clone(),
-        release: build.release(),
-        config: config.and_then(|config| config.as_ref().ok()).map(describe),
-        reason: config.and_then(|config| config.as_ref().err()).cloned(),
-    }
-}
-
-fn describe(config: &KernelConfig) -> Config {
-    let set = |symbols: &[(&str, &'static str)]| {
-        symbols
-            .iter()
-            .filter(|(symbol, _)| config.is_builtin(symbol))
-            .map(|(_, name)| *name)
-            .collect()
-    };
-    Config {
-        modes: config.offered_modes().into_iter().map(|mode| mode.as_str()).collect(),
-        default_mode: config.default_mode().map(|mode| mode.as_str()),
-        dynamic: config.is_dynamic(),
-        rt: config.is_rt(),
-        hz: config.hz(),
-        options: set(&SYMBOLS),
-        tracers: set(&TRACERS),
-    }
-}
-
-fn configurations(document: &Document) -> Table {
-    let columns = [
-        Column::left("kernel"),
-        Column::left("version"),
-        Column::left("rt"),
-        Column::left("modes, default first"),
-        Column::right("HZ"),
-        Column::left("options"),
-        Column::left("latency tracers"),
-    ];
-    let mut table = Table::new("Kernels on offer, the newest of each series", columns);
-    for row in &document.kernels {
-        let Some(config) = &row.config else {
-            let reason = row.reason.as_deref().unwrap_or_default();
-            table.span(Cell::new(format!("{}: {reason}", row.name), Tone::Faint));
-            continue;
-        };
-        let mut modes = config.modes.clone();
-        modes.sort_by_key(|mode| Some(*mode) != config.default_mode);
-        let letters = LETTERS
-            .map(|(option, letter)| if config.options.contains(&option) { letter } else { "-" });
-        table.row([
-            row.name.clone(),
-            row.version.clone(),
-            yes_or_no(Some(config.rt)).to_owned(),
-            modes.join(" "),
-            config.hz.map_or_else(|| "?".to_owned(), |hz| hz.to_string()),
-            letters.join(" "),
-            config.tracers.join(" "),
-        ]);
-    }
-    let legend = LETTERS.map(|(option, letter)| format!("{letter} {option}")).join(", ");
-    table.notes.push(format!("Options: {legend}."));
-    table.notes.push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());
-    table
-}
-
-fn versions(document: &Document) -> Table {
-    let columns = [Column::left("kernel"), Column::left("release"), Column::left("series")];
-    let mut table = Table::new("Every kernel on offer", columns);
-    for row in &document.kernels {
-        table.row([&row.exact_name, &row.release, &row.name].map(String::as_str));
-    }
-    table
+fn row(build: &Build, config: Option<&Result<KernelConfig, String>>) -> OfferedKernel {
+    let (series, exact) = (build.series_name(), build.exact_name());
+    OfferedKernel::new(&series, &exact, &build.version, build.release(), config)
 }

@@ -1,35 +1,78 @@
-use std::{fmt::Write, path::Path, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use preemptlab_model::plain::{self, markdown as shown};
-use preemptlab_report::{Facts, InWords, View, in_words, markdown, recommendation_in_words};
-use preemptlab_report_html::{Package, PageData, Verdict};
-use preemptlab_stats::Comparison;
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::{Compared, Gathered, advice, data, filled, letter};
+use preemptlab_report::{InWords, in_words, recommendation_in_words};
+use preemptlab_report_html::Verdict;
 
 use crate::{
-    args::{QuestionArgs, Report, ReportFormat},
-    commands::{compare::Compared, recommend},
+    args::{QuestionArgs, RuleArgs},
+    commands::compare,
     exit::{self, OrExit},
     lab,
     output::Output,
-    page::{self, Gathered},
-    session::recording_failure,
 };
+
+/// Write a report that people look at: one HTML file, or Markdown
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab report runs/quick -o report.html
+  preemptlab report runs/quick --require 'wakeup.max<=100us' --maximize throughput
+  preemptlab report runs/quick --format markdown
+  preemptlab report runs/quick --template page.md.j2 --out page.md
+
+The page works from a disk, without a network.")]
+pub struct Report {
+    /// The recordings
+    #[arg(required = true, value_name = "RUN")]
+    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub question: QuestionArgs,
+    #[command(flatten)]
+    pub rule: RuleArgs,
+    /// How to write it
+    #[arg(long, default_value = "html")]
+    pub format: ReportFormat,
+    /// Fill this template instead: text with places for numbers; docs/template.md describes them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize"])]
+    pub template: Option<PathBuf>,
+    /// The file to write to [default: report.html; Markdown goes to standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One page that needs nothing else, with pictures
+    Html,
+    /// For a pull request or a mailing list
+    Markdown,
+}
 
 /// Where a page goes when nothing is said.
 const OUT: &str = "report.html";
 
+/// What made a page.
+const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
+
 /// Writes a report of recordings.
 pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
-    let compared = Compared::open(&args.recordings, &args.rule, output)?;
-    let gathered = Gathered::new(compared.recordings()).map_err(recording_failure)?;
+    let compared = compare::open(&args.recordings, &args.rule, output)?;
+    let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
-    let InWords { headline, points } = match is_asked(&args.question) {
+    let InWords { headline, points } = match args.question.is_asked() {
         true => recommended(&args.question, &compared, &gathered)?,
         false => in_words(&comparison),
     };
-    let data = page::data(gathered, &comparison, Verdict { headline, points })?;
+    let data = data(gathered, &comparison, Verdict { headline, points }, GENERATOR)?;
     let text = match (&args.template, args.format) {
-        (Some(template), _) => filled(template, &data, &comparison)?,
+        (Some(path), _) => filled(&lab::read(path)?, &data, &comparison)
+            .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
@@ -39,16 +82,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         None if is_page => Path::new(OUT),
         None => return output.data(&text),
     };
-    preemptlab_durable::replace(out, text.as_bytes()).map_err(|error| {
-        exit::failure(exit::HOST, format!("cannot write {}: {error}", out.display()))
-    })?;
+    preemptlab_durable::replace(out, text.as_bytes())
+        .map_err(|error| exit::host(format!("cannot write {}: {error}", out.display())))?;
     output.note(format!("wrote {}", out.display()));
     Ok(ExitCode::from(exit::OK))
-}
-
-fn is_asked(question: &QuestionArgs) -> bool {
-    let QuestionArgs { requirements, maximize, minimize } = question;
-    !requirements.is_empty() || maximize.is_some() || minimize.is_some()
 }
 
 /// The answer to a question, which then stands first.
@@ -57,59 +94,10 @@ fn recommended(
     compared: &Compared,
     gathered: &Gathered<'_>,
 ) -> exit::Result<InWords> {
-    recommend::refuse_mixed_time(&compared.recordings())?;
-    let (question, rule) = (recommend::question(question), compared.rule());
+    advice::refuse_mixed_time(&compared.recordings())?;
+    let (question, rule) = (question.question(), compared.rule());
     let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
     let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
-    let advice = recommend::advice(&recommendation, &compared.recordings(), rule, &[]);
+    let advice = advice::advice(&recommendation, &compared.recordings(), rule, &[]);
     Ok(recommendation_in_words(&advice))
-}
-
-/// A template with the comparison's numbers.
-fn filled(path: &Path, data: &PageData, comparison: &Comparison) -> exit::Result<String> {
-    let unusable = |reason: String| exit::failure(exit::UNUSABLE, reason);
-    let template = lab::read(path)?;
-    let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
-    preemptlab_report::fill(&template, comparison, &facts)
-        .map_err(|error| unusable(format!("{}, {error}", path.display())))
-}
-
-/// What a reviewer wants to see: the verdict, the table, and how it was measured.
-fn letter(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.verdict.headline));
-    for point in &data.verdict.points {
-        let _ = writeln!(text, "- {}", shown(point));
-    }
-    let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
-    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
-    text
-}
-
-/// What was used.
-fn measured(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("{}:\n\n", data.generator);
-    for kernel in &data.kernels {
-        let packages = versions(&kernel.packages);
-        let _ = writeln!(text, "- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release));
-    }
-    for qemu in &data.qemu {
-        let _ = writeln!(text, "- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest);
-    }
-    for line in &data.command_lines {
-        let _ = writeln!(text, "- kernel command line: `{}`", plain::line(line).replace('`', "'"));
-    }
-    // No other kind of time says the same again.
-    if comparison.groups.iter().all(|group| group.backend.is_vm()) {
-        text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
-                 checks it.";
-    }
-    text
-}
-
-fn versions(packages: &[Package]) -> String {
-    let versions: Vec<String> = packages
-        .iter()
-        .map(|package| format!("{} {}", shown(&package.name), shown(&package.version)))
-        .collect();
-    if versions.is_empty() { String::new() } else { format!(" ({})", versions.join(", ")) }
 }

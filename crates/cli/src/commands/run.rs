@@ -1,29 +1,87 @@
 use std::{
-    collections::BTreeSet,
     path::{Path, PathBuf},
     process::ExitCode,
+    time::Duration,
 };
 
+use clap::Args;
+use preemptlab_analysis::{available::unmeasured, disturbed, named, traceable, unsound};
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellRecord, Outcome, Planned};
+use preemptlab_model::{BackendKind, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
-use preemptlab_stats::Margin;
+use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
-    args::Run,
-    commands::{compare, until},
-    disturbed,
+    args::{Machines, Packages},
+    commands::until,
     exit::{self, OrExit},
-    lab, named,
+    lab,
     output::Output,
-    session::{Session, recording_failure},
-    traceable, unsound,
+    session::Session,
 };
+
+/// Run an experiment and compare its configurations
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab run studies/quick.toml
+  preemptlab run studies/quick.toml --until 5% --budget 30m
+  preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
+
+Run the same command again to go on after an interruption.")]
+pub struct Run {
+    /// The experiment, a TOML file; or a recording, to go on with it
+    pub experiment: PathBuf,
+    /// The recording's folder [default: runs/NAME]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
+    /// time; host, the kernel that runs here, as root
+    #[arg(long, value_name = "BACKEND", default_value = "vm")]
+    pub backend: BackendKind,
+    /// Execute every cell, whatever was executed before
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Execute the recording's failed cells again
+    #[arg(long)]
+    pub retry_failed: bool,
+    /// Record what the kernel does in every cell, for `explain`; changes no cell's results
+    #[arg(long)]
+    pub trace: bool,
+    /// Add replicates, where they are needed, until every comparison is decided: better, worse, or
+    /// the same within this margin
+    #[arg(long, value_name = "PERCENT")]
+    pub until: Option<Margin>,
+    /// Decide this metric, such as wakeup.fifo.p99; may be repeated [default: what `compare` shows
+    /// without --all]
+    #[arg(long = "metric", value_name = "METRIC", requires = "until")]
+    pub metrics: Vec<String>,
+    /// Add no replicates that would not be finished within this time, such as 30m or 8h
+    #[arg(long, value_name = "TIME", requires = "until", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// The configuration that the others are compared with, KERNEL/MODE [default: the first of each
+    /// workload]
+    #[arg(long, value_name = "CONFIGURATION")]
+    pub baseline: Option<Baseline>,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
+}
+
+/// A duration in host time.
+fn budget(text: &str) -> Result<Duration, ParseTimeError> {
+    parse_ns(text, HOST_UNITS).map(Duration::from_nanos)
+}
 
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let (experiment, folders) = lab::experiment(&args.experiment)?;
+    let is_recording = preemptlab_recording::exists(&args.experiment);
+    let (experiment, folders) = match is_recording {
+        true => lab::recorded_experiment(&args.experiment)?,
+        false => lab::experiment(&args.experiment)?,
+    };
     named::check_metrics(&args.metrics, &experiment, args.trace)?;
     if let Some(baseline) = &args.baseline {
         named::check_baseline(baseline, &experiment)?;
@@ -33,7 +91,11 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             output.note(note);
         }
     }
-    let out = args.out.clone().unwrap_or_else(|| Path::new("runs").join(experiment.name.as_str()));
+    let out = match (&args.out, is_recording) {
+        (Some(out), _) => out.clone(),
+        (None, true) => args.experiment.clone(),
+        (None, false) => Path::new("runs").join(experiment.name.as_str()),
+    };
     let session = Session {
         experiment,
         folders,
@@ -59,13 +121,14 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         let before = until.and_then(|until| until.baseline.as_deref());
         let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
         let baseline = args.baseline.clone().or(before);
-        for note in disturbed::notes(&[writer.recording()]).map_err(recording_failure)? {
+        for note in disturbed::notes(&[writer.recording()])? {
             output.note(note);
         }
-        for note in unsound::notes(&[writer.recording()]).map_err(recording_failure)? {
+        for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
-        let comparison = compare::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
+        let comparison =
+            preemptlab_analysis::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)
@@ -91,7 +154,7 @@ fn conclude(
     if completed == 0 {
         // What comes next would have nothing to look at.
         if failed == 0 && waiting == 0 {
-            return Err(nothing_measured(recording));
+            return Err(unmeasured(recording).into());
         }
         return Ok(ExitCode::from(code));
     }
@@ -108,25 +171,4 @@ fn conclude(
         out.display()
     ));
     Ok(ExitCode::from(code))
-}
-
-/// Says why no cell could be executed: each reason once.
-fn nothing_measured(recording: &Recording) -> exit::Failure {
-    let mut reasons = BTreeSet::new();
-    for cell in recording.cells() {
-        match cell {
-            Err(error) => return recording_failure(error),
-            Ok((planned, record)) => reasons.extend(match (&planned.planned, record) {
-                (Planned::Unavailable { reason }, _) => Some(reason.clone()),
-                (_, Some(CellRecord { outcome: Outcome::Unavailable { reason, .. }, .. })) => {
-                    Some(reason)
-                }
-                _ => None,
-            }),
-        }
-    }
-    let reasons: Vec<_> = reasons.into_iter().collect();
-    let message =
-        format!("nothing was measured, because every cell is unavailable: {}", reasons.join("; "));
-    exit::failure(exit::CELLS_FAILED, message)
 }

@@ -1,63 +1,104 @@
 //! `preemptlab scenario`: textbook situations, played on real kernels and drawn.
 
-mod document;
-mod experiment;
-mod page;
-mod picture;
-mod played;
-mod words;
-
 use std::{
-    fs, io,
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
-use preemptlab_model::plain;
-use preemptlab_report::{LanesPanel, lanes_svg};
-
-use self::{
-    experiment::{Batch, batches},
-    played::{Column, State},
-};
-use crate::{
-    args::{Scenario as Args, ScenarioFormat},
+use clap::{Args, ValueEnum};
+use preemptlab_analysis::{
     boot_kernels::BootKernels,
-    exit::{self, OrExit},
-    lab,
+    scenario::{Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, text},
+};
+use preemptlab_model::{BackendKind, KernelRef};
+use preemptlab_scenario::Model;
+
+use crate::{
+    args::{Machines, Packages},
+    exit, lab,
     output::Output,
     session::Session,
     writable,
 };
 
-/// A scenario and the file that it is from.
-pub struct Loaded {
-    /// The file.
-    pub path: PathBuf,
-    /// What it says.
-    pub scenario: preemptlab_scenario::Scenario,
+/// Play textbook situations of preemption on real kernels, draw them, and check them
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab scenario scenarios/driver-demo.toml
+  preemptlab scenario scenarios/lazy-tick.toml --kernel debian:7.2 --compare full,lazy,rt
+  preemptlab scenario scenarios/*.toml --compare none,voluntary,full,rt --svg pictures
+
+Exit code 1 means that a kernel disagrees with what a scenario expects. docs/scenario-format.md
+describes the files.")]
+pub struct Scenario {
+    /// The scenarios, TOML files
+    #[arg(required = true, value_name = "SCENARIO")]
+    pub files: Vec<PathBuf>,
+    /// The kernel; `rt` and `rt-lazy` take its -rt flavour
+    #[arg(long, value_name = "KERNEL", default_value = "debian:6.12")]
+    pub kernel: KernelRef,
+    /// The models to put under each other, the first of which the others are compared with
+    #[arg(
+        long,
+        value_name = "MODELS",
+        value_delimiter = ',',
+        default_value = "none,voluntary,full,rt"
+    )]
+    pub compare: Vec<Model>,
+    /// One model alone
+    #[arg(long, value_name = "MODEL", conflicts_with = "compare")]
+    pub preempt: Option<Model>,
+    /// Write the pictures: one into a file that ends with .svg, several into a folder
+    #[arg(long, value_name = "PATH")]
+    pub svg: Option<PathBuf>,
+    /// Write pictures and tables as one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ScenarioFormat,
+    /// The recording's folder [default: runs/NAME-DIGEST]
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
 }
 
-/// A scenario with what came of it under each model.
-pub struct Shown<'a> {
-    /// The scenario.
-    pub scenario: &'a preemptlab_scenario::Scenario,
-    /// In the order of the command line.
-    pub columns: Vec<Column>,
+impl Scenario {
+    /// The kernel and the models that were asked for.
+    pub fn under(&self) -> Under<'_> {
+        let models = self.preempt.as_ref().map_or(&*self.compare, std::slice::from_ref);
+        Under { kernel: &self.kernel, models }
+    }
+}
+
+/// How scenarios are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScenarioFormat {
+    /// For a terminal
+    Text,
+    /// For a page
+    Markdown,
+    /// One document
+    Json,
 }
 
 /// Plays scenarios under each model, draws what happened, and checks what was expected.
-pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let loaded = load(&args.files)?;
     check_files(args)?;
     let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
     let mut next = None;
     let mut failure = None;
-    for batch in batches(&loaded, args)? {
-        let out = batch.out(args);
+    for batch in batches(&loaded, args.under(), args.out.is_some())? {
+        let out = args.out.clone().unwrap_or_else(|| batch.out());
         match play(batch, &out, args, store.clone(), output) {
             Ok(played) => {
-                next = next.or_else(|| played.iter().find_map(|(_, shown)| explain(shown, &out)));
+                next = next.or_else(|| played.iter().find_map(|(_, shown)| shown.next(&out)));
                 for (place, scenario) in played {
                     shown[place] = Some(scenario);
                 }
@@ -78,26 +119,25 @@ pub fn execute(args: &Args, store: Option<PathBuf>, output: &Output) -> exit::Re
         draw(&shown, path, output)?;
     }
     if let Some(path) = &args.html {
-        write(path, page::page(&shown).as_bytes(), output)?;
+        writable::write(path, page(&shown).as_bytes(), output)?;
     }
-    let text = match args.format {
-        ScenarioFormat::Text => words::text(&shown, output.terminal()),
-        ScenarioFormat::Markdown => words::markdown(&shown),
-        ScenarioFormat::Json => {
-            let json = serde_json::to_string_pretty(&document::document(&shown));
-            plain::json(&json.or_exit(exit::HOST)?).into_owned()
-        }
+    match args.format {
+        ScenarioFormat::Text => output.data(&text(&shown, output.terminal()))?,
+        ScenarioFormat::Markdown => output.data(&markdown(&shown))?,
+        ScenarioFormat::Json => output.json(&document(&shown))?,
     };
-    output.data(&text)?;
     if let Some(next) = next {
-        output.note(next);
+        output.note(format!("next: {next}"));
     }
-    if shown.iter().flat_map(|shown| &shown.columns).all(|column| column.played().is_none()) {
+    let verdict = Verdict::of(&shown);
+    if verdict == Verdict::NothingPlayed {
         output.note("nothing was played: no kernel here has such a model, or every cell failed");
     }
-    match failure {
-        Some(failure) => Err(failure),
-        None => Ok(ExitCode::from(code(&shown))),
+    match (failure, verdict) {
+        (Some(failure), _) => Err(failure),
+        (None, Verdict::Met) => Ok(ExitCode::from(exit::OK)),
+        (None, Verdict::NotMet) => Ok(ExitCode::from(exit::NO)),
+        (None, Verdict::Failed | Verdict::NothingPlayed) => Ok(ExitCode::from(exit::CELLS_FAILED)),
     }
 }
 
@@ -107,31 +147,20 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Refuses files that cannot be written, before anything is played in vain.
-fn check_files(args: &Args) -> exit::Result<()> {
+fn check_files(args: &Scenario) -> exit::Result<()> {
     if let Some(html) = &args.html {
         writable::check(html)?;
     }
     let Some(svg) = &args.svg else { return Ok(()) };
     if !is_file(svg) {
-        return fs::create_dir_all(svg).map_err(|error| cannot(svg, error));
+        let cannot = |error| exit::host(format!("cannot write {}: {error}", svg.display()));
+        return fs::create_dir_all(svg).map_err(cannot);
     }
     if args.files.len() > 1 {
         let message = "several scenarios need a folder for their pictures, not a file";
-        return Err(exit::failure(exit::UNUSABLE, message));
+        return Err(exit::unusable(message));
     }
     writable::check(svg)
-}
-
-/// The command that opens a scenario in Perfetto, if it was played.
-fn explain(Shown { scenario, columns }: &Shown<'_>, out: &Path) -> Option<String> {
-    let column = columns.iter().rfind(|column| column.played().is_some())?;
-    Some(format!(
-        "next: preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
-        out.display(),
-        column.kernel,
-        column.model.mode(),
-        scenario.name()
-    ))
 }
 
 /// Reads every file; a mistake is shown in its place.
@@ -149,7 +178,7 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
 fn play<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
     out: &Path,
-    args: &Args,
+    args: &Scenario,
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<Vec<(usize, Shown<'a>)>> {
@@ -160,7 +189,7 @@ fn play<'a>(
         store,
         machines: &args.machines,
         packages: &args.packages,
-        backend: preemptlab_model::BackendKind::Vm,
+        backend: BackendKind::Vm,
         // What was played before without a trace cannot be drawn.
         no_cache: true,
         retry_failed: true,
@@ -170,8 +199,8 @@ fn play<'a>(
         execute(writer)?;
         let mut kernels = BootKernels::default();
         let mut shown = |(place, scenario)| {
-            let columns = played::columns(writer.recording(), &mut kernels, scenario, args)?;
-            Ok((place, Shown { scenario, columns }))
+            let shown = Shown::read(writer.recording(), &mut kernels, scenario, args.under())?;
+            Ok((place, shown))
         };
         scenarios.into_iter().map(&mut shown).collect()
     })
@@ -179,39 +208,11 @@ fn play<'a>(
 
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
 fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
-    for Shown { scenario, columns } in shown {
-        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(scenario.description(), panels);
-        let Some(svg) = picture::drawn(columns, draw) else { continue };
-        let name = format!("{}.svg", scenario.name());
+    for each in shown {
+        let Some(svg) = each.svg() else { continue };
+        let name = format!("{}.svg", each.scenario.name());
         let file = if is_file(path) { path.to_owned() } else { path.join(name) };
-        write(&file, svg.as_bytes(), output)?;
+        writable::write(&file, svg.as_bytes(), output)?;
     }
     Ok(())
-}
-
-fn write(path: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
-    preemptlab_durable::replace(path, bytes).map_err(|error| cannot(path, error))?;
-    output.note(format!("wrote {}", path.display()));
-    Ok(())
-}
-
-fn cannot(path: &Path, error: io::Error) -> exit::Failure {
-    exit::failure(exit::HOST, format!("cannot write {}: {error}", path.display()))
-}
-
-/// A kernel that disagrees is the answer no; a scenario that was not played is a failed cell.
-fn code(shown: &[Shown<'_>]) -> u8 {
-    let columns = || shown.iter().flat_map(|shown| &shown.columns);
-    let is_met = |column: &Column| match &column.state {
-        State::Played(played) => played.met() == played.checked.len(),
-        _ => true,
-    };
-    let is_failed = |column: &Column| matches!(column.state, State::Failed { .. });
-    if columns().any(is_failed) || columns().all(|column| column.played().is_none()) {
-        exit::CELLS_FAILED
-    } else if columns().all(is_met) {
-        exit::OK
-    } else {
-        exit::NO
-    }
 }

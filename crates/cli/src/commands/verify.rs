@@ -1,5 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
+use clap::Args;
+use preemptlab_analysis::{available::only_virtual, plan::mean_cell_wall};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::Digest;
 use preemptlab_preparation::Lab;
@@ -8,14 +10,37 @@ use preemptlab_runner::Verdict;
 use serde::Serialize;
 
 use crate::{
-    args::Verify,
-    commands::plan,
+    args::{Format, Machines, Packages},
     exit::{self, OrExit},
     lab,
     output::Output,
     progress::Progress,
-    session::{self, recording_failure, run_failure},
 };
+
+/// Check that a recording says the same again, here and now or in another recording
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab verify runs/quick --cells 3
+  preemptlab verify runs/quick --against /tmp/a")]
+pub struct Verify {
+    /// The recording
+    #[arg(value_name = "RUN")]
+    pub recording: PathBuf,
+    /// Execute only so many cells, spread evenly
+    #[arg(long, value_name = "N", conflicts_with = "against")]
+    pub cells: Option<usize>,
+    /// Compare with another recording instead of executing anything
+    #[arg(long, value_name = "RUN")]
+    pub against: Option<PathBuf>,
+    /// How to print it
+    #[arg(long, default_value = "table")]
+    pub format: Format,
+    #[command(flatten)]
+    pub machines: Machines,
+    #[command(flatten)]
+    pub packages: Packages,
+}
 
 /// One cell in the document that `--format json` prints.
 #[derive(Serialize)]
@@ -38,19 +63,19 @@ struct Document {
 
 /// Checks that a recording says the same again.
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let recording = Recording::open(&args.recording).map_err(recording_failure)?;
-    session::only_virtual(&recording, "can say the same again; compare such recordings instead")?;
+    let recording = Recording::open(&args.recording)?;
+    only_virtual(&recording, "can say the same again; compare such recordings instead")?;
     let verdicts = match &args.against {
         Some(other) => {
-            let other = Recording::open(other).map_err(recording_failure)?;
-            preemptlab_runner::against(&recording, &other).map_err(run_failure)?
+            let other = Recording::open(other)?;
+            preemptlab_runner::against(&recording, &other)?
         }
         None => again(args, &recording, store, output)?,
     };
     let document = document(&verdicts);
     output.print(&table(&verdicts, &document), args.format, &document)?;
     if verdicts.is_empty() {
-        return Err(exit::failure(exit::UNUSABLE, "the recording has no finished cell to verify"));
+        return Err(exit::unusable("the recording has no finished cell to verify"));
     }
     Ok(ExitCode::from(if document.different > 0 { exit::NO } else { exit::OK }))
 }
@@ -65,16 +90,16 @@ fn again(
     let recording = Derived::check(recording).or_exit(exit::UNUSABLE)?;
     let store = lab::store(store)?;
     let cancel = lab::cancel()?;
-    let folders = recording.folders().map_err(recording_failure)?;
+    let folders = recording.folders()?;
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         let lab = Lab::new(
             provision.with_build_scripts(args.machines.allow_build_scripts),
             args.machines.qemu.clone(),
         );
-        lab.with_folders(&folders).pin(recording).map_err(lab::failure)
+        lab.with_folders(&folders).pin(recording).map_err(exit::Failure::from)
     })?;
     let jobs = lab::jobs(args.machines.jobs);
-    let progress = Progress::new(jobs, plan::mean_cell_wall(recording.manifest()));
+    let progress = Progress::new(jobs, mean_cell_wall(recording.manifest()));
     let verdicts = preemptlab_runner::verify(
         recording,
         &prepared.vm(),
@@ -84,7 +109,7 @@ fn again(
         &cancel,
     );
     progress.finish();
-    verdicts.map_err(run_failure)
+    verdicts.map_err(exit::Failure::from)
 }
 
 fn document(verdicts: &[Verdict]) -> Document {

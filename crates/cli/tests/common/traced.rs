@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use preemptlab_experiment::{Experiment, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{CellId, CellRecord, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::TraceFolder;
-use preemptlab_runner::{opportunities, window};
 use preemptlab_trace::{
-    Kernel, Layout, Target, findings,
+    Kernel, Layout, Target, findings, opportunities,
     testing::{PROBE, busy_from, layout},
+    window,
 };
 
 /// So many wakeups has a trace.
@@ -64,7 +64,7 @@ fn trace(folder: &TraceFolder, cell: &CellRecord) {
     let stream = busy_from(window(report).start_ns / 1_000_000 + 1, WAKEUPS);
     let kernel = Kernel::new(layout()).unwrap();
     let target = Target { comm: PROBE, is_realtime: true };
-    let opportunities = opportunities(&cell.inputs, report);
+    let opportunities = opportunities(&cell.inputs.job, report);
     let findings =
         findings(stream.as_slice(), &kernel, target, opportunities, window(report)).unwrap();
     let mut file = folder.scratch().unwrap();

@@ -1,10 +1,10 @@
-use preemptlab_model::{KernelRef, PreemptMode, Settings};
+use preemptlab_model::{Direction, KernelRef, MetricName, PreemptMode, Settings};
 
 use super::{
     combined::{geometric_mean, mean_interval},
     judgement::{Answer, Constraint, Judgement},
 };
-use crate::{Baseline, Comparison, Configuration, Direction, Interval, MetricKind};
+use crate::{Baseline, Comparison, Configuration, Interval, MetricKind};
 
 /// What is to be made as large or as small as possible.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ pub struct Missing {
     /// The index of the group; `None` for all groups in which the configuration was planned.
     pub group: Option<usize>,
     /// The metric; `None` when nothing at all was measured there.
-    pub metric: Option<String>,
+    pub metric: Option<MetricName>,
 }
 
 impl Candidate {
@@ -159,7 +159,7 @@ fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Cons
         let before = (judgements.len(), missing.len());
         for (group, configuration) in groups.clone().filter_map(measured) {
             let of = &comparison.groups[group];
-            if !of.metrics().contains(&name.as_str()) {
+            if !of.metrics().contains(&name) {
                 continue;
             }
             let judged = configuration

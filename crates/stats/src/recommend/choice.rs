@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-use preemptlab_model::Factors;
+use preemptlab_model::{Direction, Factors, MetricName};
 
 use super::{
     candidate::{Candidate, Objective},
@@ -8,8 +8,7 @@ use super::{
     judgement::{Answer, Constraint},
 };
 use crate::{
-    Comparison, Direction, MeasuredCell, MetricKind, Rule, Summary, UnknownBaseline, Verdict,
-    compare,
+    Comparison, MeasuredCell, MetricKind, Rule, Summary, UnknownBaseline, Verdict, compare,
 };
 
 /// What is recommended, by the indices of candidates.
@@ -268,7 +267,7 @@ impl Field<'_> {
         against: &Comparison,
         to: usize,
         other: usize,
-        metric: &str,
+        metric: &MetricName,
         groups: Option<&[usize]>,
     ) -> Vec<InGroup> {
         let is_wanted = |index: &usize| groups.is_none_or(|groups| groups.contains(index));

@@ -1,7 +1,8 @@
 use crate::{
-    Direction, Effect, Interval, Margin, REPLICATES_MIN, Verdict, bootstrap::ln_binomial,
+    Effect, Interval, Margin, REPLICATES_MIN, Verdict, bootstrap::ln_binomial,
     effect::more_replicates, multiplicity::adjust,
 };
+use preemptlab_model::Direction;
 
 /// How a configuration relates to another one over several groups: the geometric mean of the ratios
 /// in each.

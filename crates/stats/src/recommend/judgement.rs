@@ -80,11 +80,11 @@ impl Judgement {
                 (share * baseline.median, of_baseline(summary, baseline))
             }
         };
-        let (statistic, value, interval) = match comparator.is_upper() && metric.is_worst_of_cell()
-        {
-            true => (Statistic::Largest, summary.max, None),
-            false => (Statistic::Median, summary.median, interval),
-        };
+        let (statistic, value, interval) =
+            match comparator.is_upper() && metric.name.is_worst_of_cell() {
+                true => (Statistic::Largest, summary.max, None),
+                false => (Statistic::Median, summary.median, interval),
+            };
         let holds = |value| comparator.holds(value, limit);
         let is_sure = match statistic {
             Statistic::Largest => true,
@@ -134,7 +134,8 @@ fn of_baseline(summary: &Summary, baseline: &Summary) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction, Requirement};
+    use crate::Requirement;
+    use preemptlab_model::Direction;
 
     fn judge(requirement: &str, name: &str, values: &[f64]) -> Judgement {
         try_judge(requirement, name, values).unwrap()

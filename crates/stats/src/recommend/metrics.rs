@@ -1,15 +1,12 @@
-use preemptlab_model::nearest;
+use preemptlab_model::{Direction, Distribution, MetricName, Probe, nearest};
 
-use crate::{BOUND, Comparison, Direction};
-
-/// The probe that is meant where none is named.
-const PROBE: &str = "fifo";
+use crate::Comparison;
 
 /// A metric of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricKind {
     /// Its full name.
-    pub name: String,
+    pub name: MetricName,
     /// Its unit.
     pub unit: String,
     /// Which way is better.
@@ -25,7 +22,7 @@ pub struct MetricKind {
         None => "; the".to_owned(),
     },
     known.join(", "),
-    if name.starts_with(BOUND) { " (the bound needs cells that were traced: run --trace)" } else { "" },
+    if matches!(MetricName::from(name.as_str()), MetricName::Of(Distribution::Bound, _)) { " (the bound needs cells that were traced: run --trace)" } else { "" },
 )]
 pub struct UnknownMetric {
     /// What was asked for.
@@ -51,24 +48,18 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
 
 /// The metric of that name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`.
 pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<&'a MetricKind, UnknownMetric> {
-    let find = |name: &str| known.iter().find(|kind| kind.name == name);
-    find(name)
-        .or_else(|| find(&format!("wakeup.{PROBE}.{}", name.strip_prefix("wakeup.")?)))
-        .ok_or_else(|| {
-            let names = known.iter().map(|kind| kind.name.as_str());
-            UnknownMetric {
-                name: name.to_owned(),
-                nearest: nearest(name, names.clone()).map(str::to_owned),
-                known: names.map(str::to_owned).collect(),
-            }
-        })
-}
-
-impl MetricKind {
-    /// Whether it is the worst of a cell: then one replicate beyond a limit is enough to break it.
-    pub fn is_worst_of_cell(&self) -> bool {
-        self.name == BOUND || self.name.ends_with(".max") || self.name.ends_with(".omitted")
-    }
+    let find = |name: MetricName| known.iter().find(|kind| kind.name == name);
+    let of_probe = || match name.into() {
+        MetricName::Of(Distribution::Own(of), statistic) if of == "wakeup" => {
+            find(MetricName::Of(Distribution::Wakeup(Probe::Fifo), statistic))
+        }
+        _ => None,
+    };
+    find(name.into()).or_else(of_probe).ok_or_else(|| {
+        let known: Vec<String> = known.iter().map(|kind| kind.name.to_string()).collect();
+        let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+        UnknownMetric { name: name.to_owned(), nearest, known }
+    })
 }
 
 #[cfg(test)]
@@ -77,7 +68,7 @@ mod tests {
 
     fn kinds(names: &[&str]) -> Vec<MetricKind> {
         let kind = |name: &&str| MetricKind {
-            name: (*name).to_owned(),
+            name: (*name).into(),
             unit: "us".to_owned(),
             direction: Direction::Lower,
         };
@@ -88,7 +79,7 @@ mod tests {
     fn the_real_time_probe_is_meant_where_none_is_named() {
         let known =
             kinds(&["wakeup.fifo.max", "wakeup.other.max", "wakeup.bound.p99.9", "throughput"]);
-        let found = |name: &str| find(&known, name).map(|kind| kind.name.clone());
+        let found = |name: &str| find(&known, name).map(|kind| kind.name.to_string());
         assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
         assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
         assert_eq!(found("wakeup.bound.p99.9").unwrap(), "wakeup.bound.p99.9");
@@ -97,16 +88,5 @@ mod tests {
         assert_eq!(error.known.len(), 4);
         assert!(found("wakeup.bound").unwrap_err().to_string().contains("--trace"));
         assert_eq!(found("x").unwrap_err().nearest, None);
-    }
-
-    #[test]
-    fn what_is_the_worst_of_a_cell() {
-        let is_worst = |name: &str| kinds(&[name])[0].is_worst_of_cell();
-        for name in ["wakeup.fifo.max", "wakeup.other.omitted", "wakeup.bound"] {
-            assert!(is_worst(name), "{name}");
-        }
-        for name in ["wakeup.fifo.p99.9", "wakeup.bound.p99.9", "throughput"] {
-            assert!(!is_worst(name), "{name}");
-        }
     }
 }

@@ -17,9 +17,9 @@ pub use judgement::{Answer, Constraint, Judgement, Statistic};
 pub use metrics::{MetricKind, UnknownMetric};
 pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, UnitError};
 
-use preemptlab_model::Factors;
+use preemptlab_model::{Direction, Factors, MetricName};
 
-use crate::{Baseline, Comparison, Direction, MeasuredCell, Rule, UnknownBaseline, compare};
+use crate::{Baseline, Comparison, MeasuredCell, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
 /// What is wanted.
@@ -86,7 +86,7 @@ pub enum RecommendError {
     )]
     NoRatio {
         /// The metric.
-        metric: String,
+        metric: MetricName,
     },
 }
 
@@ -113,7 +113,7 @@ pub fn recommend(
     let mut short_names: Vec<(String, String)> = Vec::new();
     let mut find = |name: &str| {
         let kind = metrics::find(&known, name)?;
-        let pair = (name.to_owned(), kind.name.clone());
+        let pair = (name.to_owned(), kind.name.to_string());
         if kind.name != name && !short_names.contains(&pair) {
             short_names.push(pair);
         }
@@ -151,7 +151,7 @@ fn objective_groups(
 ) -> Result<Vec<usize>, RecommendError> {
     let groups = comparison.groups.iter().enumerate();
     let with: Vec<usize> = groups
-        .filter(|(_, group)| group.metrics().contains(&metric.name.as_str()))
+        .filter(|(_, group)| group.metrics().contains(&&metric.name))
         .map(|(index, _)| index)
         .collect();
     if with.len() == 1 {

@@ -1,7 +1,7 @@
-use preemptlab_model::{Factors, PreemptMode};
+use preemptlab_model::{Factors, Metric, PreemptMode};
 
 use super::*;
-use crate::{Metric, NoResult, Verdict};
+use crate::{NoResult, Verdict};
 
 /// A cell whose worst wakeup and throughput are these.
 fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64) -> MeasuredCell {
@@ -106,7 +106,8 @@ fn the_others_are_related_to_the_recommended_one() {
 fn a_share_of_the_baseline_is_a_limit() {
     let answer = ask(&four("w"), &["throughput>=85%"]).unwrap();
     let limits: Vec<f64> = answer.candidates.iter().map(|it| it.judgements[0].limit).collect();
-    let median = answer.comparison.groups[0].configurations[0].summary("throughput").unwrap();
+    let median =
+        answer.comparison.groups[0].configurations[0].summary(&"throughput".into()).unwrap();
     assert!(limits.iter().all(|limit| *limit == 0.85 * median.median));
     let answers: Vec<Answer> = answer.candidates.iter().map(|it| it.judgements[0].answer).collect();
     assert_eq!(answers, [Answer::Holds, Answer::Fails, Answer::Holds, Answer::Fails]);

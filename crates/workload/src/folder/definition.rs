@@ -1,16 +1,16 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{PackageName, nearest};
+use preemptlab_model::{Direction, MetricName, PackageName, Probe, nearest};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use super::{
     command::FolderCommand,
-    metric::{self, Better, FolderMetric},
+    metric::{self, FolderMetric},
     response::{self, Response},
     source::{Part, Source, Used},
     span::Span,
 };
-use crate::{Probes, Seconds, measurements::THROUGHPUT};
+use crate::{Probes, Seconds};
 
 /// The version of the format.
 const FORMAT: u32 = 1;
@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 const EACH_MAX: usize = 32;
 
 /// The names of the cyclictest probes.
-const PROBES: [&str; 2] = ["fifo", "other"];
+const PROBES: [&str; 2] = [Probe::Fifo.as_str(), Probe::Other.as_str()];
 
 /// What every cell has, and the first parts of the names of what a cell may have.
 const BUILT_IN: [&str; 1] = ["context_switches"];
@@ -180,7 +180,7 @@ impl Definition {
                     "give each a name of its own",
                 );
             }
-            if name == THROUGHPUT && metric.better == Better::Lower {
+            if MetricName::Throughput == name && metric.better == Direction::Lower {
                 let message = "a throughput is better the higher it is".to_owned();
                 return flaw(&place, message, "give the metric another name, or `higher`");
             }

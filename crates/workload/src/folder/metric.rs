@@ -1,7 +1,7 @@
 use std::num::NonZero;
 
+use preemptlab_model::{Direction, Metric};
 use preemptlab_protocol::Report;
-use preemptlab_stats::{Direction, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -22,7 +22,7 @@ pub struct FolderMetric {
     #[serde(deserialize_with = "text::unit")]
     pub unit: String,
     /// Which way is better.
-    pub better: Better,
+    pub better: Direction,
     /// Where it is read.
     pub from: Source,
     /// Finds it in a text; without one the text is the number.
@@ -33,16 +33,6 @@ pub struct FolderMetric {
     pub amount: Option<NonZero<u64>>,
 }
 
-/// Which way a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// The higher, the better.
-    Higher,
-    /// The lower, the better.
-    Lower,
-}
-
 impl FolderMetric {
     /// What a cell has of it.
     pub fn measure(&self, report: &Report) -> Result<Metric, MeasureError> {
@@ -50,11 +40,8 @@ impl FolderMetric {
             metric: self.name.clone(),
             cause: format!("in {}, {cause}", self.from),
         })?;
-        let direction = match self.better {
-            Better::Higher => Direction::Higher,
-            Better::Lower => Direction::Lower,
-        };
-        Ok(Metric { name: self.name.clone(), value, unit: self.unit.clone(), direction })
+        let (name, unit) = (self.name.as_str().into(), self.unit.clone());
+        Ok(Metric { name, value, unit, direction: self.better })
     }
 
     fn value(&self, report: &Report) -> Result<f64, String> {

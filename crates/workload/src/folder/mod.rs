@@ -11,7 +11,7 @@ mod span;
 mod text;
 
 pub use definition::{Definition, Flaw};
-use preemptlab_model::{Digest, PackageName, VirtualDuration};
+use preemptlab_model::{Digest, Distribution, MetricName, PackageName, VirtualDuration};
 use preemptlab_protocol::{Command, LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,6 @@ use crate::{
     MeasureError, Measurements, MetricNames,
     activity::activity,
     cyclictest,
-    measurements::THROUGHPUT,
     phase::Phases,
     probes::ProbeSet,
     program::{Circumstances, Program, Work},
@@ -135,8 +134,10 @@ impl Program for Folder {
         let Some(definition) = self.definition() else { return MetricNames::default() };
         let own = definition.metric.iter().map(|metric| metric.name.as_str());
         let names = probe_set(definition).metric_names().numbers(own);
-        let response = definition.latency.as_ref().map(|_| response::NAME);
-        response.into_iter().fold(names, |names, name| names.latency(name, false)).activity()
+        match &definition.latency {
+            Some(_) => names.latency(&Distribution::Response, false).activity(),
+            None => names.activity(),
+        }
     }
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
@@ -164,7 +165,7 @@ impl Program for Folder {
         for metric in &definition.metric {
             numbers.push(metric.measure(report)?);
         }
-        numbers.sort_by_key(|metric| metric.name != THROUGHPUT);
+        numbers.sort_by_key(|metric| metric.name != MetricName::Throughput);
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })
     }

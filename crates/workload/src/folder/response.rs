@@ -1,5 +1,5 @@
+use preemptlab_model::{Distribution, Histogram};
 use preemptlab_protocol::Report;
-use preemptlab_stats::Histogram;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
 use crate::{Latency, MeasureError};
 
 /// What the distribution is called.
-pub(crate) use crate::measurements::RESPONSE as NAME;
+pub const NAME: &str = "response";
 
 /// A response time beyond this is no response time, in microseconds: some 11 days.
 const US_MAX: f64 = 1e12;
@@ -79,7 +79,7 @@ impl Response {
         }
         let avg_us = sum_us / samples.len() as f64;
         let histogram = Histogram::new(samples);
-        Ok(Latency { name: NAME.to_owned(), histogram, avg_us, omitted: None })
+        Ok(Latency { of: Distribution::Response, histogram, avg_us, omitted: None })
     }
 
     fn sample_us(&self, line: &str) -> Result<Option<f64>, String> {

@@ -79,7 +79,7 @@ pub fn named<E>(workload: &Workload, measured: Result<Measurements, E>) -> Resul
         assert!(names.contains(&metric.name), "{} was not known", metric.name);
     }
     for name in names.iter() {
-        assert!(metrics.iter().any(|metric| metric.name == name), "{name} was not measured");
+        assert!(metrics.iter().any(|metric| metric.name == *name), "{name} was not measured");
     }
     Ok(measured)
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, fs::File, io::Seek, path::PathBuf};
 
+use preemptlab_analysis::{available::only_virtual, explain::Chosen, plan::mean_cell_wall};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::CellInputs;
 use preemptlab_preparation::{Kernels, Lab, Prepared};
@@ -9,17 +10,13 @@ use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::{Backend, Cancel, Tracing as Request};
 use preemptlab_runner::{RunError, Traces};
-use preemptlab_trace::{Kernel, TraceError};
 
-use super::choice::Chosen;
 use crate::{
-    args::Explain,
-    commands::plan,
+    commands::explain::Explain,
     exit::{self, OrExit},
     lab,
     output::Output,
     progress::Progress,
-    session::{kernel_of, only_virtual, recording_failure, run_failure},
 };
 
 /// What it takes to trace cells of a recording.
@@ -55,10 +52,10 @@ impl Tracing<'_> {
         let prepared = self.prepare(recording)?;
         let vm = prepared.vm();
         let kernels = Kernels::new(&prepared, &vm, &folder);
-        let kernel = |cell: &CellInputs| kernel_of(&kernels, cell, &cancel);
+        let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
         let traces = Traces { folder: &folder, kernel: &kernel };
         let jobs = lab::jobs(self.args.machines.jobs);
-        let progress = Progress::new(jobs, plan::mean_cell_wall(self.recording.manifest()));
+        let progress = Progress::new(jobs, mean_cell_wall(self.recording.manifest()));
         let traced = preemptlab_runner::trace(
             recording,
             &missing,
@@ -69,18 +66,7 @@ impl Tracing<'_> {
             &cancel,
         );
         progress.finish();
-        traced.map_err(run_failure)
-    }
-
-    /// The kernel of a cell that has a trace.
-    pub fn kernel(&self, cell: &Chosen) -> exit::Result<Kernel> {
-        let kernel = self.recording.traces().kernel(cell.inputs.snapshot.id());
-        kernel.map_err(recording_failure)?.ok_or_else(|| {
-            exit::failure(
-                exit::UNUSABLE,
-                "the recording lacks the layout of the cell's kernel; run the same command again",
-            )
-        })
+        traced.map_err(exit::Failure::from)
     }
 
     /// Executes a cell with a program of its own, and returns the stream.
@@ -94,14 +80,9 @@ impl Tracing<'_> {
         };
         self.output.note("executing the cell again");
         let request = Request { program, out: &stream };
-        executed(&prepared, cell, request, &cancel).map_err(run_failure)?;
+        executed(&prepared, cell, request, &cancel)?;
         stream.rewind().or_exit(exit::HOST)?;
         Ok(stream)
-    }
-
-    /// Why the trace of a cell cannot be used.
-    pub fn unreadable(&self, cell: &Chosen, error: TraceError) -> exit::Failure {
-        recording_failure(self.recording.traces().unreadable(cell.id, error))
     }
 
     fn unwritable(&self, error: RecordingError) -> exit::Failure {
@@ -111,16 +92,13 @@ impl Tracing<'_> {
                 if matches!(reason.kind(), PermissionDenied | ReadOnlyFilesystem) =>
             {
                 let path = self.args.recording.display();
-                exit::failure(
-                    exit::HOST,
-                    format!(
-                        "the cell has no trace yet, and {path} cannot be written to ({reason}); \
+                exit::host(format!(
+                    "the cell has no trace yet, and {path} cannot be written to ({reason}); \
                          copy the recording to where you may write (`cp -r {path} COPY`) and \
                          explain the copy"
-                    ),
-                )
+                ))
             }
-            _ => recording_failure(error),
+            _ => exit::Failure::from(error),
         }
     }
 
@@ -131,13 +109,13 @@ impl Tracing<'_> {
 
     fn prepare(&self, recording: Derived<'_>) -> exit::Result<Prepared> {
         let store = lab::store(self.store.clone())?;
-        let folders = recording.folders().map_err(recording_failure)?;
+        let folders = recording.folders()?;
         lab::with_provision(store, &self.args.packages, self.output, |provision| {
             let lab = Lab::new(
                 provision.with_build_scripts(self.args.machines.allow_build_scripts),
                 self.args.machines.qemu.clone(),
             );
-            lab.with_folders(&folders).pin(recording).map_err(lab::failure)
+            lab.with_folders(&folders).pin(recording).map_err(exit::Failure::from)
         })
     }
 }

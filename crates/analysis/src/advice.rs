@@ -1,0 +1,180 @@
+//! From recordings to a recommendation, and from that to settings.
+
+use std::collections::BTreeSet;
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::Direction;
+use preemptlab_report::Advice;
+use preemptlab_stats::{
+    Certainty, Choice, Margin, Question, Recommendation, Requirement, Rule, recommend,
+};
+use preemptlab_tune::{Command, Proposal, Settings, Wanted};
+
+use crate::{Error, Result, measured};
+
+/// What is optimized where nothing else is said.
+const OBJECTIVE: &str = "throughput";
+
+/// Refuses recordings of several kinds of time: a recommendation weighs numbers of all recordings
+/// against each other.
+///
+/// # Errors
+///
+/// When they are of several kinds.
+pub fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
+    let backend = |recording: &&Recording| recording.manifest().backend;
+    match recordings.iter().map(backend).collect::<BTreeSet<_>>().len() {
+        0 | 1 => Ok(()),
+        _ => Err(Error::unusable(
+            "the recordings are of several kinds of time, which have no common measure: ask for a \
+             recommendation of each, and `preemptlab compare` says where they agree",
+        )),
+    }
+}
+
+/// Returns the question after these requirements, and the metric to maximize or else to minimize.
+pub fn question(
+    requirements: &[Requirement],
+    maximize: Option<&str>,
+    minimize: Option<&str>,
+) -> Question {
+    let (objective, direction) = match (minimize, maximize) {
+        (Some(metric), _) => (metric, Direction::Lower),
+        (None, metric) => (metric.unwrap_or(OBJECTIVE), Direction::Higher),
+    };
+    Question { requirements: requirements.to_vec(), objective: objective.to_owned(), direction }
+}
+
+/// Adds the settings of what is recommended, and what would decide it; `allowed` are kernel parameters
+/// that are let through by name.
+pub fn advice<'a>(
+    recommendation: &'a Recommendation,
+    recordings: &[&Recording],
+    rule: Rule<'_>,
+    allowed: &[String],
+) -> Advice<'a> {
+    let choice = recommendation.choice.as_ref();
+    let of =
+        choice.and_then(|choice| Some((choice, recording(recommendation, choice, recordings)?)));
+    Advice {
+        recommendation,
+        settings: of
+            .map(|(choice, recording)| settings(recommendation, choice, recording, allowed)),
+        next: of
+            .and_then(|(choice, recording)| next(recommendation, choice, recording, rule.margin)),
+    }
+}
+
+/// The recording that the recommended configuration is from.
+fn recording<'a>(
+    recommendation: &Recommendation,
+    choice: &Choice,
+    recordings: &[&'a Recording],
+) -> Option<&'a Recording> {
+    let run = recommendation.candidates[choice.candidate].run.as_deref();
+    let is_it = |recording: &&&Recording| {
+        run.is_none_or(|run| recording.path().display().to_string() == run)
+    };
+    recordings.iter().find(is_it).copied()
+}
+
+fn settings(
+    recommendation: &Recommendation,
+    choice: &Choice,
+    recording: &Recording,
+    allowed: &[String],
+) -> Result<Proposal, String> {
+    let candidate = &recommendation.candidates[choice.candidate];
+    let manifest = recording.manifest();
+    let kernel = manifest
+        .kernel(&candidate.kernel)
+        .ok_or_else(|| format!("the recording does not say what {} is", candidate.kernel))?;
+    Ok(Settings::new(&Wanted {
+        kernel: Some(kernel),
+        preempt: Some(candidate.preempt),
+        cmdline: &manifest.experiment.machine.cmdline,
+        settings: &candidate.settings,
+        allowed,
+    }))
+}
+
+/// The command that goes on with the recording until it is decided; `None` where the others are from
+/// another recording, to which it would not add. Where replicates were added before, it goes on as it
+/// was begun.
+fn next(
+    recommendation: &Recommendation,
+    choice: &Choice,
+    recording: &Recording,
+    margin: Margin,
+) -> Option<String> {
+    let Certainty::Undecided { .. } = choice.certainty() else { return None };
+    let run = |index: usize| &recommendation.candidates[index].run;
+    if choice.runners_up.iter().any(|other| run(other.candidate) != run(choice.candidate)) {
+        return None;
+    }
+    let (margin, metrics, baseline) = match recording.until() {
+        Some(until) => (Margin::new(until.margin)?, until.metrics.clone(), until.baseline.clone()),
+        None => {
+            let name = recommendation.candidates[choice.candidate].name();
+            let metrics = vec![recommendation.objective.metric.name.to_string()];
+            (margin, metrics, Some(name.to_string()))
+        }
+    };
+    let path = recording.path().display().to_string();
+    let mut words = ["preemptlab", "run", &path].map(str::to_owned).to_vec();
+    let backend = recording.manifest().backend;
+    if !backend.is_vm() {
+        words.extend(["--backend".to_owned(), backend.to_string()]);
+    }
+    words.extend(["--until".to_owned(), margin.to_string()]);
+    words.extend(metrics.into_iter().flat_map(|metric| ["--metric".to_owned(), metric]));
+    words.extend(baseline.into_iter().flat_map(|name| ["--baseline".to_owned(), name]));
+    Some(Command(words).to_string())
+}
+
+/// Returns the settings of what a recording recommends.
+///
+/// # Errors
+///
+/// [`Error::No`] when nothing satisfies every requirement, or it is not decided.
+pub fn proposal(
+    recording: &Recording,
+    rule: Rule<'_>,
+    question: &Question,
+    allowed: &[String],
+) -> Result<Proposal> {
+    let cells = measured::cells(&[recording])?;
+    let recommendation = recommend(&cells, rule, question)?;
+    let run = recording.path().display();
+    let Some(choice) = &recommendation.choice else {
+        return Err(Error::No(format!(
+            "no configuration of {run} satisfies every requirement; `preemptlab recommend {run}` \
+             with the same options says what comes closest"
+        )));
+    };
+    let Advice { settings, next, .. } = advice(&recommendation, &[recording], rule, allowed);
+    if let Certainty::Undecided { .. } = choice.certainty() {
+        let next = next.map(|next| format!("; this decides it: {next}")).unwrap_or_default();
+        return Err(Error::No(format!(
+            "{run} does not decide between its best configurations{next}; or choose one of those \
+             that `preemptlab recommend {run}` lists, with --preempt and the other options"
+        )));
+    }
+    let proposal = match settings {
+        Some(settings) => settings.map_err(Error::Unusable)?,
+        None => return Err(Error::Unusable(format!("{run} does not say what it ran"))),
+    };
+    let settings = &proposal.settings;
+    let run_time: Vec<String> = settings.run_time().iter().map(ToString::to_string).collect();
+    let unused = |word: &&String| !settings.parameters().contains(word) && !run_time.contains(word);
+    match allowed.iter().find(unused) {
+        Some(word) if proposal.refused.is_empty() => Err(allows_nothing(word)),
+        _ => Ok(proposal),
+    }
+}
+
+/// Returns the error of an `--allow` that no word needs: it may be misspelt.
+pub fn allows_nothing(word: &str) -> Error {
+    let word = word.escape_debug();
+    Error::Unusable(format!("--allow {word}: nothing of what is asked for is that"))
+}

@@ -1,0 +1,46 @@
+//! What recordings can be asked for at all.
+
+use std::collections::BTreeSet;
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{CellRecord, Outcome, Planned};
+
+use crate::{Error, Result};
+
+/// Refuses a recording in the machine's own time for what only virtual time can do.
+///
+/// # Errors
+///
+/// When it is one; the text ends with what virtual time can do.
+pub fn only_virtual(recording: &Recording, can: &str) -> Result<()> {
+    let backend = recording.manifest().backend;
+    if backend.is_vm() {
+        return Ok(());
+    }
+    let path = recording.path().display();
+    Err(Error::Unusable(format!(
+        "{path} was made with --backend {backend}, and only virtual time {can}"
+    )))
+}
+
+/// Returns why no cell could be executed: each reason once.
+pub fn unmeasured(recording: &Recording) -> Error {
+    let mut reasons = BTreeSet::new();
+    for cell in recording.cells() {
+        match cell {
+            Err(error) => return error.into(),
+            Ok((planned, record)) => reasons.extend(match (&planned.planned, record) {
+                (Planned::Unavailable { reason }, _) => Some(reason.clone()),
+                (_, Some(CellRecord { outcome: Outcome::Unavailable { reason, .. }, .. })) => {
+                    Some(reason)
+                }
+                _ => None,
+            }),
+        }
+    }
+    let reasons: Vec<_> = reasons.into_iter().collect();
+    Error::Unmeasured(format!(
+        "nothing was measured, because every cell is unavailable: {}",
+        reasons.join("; ")
+    ))
+}

@@ -1,0 +1,24 @@
+//! The kernels with which traces are read.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use preemptlab_model::SnapshotId;
+use preemptlab_recording::TraceFolder;
+use preemptlab_trace::Kernel;
+
+use crate::Result;
+
+/// The kernels whose traces were read, each once, since all cells of a boot share one.
+#[derive(Default)]
+pub struct BootKernels(BTreeMap<SnapshotId, Option<Kernel>>);
+
+impl BootKernels {
+    /// The kernel of a boot; `None` where the folder has no layout of it.
+    pub fn get(&mut self, folder: &TraceFolder, boot: SnapshotId) -> Result<Option<&Kernel>> {
+        let kernel = match self.0.entry(boot) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(folder.kernel(boot)?),
+        };
+        Ok(kernel.as_ref())
+    }
+}

@@ -1,0 +1,98 @@
+use std::path::PathBuf;
+
+use preemptlab_experiment::Recording;
+use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule, compare};
+
+use crate::{Error, disturbed, measured, mixed, unsound};
+
+/// Recordings that can be compared, and how.
+pub struct Compared {
+    recordings: Vec<Recording>,
+    baseline: Option<Baseline>,
+    margin: Margin,
+}
+
+/// What is to be known of recordings before they are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// What may be an oversight.
+    Warning(String),
+    /// What is as it should be.
+    Note(String),
+}
+
+impl Compared {
+    /// Opens recordings, with what makes them less than comparable. What is not given is as it was
+    /// when replicates were added with `run --until`.
+    ///
+    /// # Errors
+    ///
+    /// Where a recording cannot be read, two of them cannot be compared, or the baseline is none.
+    pub fn open(
+        paths: &[PathBuf],
+        baseline: Option<&str>,
+        margin: Option<Margin>,
+    ) -> Result<(Self, Vec<Notice>), Error> {
+        let (recordings, warnings) = mixed::open(paths)?;
+        let borrowed: Vec<&Recording> = recordings.iter().collect();
+        let warnings = warnings.into_iter().map(Notice::Warning);
+        let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
+        let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
+        let notices = warnings.chain(disturbed).chain(unsound).collect();
+        let until = recordings.iter().find_map(Recording::until);
+        let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
+        let at_looks = until.and_then(|until| Margin::new(until.margin));
+        let compared = Self {
+            baseline: baseline.map(str::parse).transpose()?,
+            margin: margin.or(at_looks).unwrap_or_default(),
+            recordings,
+        };
+        Ok((compared, notices))
+    }
+
+    /// The comparison of what is finished.
+    ///
+    /// # Errors
+    ///
+    /// Where a recording cannot be read, or has no measurements of the baseline.
+    pub fn comparison(&self) -> Result<Comparison, Error> {
+        self.comparison_of(&measured::cells(&self.recordings())?)
+    }
+
+    /// The same, of cells that were read already.
+    ///
+    /// # Errors
+    ///
+    /// Where the baseline has no measurements.
+    pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
+        Ok(compare(cells, self.rule())?)
+    }
+
+    /// How they are compared.
+    pub fn rule(&self) -> Rule<'_> {
+        rule(&self.recordings(), self.baseline.as_ref(), self.margin)
+    }
+
+    /// The recordings.
+    pub fn recordings(&self) -> Vec<&Recording> {
+        self.recordings.iter().collect()
+    }
+}
+
+/// The comparison of recordings, finished or not.
+///
+/// # Errors
+///
+/// Where a recording cannot be read, or has no measurements of the baseline.
+pub fn comparison(
+    recordings: &[&Recording],
+    baseline: Option<&Baseline>,
+    margin: Margin,
+) -> Result<Comparison, Error> {
+    Ok(compare(&measured::cells(recordings)?, rule(recordings, baseline, margin))?)
+}
+
+fn rule<'a>(recordings: &[&Recording], baseline: Option<&'a Baseline>, margin: Margin) -> Rule<'a> {
+    let has_looks = recordings.iter().any(|recording| recording.until().is_some());
+    Rule { baseline, margin, looks: if has_looks { Looks::Any } else { Looks::One } }
+}

@@ -1,0 +1,112 @@
+//! Which cell of a recording is meant.
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{CellId, CellInputs, Factors, MetricName, Outcome};
+use preemptlab_protocol::Report;
+
+use crate::{Error, Result};
+
+/// A completed cell.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Its place in the experiment.
+    pub factors: Factors,
+    /// Its identity.
+    pub id: CellId,
+    /// Everything that it depends on.
+    pub inputs: CellInputs,
+    /// What it said.
+    pub report: Report,
+    /// The largest latency that its probe saw, in microseconds.
+    pub max_us: f64,
+}
+
+/// So many cells are listed.
+const SHOWN: usize = 12;
+
+/// Returns the cell that was named by words of its name or the beginning of its identity, or else
+/// the one with the worst wakeup of a probe. Of the replicates of one configuration it is the one with
+/// the worst.
+///
+/// # Errors
+///
+/// When there is no such cell, or several configurations have such a name.
+pub fn choose(recording: &Recording, name: Option<&str>, is_fair: bool) -> Result<Chosen> {
+    let mut cells = completed(recording, is_fair)?;
+    let unusable = |message: String| Err(Error::Unusable(message));
+    if cells.is_empty() {
+        let path = recording.path().display();
+        return unusable(format!(
+            "{path} has no finished cell to explain; go on with it: preemptlab run {path}"
+        ));
+    }
+    if let Some(name) = name {
+        let named: Vec<Chosen> =
+            cells.iter().filter(|cell| is_named(cell, name)).cloned().collect();
+        let Some(first) = named.first() else {
+            return unusable(format!(
+                "no finished cell is called `{}`; name one of these with --cell:{}",
+                name.escape_debug(),
+                list(&cells)
+            ));
+        };
+        if named.iter().any(|cell| !cell.factors.is_replicate_of(&first.factors)) {
+            return unusable(format!(
+                "`{}` names {} cells of several configurations; name one of them:{}",
+                name.escape_debug(),
+                named.len(),
+                list(&named)
+            ));
+        }
+        cells = named;
+    }
+    let worst = cells.into_iter().reduce(|a, b| if b.max_us > a.max_us { b } else { a });
+    worst.ok_or_else(|| Error::unusable("there is no finished cell to explain"))
+}
+
+fn list(cells: &[Chosen]) -> String {
+    let mut list: String =
+        cells.iter().take(SHOWN).map(|cell| format!("\n  {}", name_of(cell))).collect();
+    if cells.len() > SHOWN {
+        list += &format!("\n  and {} more", cells.len() - SHOWN);
+    }
+    list
+}
+
+/// Returns every completed cell, in the order of the plan.
+pub(crate) fn completed(recording: &Recording, is_fair: bool) -> Result<Vec<Chosen>> {
+    let metric = if is_fair { MetricName::OTHER_MAX } else { MetricName::FIFO_MAX };
+    let mut cells = Vec::new();
+    for cell in recording.cells() {
+        let (planned, record) = cell?;
+        let Some(record) = record else { continue };
+        let Outcome::Completed { report, .. } = record.outcome else { continue };
+        let workload =
+            recording.manifest().experiment.workload.get(planned.factors.workload.as_str());
+        let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
+        let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
+        let max_us = metrics.iter().find(|found| found.name == metric).map_or(0.0, |m| m.value);
+        cells.push(Chosen {
+            factors: planned.factors.clone(),
+            id: record.id,
+            inputs: record.inputs,
+            report: *report,
+            max_us,
+        });
+    }
+    Ok(cells)
+}
+
+/// Returns how a cell is called.
+pub(crate) fn name_of(cell: &Chosen) -> String {
+    format!("{} ({:.8})", cell.factors, cell.id.to_string())
+}
+
+/// By the beginning of its identity, or by words of its name.
+fn is_named(cell: &Chosen, name: &str) -> bool {
+    let called = cell.factors.to_string();
+    let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
+    let has_words =
+        || name.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word));
+    is_id || has_words()
+}

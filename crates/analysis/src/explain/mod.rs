@@ -1,0 +1,19 @@
+//! Why the worst wakeups were late. What has no trace yet is executed again by the caller, between
+//! choosing cells and reading their traces.
+
+mod choice;
+mod confirm;
+mod cure;
+mod export;
+mod ranking;
+mod timelines;
+mod traced;
+mod zoom;
+
+pub use choice::{Chosen, choose};
+pub use confirm::Confirmation;
+pub use cure::sibling;
+pub use export::{TraceForm, export};
+pub use ranking::Ranking;
+pub use timelines::{Explanation, check_probe};
+pub use zoom::Zoom;

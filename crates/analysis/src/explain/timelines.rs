@@ -1,0 +1,363 @@
+//! The worst wakeups of a cell: where every nanosecond went, and what would help.
+
+use std::fmt::Write;
+
+use preemptlab_experiment::Recording;
+use preemptlab_report::{Lane, Terminal, one_sentence, timeline_svg, timeline_terminal};
+use preemptlab_trace::{
+    Bound, Cause, Divergence, Segment, Timeline, Wakeup, closed_timeline, divergence, worst,
+};
+use preemptlab_workload::Workload;
+use serde::Serialize;
+
+use super::{
+    choice::{Chosen, name_of},
+    cure::cure,
+    traced::{Traced, probe},
+};
+use crate::{Error, Result, unsound::UNSOUND};
+
+/// What is said once, because it must be known to read the numbers.
+const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
+    execution is the same to the byte as the one without a trace.";
+
+/// What was found, as a document.
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    cell: String,
+    id: String,
+    probe: String,
+    wakeups: usize,
+    worst: Vec<WakeupDocument>,
+    sibling: Option<SiblingDocument>,
+    bound: Option<BoundDocument>,
+}
+
+#[derive(Serialize)]
+struct WakeupDocument {
+    latency_ns: u64,
+    due_ns: u64,
+    expire_ns: u64,
+    switch_ns: u64,
+    user_ns: u64,
+    ordinal: u64,
+    sentence: String,
+    cure: String,
+    segments: Vec<Segment>,
+}
+
+#[derive(Serialize)]
+struct SiblingDocument {
+    cell: String,
+    id: String,
+    first_divergence_ns: Option<u64>,
+    wakeup: Option<WakeupDocument>,
+}
+
+#[derive(Serialize)]
+struct BoundDocument {
+    max_ns: u64,
+    observed_ns: u64,
+    sound: bool,
+    p99_9_ns: u64,
+    p99_ns: u64,
+    floor_ns: u64,
+    at_ns: Option<u64>,
+    segments: Vec<Segment>,
+}
+
+/// The worst wakeups of a cell's probe, with what is to be seen beside them.
+pub struct Explanation<'a> {
+    recording: &'a Recording,
+    cell: &'a Chosen,
+    comm: String,
+    is_fair: bool,
+    /// Of how many wakeups they are the worst.
+    count: usize,
+    found: Vec<Timeline>,
+    beside: Option<Beside<'a>>,
+    worst: Option<Worst>,
+}
+
+/// The same wakeup in the sibling.
+struct Beside<'a> {
+    cell: &'a Chosen,
+    timeline: Option<Timeline>,
+    divergence: Option<Divergence>,
+    is_same_boot: bool,
+}
+
+/// What the trace says of the wakeups that did not happen.
+struct Worst {
+    bound: Bound,
+    timeline: Option<Timeline>,
+}
+
+/// Refuses a cell whose workload lacks the probe, and says what its trace can be asked. What a user's
+/// own program does, its trace tells.
+///
+/// # Errors
+///
+/// When the cell has no probe, or not this one.
+pub fn check_probe(recording: &Recording, cell: &Chosen, is_fair: bool) -> Result<()> {
+    probe(cell)?;
+    let name = &cell.factors.workload;
+    let experiment = &recording.manifest().experiment;
+    let names = match experiment.workload.get(name.as_str()) {
+        None | Some(Workload::Folder(_)) => return Ok(()),
+        Some(workload) => workload.metric_names(),
+    };
+    let message = match (names.has_realtime_wakeups(), names.has_fair_wakeups()) {
+        (true, _) if !is_fair => return Ok(()),
+        (_, true) if is_fair => return Ok(()),
+        (true, _) => format!("{name} has no fair probe; leave --fair out"),
+        (false, true) => format!("{name} has no real-time probe; explain its fair one with --fair"),
+        (false, false) => format!(
+            "{name} has no cyclictest, whose wakeups could be explained; --export and --zoom show \
+             what its kernel did, or choose a cell of another workload with --cell"
+        ),
+    };
+    Err(Error::Unusable(message))
+}
+
+impl<'a> Explanation<'a> {
+    /// Reads the traces of a cell and of its sibling: so many of the worst wakeups.
+    ///
+    /// # Errors
+    ///
+    /// When a trace is missing or damaged, or has no wakeup.
+    pub fn new(
+        recording: &'a Recording,
+        cell: &'a Chosen,
+        sibling: Option<&'a Chosen>,
+        is_fair: bool,
+        wakeups: usize,
+    ) -> Result<Self> {
+        let comm = probe(cell)?;
+        let traced = Traced::new(recording, cell)?;
+        let all = traced.wakeups(&comm, is_fair)?;
+        let count = all.len();
+        let found = traced.timelines(worst(all, wakeups))?;
+        let Some(first) = found.first() else {
+            return Err(Error::unusable(
+                "the probe has no wakeup by a timer in its window; is it a cyclictest?",
+            ));
+        };
+        let beside = |cell| Beside::new(&traced, cell, is_fair, &first.wakeup);
+        let beside = sibling.map(beside).transpose()?;
+        let worst = if is_fair { None } else { Worst::of(&traced)? };
+        Ok(Self { recording, cell, comm, is_fair, count, found, beside, worst })
+    }
+
+    /// Draws the wakeups, and the same one of the sibling.
+    pub fn svg(&self) -> String {
+        let mut lanes: Vec<(String, &Timeline)> =
+            self.found.iter().map(|timeline| (caption(self.cell, timeline), timeline)).collect();
+        if let Some(Beside { cell, timeline: Some(timeline), .. }) = &self.beside {
+            lanes.push((caption(cell, timeline), timeline));
+        }
+        let lanes: Vec<Lane<'_>> =
+            lanes.iter().map(|(caption, timeline)| Lane { caption, timeline }).collect();
+        timeline_svg(&format!("The worst wakeups of {}", self.cell.factors), &lanes)
+    }
+
+    /// Returns the command that shows every function around the worst wakeup.
+    pub fn next(&self) -> Option<String> {
+        let Wakeup { due_ns, .. } = self.found.first()?.wakeup;
+        let latency_ns = self.found.first()?.wakeup.latency_ns();
+        Some(format!(
+            "preemptlab explain {} --cell {:.8} --zoom {}±{}us",
+            self.recording.path().display(),
+            self.cell.id.to_string(),
+            in_ms(due_ns + latency_ns / 2),
+            latency_ns.div_ceil(2_000)
+        ))
+    }
+
+    /// Shows the wakeups, their causes and what would help.
+    pub fn text(&self, terminal: Terminal) -> String {
+        let cell = self.cell;
+        let mut text = format!("{}: the worst of {} wakeups\n", name_of(cell), self.count);
+        if let Some(first) = self.found.first() {
+            text += &terminal.note(&one_sentence(first));
+        }
+        text.push('\n');
+        for timeline in &self.found {
+            text += &timeline_terminal(timeline, terminal);
+            text.push('\n');
+        }
+        if let Some(first) = self.found.first() {
+            let cure = cure_of(cell, first, self.is_fair);
+            text += &terminal.note(&format!("What would help: {cure}."));
+        }
+        if let Some(beside) = &self.beside {
+            text += &terminal.note(&beside_in_words(beside));
+            if let Some(timeline) = &beside.timeline {
+                text.push('\n');
+                text += &timeline_terminal(timeline, terminal);
+            }
+        }
+        if let Some(Worst { bound, timeline }) = &self.worst {
+            let us = |ns: u64| ns as f64 / 1e3;
+            let mut words = format!(
+                "At every instant of the window: the most urgent task would have been late by {:.1} \
+                 us at worst, by {:.1} us at 99.9 % and {:.1} us at 99 % of all instants.",
+                us(bound.max_ns()),
+                us(bound.p99_9_ns),
+                us(bound.p99_ns)
+            );
+            if !bound.is_sound() {
+                let _ = write!(
+                    words,
+                    " The worst is what was observed: {UNSOUND}, which would allow {:.1} us.",
+                    us(bound.computed_ns())
+                );
+            }
+            if let Some(timeline) = timeline {
+                let _ = write!(
+                    words,
+                    " The worst instant is {}: {}",
+                    in_ms(timeline.wakeup.due_ns),
+                    one_sentence(timeline)
+                );
+            }
+            text.push('\n');
+            text += &terminal.note(&words);
+        }
+        text.push('\n');
+        text += &terminal.note(CAPTION);
+        text
+    }
+
+    /// Returns what was found as a document.
+    pub fn document(&self) -> impl Serialize {
+        let wakeup = |cell: &Chosen, timeline: &Timeline| {
+            let Wakeup { due_ns, expire_ns, switch_ns, user_ns, ordinal, .. } = timeline.wakeup;
+            WakeupDocument {
+                latency_ns: timeline.wakeup.latency_ns(),
+                due_ns,
+                expire_ns,
+                switch_ns,
+                user_ns,
+                ordinal,
+                sentence: one_sentence(timeline),
+                cure: cure_of(cell, timeline, self.is_fair).to_owned(),
+                segments: timeline.segments.clone(),
+            }
+        };
+        Document {
+            format: 1,
+            cell: self.cell.factors.to_string(),
+            id: self.cell.id.to_string(),
+            probe: self.comm.clone(),
+            wakeups: self.count,
+            worst: self.found.iter().map(|timeline| wakeup(self.cell, timeline)).collect(),
+            sibling: self.beside.as_ref().map(|beside| SiblingDocument {
+                cell: beside.cell.factors.to_string(),
+                id: beside.cell.id.to_string(),
+                first_divergence_ns: beside.divergence.as_ref().map(|divergence| divergence.ns),
+                wakeup: beside.timeline.as_ref().map(|timeline| wakeup(beside.cell, timeline)),
+            }),
+            bound: self.worst.as_ref().map(|Worst { bound, timeline }| BoundDocument {
+                max_ns: bound.max_ns(),
+                observed_ns: bound.observed_ns(),
+                sound: bound.is_sound(),
+                p99_9_ns: bound.p99_9_ns,
+                p99_ns: bound.p99_ns,
+                floor_ns: bound.floor_ns,
+                at_ns: timeline.as_ref().map(|timeline| timeline.wakeup.due_ns),
+                segments: timeline.as_ref().map_or_else(Vec::new, |t| t.segments.clone()),
+            }),
+        }
+    }
+}
+
+impl<'a> Beside<'a> {
+    fn new(traced: &Traced<'_>, cell: &'a Chosen, is_fair: bool, wakeup: &Wakeup) -> Result<Self> {
+        let other = Traced::new(traced.recording, cell)?;
+        let mut same = other.wakeups(&probe(cell)?, is_fair)?.into_iter();
+        let timeline = match same.find(|same| same.ordinal == wakeup.ordinal) {
+            Some(same) => other.timelines(vec![same])?.pop(),
+            None => None,
+        };
+        let is_same_boot = cell.inputs.snapshot == traced.cell.inputs.snapshot;
+        let divergence = if is_same_boot {
+            let stream = |cell| Traced::stream(traced.recording, cell);
+            divergence(stream(traced.cell)?, stream(cell)?, &traced.kernel)?
+        } else {
+            None
+        };
+        Ok(Self { cell, timeline, divergence, is_same_boot })
+    }
+}
+
+impl Worst {
+    fn of(traced: &Traced<'_>) -> Result<Option<Self>> {
+        let findings = traced.recording.traces().findings(traced.cell.id)?;
+        let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
+        let bound = bound.observing((traced.cell.max_us * 1e3) as u64);
+        let timeline = match bound.longest.first() {
+            Some(closed) => {
+                let stream = Traced::stream(traced.recording, traced.cell)?;
+                closed_timeline(stream, &traced.kernel, *closed)
+                    .map_err(|error| traced.unreadable(error))?
+            }
+            None => None,
+        };
+        Ok(Some(Self { bound, timeline }))
+    }
+}
+
+fn caption(cell: &Chosen, timeline: &Timeline) -> String {
+    format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3)
+}
+
+/// What would help against the main cause of a wakeup.
+fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> &'static str {
+    cure(main_cause(timeline), cell.factors.preempt, cell.report.system.realtime, is_fair)
+}
+
+/// The cause that took most of a wakeup, besides what every wakeup costs.
+fn main_cause(timeline: &Timeline) -> Cause {
+    let costs = [Cause::Scheduling, Cause::Return, Cause::HardIrq, Cause::TimerPending];
+    let causes = timeline.causes();
+    let avoidable = causes
+        .iter()
+        .find(|(cause, ns)| !costs.contains(cause) && *ns * 5 >= timeline.wakeup.latency_ns());
+    avoidable.or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
+}
+
+/// A moment as `--zoom` takes it.
+pub(super) fn in_ms(ns: u64) -> String {
+    format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
+}
+
+fn beside_in_words(beside: &Beside<'_>) -> String {
+    let mut words =
+        format!("The wakeup with the same number, at the same seed, in {}", name_of(beside.cell));
+    match &beside.timeline {
+        Some(timeline) => {
+            let _ = write!(words, " took {:.1} us.", timeline.wakeup.latency_ns() as f64 / 1e3);
+        }
+        None => words += " was not found.",
+    }
+    match (&beside.divergence, beside.is_same_boot) {
+        (Some(divergence), _) => {
+            let name = |function: &Option<String>| {
+                function.clone().unwrap_or_else(|| "an unknown function".to_owned())
+            };
+            let _ = write!(
+                words,
+                " The two share their first {} events, and part at {}, in {} here and in {} there.",
+                divergence.common,
+                in_ms(divergence.ns),
+                name(&divergence.function),
+                name(&divergence.other_function)
+            );
+        }
+        (None, true) => words += " The two never part.",
+        (None, false) => words += " It is another kernel, so that the two share no past.",
+    }
+    words
+}

@@ -1,0 +1,61 @@
+//! A cell's trace, and the kernel with which it is read.
+
+use std::io::Read;
+
+use preemptlab_experiment::Recording;
+use preemptlab_trace::{Kernel, Target, Timeline, Wakeup, target, timelines, wakeups, window};
+
+use super::choice::Chosen;
+use crate::{Error, Result};
+
+/// A cell with its trace, ready to be looked at.
+pub(super) struct Traced<'a> {
+    pub recording: &'a Recording,
+    pub cell: &'a Chosen,
+    pub kernel: Kernel,
+}
+
+impl<'a> Traced<'a> {
+    pub fn new(recording: &'a Recording, cell: &'a Chosen) -> Result<Self> {
+        let kernel = recording.traces().kernel(cell.inputs.snapshot.id())?.ok_or_else(|| {
+            Error::unusable(
+                "the recording lacks the layout of the cell's kernel; run the same command again",
+            )
+        })?;
+        Ok(Self { recording, cell, kernel })
+    }
+
+    /// The stream of a cell's trace.
+    pub fn stream(recording: &Recording, cell: &Chosen) -> Result<impl Read + use<>> {
+        let stream = recording.traces().stream(cell.id)?;
+        stream.ok_or_else(|| Error::unusable("the cell has no trace"))
+    }
+
+    /// The wakeups of the cell's probe, in its window.
+    pub fn wakeups(&self, comm: &str, is_fair: bool) -> Result<Vec<Wakeup>> {
+        let stream = Self::stream(self.recording, self.cell)?;
+        let target = Target { comm, is_realtime: !is_fair };
+        let window = window(&self.cell.report);
+        wakeups(stream, &self.kernel, target, window).map_err(|error| self.unreadable(error))
+    }
+
+    /// Where the time of wakeups went.
+    pub fn timelines(&self, wakeups: Vec<Wakeup>) -> Result<Vec<Timeline>> {
+        let stream = Self::stream(self.recording, self.cell)?;
+        timelines(stream, &self.kernel, wakeups).map_err(|error| self.unreadable(error))
+    }
+
+    pub fn unreadable(&self, error: preemptlab_trace::TraceError) -> Error {
+        self.recording.traces().unreadable(self.cell.id, error).into()
+    }
+}
+
+/// The program of the cell's probes.
+pub(super) fn probe(cell: &Chosen) -> Result<String> {
+    target(&cell.inputs.job).ok_or_else(|| {
+        let workload = &cell.factors.workload;
+        let advice = "--export and --zoom show what its kernel did, or choose a cell of another \
+                      workload with --cell";
+        Error::Unusable(format!("{workload} has no probe; {advice}"))
+    })
+}

@@ -1,0 +1,62 @@
+//! A comparison as text for people.
+
+use std::fmt::Write;
+
+use preemptlab_model::plain::{self, markdown as shown};
+use preemptlab_report::{Facts, TemplateError, View, fill, markdown};
+use preemptlab_report_html::{Package, PageData};
+use preemptlab_stats::Comparison;
+
+/// Fills a template with the comparison's numbers.
+///
+/// # Errors
+///
+/// Where the template is none, or asks for what there is not.
+pub fn filled(
+    template: &str,
+    data: &PageData,
+    comparison: &Comparison,
+) -> Result<String, TemplateError> {
+    let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
+    fill(template, comparison, &facts)
+}
+
+/// Writes what a reviewer wants to see: the verdict, the table, and how it was measured.
+pub fn letter(data: &PageData, comparison: &Comparison) -> String {
+    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.verdict.headline));
+    for point in &data.verdict.points {
+        let _ = writeln!(text, "- {}", shown(point));
+    }
+    let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
+    let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
+    text
+}
+
+/// What was used.
+fn measured(data: &PageData, comparison: &Comparison) -> String {
+    let mut text = format!("{}:\n\n", data.generator);
+    for kernel in &data.kernels {
+        let packages = versions(&kernel.packages);
+        let _ = writeln!(text, "- {}: {}{packages}", shown(&kernel.name), shown(&kernel.release));
+    }
+    for qemu in &data.qemu {
+        let _ = writeln!(text, "- QEMU {}, build {:.12}", shown(&qemu.version), qemu.digest);
+    }
+    for line in &data.command_lines {
+        let _ = writeln!(text, "- kernel command line: `{}`", plain::line(line).replace('`', "'"));
+    }
+    // No other kind of time says the same again.
+    if comparison.groups.iter().all(|group| group.backend.is_vm()) {
+        text += "\nThe same packages give the same bytes on any machine: `preemptlab verify RUN` \
+                 checks it.";
+    }
+    text
+}
+
+fn versions(packages: &[Package]) -> String {
+    let versions: Vec<String> = packages
+        .iter()
+        .map(|package| format!("{} {}", shown(&package.name), shown(&package.version)))
+        .collect();
+    if versions.is_empty() { String::new() } else { format!(" ({})", versions.join(", ")) }
+}

@@ -1,0 +1,33 @@
+//! Answers questions about recordings, with values for whoever prints them.
+//!
+//! Everything here reads recordings alone: nothing executes a cell, prints, or reads the
+//! environment, and there is one error type. `crates/cli/tests/architecture.rs` checks that this crate
+//! depends on no crate that executes.
+
+pub mod advice;
+pub mod available;
+pub mod boot_kernels;
+mod compared;
+pub mod disturbed;
+mod error;
+pub mod explain;
+mod letter;
+pub mod looks;
+pub mod measured;
+pub mod mixed;
+mod moment;
+pub mod named;
+pub mod offers;
+mod page;
+pub mod plan;
+pub mod scenario;
+mod tables;
+pub mod traceable;
+pub mod unsound;
+
+pub use compared::{Compared, Notice, comparison};
+pub use error::{Error, Result};
+pub use letter::{filled, letter};
+pub use moment::Moment;
+pub use page::{Gathered, data};
+pub use tables::{Tables, tables};

@@ -1,0 +1,94 @@
+//! What `run --until` decides after each look at the results: replicates are added where they are
+//! needed.
+
+use preemptlab_model::{Factors, MetricName, nearest};
+use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
+
+use crate::{Error, Result};
+
+/// A look at the results.
+#[derive(Debug)]
+pub struct Look {
+    /// How many comparisons are undecided.
+    pub undecided: usize,
+    /// Which replicates would decide them; where there are none, more would not help.
+    pub needed: Vec<Needed>,
+}
+
+impl Look {
+    /// Looks at a comparison, of which these metrics are to be decided; without any, the most telling
+    /// ones.
+    pub fn at(comparison: &Comparison, metrics: &[String]) -> Self {
+        Self {
+            undecided: undecided(metrics, comparison),
+            needed: needed(comparison, |metric| decides(metrics, metric)),
+        }
+    }
+
+    /// Counts the cells that are needed.
+    pub fn cells(&self) -> u32 {
+        self.needed.iter().map(|needed| needed.more).sum()
+    }
+
+    /// Says what is added, by configuration: `debian:6.12/none +3`.
+    pub fn added(&self) -> String {
+        in_words(&self.needed)
+    }
+
+    /// Says what it comes to where nothing is needed.
+    pub fn conclusion(&self) -> String {
+        match self.undecided {
+            0 => "every comparison is decided".to_owned(),
+            undecided => {
+                format!("{undecided} comparisons stay undecided: more replicates would not help")
+            }
+        }
+    }
+}
+
+/// Whether a metric is to be decided.
+fn decides(metrics: &[String], metric: &MetricName) -> bool {
+    if metrics.is_empty() {
+        metric.is_headline()
+    } else {
+        metrics.iter().any(|each| *metric == **each)
+    }
+}
+
+fn undecided(metrics: &[String], comparison: &Comparison) -> usize {
+    let configurations = comparison.groups.iter().flat_map(|group| &group.configurations);
+    configurations
+        .flat_map(|configuration| &configuration.summaries)
+        .filter(|summary| decides(metrics, &summary.name))
+        .filter(|summary| summary.effect.is_some_and(|effect| !effect.verdict.is_decided()))
+        .count()
+}
+
+/// Refuses a metric that nothing has.
+///
+/// # Errors
+///
+/// When there is one; its nearest is named.
+pub fn check_metrics(metrics: &[String], comparison: &Comparison) -> Result<()> {
+    let known: Vec<String> =
+        comparison.groups.iter().flat_map(Group::metrics).map(ToString::to_string).collect();
+    for metric in metrics {
+        if !known.is_empty() && !known.contains(metric) {
+            let hint = nearest(metric, known.iter().map(String::as_str))
+                .map(|nearest| format!("; did you mean `{nearest}`?"))
+                .unwrap_or_default();
+            let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());
+            return Err(Error::Unusable(message));
+        }
+    }
+    Ok(())
+}
+
+/// What is added, by configuration: `debian:6.12/none +3`.
+fn in_words(needed: &[Needed]) -> String {
+    let words = needed.iter().map(|Needed { factors, more, .. }| {
+        let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
+        format!("{} {workload} +{more}", Baseline { kernel, preempt, settings })
+    });
+    words.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,182 @@
+//! From recordings to what their cells measured.
+
+use std::{num::NonZero, thread};
+
+use preemptlab_experiment::{Manifest, Recording};
+use preemptlab_model::{
+    CellRecord, Direction, Metric, MetricName, ModeFile, Outcome, Planned, PlannedCell, PreemptMode,
+};
+use preemptlab_recording::RecordingError;
+use preemptlab_stats::{MeasuredCell, NoResult};
+use preemptlab_trace::Bound;
+use preemptlab_workload::Latency;
+
+/// So many cells are in memory at a time, with all that they said.
+const CELLS_AT_A_TIME: usize = 256;
+
+/// A planned cell and what came of it.
+pub struct Reading<'a> {
+    /// The recording that it is from.
+    pub recording: &'a Recording,
+    /// Its name, when there are several.
+    pub run: Option<String>,
+    /// The number of looks at the results before it was planned.
+    pub look: u32,
+    /// What was planned.
+    pub planned: &'a PlannedCell,
+    /// What was recorded, if anything was.
+    pub record: Option<CellRecord>,
+    /// What it measured, or why it did not.
+    pub result: Result<Measured, NoResult>,
+}
+
+/// What a cell measured.
+pub struct Measured {
+    /// Its metrics; those of its trace too, if it has one.
+    pub metrics: Vec<Metric>,
+    /// What its probes saw.
+    pub latencies: Vec<Latency>,
+    /// What its trace says of the wakeups that did not happen.
+    pub bound: Option<Bound>,
+}
+
+/// The measured cells of recordings, in the order of their plans.
+pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
+    let mut cells = Vec::new();
+    for_each(recordings, |reading| cells.push(reading.into_cell()))?;
+    Ok(cells)
+}
+
+/// Reads every planned cell of recordings, in the order of their plans; the files are read on
+/// several threads.
+pub fn for_each<'a>(
+    recordings: &[&'a Recording],
+    mut visit: impl FnMut(Reading<'a>),
+) -> Result<(), RecordingError> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    for recording in recordings {
+        let run = (recordings.len() > 1).then(|| recording.path().display().to_string());
+        let planned: Vec<(u32, &PlannedCell)> = recording.planned().collect();
+        for some in planned.chunks(CELLS_AT_A_TIME) {
+            let read = |share: &[(u32, &'a PlannedCell)]| -> Vec<_> {
+                share.iter().map(|(look, planned)| read(recording, &run, *look, planned)).collect()
+            };
+            let readings: Vec<_> = thread::scope(|scope| {
+                let shares = some.chunks(some.len().div_ceil(threads));
+                let read = &read;
+                let spawn = |share| {
+                    let worker = thread::Builder::new().spawn_scoped(scope, move || read(share));
+                    // Where the machine gives no more threads, this one does it.
+                    worker.map_err(|_| read(share))
+                };
+                let workers: Vec<_> = shares.map(spawn).collect();
+                workers
+                    .into_iter()
+                    .flat_map(|worker| match worker {
+                        Ok(worker) => {
+                            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                        }
+                        Err(read) => read,
+                    })
+                    .collect()
+            });
+            for reading in readings {
+                visit(reading?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read<'a>(
+    recording: &'a Recording,
+    run: &Option<String>,
+    look: u32,
+    planned: &'a PlannedCell,
+) -> Result<Reading<'a>, RecordingError> {
+    let record = recording.record(planned)?;
+    let mut result = measure(recording.manifest(), planned, record.as_ref());
+    if let (Ok(measured), Some(record)) = (&mut result, &record) {
+        measured.bound = bound(recording, record, &measured.metrics)?;
+        measured.metrics.extend(measured.bound.iter().flat_map(metrics_of));
+    }
+    Ok(Reading { recording, run: run.clone(), look, planned, record, result })
+}
+
+impl Reading<'_> {
+    /// What a comparison needs of it.
+    pub fn into_cell(self) -> MeasuredCell {
+        let kernel = self.recording.manifest().kernel(&self.planned.factors.kernel);
+        MeasuredCell {
+            rt: kernel.and_then(|kernel| kernel.rt),
+            observed: self.observed(),
+            run: self.run,
+            backend: self.recording.manifest().backend,
+            factors: self.planned.factors.clone(),
+            look: self.look,
+            result: self.result.map(|measured| measured.metrics),
+        }
+    }
+
+    /// The mode that the guest found itself in.
+    pub fn observed(&self) -> Option<PreemptMode> {
+        let Outcome::Completed { report, .. } = &self.record.as_ref()?.outcome else { return None };
+        ModeFile::parse(report.system.preempt.as_deref()?).active
+    }
+}
+
+/// What a cell's trace says of the wakeups that did not happen, and what its probe reports: what was
+/// observed is never above the bound.
+fn bound(
+    recording: &Recording,
+    record: &CellRecord,
+    metrics: &[Metric],
+) -> Result<Option<Bound>, RecordingError> {
+    let findings = recording.traces().findings(record.id)?;
+    let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
+    let reported = metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
+    let reported_ns = reported.map_or(0, |metric| (metric.value * 1e3) as u64);
+    Ok(Some(bound.observing(reported_ns)))
+}
+
+fn metrics_of(bound: &Bound) -> [Metric; 2] {
+    let metric = |name, ns: u64| Metric {
+        name,
+        value: ns as f64 / 1e3,
+        unit: "us".to_owned(),
+        direction: Direction::Lower,
+    };
+    let [p99_9, max] = MetricName::BOUNDS;
+    [metric(p99_9, bound.p99_9_ns), metric(max, bound.max_ns())]
+}
+
+fn measure(
+    manifest: &Manifest,
+    planned: &PlannedCell,
+    record: Option<&CellRecord>,
+) -> Result<Measured, NoResult> {
+    if let Planned::Unavailable { reason } = &planned.planned {
+        return Err(NoResult::Unavailable(reason.clone()));
+    }
+    let Some(CellRecord { inputs, outcome, .. }) = record else {
+        return Err(NoResult::Missing);
+    };
+    match outcome {
+        Outcome::Unavailable { reason, .. } => Err(NoResult::Unavailable(reason.clone())),
+        Outcome::Failed { reason, .. } => Err(NoResult::Failed(reason.clone())),
+        Outcome::Completed { report, .. } => manifest
+            .experiment
+            .workload
+            .get(planned.factors.workload.as_str())
+            .ok_or_else(|| "its workload is not in the experiment".to_owned())
+            .and_then(|workload| {
+                workload.measure(inputs, report).map_err(|error| error.to_string())
+            })
+            .map(|measurements| Measured {
+                metrics: measurements.metrics(),
+                latencies: measurements.latencies,
+                bound: None,
+            })
+            .map_err(NoResult::Failed),
+    }
+}

@@ -1,0 +1,133 @@
+//! Names in the options of `run`, checked before anything is brought here or executed for them.
+
+use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_model::{KernelRef, MetricName, Planned, nearest};
+use preemptlab_stats::Baseline;
+
+use crate::{Error, Result};
+
+/// So many configurations are listed.
+const SHOWN: usize = 12;
+
+/// Refuses metrics that no workload has. With traces there is the bound, too.
+pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: bool) -> Result<()> {
+    let workloads = experiment.workload.values().map(|workload| workload.metric_names());
+    let workloads: Vec<_> = workloads.collect();
+    let has_bound = workloads.iter().any(|names| names.has_realtime_wakeups());
+    let known: Vec<String> =
+        workloads.iter().flat_map(|names| names.iter()).map(ToString::to_string).collect();
+    for metric in metrics {
+        let name = MetricName::from(metric.as_str());
+        let is_bound = has_bound && MetricName::BOUNDS.contains(&name);
+        if is_bound && is_traced || workloads.iter().any(|names| names.contains(&name)) {
+            continue;
+        }
+        let hint = match nearest(metric, known.iter().map(String::as_str)) {
+            _ if is_bound => "; it needs cells that are traced: --trace".to_owned(),
+            Some(nearest) => format!("; did you mean `{nearest}`?"),
+            None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
+        };
+        let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());
+        return Err(Error::Unusable(message));
+    }
+    Ok(())
+}
+
+/// Refuses a baseline that is no configuration of the experiment.
+pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()> {
+    let factors = &experiment.factors;
+    let is_kernel = |kernel: &KernelRef| {
+        // Without a release it is the one that runs.
+        let is_host = matches!(kernel, KernelRef::Host { release: None });
+        *kernel == baseline.kernel || is_host && matches!(baseline.kernel, KernelRef::Host { .. })
+    };
+    if factors.kernel.iter().any(is_kernel)
+        && factors.preempt.contains(&baseline.preempt)
+        && factors.settings.contains(&baseline.settings)
+    {
+        return Ok(());
+    }
+    let mut offered = Vec::new();
+    for kernel in &factors.kernel {
+        for settings in &factors.settings {
+            offered.extend(factors.preempt.iter().map(|preempt| {
+                let (kernel, settings) = (kernel.clone(), settings.clone());
+                Baseline { kernel, preempt: *preempt, settings }.to_string()
+            }));
+        }
+    }
+    let wanted = baseline.to_string();
+    let hint = match nearest(&wanted, offered.iter().map(String::as_str)) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => {
+            let more = if offered.len() > SHOWN { ", ..." } else { "" };
+            offered.truncate(SHOWN);
+            format!("it has {}{more}", offered.join(", "))
+        }
+    };
+    let message = format!("the experiment has no configuration `{wanted}`; {hint}");
+    Err(Error::Unusable(message))
+}
+
+/// Refuses a baseline none of whose cells can be executed: there would be nothing to compare with.
+pub fn check_planned(baseline: &Baseline, recording: &Recording) -> Result<()> {
+    let mut reason = None;
+    for (_, planned) in recording.planned() {
+        let of = &planned.factors;
+        let is_it = (&of.kernel, of.preempt, &of.settings)
+            == (&baseline.kernel, baseline.preempt, &baseline.settings);
+        match &planned.planned {
+            Planned::Execute(_) if is_it => return Ok(()),
+            Planned::Unavailable { reason: why } if is_it => reason = Some(why.as_str()),
+            _ => {}
+        }
+    }
+    let reason = reason.unwrap_or("it is not in the plan");
+    let message = format!("the baseline `{baseline}` cannot be measured: {reason}");
+    Err(Error::Unusable(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn experiment() -> Experiment {
+        let text = "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:6.12\", \"host\"]\n\
+            preempt = [\"none\", \"full\"]\nsettings = [\"\", \"threadirqs\"]\n\
+            [workload.a]\nkind = \"pgbench\"\n[workload.b]\nkind = \"cyclictest\"\n";
+        Experiment::parse(text).unwrap()
+    }
+
+    fn metric(name: &str, is_traced: bool) -> Result<(), String> {
+        let checked = check_metrics(&[name.to_owned()], &experiment(), is_traced);
+        checked.map_err(|error| error.to_string())
+    }
+
+    fn baseline(name: &str) -> Result<(), String> {
+        let checked = check_baseline(&name.parse().unwrap(), &experiment());
+        checked.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn metrics_are_those_of_the_workloads() {
+        for name in ["response.p99", "wakeup.fifo.max", "throughput", "kthread.ksoftirqd"] {
+            metric(name, false).unwrap();
+        }
+        assert!(metric("responce.p99", false).unwrap_err().contains("did you mean `response.p99`"));
+        assert!(metric("x", false).unwrap_err().contains("compare RUN --all"));
+        assert!(metric("wakeup.bound", false).unwrap_err().contains("--trace"));
+        metric("wakeup.bound", true).unwrap();
+    }
+
+    #[test]
+    fn a_baseline_is_a_configuration() {
+        for name in ["debian:6.12/none", "debian:6.12/full threadirqs", "host:6.1.0-37-amd64/full"]
+        {
+            baseline(name).unwrap();
+        }
+        let said = baseline("debian:6.12/lazy").unwrap_err();
+        assert!(said.contains("the experiment has no configuration `debian:6.12/lazy`"), "{said}");
+        assert!(baseline("debian:6.1/none").unwrap_err().contains("did you mean"), "{said}");
+        assert!(baseline("debian:6.12/none nohz=off").is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! The kernels that can be had, and which models each of them offers.
+
+use preemptlab_model::{KernelConfig, KernelRef};
+use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
+use serde::Serialize;
+
+/// The options that are told of, and the letters that stand for them in the table.
+const SYMBOLS: [(&str, &str); 5] = [
+    ("NO_HZ_FULL", "nohz_full"),
+    ("RCU_NOCB_CPU", "rcu_nocbs"),
+    ("RCU_LAZY", "rcu_lazy"),
+    ("RCU_BOOST", "rcu_boost"),
+    ("SCHED_AUTOGROUP", "autogroup"),
+];
+
+/// What a letter in the column of options stands for.
+const LETTERS: [(&str, &str); 5] = [
+    ("nohz_full", "F"),
+    ("rcu_nocbs", "N"),
+    ("rcu_lazy", "L"),
+    ("rcu_boost", "B"),
+    ("autogroup", "A"),
+];
+
+/// The tracers that tell where latency comes from.
+const TRACERS: [(&str, &str); 4] = [
+    ("OSNOISE_TRACER", "osnoise"),
+    ("TIMERLAT_TRACER", "timerlat"),
+    ("IRQSOFF_TRACER", "irqsoff"),
+    ("PREEMPT_TRACER", "preemptoff"),
+];
+
+/// A kernel that can be had.
+#[derive(Debug, Serialize)]
+pub struct OfferedKernel {
+    name: String,
+    exact_name: String,
+    version: String,
+    release: String,
+    config: Option<Config>,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Config {
+    modes: Vec<&'static str>,
+    default_mode: Option<&'static str>,
+    dynamic: bool,
+    rt: bool,
+    hz: Option<u32>,
+    options: Vec<&'static str>,
+    tracers: Vec<&'static str>,
+}
+
+/// The kernels that can be had, as a document.
+#[derive(Debug, Serialize)]
+pub struct Offers {
+    format: u32,
+    kernels: Vec<OfferedKernel>,
+}
+
+impl OfferedKernel {
+    /// Describes a kernel by the name of its series, its exact name, its version and its release, and,
+    /// where that is looked at, by its configuration or why there is none.
+    pub fn new(
+        series: &KernelRef,
+        exact: &KernelRef,
+        version: &str,
+        release: String,
+        config: Option<&Result<KernelConfig, String>>,
+    ) -> Self {
+        Self {
+            name: series.to_string(),
+            exact_name: exact.to_string(),
+            version: version.to_owned(),
+            release,
+            config: config.and_then(|config| config.as_ref().ok()).map(describe),
+            reason: config.and_then(|config| config.as_ref().err()).cloned(),
+        }
+    }
+}
+
+impl Offers {
+    /// Lists kernels.
+    pub fn new(kernels: Vec<OfferedKernel>) -> Self {
+        Self { format: 1, kernels }
+    }
+
+    /// Shows the newest kernel of each series with its configuration.
+    pub fn configurations(&self) -> Table {
+        let columns = [
+            Column::left("kernel"),
+            Column::left("version"),
+            Column::left("rt"),
+            Column::left("modes, default first"),
+            Column::right("HZ"),
+            Column::left("options"),
+            Column::left("latency tracers"),
+        ];
+        let mut table = Table::new("Kernels on offer, the newest of each series", columns);
+        for row in &self.kernels {
+            let Some(config) = &row.config else {
+                let reason = row.reason.as_deref().unwrap_or_default();
+                table.span(Cell::new(format!("{}: {reason}", row.name), Tone::Faint));
+                continue;
+            };
+            let mut modes = config.modes.clone();
+            modes.sort_by_key(|mode| Some(*mode) != config.default_mode);
+            let letters = LETTERS.map(
+                |(option, letter)| if config.options.contains(&option) { letter } else { "-" },
+            );
+            table.row([
+                row.name.clone(),
+                row.version.clone(),
+                yes_or_no(Some(config.rt)).to_owned(),
+                modes.join(" "),
+                config.hz.map_or_else(|| "?".to_owned(), |hz| hz.to_string()),
+                letters.join(" "),
+                config.tracers.join(" "),
+            ]);
+        }
+        let legend = LETTERS.map(|(option, letter)| format!("{letter} {option}")).join(", ");
+        table.notes.push(format!("Options: {legend}."));
+        table
+            .notes
+            .push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());
+        table
+    }
+
+    /// Shows every kernel.
+    pub fn versions(&self) -> Table {
+        let columns = [Column::left("kernel"), Column::left("release"), Column::left("series")];
+        let mut table = Table::new("Every kernel on offer", columns);
+        for row in &self.kernels {
+            table.row([&row.exact_name, &row.release, &row.name].map(String::as_str));
+        }
+        table
+    }
+}
+
+fn describe(config: &KernelConfig) -> Config {
+    let set = |symbols: &[(&str, &'static str)]| {
+        symbols
+            .iter()
+            .filter(|(symbol, _)| config.is_builtin(symbol))
+            .map(|(_, name)| *name)
+            .collect()
+    };
+    Config {
+        modes: config.offered_modes().into_iter().map(|mode| mode.as_str()).collect(),
+        default_mode: config.default_mode().map(|mode| mode.as_str()),
+        dynamic: config.is_dynamic(),
+        rt: config.is_rt(),
+        hz: config.hz(),
+        options: set(&SYMBOLS),
+        tracers: set(&TRACERS),
+    }
+}

@@ -1,0 +1,160 @@
+use std::collections::BTreeMap;
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{
+    CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
+};
+use preemptlab_report_html::{CellRow, CellStatus};
+use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell, NoResult};
+
+use crate::{
+    Error,
+    measured::{Reading, for_each},
+};
+
+/// A configuration: the recording, when there are several, and the factors without the replicate.
+pub type Key = (Option<String>, Factors);
+
+/// What the page needs of the cells, which are read once and not kept.
+pub struct Gathered<'a> {
+    /// The recordings.
+    pub recordings: Vec<&'a Recording>,
+    /// For the comparison.
+    pub cells: Vec<MeasuredCell>,
+    /// What each probe of each configuration saw, in all replicates together.
+    pub histograms: BTreeMap<Key, Vec<(Distribution, Histogram)>>,
+    /// Of each configuration the traced cell with the worst wakeup.
+    pub worst: BTreeMap<Key, Worst<'a>>,
+    rows: Vec<Row<'a>>,
+}
+
+/// A traced cell.
+pub struct Worst<'a> {
+    pub recording: &'a Recording,
+    pub record: CellRecord,
+    pub factors: &'a Factors,
+    /// Its worst wakeup, in microseconds.
+    pub max_us: f64,
+}
+
+struct Row<'a> {
+    key: Key,
+    inputs: Option<&'a CellInputs>,
+    row: CellRow,
+}
+
+/// The configuration of a cell.
+pub fn key(run: &Option<String>, factors: &Factors) -> Key {
+    (run.clone(), Factors { replicate: 0, ..factors.clone() })
+}
+
+/// The same of a configuration of a comparison.
+pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
+    let factors = Factors {
+        workload: group.workload.clone(),
+        kernel: configuration.kernel.clone(),
+        preempt: configuration.preempt,
+        cpus: group.cpus,
+        settings: configuration.settings.clone(),
+        replicate: 0,
+    };
+    (configuration.run.clone(), factors)
+}
+
+impl<'a> Gathered<'a> {
+    /// Reads every cell of recordings.
+    ///
+    /// # Errors
+    ///
+    /// Where a recording cannot be read.
+    pub fn new(recordings: Vec<&'a Recording>) -> Result<Self, Error> {
+        let mut gathered = Self {
+            cells: Vec::new(),
+            histograms: BTreeMap::new(),
+            worst: BTreeMap::new(),
+            rows: Vec::new(),
+            recordings: recordings.clone(),
+        };
+        for_each(&recordings, |reading| gathered.take(reading))?;
+        Ok(gathered)
+    }
+
+    fn take(&mut self, reading: Reading<'a>) {
+        let key = key(&reading.run, &reading.planned.factors);
+        if let Ok(measured) = &reading.result {
+            let histograms = self.histograms.entry(key.clone()).or_default();
+            for latency in &measured.latencies {
+                match histograms.iter_mut().find(|(name, _)| *name == latency.of) {
+                    Some((_, histogram)) => histogram.merge(&latency.histogram),
+                    None => histograms.push((latency.of.clone(), latency.histogram.clone())),
+                }
+            }
+        }
+        self.keep_if_worst(&key, &reading);
+        self.rows.push(Row { inputs: reading.planned.inputs(), row: row(&reading), key });
+        self.cells.push(reading.into_cell());
+    }
+
+    fn keep_if_worst(&mut self, key: &Key, reading: &Reading<'a>) {
+        let (Some(record), Ok(measured)) = (&reading.record, &reading.result) else { return };
+        let max = measured.metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
+        let Some(max_us) = max.map(|metric| metric.value) else { return };
+        let is_worse = self.worst.get(key).is_none_or(|worst| worst.max_us < max_us);
+        if is_worse && reading.recording.traces().contains(record.id) {
+            let (recording, factors) = (reading.recording, &reading.planned.factors);
+            let record = record.clone();
+            self.worst.insert(key.clone(), Worst { recording, record, factors, max_us });
+        }
+    }
+
+    /// The distinct command lines, and a row per cell that refers to them and to the comparison.
+    pub fn rows(&self, comparison: &Comparison) -> (Vec<String>, Vec<CellRow>) {
+        let mut places = BTreeMap::new();
+        for (at, group) in comparison.groups.iter().enumerate() {
+            for (of, configuration) in group.configurations.iter().enumerate() {
+                places.insert(key_of(group, configuration), (at, of));
+            }
+        }
+        let mut command_lines: Vec<String> = Vec::new();
+        let mut rows = Vec::new();
+        for Row { key, inputs, row } in &self.rows {
+            let Some((group, configuration)) = places.get(key).copied() else { continue };
+            let command_line = inputs.map(|inputs| {
+                let wanted = &inputs.snapshot.cmdline;
+                let known = command_lines.iter().position(|line| line == wanted);
+                known.unwrap_or_else(|| {
+                    command_lines.push(wanted.clone());
+                    command_lines.len() - 1
+                })
+            });
+            rows.push(CellRow { group, configuration, command_line, ..row.clone() });
+        }
+        (command_lines, rows)
+    }
+}
+
+fn row(reading: &Reading<'_>) -> CellRow {
+    let reason = reading.result.as_ref().err().map(|no_result| no_result.reason().to_owned());
+    let status = match &reading.result {
+        Ok(_) => CellStatus::Completed,
+        Err(NoResult::Unavailable(_)) => CellStatus::Unavailable,
+        Err(NoResult::Missing) => CellStatus::Missing,
+        Err(NoResult::Failed(_)) => CellStatus::Failed,
+    };
+    let digest = reading.record.as_ref().and_then(|record| match &record.outcome {
+        Outcome::Completed { digest, .. } => Some(digest.to_string()),
+        _ => None,
+    });
+    let inputs = reading.planned.inputs();
+    CellRow {
+        group: 0,
+        configuration: 0,
+        replicate: reading.planned.factors.replicate,
+        status,
+        reason,
+        id: inputs.map(|inputs| inputs.id().to_string()),
+        digest,
+        seed: inputs.map(|inputs| inputs.job.seed),
+        command_line: None,
+    }
+}

@@ -1,0 +1,40 @@
+use preemptlab_model::Outcome;
+use preemptlab_report::{Lane, one_sentence, timeline_svg};
+use preemptlab_report_html::Timeline;
+use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
+
+use super::gathered::Worst;
+use crate::{Error, boot_kernels::BootKernels};
+
+/// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
+/// timeline.
+#[derive(Default)]
+pub struct Timelines {
+    kernels: BootKernels,
+}
+
+impl Timelines {
+    /// The worst wakeup of the real-time probe.
+    pub fn of(&mut self, cell: &Worst<'_>) -> Result<Option<Timeline>, Error> {
+        let (record, folder) = (&cell.record, cell.recording.traces());
+        let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
+        let Some(comm) = target(&record.inputs.job) else { return Ok(None) };
+        let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
+        let Some(kernel) = kernel else { return Ok(None) };
+
+        let stream = || folder.stream(record.id);
+        let unreadable = |error| folder.unreadable(record.id, error);
+        let Some(events) = stream()? else { return Ok(None) };
+        let target = Target { comm: &comm, is_realtime: true };
+        let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;
+        let Some(events) = stream()? else { return Ok(None) };
+        let drawn = timelines(events, kernel, worst(all, 1)).map_err(unreadable)?;
+        Ok(drawn.first().map(|timeline| {
+            let caption =
+                format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3);
+            let lane = Lane { caption: &caption, timeline };
+            let svg = timeline_svg(&format!("The worst wakeup of {}", cell.factors), &[lane]);
+            Timeline { sentence: one_sentence(timeline), svg, caption }
+        }))
+    }
+}

@@ -1,0 +1,116 @@
+//! From scenarios and models to experiments.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+use preemptlab_experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
+use preemptlab_model::{Digest, Name, Settings};
+use preemptlab_scenario::Scenario;
+use preemptlab_workload::Workload;
+
+use super::{Loaded, Under};
+use crate::{Error, Result};
+
+/// The module that does the kernel's part.
+const MODULE: &str = "preemptlab_scenario";
+
+/// Virtual CPUs count the same virtual time, which 6.1 does not trust unless it is told; a trace finds
+/// `CLOCK_MONOTONIC` by the TSC (`unsynchronized_tsc`, arch/x86/kernel/tsc.c).
+const ONE_TSC: &str = "tsc=reliable";
+
+/// So many digits of an experiment's digest tell its recording from those of the same name.
+const DIGEST_DIGITS: usize = 8;
+
+/// Scenarios that share their boots: the same machine, and the same modules.
+pub struct Batch<'a> {
+    /// What is run.
+    pub experiment: Experiment,
+    /// The scenarios, whose workloads are called as they are, with their places on the command line.
+    pub scenarios: Vec<(usize, &'a Scenario)>,
+}
+
+impl Batch<'_> {
+    /// Returns the recording's folder: a scenario that was changed has another one.
+    pub fn out(&self) -> PathBuf {
+        let digest = Digest::of_json(&self.experiment).to_string();
+        let name = format!("{}-{}", self.experiment.name, &digest[..DIGEST_DIGITS]);
+        Path::new("runs").join(name)
+    }
+}
+
+/// Puts scenarios together that can share their boots; those of different machines need several
+/// recordings, and so no single folder.
+///
+/// # Errors
+///
+/// When two have one name, or several recordings are needed for one folder.
+pub fn batches<'a>(
+    loaded: &'a [Loaded],
+    under: Under<'_>,
+    is_one_folder: bool,
+) -> Result<Vec<Batch<'a>>> {
+    let mut groups: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
+        if !seen.insert(scenario.name()) {
+            let name = scenario.name();
+            let message = format!("{}: there is another scenario `{name}`", path.display());
+            return Err(Error::Unusable(message));
+        }
+        groups.entry((scenario.cpus(), scenario.needs_module())).or_default().push(place);
+    }
+    if is_one_folder && groups.len() > 1 {
+        let message = "these scenarios are for different machines and need several recordings; \
+                       leave --out away, or name them one by one";
+        return Err(Error::Unusable(message.into()));
+    }
+    let batch = |((cpus, needs_module), places): ((u32, bool), Vec<usize>)| {
+        let scenarios: Vec<_> =
+            places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
+        let (name, description) = match &scenarios[..] {
+            [(_, one)] => (name_of(one.name()), one.description().to_owned()),
+            _ => (name_of("scenarios"), String::new()),
+        };
+        let workload = |(_, scenario): &(usize, &Scenario)| {
+            let script = scenario.script().clone();
+            let workload = preemptlab_workload::Scenario::new(script);
+            (name_of(scenario.name()), Workload::Scenario(workload))
+        };
+        let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
+        let cmdline = if cpus > 1 { vec![ONE_TSC.to_owned()] } else { Vec::new() };
+        let experiment = Experiment {
+            format: FORMAT,
+            name,
+            description,
+            factors: factors(under, cpus),
+            replicates: Replicates { count: 1, ..Replicates::default() },
+            machine: MachineSpec { cmdline, modules, ..MachineSpec::default() },
+            workload: scenarios.iter().map(workload).collect(),
+        };
+        Batch { experiment, scenarios }
+    };
+    Ok(groups.into_iter().map(batch).collect())
+}
+
+/// The name of a scenario, whose grammar is a part of that of all names.
+fn name_of(name: &str) -> Name {
+    name.parse().expect("a scenario's name is a name")
+}
+
+fn factors(under: Under<'_>, cpus: u32) -> Factors {
+    let mut kernels = Vec::new();
+    let mut modes = Vec::new();
+    for model in under.models {
+        let kernel = under.kernel_of(*model);
+        if !kernels.contains(&kernel) {
+            kernels.push(kernel);
+        }
+        if !modes.contains(&model.mode()) {
+            modes.push(model.mode());
+        }
+    }
+    let settings = vec![Settings::default()];
+    Factors { kernel: kernels, preempt: modes, cpus: vec![cpus], settings }
+}

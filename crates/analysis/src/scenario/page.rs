@@ -1,0 +1,47 @@
+//! Scenarios as one HTML file, which needs nothing besides itself.
+
+use preemptlab_report::{Terminal, escape_xml};
+
+use super::{Shown, words};
+
+/// Tables in the page are as wide as on a terminal that does not tell.
+const TERMINAL: Terminal = Terminal { width: 100, color: false };
+
+const HEAD: &str = "<!doctype html>
+<html lang=\"en\">
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<title>Scenarios of preemption</title>
+<style>
+:root { color-scheme: light dark }
+body { max-width: 1020px; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 sans-serif }
+pre { overflow-x: auto; font-size: 13px; line-height: 1.3 }
+svg { max-width: 100%; height: auto; background: #fff }
+</style>
+";
+
+/// Writes the page: a picture, a table and what was expected, for each scenario.
+pub fn page(shown: &[Shown<'_>]) -> String {
+    let mut page = HEAD.to_owned();
+    for each in shown {
+        let scenario = each.scenario;
+        page += &format!(
+            "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
+            escape_xml(scenario.name()),
+            escape_xml(scenario.description())
+        );
+        page += &each.svg().unwrap_or_default();
+        page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
+    }
+    page + "<p>" + words::CAPTION + "</p>\n</html>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_markup_stays_text() {
+        assert_eq!(escape_xml("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
+    }
+}

@@ -1,0 +1,199 @@
+//! What came of a scenario under each model, out of a recording.
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{
+    CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell,
+};
+use preemptlab_protocol::Report;
+use preemptlab_protocol::script::Played as Record;
+use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
+use preemptlab_trace::{Lanes, Window, lanes};
+
+use super::Under;
+use crate::{Result, boot_kernels::BootKernels};
+
+/// A scenario under one model.
+pub struct Column {
+    /// The model.
+    pub model: Model,
+    /// Its kernel.
+    pub kernel: KernelRef,
+    /// What became of it.
+    pub state: State,
+}
+
+/// What became of a scenario under a model.
+pub enum State {
+    /// It was played.
+    Played(Box<Played>),
+    /// It was not.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// The kernel has no such model.
+    Unavailable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A scenario that was played.
+pub struct Played {
+    /// `uname -r`.
+    pub release: String,
+    /// The threads' numbers and times.
+    pub record: Record,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// What was expected.
+    pub checked: Vec<Checked>,
+    /// What everybody did from its start, which is its time 0, to its end.
+    pub lanes: Lanes,
+}
+
+impl Played {
+    /// What its trace counts.
+    pub fn counts(&self) -> Counts {
+        let cpus = &self.lanes.cpus;
+        Counts {
+            switches: cpus
+                .iter()
+                .map(|cpu| cpu.switches_between_threads + cpu.switches_with_idle)
+                .sum(),
+            schedule_calls: cpus.iter().map(|cpu| cpu.schedules).sum(),
+        }
+    }
+
+    /// How many expectations are met.
+    pub fn met(&self) -> usize {
+        self.checked.iter().filter(|checked| checked.met).count()
+    }
+}
+
+impl Column {
+    /// What was played, if it was.
+    pub fn played(&self) -> Option<&Played> {
+        match &self.state {
+            State::Played(played) => Some(played),
+            _ => None,
+        }
+    }
+}
+
+/// Returns what came of a scenario under every model.
+///
+/// # Errors
+///
+/// When the recording cannot be read.
+pub(super) fn columns(
+    recording: &Recording,
+    kernels: &mut BootKernels,
+    scenario: &Scenario,
+    under: Under<'_>,
+) -> Result<Vec<Column>> {
+    under
+        .models
+        .iter()
+        .map(|model| {
+            let kernel = under.kernel_of(*model);
+            let planned = recording.planned().map(|(_, planned)| planned).find(|planned| {
+                let factors = &planned.factors;
+                factors.workload == scenario.name()
+                    && factors.kernel == kernel
+                    && factors.preempt == model.mode()
+            });
+            let state = match planned {
+                Some(planned) => state(recording, kernels, planned, scenario, *model)?,
+                None => State::Failed { reason: "it was not planned".to_owned() },
+            };
+            Ok(Column { model: *model, kernel, state })
+        })
+        .collect()
+}
+
+fn state(
+    recording: &Recording,
+    kernels: &mut BootKernels,
+    planned: &PlannedCell,
+    scenario: &Scenario,
+    model: Model,
+) -> Result<State> {
+    let inputs = match &planned.planned {
+        Planned::Execute(inputs) => inputs,
+        Planned::Unavailable { reason } => {
+            return Ok(State::Unavailable { reason: reason.clone() });
+        }
+    };
+    let failed = |reason: String| Ok(State::Failed { reason });
+    let record = recording.record(planned)?;
+    let report = match record.map(|record| record.outcome) {
+        Some(CellOutcome::Completed { report, .. }) => report,
+        Some(CellOutcome::Failed { cause: FailureCause::VirtualTimeLimit, .. }) => {
+            return failed(ENDLESS.to_owned());
+        }
+        Some(CellOutcome::Failed { reason, .. }) => return failed(reason),
+        Some(CellOutcome::Unavailable { reason, .. }) => return Ok(State::Unavailable { reason }),
+        None => return failed("it was not executed".to_owned()),
+    };
+    match played(recording, kernels, inputs, &report, scenario, model)? {
+        Ok(played) => Ok(State::Played(Box::new(played))),
+        Err(reason) => failed(reason),
+    }
+}
+
+fn played(
+    recording: &Recording,
+    kernels: &mut BootKernels,
+    inputs: &CellInputs,
+    report: &Report,
+    scenario: &Scenario,
+    model: Model,
+) -> Result<Result<Played, String>> {
+    let record = match preemptlab_workload::Scenario::played(report) {
+        Ok(record) => record,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let outcome = match outcome(scenario, &record) {
+        Ok(outcome) => outcome,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let (id, traces) = (inputs.id(), recording.traces());
+    let kernel = kernels.get(&traces, inputs.snapshot.id())?;
+    let findings = traces.findings(id)?;
+    let stream = traces.stream(id)?;
+    let (Some(kernel), Some(findings), Some(stream)) = (kernel, findings, stream) else {
+        return Ok(Err("it has no trace; remove the recording and play it again".to_owned()));
+    };
+    let virtual_ns = |ns: u64| ns.saturating_add_signed(findings.clock_offset_ns);
+    let window =
+        Window { start_ns: virtual_ns(record.start_ns), end_ns: virtual_ns(record.end_ns) };
+    let lanes = lanes(stream, kernel, window).map_err(|error| traces.unreadable(id, error))?;
+    let release = report.system.release.clone();
+    let checked = check(scenario, &outcome, model, series(&release));
+    Ok(Ok(Played { release, record, outcome, checked, lanes }))
+}
+
+/// A thread that only waits is reported as it is at the end; one that keeps the CPU from everybody, and
+/// with it from who would report that, is not.
+const ENDLESS: &str = "something kept the CPU long after the end; look for a busy of a real-time \
+                       thread, an irqs_off or a preempt_off that is longer than the scenario";
+
+/// `6.12` of `6.12.107+deb13-amd64`.
+fn series(release: &str) -> &str {
+    let end = release.match_indices(|c: char| !c.is_ascii_digit()).nth(1);
+    end.map_or(release, |(end, _)| &release[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_two_numbers() {
+        for release in ["6.12.107+deb13-amd64", "6.12-rc3", "6.12"] {
+            assert_eq!(series(release), "6.12");
+        }
+        assert_eq!(series("7.2+deb14-amd64"), "7.2");
+    }
+}

@@ -1,0 +1,193 @@
+//! Scenarios for people: the picture, the waits, the score, and what was expected.
+
+use std::fmt::Write;
+
+use preemptlab_model::VirtualDuration;
+use preemptlab_report::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
+use preemptlab_scenario::{Cause, Wait, WaitKind};
+
+use super::{
+    Shown, document, picture,
+    played::{Column, Played, State},
+};
+
+/// What is said once, because it must be known to read the numbers.
+pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
+
+/// Shows scenarios on a terminal.
+pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
+    let mut text = String::new();
+    for each in shown {
+        let Shown { scenario, columns } = each;
+        let _ = writeln!(text, "{}: {}\n", scenario.name(), scenario.description());
+        if let Some(picture) = picture::drawn(columns, |panels| lanes_terminal(panels, terminal)) {
+            text += &picture;
+            text.push('\n');
+        }
+        text += &numbers(each, terminal);
+    }
+    concluded(text, shown, |table| table.terminal(terminal))
+}
+
+/// The waits, the score and what was expected.
+pub(super) fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
+    waits_and_said(shown, |table| table.terminal(terminal))
+}
+
+/// Shows scenarios in Markdown; the pictures are files beside it.
+pub fn markdown(shown: &[Shown<'_>]) -> String {
+    let mut text = String::new();
+    for each in shown {
+        let Shown { scenario, .. } = each;
+        let _ = writeln!(text, "## {}\n\n{}\n", scenario.name(), scenario.description());
+        text += &waits_and_said(each, Table::markdown);
+    }
+    concluded(text, shown, Table::markdown)
+}
+
+fn waits_and_said(shown: &Shown<'_>, render: impl Fn(&Table) -> String) -> String {
+    let mut text = String::new();
+    if shown.columns.iter().any(|column| column.played().is_some()) {
+        text = render(&waits(shown));
+        text.push('\n');
+    }
+    said(shown, &mut text);
+    text.push('\n');
+    text
+}
+
+/// The text with what is said of all scenarios together.
+fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> String) -> String {
+    if shown.len() > 1 {
+        text += &render(&summary(shown));
+        text.push('\n');
+    }
+    text + CAPTION + "\n"
+}
+
+/// When each thread was back from each of its waits, under each model.
+fn waits(shown: &Shown<'_>) -> Table {
+    let Shown { scenario, columns } = shown;
+    let heads = columns.iter().map(|column| TableColumn::right(column.model.as_str()));
+    let heads = ["thread", "waits for"].map(TableColumn::left).into_iter().chain(heads);
+    let mut table = Table::new("When threads were back, and how late that was", heads);
+    let numbers = |of: &dyn Fn(&Played) -> Cell| -> Vec<Cell> {
+        columns.iter().map(|column| column.played().map_or_else(|| "".into(), of)).collect()
+    };
+    for (place, thread) in scenario.script().threads.iter().enumerate() {
+        let waits = |column: &'_ Column| {
+            column.played().map(|played| played.outcome.threads[place].waits.len())
+        };
+        let count = columns.iter().find_map(waits).unwrap_or(0);
+        for wait in 0..count {
+            let of = |played: &Played| played.outcome.threads[place].waits.get(wait).cloned();
+            let what = columns.iter().find_map(|column| column.played().and_then(of));
+            let what = what.map_or_else(String::new, |wait| purpose(&wait));
+            let cells = numbers(&|played| of(played).map_or_else(|| "".into(), |wait| back(&wait)));
+            table.row([thread.name.as_str().into(), what.into()].into_iter().chain(cells));
+        }
+        let finished = numbers(&|played| match played.outcome.threads[place].finished_ns {
+            Some(ns) => duration(ns).into(),
+            None => Cell::new("never", Tone::Worse),
+        });
+        table.row([thread.name.as_str().into(), "(finished)".into()].into_iter().chain(finished));
+    }
+    let switches = numbers(&|played| played.counts().switches.to_string().into());
+    table.row(["".into(), "context switches".into()].into_iter().chain(switches));
+    let schedules = numbers(&|played| played.counts().schedule_calls.to_string().into());
+    table.row(["".into(), "calls of schedule()".into()].into_iter().chain(schedules));
+    table
+}
+
+fn purpose(wait: &Wait) -> String {
+    match (&wait.cause, wait.kind) {
+        (Cause::Futex { name, .. }, _) => format!("the futex {name}"),
+        (Cause::Interrupt { name, .. }, _) => format!("the interrupt {name}"),
+        (Cause::Time, _) => match wait.due_ns {
+            Some(ns) => format!("{}", VirtualDuration::from_ns(ns)),
+            None if wait.kind == WaitKind::Call => "a time, in a call".to_owned(),
+            None => "a time".to_owned(),
+        },
+    }
+}
+
+/// `5 s +2 s`, short enough for four models beside each other.
+fn back(wait: &Wait) -> Cell {
+    let Some(back_ns) = wait.back_ns else { return Cell::new("never", Tone::Worse) };
+    match wait.latency_ns {
+        Some(late_ns) => format!("{} +{}", duration(back_ns), rounded(late_ns, 3)).into(),
+        None => duration(back_ns).into(),
+    }
+}
+
+fn duration(ns: u64) -> String {
+    rounded(ns, 4)
+}
+
+/// With so many digits that count.
+fn rounded(ns: u64, digits: u32) -> String {
+    let length = ns.checked_ilog10().unwrap_or(0) + 1;
+    let unit = 10_u64.pow(length.saturating_sub(digits));
+    VirtualDuration::from_ns((ns + unit / 2) / unit * unit).to_string()
+}
+
+/// Scores, expectations, and what became of those that got stuck.
+fn said(shown: &Shown<'_>, text: &mut String) {
+    for score in document::scores(&shown.columns) {
+        let said = score.to_string();
+        if !said.is_empty() {
+            let _ = writeln!(text, "{} against {}:\n{said}", score.model, score.reference);
+        }
+    }
+    for column in &shown.columns {
+        match &column.state {
+            State::Played(played) => expectations(column, played, text),
+            State::Failed { reason } => {
+                let _ = writeln!(text, "{} failed: {reason}", column.model);
+            }
+            State::Unavailable { reason } => {
+                let _ = writeln!(text, "{} is unavailable: {reason}", column.model);
+            }
+        }
+    }
+}
+
+fn expectations(column: &Column, played: &Played, text: &mut String) {
+    let model = column.model;
+    for cycle in &played.outcome.cycles {
+        let _ = writeln!(text, "{model}: a deadlock: {cycle}");
+    }
+    if played.outcome.cycles.is_empty() {
+        for thread in &played.outcome.threads {
+            if let Some(stuck) = &thread.stuck {
+                let _ = writeln!(text, "{model}: {} never finished: {stuck}", thread.name);
+            }
+        }
+    }
+    for checked in played.checked.iter().filter(|checked| !checked.met) {
+        let _ = writeln!(text, "{model}: line {}: {checked}", checked.line);
+    }
+    let met = played.met();
+    let _ = writeln!(text, "{model}: {met} of {} expectations met", played.checked.len());
+}
+
+/// A line per scenario.
+fn summary(shown: &[Shown<'_>]) -> Table {
+    let models = shown.first().map_or(&[][..], |first| &first.columns);
+    let heads = models.iter().map(|column| TableColumn::left(column.model.as_str()));
+    let heads = std::iter::once(TableColumn::left("scenario")).chain(heads);
+    let mut table = Table::new("Expectations met", heads);
+    for Shown { scenario, columns } in shown {
+        let cells = columns.iter().map(|column| match &column.state {
+            State::Failed { .. } => Cell::new("failed", Tone::Worse),
+            State::Unavailable { .. } => "-".into(),
+            State::Played(played) => {
+                let (met, all) = (played.met(), played.checked.len());
+                let tone = if met == all { Tone::Better } else { Tone::Worse };
+                Cell::new(format!("{met} of {all}"), tone)
+            }
+        });
+        table.row(std::iter::once(scenario.name().into()).chain(cells));
+    }
+    table
+}

@@ -1,0 +1,80 @@
+//! Cells of a recording, their traces, causes and cures, without a virtual machine.
+
+#[path = "../../cli/tests/common/traced.rs"]
+mod traced;
+
+use preemptlab_analysis::{
+    Error,
+    explain::{
+        Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, export, sibling,
+    },
+};
+use preemptlab_report::Terminal;
+use traced::{Traced, untraced};
+
+const TERMINAL: Terminal = Terminal { width: 100, color: false };
+
+#[test]
+fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = untraced(folder.path(), |_| {});
+    let named = |name: Option<&str>| choose(&recording, name, false);
+    // Every report is the same one: the first cell of the plan is as bad as any.
+    assert_eq!(named(None).unwrap().factors.to_string(), "debian:6.12.107+deb13 none processes #0");
+    let full = named(Some("full #1")).unwrap();
+    assert_eq!(full.factors.replicate, 1);
+    assert_eq!(named(Some(&full.id.to_string()[..8])).unwrap().id, full.id);
+    for (name, said) in [
+        ("lazy", "no finished cell is called `lazy`; name one of these"),
+        ("processes", "names 4 cells of several configurations"),
+    ] {
+        let error = named(Some(name)).unwrap_err();
+        assert!(matches!(&error, Error::Unusable(text) if text.contains(said)), "{error}");
+    }
+}
+
+#[test]
+fn a_traced_wakeup_is_explained_beside_its_sibling() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = Traced::new(folder.path());
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
+    check_probe(&traced.recording, &cell, false).unwrap();
+    let sibling = sibling(&traced.recording, &cell, false).unwrap().unwrap();
+    assert_eq!(sibling.factors.to_string(), "debian:6.12.107+deb13 full processes #0");
+    let explanation = Explanation::new(&traced.recording, &cell, Some(&sibling), false, 2).unwrap();
+    let text = explanation.text(TERMINAL);
+    for part in ["the worst of 20 wakeups", "What would help: ", "The two ", "At every instant"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let document = serde_json::to_value(explanation.document()).unwrap();
+    assert_eq!(document["worst"].as_array().unwrap().len(), 2);
+    assert!(explanation.svg().starts_with("<svg"));
+    assert!(explanation.next().unwrap().contains("--zoom"));
+    let mut text = Vec::new();
+    export(&traced.recording, &cell, TraceForm::Ftrace, &mut text, |error| error.to_string())
+        .unwrap();
+    assert!(String::from_utf8(text).unwrap().contains("sched_switch"));
+}
+
+#[test]
+fn sections_are_ranked_over_the_traced_cells() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = untraced(folder.path(), |_| {});
+    let error = Ranking::new(&recording, false).unwrap_err();
+    assert!(error.to_string().contains("no cell of"), "{error}");
+    let other = tempfile::tempdir().unwrap();
+    let traced = Traced::new(other.path());
+    let ranking = Ranking::new(&traced.recording, false).unwrap();
+    let document = serde_json::to_value(&ranking).unwrap();
+    assert_eq!(document["configurations"].as_array().unwrap().len(), 2);
+    assert!(ranking.table().terminal(TERMINAL).contains("debian:6.12.107+deb13/none processes"));
+}
+
+#[test]
+fn what_has_no_trace_is_not_confirmed() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = untraced(folder.path(), |_| {});
+    let cell = choose(&recording, None, false).unwrap();
+    let error = Confirmation::new(&recording, &cell).err().unwrap();
+    assert!(error.to_string().contains("lacks the layout"), "{error}");
+}

@@ -1,0 +1,116 @@
+//! From recordings to what is read of them, without a virtual machine.
+
+#[path = "../../cli/tests/common/recorded.rs"]
+mod recorded;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use preemptlab_analysis::{Compared, Error, Gathered, Notice, data, filled, letter, mixed, tables};
+use preemptlab_export::Format;
+use preemptlab_model::{BackendKind, MetricName};
+use preemptlab_report_html::{PageData, Verdict};
+use preemptlab_stats::{Comparison, Verdict as Word};
+use recorded::{Cell, record, record_on};
+use tempfile::TempDir;
+
+const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
+    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+fn made(name: &str, cell: impl Fn(&str, u32) -> Cell) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    record(&path, TWO_MODES, cell);
+    (folder, path)
+}
+
+/// The modes are apart, one cell failed and one was not executed.
+fn apart(mode: &str, replicate: u32) -> Cell {
+    match (mode, replicate) {
+        ("none", 1) => Cell::Failed,
+        ("none", 2) => Cell::Missing,
+        ("none", _) => Cell::Later(replicate.into()),
+        _ => Cell::Measured,
+    }
+}
+
+fn page(path: &Path) -> (PageData, Comparison) {
+    let (compared, _) = Compared::open(&[path.to_owned()], None, None).unwrap();
+    let gathered = Gathered::new(compared.recordings()).unwrap();
+    let comparison = compared.comparison_of(&gathered.cells).unwrap();
+    let verdict = Verdict { headline: "It is so.".into(), points: vec!["A point.".into()] };
+    (data(gathered, &comparison, verdict, "a test").unwrap(), comparison)
+}
+
+#[test]
+fn a_recording_is_compared_with_the_baseline_that_is_named() {
+    let (_folder, path) = made("a", |mode, replicate| match mode {
+        "none" => Cell::Later(replicate.into()),
+        _ => Cell::Measured,
+    });
+    let (compared, notices) = Compared::open(std::slice::from_ref(&path), None, None).unwrap();
+    assert_eq!(notices, []);
+    let comparison = compared.comparison().unwrap();
+    let [none, full] = &comparison.groups[0].configurations[..] else { panic!() };
+    assert_eq!(none.summary(&MetricName::FIFO_P99).unwrap().effect, None);
+    let effect = full.summary(&MetricName::FIFO_P99).unwrap().effect.unwrap();
+    assert_eq!(effect.verdict, Word::Better);
+
+    let name = full.name().to_string();
+    let (compared, _) = Compared::open(std::slice::from_ref(&path), Some(&name), None).unwrap();
+    assert_eq!(compared.comparison().unwrap().groups[0].baseline, Some(1));
+    let (compared, _) = Compared::open(&[path], Some("debian:7.2/lazy"), None).unwrap();
+    let error = compared.comparison().unwrap_err();
+    assert!(matches!(error, Error::Baseline(_)), "{error}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
+    let (folder, path) = made("a", |_, _| Cell::Measured);
+    let refused = |paths: &[PathBuf]| Compared::open(paths, None, None).err().unwrap();
+    let twice = refused(&[path.clone(), path.clone()]);
+    assert!(twice.to_string().ends_with("is named twice"), "{twice}");
+    let absent = refused(&[folder.path().join("absent")]);
+    assert!(matches!(absent, Error::Recording(_)), "{absent}");
+    let host = folder.path().join("host");
+    record_on(BackendKind::Host, &host, TWO_MODES, |_, _| Cell::Measured);
+    let (_, notices) = Compared::open(&[host], None, None).unwrap();
+    assert!(notices.iter().any(|notice| matches!(notice, Notice::Note(_))), "{notices:?}");
+}
+
+#[test]
+fn a_page_has_every_cell_of_the_plan() {
+    let (_folder, path) = made("a", apart);
+    let (page, comparison) = page(&path);
+    let rows = serde_json::to_value(&page).unwrap()["cells"].clone();
+    let statuses: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses.len(), 10);
+    for (status, count) in [("completed", 8), ("failed", 1), ("missing", 1)] {
+        assert_eq!(statuses.iter().filter(|each| **each == status).count(), count, "{status}");
+    }
+    let text = letter(&page, &comparison);
+    assert!(text.contains("It is so.") && text.contains("- A point."), "{text}");
+    assert!(text.contains("2 of 5") || text.contains("1 of 5 failed"), "{text}");
+    assert_eq!(filled("{{ experiment }}", &page, &comparison).unwrap(), "made");
+    assert!(filled("{{ median('x', 'y', 'z') }}", &page, &comparison).is_err());
+}
+
+#[test]
+fn tables_are_written_whole_into_a_new_folder() {
+    let (folder, path) = made("a", apart);
+    let (recordings, warnings) = mixed::open(&[path]).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    let out = folder.path().join("out");
+    let written = tables(&recordings, Format::Csv, Some(&out)).unwrap();
+    let counts: Vec<_> = written.statuses.into_iter().collect();
+    assert_eq!(counts, [("completed", 8), ("failed", 1), ("missing", 1)]);
+    let names = ["cells.csv", "metrics.csv", "histograms.csv"].map(|name| out.join(name));
+    assert_eq!(written.files, names);
+    let cells = fs::read_to_string(&names[0]).unwrap();
+    assert_eq!(cells.lines().count(), 11, "{cells}");
+    let error = tables(&recordings, Format::Csv, Some(&out)).unwrap_err();
+    assert!(error.to_string().contains("is not empty"), "{error}");
+}

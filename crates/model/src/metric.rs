@@ -1,0 +1,318 @@
+use std::{convert::Infallible, fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// One number of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// Its name.
+    pub name: MetricName,
+    /// Its value, which is finite.
+    pub value: f64,
+    /// Its unit: `us`, `messages/s`, `periods`.
+    pub unit: String,
+    /// Which way is better.
+    pub direction: Direction,
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// The lower, the better.
+    Lower,
+    /// The higher, the better.
+    Higher,
+}
+
+impl Direction {
+    /// `lower` or `higher`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+        }
+    }
+}
+
+/// The name of a metric, as what it stands for. Every text is a name, and is printed as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetricName {
+    /// A statistic of a distribution: `wakeup.fifo.p99`, `response.max`, `wakeup.bound`.
+    Of(Distribution, Statistic),
+    /// What a load got done per second: `throughput`.
+    Throughput,
+    /// A number of a workload: `real`, `context_switches`.
+    Number(String),
+    /// A part of what the system did, which says where the time went: `interrupts.LOC`,
+    /// `kthread.total`.
+    Part {
+        /// Of what: `interrupts`, `kthread`.
+        of: String,
+        /// Which part.
+        part: String,
+    },
+}
+
+/// What a statistic is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Distribution {
+    /// How late a cyclictest woke up: `wakeup.fifo`, `wakeup.other`.
+    Wakeup(Probe),
+    /// How late the real-time probe would have been, had it been due at another instant; from a
+    /// trace: `wakeup.bound`.
+    Bound,
+    /// What a client waited for: `response`.
+    Response,
+    /// Something of a workload's own, by its name.
+    Own(String),
+}
+
+/// A cyclictest, by the policy of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Probe {
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_OTHER`.
+    Other,
+}
+
+/// A number that stands for a distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// The least sample.
+    Min,
+    /// The mean of the samples.
+    Avg,
+    /// A quantile by nearest rank, in per mille: `p50`, `p99.9`.
+    Quantile(u16),
+    /// The largest sample. That of the bound has no word: it is `wakeup.bound`.
+    Max,
+    /// Periods without a sample.
+    Omitted,
+}
+
+impl Probe {
+    /// `fifo` or `other`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl MetricName {
+    /// The largest latency that the real-time probe saw.
+    pub const FIFO_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Max);
+    /// The latency that one in a hundred of the real-time probe's exceeds.
+    pub const FIFO_P99: Self =
+        Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(990));
+    /// The largest latency that the fair probe saw.
+    pub const OTHER_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Max);
+    /// How late the real-time probe would have been, had it been due at the worst instant.
+    pub const BOUND: Self = Self::Of(Distribution::Bound, Statistic::Max);
+    /// What a trace adds to the metrics of the real-time probe.
+    pub const BOUNDS: [Self; 2] =
+        [Self::Of(Distribution::Bound, Statistic::Quantile(999)), Self::BOUND];
+
+    /// Whether it is the largest of a cell's samples.
+    pub fn is_maximum(&self) -> bool {
+        matches!(self, Self::Of(_, Statistic::Max))
+    }
+
+    /// Whether it is the worst of a cell: then one replicate beyond a limit is enough to break it.
+    pub fn is_worst_of_cell(&self) -> bool {
+        matches!(self, Self::Of(_, Statistic::Max | Statistic::Omitted))
+    }
+
+    /// Whether it is one of those that tell configurations apart.
+    pub fn is_headline(&self) -> bool {
+        match self {
+            Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
+            Self::Of(Distribution::Bound, statistic) => *statistic == Statistic::Max,
+            Self::Of(_, Statistic::Quantile(500 | 990) | Statistic::Max) => true,
+            Self::Of(..) => false,
+            Self::Throughput | Self::Number(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for MetricName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Of(Distribution::Bound, Statistic::Max) => f.pad("wakeup.bound"),
+            Self::Of(of, statistic) => f.pad(&format!("{of}.{statistic}")),
+            Self::Throughput => f.pad("throughput"),
+            Self::Number(name) => f.pad(name),
+            Self::Part { of, part } => f.pad(&format!("{of}.{part}")),
+        }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wakeup(probe) => write!(f, "wakeup.{}", probe.as_str()),
+            Self::Bound => f.write_str("wakeup.bound"),
+            Self::Response => f.write_str("response"),
+            Self::Own(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Min => f.write_str("min"),
+            Self::Avg => f.write_str("avg"),
+            Self::Quantile(permille) if permille % 10 == 0 => write!(f, "p{}", permille / 10),
+            Self::Quantile(permille) => write!(f, "p{}.{}", permille / 10, permille % 10),
+            Self::Max => f.write_str("max"),
+            Self::Omitted => f.write_str("omitted"),
+        }
+    }
+}
+
+/// What the system did, whose parts the guest names.
+const SYSTEM: [&str; 3] = ["interrupts", "softirqs", "kthread"];
+
+impl From<&str> for MetricName {
+    fn from(name: &str) -> Self {
+        let of =
+            |(dot, _)| Some(Self::Of(distribution(&name[..dot]), statistic(&name[dot + 1..])?));
+        match (name, name.split_once('.')) {
+            ("throughput", _) => Self::Throughput,
+            ("wakeup.bound", _) => Self::BOUND,
+            (_, None) => Self::Number(name.to_owned()),
+            (_, Some((first, part))) => (name.match_indices('.').find_map(of))
+                .filter(|read| *read != Self::BOUND && !SYSTEM.contains(&first))
+                .unwrap_or_else(|| Self::Part { of: first.to_owned(), part: part.to_owned() }),
+        }
+    }
+}
+
+impl From<String> for MetricName {
+    fn from(name: String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl PartialEq<str> for MetricName {
+    fn eq(&self, name: &str) -> bool {
+        let named = Self::from(name);
+        *self == named
+    }
+}
+
+impl PartialEq<&str> for MetricName {
+    fn eq(&self, name: &&str) -> bool {
+        *self == **name
+    }
+}
+
+impl FromStr for MetricName {
+    type Err = Infallible;
+
+    fn from_str(name: &str) -> Result<Self, Infallible> {
+        Ok(name.into())
+    }
+}
+
+fn distribution(name: &str) -> Distribution {
+    match name {
+        "wakeup.fifo" => Distribution::Wakeup(Probe::Fifo),
+        "wakeup.other" => Distribution::Wakeup(Probe::Other),
+        "wakeup.bound" => Distribution::Bound,
+        "response" => Distribution::Response,
+        own => Distribution::Own(own.to_owned()),
+    }
+}
+
+/// The statistic of that name, where it would be printed so.
+fn statistic(name: &str) -> Option<Statistic> {
+    let read = match name {
+        "min" => Statistic::Min,
+        "avg" => Statistic::Avg,
+        "max" => Statistic::Max,
+        "omitted" => Statistic::Omitted,
+        _ => {
+            let (percent, tenth) =
+                name.strip_prefix('p')?.split_once('.').unwrap_or((&name[1..], "0"));
+            let (percent, tenth) = (percent.parse::<u8>().ok()?, tenth.parse::<u8>().ok()?);
+            Statistic::Quantile(u16::from(percent) * 10 + u16::from(tenth))
+        }
+    };
+    (read.to_string() == name).then_some(read)
+}
+
+impl Serialize for MetricName {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MetricName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(String::deserialize(from)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_what_they_stand_for() {
+        use Distribution::{Bound, Own, Response, Wakeup};
+        use Statistic::{Avg, Max, Min, Omitted, Quantile};
+        for (name, read) in [
+            ("wakeup.fifo.p99.9", MetricName::Of(Wakeup(Probe::Fifo), Quantile(999))),
+            ("wakeup.other.omitted", MetricName::Of(Wakeup(Probe::Other), Omitted)),
+            ("wakeup.bound", MetricName::Of(Bound, Max)),
+            ("wakeup.bound.p99.9", MetricName::Of(Bound, Quantile(999))),
+            ("response.min", MetricName::Of(Response, Min)),
+            ("response.p50", MetricName::Of(Response, Quantile(500))),
+            ("request.time.avg", MetricName::Of(Own("request.time".into()), Avg)),
+            ("throughput", MetricName::Throughput),
+            ("p99", MetricName::Number("p99".into())),
+        ] {
+            assert_eq!(MetricName::from(name), read);
+        }
+        for name in ["interrupts.LOC", "kthread.max", "wakeup.fifo.p099", "wakeup.fifo.p\u{e9}"] {
+            let (of, part) = name.split_once('.').unwrap();
+            let read = MetricName::Part { of: of.into(), part: part.into() };
+            assert_eq!(MetricName::from(name), read);
+        }
+    }
+
+    #[test]
+    fn what_is_known_of_a_metric_follows_from_its_name() {
+        let is = |name: &str| {
+            let name = MetricName::from(name);
+            (name.is_headline(), name.is_maximum(), name.is_worst_of_cell())
+        };
+        for name in ["wakeup.fifo.max", "response.max", "wakeup.bound"] {
+            assert_eq!(is(name), (true, true, true), "{name}");
+        }
+        for name in ["wakeup.fifo.p50", "wakeup.other.p99", "throughput", "real"] {
+            assert_eq!(is(name), (true, false, false), "{name}");
+        }
+        for name in ["wakeup.fifo.p99.9", "wakeup.bound.p99.9", "response.avg", "kthread.total"] {
+            assert_eq!(is(name), (false, false, false), "{name}");
+        }
+        assert_eq!(is("wakeup.other.omitted"), (false, false, true));
+        assert_eq!(is("request.max"), (false, true, true));
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_printed_as_it_was_read(
+            text in "(wakeup\\.)?(fifo|other|bound|response|x)?\\.?(p[0-9]{0,3}(\\.[0-9])?|max|\\PC{0,8})"
+        ) {
+            prop_assert_eq!(MetricName::from(text.as_str()).to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+use std::path::Path;
+
+use preemptlab_experiment::{Derived, Experiment, Recording};
+use preemptlab_model::{BackendKind, KernelRef, Setting, Settings, settable};
+use preemptlab_recording::RecordingError;
+
+use crate::{Lab, LabError, Prepared};
+
+/// Checks whether the machine's own kernel can execute an experiment. A kernel parameter takes a boot,
+/// which is another's to prepare.
+///
+/// # Errors
+///
+/// When this process may not, or the experiment would tell the machine what no stranger may tell it.
+pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
+    let levels = experiment.factors.settings.iter();
+    let mut run_time = levels
+        .flat_map(Settings::iter)
+        .filter(|setting| !matches!(setting, Setting::Parameter { .. }));
+    run_time.try_for_each(settable)?;
+    Ok(preemptlab_backend_host::check()?)
+}
+
+impl Lab<'_> {
+    /// Goes on with the recording in `out` exactly as it was begun, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// When it is a recording of something else, or something that it needs cannot be had.
+    pub fn begin_or_go_on(&self, experiment: Experiment, out: &Path) -> Result<Prepared, LabError> {
+        let experiment = self.with_running_kernel(experiment);
+        if !preemptlab_recording::exists(out) {
+            return self.resolve(experiment);
+        }
+        let recording = Recording::open(out)?;
+        let manifest = recording.manifest();
+        let other = |what| LabError::from(RecordingError::Other { path: out.to_owned(), what });
+        if manifest.backend != self.backend {
+            return Err(other(format!("made with --backend {}", manifest.backend)));
+        }
+        if manifest.experiment != experiment {
+            let mut of_its_kernel = experiment.clone();
+            of_its_kernel.factors.kernel.clone_from(&manifest.experiment.factors.kernel);
+            return Err(other(if manifest.experiment == of_its_kernel {
+                let names = manifest.experiment.factors.kernel.iter().map(ToString::to_string);
+                format!("on {}", names.collect::<Vec<_>>().join(", "))
+            } else if manifest.experiment.name == experiment.name {
+                "the file was changed since".to_owned()
+            } else {
+                format!("`{}`", manifest.experiment.name)
+            }));
+        }
+        // Before anything is asked for in its name.
+        self.go_on(Derived::check(&recording)?)
+    }
+
+    /// The kernel `host` by its release: a recording is of that, whatever is booted later.
+    fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
+        for kernel in &mut experiment.factors.kernel {
+            if let KernelRef::Host { release: release @ None } = kernel
+                && self.backend == BackendKind::Host
+            {
+                *release = Some(preemptlab_host::release());
+            }
+        }
+        experiment
+    }
+}
