@@ -19,8 +19,9 @@ fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
     let named = |name: Option<&str>| choose(&recording, name, false);
-    // Every report is the same one: the first cell of the plan is as bad as any.
-    assert_eq!(named(None).unwrap().factors.to_string(), "debian:6.12.107+deb13 none processes #0");
+    // Every report is the same one: the first cell is as bad as any.
+    let worst = named(None).unwrap().factors.to_string();
+    assert_eq!(worst, "debian:6.12.107+deb13 full processes on 1 CPU #1");
     let full = named(Some("full #1")).unwrap();
     assert_eq!(full.factors.replicate, 1);
     assert_eq!(named(Some(&full.id.to_string()[..8])).unwrap().id, full.id);
@@ -40,7 +41,7 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
     let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
     check_probe(&traced.recording, &cell, false).unwrap();
     let sibling = sibling(&traced.recording, &cell, false).unwrap().unwrap();
-    assert_eq!(sibling.factors.to_string(), "debian:6.12.107+deb13 full processes #0");
+    assert_eq!(sibling.factors.to_string(), "debian:6.12.107+deb13 full processes on 1 CPU #1");
     let explanation = Explanation::new(&traced.recording, &cell, Some(&sibling), false, 2).unwrap();
     let text = explanation.text(TERMINAL);
     for part in ["the worst of 20 wakeups", "What would help: ", "The two ", "At every instant"] {

@@ -5,8 +5,8 @@ use preemptlab_trace::Lanes;
 use serde::Serialize;
 
 use super::{
-    Shown,
     played::{Column, State},
+    shown::Shown,
 };
 
 /// The version of the document.

@@ -10,7 +10,7 @@ use preemptlab_model::{Digest, Name, Settings};
 use preemptlab_scenario::Scenario;
 use preemptlab_workload::Workload;
 
-use super::{Loaded, Under};
+use super::asked::{Loaded, Under};
 use crate::{Error, Result};
 
 /// The module that does the kernel's part.

@@ -1,119 +1,18 @@
 //! From scenarios to the experiments that play them, and from their recordings to what came of them.
 
+mod asked;
 mod document;
 mod experiment;
 mod page;
 mod picture;
 mod played;
+mod shown;
 mod words;
 
-use std::path::{Path, PathBuf};
-
-use preemptlab_experiment::Recording;
-use preemptlab_model::KernelRef;
-use preemptlab_report::{LanesPanel, lanes_svg};
-use preemptlab_scenario::{Model, Scenario};
-
-use crate::{Result, boot_kernels::BootKernels};
-
+pub use asked::{Loaded, Under};
 pub use document::document;
 pub use experiment::{Batch, batches};
 pub use page::page;
 pub use played::{Column, Played, State};
+pub use shown::{Shown, Verdict};
 pub use words::{markdown, text};
-
-/// A scenario and the file that it is from.
-pub struct Loaded {
-    /// The file.
-    pub path: PathBuf,
-    /// What it says.
-    pub scenario: Scenario,
-}
-
-/// What scenarios are played under.
-#[derive(Clone, Copy, Debug)]
-pub struct Under<'a> {
-    /// The kernel, in whatever flavour.
-    pub kernel: &'a KernelRef,
-    /// The models, the first of which the others are compared with.
-    pub models: &'a [Model],
-}
-
-impl Under<'_> {
-    fn kernel_of(self, model: Model) -> KernelRef {
-        self.kernel.in_flavour(model.flavour())
-    }
-}
-
-/// A scenario with what came of it under each model.
-pub struct Shown<'a> {
-    /// The scenario.
-    pub scenario: &'a Scenario,
-    /// In the order of the models.
-    pub columns: Vec<Column>,
-}
-
-impl<'a> Shown<'a> {
-    /// Reads what came of a scenario out of a recording.
-    ///
-    /// # Errors
-    ///
-    /// When the recording cannot be read.
-    pub fn read(
-        recording: &Recording,
-        kernels: &mut BootKernels,
-        scenario: &'a Scenario,
-        under: Under<'_>,
-    ) -> Result<Self> {
-        let columns = played::columns(recording, kernels, scenario, under)?;
-        Ok(Self { scenario, columns })
-    }
-
-    /// Draws it; `None` where it was played under no model.
-    pub fn svg(&self) -> Option<String> {
-        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(self.scenario.description(), panels);
-        picture::drawn(&self.columns, draw)
-    }
-
-    /// Returns the command that opens it in Perfetto, if it was played into that recording.
-    pub fn next(&self, out: &Path) -> Option<String> {
-        let column = self.columns.iter().rfind(|column| column.played().is_some())?;
-        Some(format!(
-            "preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
-            out.display(),
-            column.kernel,
-            column.model.mode(),
-            self.scenario.name()
-        ))
-    }
-}
-
-/// What scenarios come to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Every expectation is met.
-    Met,
-    /// A kernel disagrees.
-    NotMet,
-    /// Some failed, though others may have been played.
-    Failed,
-    /// None was played.
-    NothingPlayed,
-}
-
-impl Verdict {
-    /// Judges scenarios.
-    pub fn of(shown: &[Shown<'_>]) -> Self {
-        let columns = || shown.iter().flat_map(|shown| &shown.columns);
-        let is_met = |played: &Played| played.met() == played.checked.len();
-        if columns().all(|column| column.played().is_none()) {
-            Self::NothingPlayed
-        } else if columns().any(|column| matches!(column.state, State::Failed { .. })) {
-            Self::Failed
-        } else if columns().filter_map(Column::played).all(is_met) {
-            Self::Met
-        } else {
-            Self::NotMet
-        }
-    }
-}

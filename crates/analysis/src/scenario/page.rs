@@ -2,7 +2,7 @@
 
 use preemptlab_report::{Terminal, escape_xml};
 
-use super::{Shown, words};
+use super::{shown::Shown, words};
 
 /// Tables in the page are as wide as on a terminal that does not tell.
 const TERMINAL: Terminal = Terminal { width: 100, color: false };

@@ -9,7 +9,7 @@ use preemptlab_protocol::script::Played as Record;
 use preemptlab_scenario::{Checked, Counts, Model, Outcome, Scenario, check, outcome};
 use preemptlab_trace::{Lanes, Window, lanes};
 
-use super::Under;
+use super::asked::Under;
 use crate::{Result, boot_kernels::BootKernels};
 
 /// A scenario under one model.

@@ -7,8 +7,9 @@ use preemptlab_report::{Cell, Column as TableColumn, Table, Terminal, Tone, lane
 use preemptlab_scenario::{Cause, Wait, WaitKind};
 
 use super::{
-    Shown, document, picture,
+    document, picture,
     played::{Column, Played, State},
+    shown::Shown,
 };
 
 /// What is said once, because it must be known to read the numbers.

@@ -1,0 +1,27 @@
+use std::path::PathBuf;
+
+use preemptlab_model::KernelRef;
+use preemptlab_scenario::{Model, Scenario};
+
+/// A scenario and the file that it is from.
+pub struct Loaded {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says.
+    pub scenario: Scenario,
+}
+
+/// What scenarios are played under.
+#[derive(Clone, Copy, Debug)]
+pub struct Under<'a> {
+    /// The kernel, in whatever flavour.
+    pub kernel: &'a KernelRef,
+    /// The models, the first of which the others are compared with.
+    pub models: &'a [Model],
+}
+
+impl Under<'_> {
+    pub(super) fn kernel_of(self, model: Model) -> KernelRef {
+        self.kernel.in_flavour(model.flavour())
+    }
+}
