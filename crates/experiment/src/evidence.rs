@@ -1,6 +1,6 @@
 //! How a guest puts a setting into force, and what shows that it is.
 
-use preemptlab_model::{Cpus, Setting, Value, without_flags};
+use preemptlab_model::{CpuList, Cpus, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -49,13 +49,13 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
     if name != "threadirqs" {
         evidence.push(Evidence::Known { parameter: setting.to_string() });
     }
-    let list = value.and_then(cpu_list);
-    match (name, list) {
-        ("nohz_full", Some(cpus)) => evidence.push(shows("nohz_full", &cpus)),
-        ("isolcpus", Some(cpus)) if isolates_domain(value.unwrap_or_default()) => {
-            evidence.push(shows("isolated", &cpus));
+    let value = value.unwrap_or_default();
+    match (name, cpu_list(if name == "isolcpus" { after_flags(value) } else { value })) {
+        ("nohz_full", Some(list)) => evidence.push(shows("nohz_full", list)),
+        ("isolcpus", Some(list)) if isolates_domain(value) => {
+            evidence.push(shows("isolated", list));
         }
-        ("rcu_nocbs", Some(cpus)) => evidence.extend(cpus.iter().map(|cpu| {
+        ("rcu_nocbs", Some(list)) => evidence.extend(list.members().into_iter().map(|cpu| {
             // The letter is that of the preemptible or of the other RCU
             // (kernel/rcu/tree_nocb.h, `rcu_spawn_cpu_nocb_kthread`).
             Evidence::KernelThread { any_of: vec![format!("rcuop/{cpu}"), format!("rcuos/{cpu}")] }
@@ -75,8 +75,12 @@ fn isolates_domain(value: &str) -> bool {
     flags.clone().next().is_none() || flags.any(|flag| flag == "domain")
 }
 
-fn shows(file: &str, cpus: &Cpus) -> Evidence {
-    Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![cpus.to_string()] }
+fn shows(file: &str, list: List) -> Evidence {
+    let text = match list {
+        List::Cpus(cpus) => cpus.to_string(),
+        List::Unreadable(text) => text,
+    };
+    Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![text] }
 }
 
 /// How a module's parameter may read afterwards: as it was written, a truth value as `Y` or `N`, a
@@ -95,10 +99,47 @@ fn readings(value: Option<&str>) -> Vec<String> {
     boolean.map(str::to_owned).into_iter().chain(decimal).chain(value.map(str::to_owned)).collect()
 }
 
-/// The CPUs of a list such as `1-3,5`, which flags of `isolcpus` may precede; `None` for what means
-/// other CPUs on another machine (`all`, or a list with groups).
-fn cpu_list(text: &str) -> Option<Cpus> {
-    Cpus::plain(without_flags(text)).ok().filter(|cpus| cpus.last() < Some(CPUS_MAX))
+/// A list of CPUs in a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum List {
+    /// It means these on every machine.
+    Cpus(Cpus),
+    /// No kernel reads it, and so none shows it: its cell fails.
+    Unreadable(String),
+}
+
+impl List {
+    fn members(&self) -> Vec<String> {
+        match self {
+            Self::Cpus(cpus) => cpus.iter().map(|cpu| cpu.to_string()).collect(),
+            Self::Unreadable(text) => vec![text.clone()],
+        }
+    }
+}
+
+/// Reads a list such as `1-3,5`; `None` for none, and for what means other CPUs on another machine
+/// (`all`, or a list with groups).
+fn cpu_list(text: &str) -> Option<List> {
+    if text.is_empty() {
+        return None;
+    }
+    match text.parse::<CpuList>() {
+        Err(_) => Some(List::Unreadable(text.to_owned())),
+        Ok(_) => {
+            let cpus = Cpus::plain(text).ok().filter(|cpus| cpus.last() < Some(CPUS_MAX))?;
+            Some(List::Cpus(cpus))
+        }
+    }
+}
+
+/// Returns what follows the flags of `isolcpus`: the kernel skips those that it does not know
+/// (`housekeeping_isolcpus_setup` in kernel/sched/isolation.c).
+fn after_flags(value: &str) -> &str {
+    let mut rest = value;
+    while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        rest = rest.split_once(',').map_or("", |(_, after)| after);
+    }
+    rest
 }
 
 #[cfg(test)]
@@ -111,11 +152,22 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_compared_as_the_kernel_prints_them() {
-        let read = |text| cpu_list(text).map(|cpus| cpus.to_string());
-        assert_eq!(read("1,2,3,5").as_deref(), Some("1-3,5"));
-        assert_eq!(read("domain,managed_irq,2-3").as_deref(), Some("2-3"));
-        for text in ["all", "", "1-", "3-70", "1:2/3", "a1"] {
-            assert_eq!(cpu_list(text), None, "{text}");
+        let read = |text| cpu_list(text).map(|list| list.members().join(" "));
+        assert_eq!(read("1,2,3,5").as_deref(), Some("1 2 3 5"));
+        for text in ["all", "", "3-70", "1:2/3"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        let file = || "/sys/devices/system/cpu/isolated".to_owned();
+        for (value, shown) in [
+            ("1,2,3,5", "1-3,5"),
+            ("domain,managed_irq,2-3", "2-3"),
+            ("later_flag,domain,2-3", "2-3"),
+            ("1-", "1-"),
+            ("0,3-1", "0,3-1"),
+        ] {
+            let evidence = evidence(&format!("isolcpus={value}"));
+            let shows = Evidence::Text { file: file(), any_of: vec![shown.to_owned()] };
+            assert!(evidence.contains(&shows), "{value}: {evidence:?}");
         }
     }
 
