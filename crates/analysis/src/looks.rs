@@ -4,7 +4,7 @@
 use preemptlab_model::{Factors, MetricName, nearest};
 use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
 
-use crate::{Error, Result};
+use crate::{Result, named::no_metric};
 
 /// A look at the results.
 #[derive(Debug)]
@@ -32,7 +32,11 @@ impl Look {
 
     /// Says what is added, by configuration: `debian:6.12/none +3`.
     pub fn added(&self) -> String {
-        in_words(&self.needed)
+        let words = self.needed.iter().map(|Needed { factors, more, .. }| {
+            let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
+            format!("{} {workload} +{more}", Baseline { kernel, preempt, settings })
+        });
+        words.collect::<Vec<_>>().join(", ")
     }
 
     /// Says what it comes to where nothing is needed.
@@ -77,18 +81,8 @@ pub fn check_metrics(metrics: &[String], comparison: &Comparison) -> Result<()> 
             let hint = nearest(metric, known.iter().map(String::as_str))
                 .map(|nearest| format!("; did you mean `{nearest}`?"))
                 .unwrap_or_default();
-            let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());
-            return Err(Error::Unusable(message));
+            return Err(no_metric(metric, &hint));
         }
     }
     Ok(())
-}
-
-/// What is added, by configuration: `debian:6.12/none +3`.
-fn in_words(needed: &[Needed]) -> String {
-    let words = needed.iter().map(|Needed { factors, more, .. }| {
-        let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
-        format!("{} {workload} +{more}", Baseline { kernel, preempt, settings })
-    });
-    words.collect::<Vec<_>>().join(", ")
 }

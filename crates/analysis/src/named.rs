@@ -27,10 +27,14 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: boo
             Some(nearest) => format!("; did you mean `{nearest}`?"),
             None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
         };
-        let message = format!("no workload has the metric `{}`{hint}", metric.escape_debug());
-        return Err(Error::Unusable(message));
+        return Err(no_metric(metric, &hint));
     }
     Ok(())
+}
+
+/// Returns the error of a metric that no workload has.
+pub(crate) fn no_metric(metric: &str, hint: &str) -> Error {
+    Error::Unusable(format!("no workload has the metric `{}`{hint}", metric.escape_debug()))
 }
 
 /// Refuses a baseline that is no configuration of the experiment.

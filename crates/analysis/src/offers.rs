@@ -4,25 +4,16 @@ use preemptlab_model::{KernelConfig, KernelRef};
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use serde::Serialize;
 
-/// The options that are told of, and the letters that stand for them in the table.
-const SYMBOLS: [(&str, &str); 5] = [
-    ("NO_HZ_FULL", "nohz_full"),
-    ("RCU_NOCB_CPU", "rcu_nocbs"),
-    ("RCU_LAZY", "rcu_lazy"),
-    ("RCU_BOOST", "rcu_boost"),
-    ("SCHED_AUTOGROUP", "autogroup"),
+/// Options of kernels: symbol, name, letter in the table.
+const OPTIONS: [(&str, &str, &str); 5] = [
+    ("NO_HZ_FULL", "nohz_full", "F"),
+    ("RCU_NOCB_CPU", "rcu_nocbs", "N"),
+    ("RCU_LAZY", "rcu_lazy", "L"),
+    ("RCU_BOOST", "rcu_boost", "B"),
+    ("SCHED_AUTOGROUP", "autogroup", "A"),
 ];
 
-/// What a letter in the column of options stands for.
-const LETTERS: [(&str, &str); 5] = [
-    ("nohz_full", "F"),
-    ("rcu_nocbs", "N"),
-    ("rcu_lazy", "L"),
-    ("rcu_boost", "B"),
-    ("autogroup", "A"),
-];
-
-/// The tracers that tell where latency comes from.
+/// Tracers of latency: symbol, name.
 const TRACERS: [(&str, &str); 4] = [
     ("OSNOISE_TRACER", "osnoise"),
     ("TIMERLAT_TRACER", "timerlat"),
@@ -106,8 +97,10 @@ impl Offers {
             };
             let mut modes = config.modes.clone();
             modes.sort_by_key(|mode| Some(*mode) != config.default_mode);
-            let letters = LETTERS.map(
-                |(option, letter)| if config.options.contains(&option) { letter } else { "-" },
+            let letters = OPTIONS.map(
+                |(_, option, letter)| {
+                    if config.options.contains(&option) { letter } else { "-" }
+                },
             );
             table.row([
                 row.name.clone(),
@@ -119,7 +112,7 @@ impl Offers {
                 config.tracers.join(" "),
             ]);
         }
-        let legend = LETTERS.map(|(option, letter)| format!("{letter} {option}")).join(", ");
+        let legend = OPTIONS.map(|(_, option, letter)| format!("{letter} {option}")).join(", ");
         table.notes.push(format!("Options: {legend}."));
         table
             .notes
@@ -139,20 +132,15 @@ impl Offers {
 }
 
 fn describe(config: &KernelConfig) -> Config {
-    let set = |symbols: &[(&str, &'static str)]| {
-        symbols
-            .iter()
-            .filter(|(symbol, _)| config.is_builtin(symbol))
-            .map(|(_, name)| *name)
-            .collect()
-    };
+    let options = OPTIONS.iter().filter(|(symbol, ..)| config.is_builtin(symbol));
+    let tracers = TRACERS.iter().filter(|(symbol, _)| config.is_builtin(symbol));
     Config {
         modes: config.offered_modes().into_iter().map(|mode| mode.as_str()).collect(),
         default_mode: config.default_mode().map(|mode| mode.as_str()),
         dynamic: config.is_dynamic(),
         rt: config.is_rt(),
         hz: config.hz(),
-        options: set(&SYMBOLS),
-        tracers: set(&TRACERS),
+        options: options.map(|(_, name, _)| *name).collect(),
+        tracers: tracers.map(|(_, name)| *name).collect(),
     }
 }

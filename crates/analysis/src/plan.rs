@@ -34,7 +34,7 @@ struct Configuration<'a> {
     unavailable: Option<&'a str>,
 }
 
-/// What an experiment needs, as a self.
+/// What an experiment needs, as a document.
 #[derive(Debug, Serialize)]
 pub struct PlanDocument<'a> {
     format: u32,

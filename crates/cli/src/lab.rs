@@ -10,16 +10,16 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
-use preemptlab_experiment::{Experiment, Recording, SpecError};
+use preemptlab_experiment::{Derived, Experiment, Recording, SpecError};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
-use preemptlab_preparation::EmbedError;
+use preemptlab_preparation::{EmbedError, Lab, Prepared};
 use preemptlab_provision::{Event, Options, Provision, Store};
 use preemptlab_runner::{Cancel, RunError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{
-    args::Packages,
+    args::{Machines, Packages},
     children,
     exit::{self, OrExit},
     output::Output,
@@ -76,6 +76,23 @@ pub fn with_provision<T>(
         std::thread::sleep(SIGNAL_LAG);
     }
     if cancel.is_cancelled() { Err(interrupted()) } else { result }
+}
+
+/// Brings everything here that the cells of a recording need, exactly as they had it.
+pub fn pinned(
+    recording: Derived<'_>,
+    store: Option<PathBuf>,
+    packages: &Packages,
+    machines: &Machines,
+    output: &Output,
+) -> exit::Result<Prepared> {
+    let store = self::store(store)?;
+    let folders = recording.folders()?;
+    with_provision(store, packages, output, |provision| {
+        let provision = provision.with_build_scripts(machines.allow_build_scripts);
+        let lab = Lab::new(provision, machines.qemu.clone()).with_folders(&folders);
+        lab.pin(recording).map_err(exit::Failure::from)
+    })
 }
 
 /// How much later than a child this process may hear of a signal that both are sent.

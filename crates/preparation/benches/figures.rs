@@ -6,19 +6,18 @@
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
+mod common;
+
 use std::{
-    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
-use preemptlab_experiment::{Derived, Experiment, RecordingWriter};
+use common::{children_cpu, prepare};
+use preemptlab_experiment::{Derived, RecordingWriter};
 use preemptlab_model::CellInputs;
-use preemptlab_preparation::{Lab, Prepared};
-use preemptlab_provision::{Options, Provision, Store};
-use preemptlab_runner::{Backend, Cancel};
-use preemptlab_runner::{Event, run, verify};
+use preemptlab_runner::{Backend, Cancel, Event, run, verify};
 
 fn main() {
     let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(5);
@@ -55,22 +54,6 @@ fn main() {
     for (jobs, busy) in [(1, false), (2, false), (1, true), (2, true)] {
         identity(&writer, &vm, jobs, busy, rounds);
     }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn prepare() -> Prepared {
-    let text = std::fs::read_to_string(root().join("studies/quick.toml")).expect("the study");
-    let experiment = Experiment::parse(&text).expect("an experiment");
-    let home = std::env::var_os("PREEMPTLAB_STORE").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").expect("a home")).join(".cache/preemptlab"),
-        PathBuf::from,
-    );
-    let store = Store::open(home).expect("a store");
-    let provision = Provision::new(store, Options::default(), &|_| ());
-    Lab::new(provision, None).resolve(experiment).expect("everything that it needs")
 }
 
 /// Restore plus teardown: a cell whose job the guest refuses as soon as it has read it.
@@ -126,17 +109,6 @@ fn identity(writer: &RecordingWriter, vm: &dyn Backend, jobs: usize, busy: bool,
         100.0 * cpu.as_secs_f64() / (wall.as_secs_f64() * jobs as f64)
     );
     assert_eq!(different, 0, "a cell is not deterministic");
-}
-
-/// CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in ticks of
-/// `USER_HZ`, which is 100 on every machine that runs this (proc(5)).
-fn children_cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
-    let fields: Vec<&str> =
-        stat.rsplit_once(')').expect("a command").1.split_whitespace().collect();
-    let ticks: u64 =
-        [13, 14].iter().map(|field| fields[*field].parse::<u64>().expect("ticks")).sum();
-    Duration::from_millis(ticks * 10)
 }
 
 /// The largest resident set that any child of this process had.

@@ -6,18 +6,19 @@
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
+mod common;
+
 use std::{
     fs::File,
     io::Seek,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use preemptlab_experiment::Experiment;
+use common::{children_cpu, prepare};
 use preemptlab_model::CellInputs;
-use preemptlab_preparation::{Kernels, Lab};
-use preemptlab_provision::{Options, Provision, Store};
+use preemptlab_preparation::Kernels;
 use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, Tracing};
 use preemptlab_trace::{Decoder, Item, Kernel};
@@ -33,15 +34,7 @@ fn main() {
         touch_pages();
         return;
     }
-    let text = std::fs::read_to_string(root().join("studies/quick.toml")).expect("the study");
-    let experiment = Experiment::parse(&text).expect("an experiment");
-    let home = std::env::var_os("PREEMPTLAB_STORE").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").expect("a home")).join(".cache/preemptlab"),
-        PathBuf::from,
-    );
-    let store = Store::open(home).expect("a store");
-    let provision = Provision::new(store, Options::default(), &|_| ());
-    let prepared = Lab::new(provision, None).resolve(experiment).expect("all that it needs");
+    let prepared = prepare();
     let (vm, cancel) = (prepared.vm(), Cancel::default());
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = TraceFolder::new(temporary.path().join("traces"));
@@ -94,10 +87,6 @@ fn main() {
     peers(temporary.path());
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 struct Cost {
     wall: Duration,
     cpu: Duration,
@@ -112,17 +101,6 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Cost) {
 fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort();
     durations[durations.len() / 2]
-}
-
-/// CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in ticks of
-/// `USER_HZ`, which is 100 on every machine that runs this (proc(5)).
-fn children_cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
-    let fields: Vec<&str> =
-        stat.rsplit_once(')').expect("a command").1.split_whitespace().collect();
-    let ticks: u64 =
-        [13, 14].iter().map(|field| fields[*field].parse::<u64>().expect("ticks")).sum();
-    Duration::from_millis(ticks * 10)
 }
 
 /// The decoder on its own, on as many events as the others get.

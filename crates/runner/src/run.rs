@@ -1,5 +1,4 @@
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::{collections::BTreeMap, sync::Mutex};
 
 use preemptlab_experiment::{Derived, RecordingWriter};
 use preemptlab_model::{CellId, CellRecord, Digest, FailureCause, Outcome};

@@ -12,9 +12,9 @@ use preemptlab_experiment::{Manifest, RecordingWriter};
 use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, TraceFolder};
-use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing, fake::Fake};
 use preemptlab_runner::{
-    Event, KernelOf, Options, Order, RunError, Summary, Traces, Untraceable, run,
+    Backend, Cancel, Event, Execution, KernelOf, Options, Order, RunError, Stop, Summary, Traces,
+    Tracing, Untraceable, fake::Fake, run,
 };
 
 fn refusal(kind: FailureKind) -> Execution {

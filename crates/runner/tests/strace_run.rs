@@ -17,8 +17,7 @@ use preemptlab_files::{Files, Folders, Node};
 use preemptlab_model::{CellInputs, RECORDING_FORMAT};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, Until};
-use preemptlab_runner::{Cancel, Execution, fake::Fake};
-use preemptlab_runner::{Options, Order, run};
+use preemptlab_runner::{Cancel, Execution, Options, Order, fake::Fake, run};
 
 /// The system calls that change files, as strace names them, and the one that opens them.
 const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,\

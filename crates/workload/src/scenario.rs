@@ -1,6 +1,8 @@
 use preemptlab_model::VirtualDuration;
-use preemptlab_protocol::script::{FORMAT, Played, Script};
-use preemptlab_protocol::{Command, LoadStart, Policy, Report};
+use preemptlab_protocol::{
+    Command, LoadStart, Policy, Report,
+    script::{FORMAT, Played, Script},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{

@@ -83,15 +83,16 @@ impl<'a> Confirmation<'a> {
     /// When the cell has no trace or no wakeup, or its probe slept through none of them.
     pub fn new(recording: &Recording, cell: &'a Chosen) -> Result<Self> {
         let Traced { kernel, .. } = Traced::new(recording, cell)?;
-        let comm = target(&cell.inputs.job).ok_or_else(|| lacks("there is no probe"))?;
+        let comm = target(&cell.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
         let findings = recording.traces().findings(cell.id)?;
-        let findings = findings.ok_or_else(|| lacks("the cell has no trace"))?;
-        let bound = findings.bound.ok_or_else(|| lacks("the cell's trace has no wakeup"))?;
+        let findings = findings.ok_or_else(|| Error::unusable("the cell has no trace"))?;
+        let bound =
+            findings.bound.ok_or_else(|| Error::unusable("the cell's trace has no wakeup"))?;
         let target = Target { comm: &comm, is_realtime: true };
         let stream = Traced::stream(recording, cell)?;
         let left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
         if left.is_empty() {
-            return Err(lacks("the probe slept through none of the worst stretches"));
+            return Err(Error::unusable("the probe slept through none of the worst stretches"));
         }
         let document = Document {
             format: 1,
@@ -197,10 +198,6 @@ impl<'a> Confirmation<'a> {
         }
         text
     }
-}
-
-fn lacks(what: &str) -> Error {
-    Error::unusable(what)
 }
 
 /// The timer that was moved, and the wakeup that came of it.

@@ -4,7 +4,6 @@ use clap::Args;
 use preemptlab_analysis::{available::only_virtual, plan::mean_cell_wall};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::Digest;
-use preemptlab_preparation::Lab;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Verdict;
 use serde::Serialize;
@@ -88,16 +87,8 @@ fn again(
 ) -> exit::Result<Vec<Verdict>> {
     // Before anything is asked for in its name.
     let recording = Derived::check(recording).or_exit(exit::UNUSABLE)?;
-    let store = lab::store(store)?;
     let cancel = lab::cancel()?;
-    let folders = recording.folders()?;
-    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        let lab = Lab::new(
-            provision.with_build_scripts(args.machines.allow_build_scripts),
-            args.machines.qemu.clone(),
-        );
-        lab.with_folders(&folders).pin(recording).map_err(exit::Failure::from)
-    })?;
+    let prepared = lab::pinned(recording, store, &args.packages, &args.machines, output)?;
     let jobs = lab::jobs(args.machines.jobs);
     let progress = Progress::new(jobs, mean_cell_wall(recording.manifest()));
     let verdicts = preemptlab_runner::verify(

@@ -5,11 +5,10 @@ use std::{collections::BTreeSet, fs::File, io::Seek, path::PathBuf};
 use preemptlab_analysis::{available::only_virtual, explain::Chosen, plan::mean_cell_wall};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::CellInputs;
-use preemptlab_preparation::{Kernels, Lab, Prepared};
+use preemptlab_preparation::{Kernels, Prepared};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_recording::RecordingError;
-use preemptlab_runner::{Backend, Cancel, Tracing as Request};
-use preemptlab_runner::{RunError, Traces};
+use preemptlab_runner::{Backend, Cancel, RunError, Traces, Tracing as Request};
 
 use crate::{
     commands::explain::Explain,
@@ -108,15 +107,8 @@ impl Tracing<'_> {
     }
 
     fn prepare(&self, recording: Derived<'_>) -> exit::Result<Prepared> {
-        let store = lab::store(self.store.clone())?;
-        let folders = recording.folders()?;
-        lab::with_provision(store, &self.args.packages, self.output, |provision| {
-            let lab = Lab::new(
-                provision.with_build_scripts(self.args.machines.allow_build_scripts),
-                self.args.machines.qemu.clone(),
-            );
-            lab.with_folders(&folders).pin(recording).map_err(exit::Failure::from)
-        })
+        let Explain { packages, machines, .. } = self.args;
+        lab::pinned(recording, self.store.clone(), packages, machines, self.output)
     }
 }
 
