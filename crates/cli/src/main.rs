@@ -5,6 +5,7 @@
 
 mod args;
 mod children;
+mod command_line;
 mod commands;
 mod exit;
 mod lab;
@@ -21,7 +22,8 @@ use rustix::{
     process::{Resource, getrlimit, umask},
 };
 
-use args::{Cli, Color, Command};
+use args::Color;
+use command_line::{Cli, Command};
 use output::Output;
 
 /// The stack that the work is given, in bytes, where that of the program's first thread may be smaller

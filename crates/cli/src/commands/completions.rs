@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::{args::Cli, exit, output::Output};
+use crate::{command_line::Cli, exit, output::Output};
 
 /// Prints the completions of a shell.
 pub fn execute(shell: Shell, output: &Output) -> exit::Result<ExitCode> {

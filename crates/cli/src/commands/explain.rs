@@ -108,7 +108,8 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         return output.print(&ranking.table(), args.format, &ranking);
     }
     let cell = choose(&recording, args.cell.as_deref(), args.fair)?;
-    let tracing = Tracing { recording: &recording, args, store, output };
+    let Explain { recording: path, machines, packages, .. } = args;
+    let tracing = Tracing { recording: &recording, path, machines, packages, store, output };
     match (args.zoom, args.export, &args.out) {
         (Some(moment), ..) => {
             tracing.ensure(&[&cell])?;
@@ -117,8 +118,8 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
             output.data(&zoom.graph(stream)?)
         }
         (None, Some(form), Some(out)) => exported(&tracing, &cell, form, out),
-        _ if args.confirm => confirmed(&tracing, &cell),
-        _ => explained(&tracing, &cell),
+        _ if args.confirm => confirmed(args, &tracing, &cell),
+        _ => explained(args, &tracing, &cell),
     }
 }
 
@@ -144,8 +145,8 @@ fn exported(
 }
 
 /// Executes the cell with its timer moved to the worst instants.
-fn confirmed(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, args, output, .. } = tracing;
+fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, output, .. } = tracing;
     tracing.ensure(&[cell])?;
     let mut confirmation = Confirmation::new(recording, cell)?;
     while let Some(program) = confirmation.next_program() {
@@ -159,8 +160,8 @@ fn confirmed(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
 }
 
 /// Shows the timelines of the worst wakeups.
-fn explained(tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, args, output, .. } = tracing;
+fn explained(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, output, .. } = tracing;
     // Before anything is executed in vain.
     check_probe(recording, cell, args.fair)?;
     let sibling = sibling(recording, cell, args.fair)?;

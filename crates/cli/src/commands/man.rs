@@ -3,7 +3,7 @@ use std::{path::Path, process::ExitCode};
 use clap::CommandFactory;
 
 use crate::{
-    args::Cli,
+    command_line::Cli,
     exit::{self, OrExit},
     output::Output,
 };

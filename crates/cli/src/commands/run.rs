@@ -14,7 +14,7 @@ use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
     args::{Machines, Packages},
-    commands::until,
+    commands::until::{self, UntilArgs},
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -113,7 +113,12 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             named::check_planned(baseline, writer.recording())?;
         }
         let summary = match args.until {
-            Some(margin) => until::execute(margin, args, writer, jobs, output, execute)?,
+            Some(margin) => {
+                let baseline = args.baseline.as_ref();
+                let (metrics, budget) = (&args.metrics, args.budget);
+                let until = UntilArgs { margin, metrics, baseline, budget };
+                until::execute(&until, writer, jobs, output, execute)?
+            }
             None => execute(writer)?.0,
         };
         let until = writer.recording().until();

@@ -1,6 +1,6 @@
 //! `run --until`: replicates are added where they are needed.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use preemptlab_analysis::looks::{Look, check_metrics};
 use preemptlab_experiment::{RecordingWriter, add_replicates};
@@ -8,26 +8,38 @@ use preemptlab_model::RECORDING_FORMAT;
 use preemptlab_recording::Until;
 use preemptlab_report::human;
 use preemptlab_runner::Summary;
-use preemptlab_stats::Margin;
+use preemptlab_stats::{Baseline, Margin};
 
-use crate::{commands::run::Run, exit, output::Output, session::Execute};
+use crate::{exit, output::Output, session::Execute};
+
+/// When to add no more.
+pub struct UntilArgs<'a> {
+    /// How much may differ and still be called the same.
+    pub margin: Margin,
+    /// The metrics that are to be decided; without any, the most telling ones.
+    pub metrics: &'a [String],
+    /// The configuration that ratios refer to.
+    pub baseline: Option<&'a Baseline>,
+    /// The time that all of it may take.
+    pub budget: Option<Duration>,
+}
 
 /// Executes what is planned, looks at the results, plans more where they do not decide, and so on,
 /// until all is decided or there is no time for what would come next. `execute` executes what is
 /// planned.
 pub fn execute(
-    margin: Margin,
-    args: &Run,
+    args: &UntilArgs<'_>,
     writer: &mut RecordingWriter,
     jobs: usize,
     output: &Output,
     execute: &mut Execute<'_>,
 ) -> exit::Result<Summary> {
+    let UntilArgs { margin, metrics, baseline, budget } = *args;
     let until = Until {
         format: RECORDING_FORMAT,
         margin: margin.share(),
-        metrics: args.metrics.clone(),
-        baseline: args.baseline.as_ref().map(ToString::to_string),
+        metrics: metrics.to_vec(),
+        baseline: baseline.map(ToString::to_string),
     };
     if writer.recording().until().is_some() {
         // Before anything is executed in vain.
@@ -36,15 +48,13 @@ pub fn execute(
     let started = Instant::now();
     let mut executed = execute(writer)?;
     // A name that nothing has must not become a part of the recording.
-    let first =
-        preemptlab_analysis::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
-    check_metrics(&args.metrics, &first)?;
+    let first = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
+    check_metrics(metrics, &first)?;
     writer.begin_until(&until)?;
     loop {
         let (summary, cell_wall) = executed;
-        let comparison =
-            preemptlab_analysis::comparison(&[writer.recording()], args.baseline.as_ref(), margin)?;
-        let look = Look::at(&comparison, &args.metrics);
+        let comparison = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
+        let look = Look::at(&comparison, metrics);
         if look.needed.is_empty() {
             output.note(look.conclusion());
             return Ok(summary);
@@ -56,7 +66,7 @@ pub fn execute(
             comparison.looks,
             human(wall)
         );
-        if args.budget.is_some_and(|budget| started.elapsed() + wall > budget) {
+        if budget.is_some_and(|budget| started.elapsed() + wall > budget) {
             output.note(format!("{what}, are more than the budget allows"));
             return Ok(summary);
         }

@@ -1,6 +1,11 @@
 //! Cells that have to be executed again to be explained.
 
-use std::{collections::BTreeSet, fs::File, io::Seek, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs::File,
+    io::Seek,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_analysis::{available::only_virtual, explain::Chosen, plan::mean_cell_wall};
 use preemptlab_experiment::{Derived, Recording};
@@ -11,7 +16,7 @@ use preemptlab_recording::RecordingError;
 use preemptlab_runner::{Backend, Cancel, RunError, Traces, Tracing as Request};
 
 use crate::{
-    commands::explain::Explain,
+    args::{Machines, Packages},
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -22,8 +27,12 @@ use crate::{
 pub struct Tracing<'a> {
     /// The recording.
     pub recording: &'a Recording,
-    /// The command line.
-    pub args: &'a Explain,
+    /// Where the recording is.
+    pub path: &'a Path,
+    /// How virtual machines run.
+    pub machines: &'a Machines,
+    /// Where packages come from.
+    pub packages: &'a Packages,
     /// The store that was named.
     pub store: Option<PathBuf>,
     /// Where to say what is done.
@@ -53,7 +62,7 @@ impl Tracing<'_> {
         let kernels = Kernels::new(&prepared, &vm, &folder);
         let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
         let traces = Traces { folder: &folder, kernel: &kernel };
-        let jobs = lab::jobs(self.args.machines.jobs);
+        let jobs = lab::jobs(self.machines.jobs);
         let progress = Progress::new(jobs, mean_cell_wall(self.recording.manifest()));
         let traced = preemptlab_runner::trace(
             recording,
@@ -90,7 +99,7 @@ impl Tracing<'_> {
             RecordingError::Io { error: reason, .. }
                 if matches!(reason.kind(), PermissionDenied | ReadOnlyFilesystem) =>
             {
-                let path = self.args.recording.display();
+                let path = self.path.display();
                 exit::host(format!(
                     "the cell has no trace yet, and {path} cannot be written to ({reason}); \
                          copy the recording to where you may write (`cp -r {path} COPY`) and \
@@ -107,8 +116,7 @@ impl Tracing<'_> {
     }
 
     fn prepare(&self, recording: Derived<'_>) -> exit::Result<Prepared> {
-        let Explain { packages, machines, .. } = self.args;
-        lab::pinned(recording, self.store.clone(), packages, machines, self.output)
+        lab::pinned(recording, self.store.clone(), self.packages, self.machines, self.output)
     }
 }
 
