@@ -1,6 +1,6 @@
 //! What is too short to mean anything on an axis.
 
-use super::{look::Look, rows::Span};
+use super::{look::Look, span::Span};
 
 /// From here on a section or an interrupt is worth a place on any axis, in nanoseconds: the kernel's
 /// own are shorter, and there are hundreds of thousands of them a second.

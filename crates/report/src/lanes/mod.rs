@@ -7,6 +7,7 @@ mod cells;
 mod look;
 mod place;
 mod rows;
+mod span;
 mod svg;
 mod terminal;
 

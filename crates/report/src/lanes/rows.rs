@@ -6,6 +6,7 @@ use super::{
     LaneMark, LanesPanel,
     calm::{calm, is_long},
     look::Look,
+    span::Span,
 };
 use crate::timeline::name;
 
@@ -14,22 +15,6 @@ const VISIBLE: u64 = 500;
 
 /// Interrupts of a name are all shown if they are not more.
 const FEW: usize = 40;
-
-/// A stretch of a lane. Times are nanoseconds from the start of the axis.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
-    pub start_ns: u64,
-    pub end_ns: u64,
-    pub look: Look,
-    /// In what or why: see [`Stretch`](preemptlab_trace::Stretch).
-    pub what: String,
-}
-
-impl Span {
-    pub fn len_ns(&self) -> u64 {
-        self.end_ns - self.start_ns
-    }
-}
 
 /// What a lane is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Stretches, sections and instants in bounded memory, whatever a trace holds.
 
-use super::{Instant, LaneState, STRETCHES_MAX, Section};
+use super::lane::{Instant, LaneState, Section};
+
+/// A lane has so many stretches at most, so many sections and so many instants.
+const STRETCHES_MAX: usize = 4096;
 
 /// A stretch whose name is still to be written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use syscalls::Sysno;
 
 use super::{
-    CpuLane, LANES_FORMAT, LaneState, Lanes, LeftOut, Stretch, ThreadLane,
     bounded::Piece,
     follower::Follower,
+    lane::{CpuLane, LANES_FORMAT, LaneState, Lanes, LeftOut, Stretch, ThreadLane},
     state::{Key, Thread, What, Work},
 };
 

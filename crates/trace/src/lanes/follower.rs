@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use syscalls::Sysno;
 
 use super::{
-    Instant, InstantKind, LANES_MAX, LaneState, Section,
     bounded::{Instants, Pieces, Sections},
+    lane::{Instant, InstantKind, LaneState, Section},
     state::{Doing, Key, Processor, Thread, What},
 };
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
     kernel::Kernel,
     observe::record::Moment,
 };
+
+/// So many threads have a lane at most, and so many CPUs.
+const LANES_MAX: usize = 256;
 
 /// A lazy request that becomes one at once does so within this time: the flag is set by the function
 /// that is called for the request.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Lanes, follower::Follower, state::What};
+use super::{follower::Follower, lane::Lanes, state::What};
 use crate::observe::{
     record::{Moment, Record, Section, Sink},
     vectors,

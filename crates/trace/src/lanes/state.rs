@@ -1,8 +1,8 @@
 //! What is known of threads and CPUs while a trace is followed.
 
 use super::{
-    LaneState,
     bounded::{Instants, Piece, Pieces, Sections},
+    lane::LaneState,
 };
 
 /// A thread, by its number and the address of its `task_struct`: every CPU's idle task is number 0.

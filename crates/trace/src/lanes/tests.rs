@@ -6,7 +6,10 @@ use preemptlab_protocol::trace::stream::SiteKind::{
 use syscalls::Sysno;
 
 use super::*;
-use crate::testing::{Stream, address, busy, kernel, task};
+use crate::{
+    cpu::SectionKind,
+    testing::{Stream, address, busy, kernel, task},
+};
 
 const IDLE: u64 = 0xa0;
 const LO: u64 = 0xa1;

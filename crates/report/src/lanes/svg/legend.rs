@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{NAMES, marks::arrow, style::fill};
+use super::{geometry::NAMES, marks::arrow, style::fill};
 use crate::{
     lanes::look::Look,
     timeline::svg::geometry::{TEXT_CHAR, WIDTH, coordinate, width_of},

@@ -1,6 +1,6 @@
 //! What stands above a lane: named instants and stretches, and arrows where the thread was woken.
 
-use super::{CELL, CELLS, LEFT, PLOT, row::arrows, x};
+use super::geometry::{CELL, CELLS, LEFT, PLOT, x};
 use crate::{
     lanes::{
         LaneMark,
@@ -130,6 +130,15 @@ fn lines_of(stretches: &[&LaneMark<'_>]) -> Vec<Option<usize>> {
         Some(line)
     });
     lines.collect()
+}
+
+/// The arrows of a lane's wakeups, down to its bar.
+fn arrows(woken: &[u64], end_ns: u64, y: f64) -> String {
+    let arrows = woken.iter().map(|ns| {
+        let title = format!("woken at {}", seconds(*ns));
+        format!("<g><title>{title}</title>{}</g>", arrow(x(*ns, end_ns), y))
+    });
+    arrows.collect()
 }
 
 /// An arrow down to a bar.

@@ -1,11 +1,13 @@
 //! Lanes as a picture.
 
+mod geometry;
 mod legend;
 mod marks;
 mod row;
 mod style;
 
 use self::{
+    geometry::{CELLS, LEFT, NAMES, PLOT, x},
     legend::Shown,
     row::{Drawn, links, row},
 };
@@ -24,24 +26,8 @@ use crate::timeline::{
     title,
 };
 
-/// Where names begin, and where the axis does.
-const NAMES: f64 = 16.0;
-const LEFT: f64 = 136.0;
-
-/// How wide a cell is, and how many there are: what is shorter is as wide as one.
-const CELL: f64 = 2.0;
-const CELLS: usize = 470;
-
 /// The axis has so many steps at most.
 const STEPS_MAX: u64 = 12;
-
-/// How long the axis is.
-const PLOT: f64 = CELL * CELLS as f64;
-
-/// Where an instant is.
-fn x(ns: u64, end_ns: u64) -> f64 {
-    LEFT + ns.min(end_ns) as f64 / end_ns as f64 * PLOT
-}
 
 /// What threads, interrupts and softirqs did, as an SVG.
 ///

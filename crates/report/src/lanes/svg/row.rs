@@ -1,18 +1,18 @@
 //! One lane: its name, its stretches, and what lies over them.
 
 use super::{
-    CELL, CELLS, LEFT, NAMES,
+    geometry::{CELL, CELLS, LEFT, NAMES, x},
     legend::{Entry, Shown},
-    marks::{arrow, marks},
+    marks::marks,
     style::{fill, ink},
-    x,
 };
 use crate::{
     lanes::{
         axis::duration,
         cells::{Cell, cell_of, cells, covered, runs},
         look::Look,
-        rows::{Of, Row, Span},
+        rows::{Of, Row},
+        span::Span,
     },
     timeline::{
         seconds,
@@ -248,15 +248,6 @@ pub fn links(rows: &[Row<'_>], drawn: &[Drawn], end_ns: u64) -> String {
         }
     }
     format!("<g>{svg}</g>\n")
-}
-
-/// The arrows of a lane's wakeups, down to its bar.
-pub fn arrows(woken: &[u64], end_ns: u64, y: f64) -> String {
-    let arrows = woken.iter().map(|ns| {
-        let title = format!("woken at {}", seconds(*ns));
-        format!("<g><title>{title}</title>{}</g>", arrow(x(*ns, end_ns), y))
-    });
-    arrows.collect()
 }
 
 fn rect(fill: &str, at: [f64; 2], size: [f64; 2]) -> String {

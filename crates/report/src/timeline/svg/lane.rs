@@ -1,7 +1,8 @@
 //! One timeline: what it is, its bar, its steps, and the tasks that had the CPU.
 
+use preemptlab_trace::Timeline;
+
 use super::{
-    Lane,
     axis::grid,
     geometry::{
         CODE_CHAR, LEFT, LINE, PLOT, SMALL_CHAR, Scale, TEXT_CHAR, WIDTH, coordinate, fitting,
@@ -28,6 +29,15 @@ const SEAM: f64 = 0.6;
 
 /// Shortened names have so many characters at least.
 const NAME_CHARS_MIN: f64 = 6.0;
+
+/// A timeline and what it is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane<'a> {
+    /// What tells it from its neighbours: `debian:6.12 none #1`.
+    pub caption: &'a str,
+    /// The timeline.
+    pub timeline: &'a Timeline,
+}
 
 /// A lane that begins at `top`, and its height.
 pub fn lane(lane: &Lane, scale: Scale, top: f64) -> (String, f64) {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Lane,
     geometry::{LEFT, WIDTH, coordinate},
-    lane::{Mark, mark},
+    lane::{Lane, Mark, mark},
     style::{fill, ink},
+    xml::escape,
 };
 use crate::timeline::{
     cause::{CAUSES, glyph, words},
@@ -33,7 +33,7 @@ pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
                 ink(cause),
                 coordinate(x + 9.0),
                 coordinate(y - 0.5),
-                super::escape(&glyph)
+                escape(&glyph)
             )
         };
         (Box::new(swatch) as Box<dyn Fn(f64, f64) -> String>, words(cause))

@@ -8,7 +8,7 @@ mod shares;
 mod style;
 pub(crate) mod xml;
 
-use preemptlab_trace::{Cause, Timeline};
+use preemptlab_trace::Cause;
 
 use self::{
     geometry::{LEFT, LINE, Scale, WIDTH, fitting},
@@ -16,15 +16,7 @@ use self::{
     xml::escape,
 };
 use super::{pieces::pieces, sentence::one_sentence, text::MET};
-
-/// A timeline and what it is called.
-#[derive(Clone, Copy, Debug)]
-pub struct Lane<'a> {
-    /// What tells it from its neighbours: `debian:6.12 none #1`.
-    pub caption: &'a str,
-    /// The timeline.
-    pub timeline: &'a Timeline,
-}
+pub use lane::Lane;
 
 /// Where the time of late wakeups went, as an SVG.
 ///
