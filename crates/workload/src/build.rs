@@ -11,7 +11,7 @@ use crate::{
     measurements::throughput,
     outcome,
     phase::Phases,
-    probes::{ProbeSet, Probes},
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
 };
 
@@ -39,11 +39,9 @@ pub struct Build {
     /// How long the probes measure; the build must last longer.
     pub window: Seconds,
     /// The period of the probes.
-    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
 }
 
 impl Default for Build {
@@ -54,8 +52,8 @@ impl Default for Build {
             optimize: 0,
             probes: Probes::None,
             window: const { Seconds::new(3).unwrap() },
-            interval_us: 5_000,
-            fifo_priority: 90,
+            interval_us: IntervalUs::RARE,
+            fifo_priority: FifoPriority::default(),
         }
     }
 }

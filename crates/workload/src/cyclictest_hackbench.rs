@@ -9,7 +9,7 @@ use crate::{
     error::find,
     hackbench::Hackbench,
     phase::Phases,
-    probes::{ProbeSet, Probes},
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
 };
 
@@ -23,11 +23,9 @@ pub struct CyclictestHackbench {
     /// How long the fair probe measures, in virtual time.
     pub window: Seconds,
     /// The period of each probe.
-    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
     /// hackbench's groups, of 40 tasks each.
     #[serde(deserialize_with = "bounded::<_, 1, 100>")]
     pub groups: u32,
@@ -42,8 +40,8 @@ impl Default for CyclictestHackbench {
     fn default() -> Self {
         Self {
             window: const { Seconds::new(2).unwrap() },
-            interval_us: 1_000,
-            fifo_priority: 90,
+            interval_us: IntervalUs::default(),
+            fifo_priority: FifoPriority::default(),
             groups: 2,
             hackbench: HackbenchMode::Process,
             message_bytes: 100,

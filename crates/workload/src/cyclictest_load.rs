@@ -5,12 +5,11 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use crate::{
     MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
-    bounded::bounded,
     cyclictest,
     error::find,
     measurements::{higher, throughput},
     phase::Phases,
-    probes::{ProbeSet, Probes},
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
     stress_ng,
 };
@@ -27,11 +26,9 @@ pub struct CyclictestLoad {
     #[serde(deserialize_with = "some_probes")]
     pub probes: Probes,
     /// The period of each probe.
-    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
 }
 
 /// What runs beside the probes, one instance of each stressor per CPU.
@@ -58,8 +55,8 @@ impl Default for CyclictestLoad {
             load: Load::None,
             window: const { Seconds::new(2).unwrap() },
             probes: Probes::Both,
-            interval_us: 1_000,
-            fifo_priority: 90,
+            interval_us: IntervalUs::default(),
+            fifo_priority: FifoPriority::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Latency, MeasureError, MetricNames, Seconds,
+    bounded::bounded,
     cyclictest::{Cyclictest, End},
     error::find,
 };
@@ -35,6 +36,46 @@ impl Probes {
     }
 }
 
+/// The period of a probe, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IntervalUs(#[serde(deserialize_with = "bounded::<_, 100, 100_000>")] u32);
+
+impl IntervalUs {
+    /// The period beside a load that frequent wakeups would slow down.
+    pub const RARE: Self = Self(5_000);
+
+    /// Returns the number of microseconds.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for IntervalUs {
+    fn default() -> Self {
+        Self(1_000)
+    }
+}
+
+/// The real-time probe's priority under `SCHED_FIFO`: above the main threads of the probes, below the
+/// kernel's own threads of priority 99.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FifoPriority(#[serde(deserialize_with = "bounded::<_, 3, 98>")] u32);
+
+impl FifoPriority {
+    /// Returns the scheduling policy of the probe.
+    pub fn policy(self) -> Policy {
+        Policy::Fifo(self.0 as u8)
+    }
+}
+
+impl Default for FifoPriority {
+    fn default() -> Self {
+        Self(90)
+    }
+}
+
 /// How much later than the real-time probe the fair one starts, besides the phases of both. With
 /// one CPU the second to start waits for the first anyway.
 const LEAD_NS: u64 = 20_000_000;
@@ -50,9 +91,9 @@ pub struct ProbeSet {
     /// How long they measure; the real-time one a little longer when both do.
     pub window: Seconds,
     /// The period of each.
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
     /// See [`Cyclictest::main_priority`].
     pub main_priority: u8,
 }
@@ -87,11 +128,12 @@ impl ProbeSet {
     /// not delay the real-time one, and while the fair one measures the other does nothing else.
     fn list(&self, cpus: u32, phases_ns: [u64; 2]) -> Vec<Cyclictest> {
         let Self { probes, window, interval_us, main_priority, .. } = *self;
+        let interval_us = interval_us.get();
         let surplus_us = if probes == Probes::Both { SURPLUS_US * u64::from(cpus) } else { 0 };
         let fifo_us = u64::from(window.get()) * 1_000_000 + surplus_us;
         let fifo = Cyclictest {
             probe: Probe::Fifo,
-            policy: Policy::Fifo(self.fifo_priority as u8),
+            policy: self.fifo_priority.policy(),
             main_priority,
             delay_ns: phases_ns[0],
             cpus,

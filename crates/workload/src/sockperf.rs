@@ -11,7 +11,7 @@ use crate::{
     measurements::{higher, lower, throughput},
     outcome,
     phase::Phases,
-    probes::{ProbeSet, Probes},
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
     sockperf_output::{self, Datagrams, Exchanged},
 };
@@ -35,11 +35,9 @@ pub struct Sockperf {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
     /// The period of the probes.
-    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
 }
 
 /// What carries the messages.
@@ -81,8 +79,8 @@ impl Default for Sockperf {
             message_bytes: 64,
             window: const { Seconds::new(2).unwrap() },
             probes: None,
-            interval_us: 1_000,
-            fifo_priority: 90,
+            interval_us: IntervalUs::default(),
+            fifo_priority: FifoPriority::default(),
         }
     }
 }

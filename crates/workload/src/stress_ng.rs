@@ -8,13 +8,13 @@ use serde::{
 use crate::{
     MeasureError, Measurements, MetricNames, Seconds,
     activity::activity,
-    bounded::{bounded, some_bounded},
+    bounded::some_bounded,
     cyclictest,
     error::find,
     measurements::{lower, throughput},
     outcome,
     phase::Phases,
-    probes::{ProbeSet, Probes},
+    probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
     stress_ng_yaml::{self, Stressed},
 };
@@ -50,11 +50,9 @@ pub struct StressNg {
     /// What measures wakeup latency beside it, for one second less than `duration`.
     pub probes: Probes,
     /// The period of the probes.
-    #[serde(deserialize_with = "bounded::<_, 100, 100_000>")]
-    pub interval_us: u32,
+    pub interval_us: IntervalUs,
     /// The real-time probe's priority.
-    #[serde(deserialize_with = "bounded::<_, 3, 98>")]
-    pub fifo_priority: u32,
+    pub fifo_priority: FifoPriority,
 }
 
 /// The policy of a stressor.
@@ -78,8 +76,8 @@ impl Default for StressNg {
             policy: StressPolicy::Other,
             cpus: None,
             probes: Probes::None,
-            interval_us: 1_000,
-            fifo_priority: 90,
+            interval_us: IntervalUs::default(),
+            fifo_priority: FifoPriority::default(),
         }
     }
 }

@@ -20,16 +20,12 @@ use crate::{
     activity::activity,
     cyclictest,
     phase::Phases,
-    probes::ProbeSet,
+    probes::{FifoPriority, IntervalUs, ProbeSet},
     program::{Circumstances, Program, Work},
 };
 
 /// Of a cell besides settling and the window: starting, the surplus, ending.
 const AROUND_WINDOW_NS: u64 = 500_000_000;
-
-/// cyclictest's interval and its priority under `SCHED_FIFO`, as elsewhere by default.
-const INTERVAL_US: u32 = 1_000;
-const FIFO_PRIORITY: u32 = 90;
 
 /// A program in a folder. Somebody's experiment has the folder's path; one that is run or was
 /// recorded has what the folder holds instead, and needs it no more.
@@ -175,8 +171,8 @@ fn probe_set(definition: &Definition) -> ProbeSet {
     ProbeSet {
         probes: definition.cyclictest,
         window: definition.window,
-        interval_us: INTERVAL_US,
-        fifo_priority: FIFO_PRIORITY,
+        interval_us: IntervalUs::default(),
+        fifo_priority: FifoPriority::default(),
         main_priority: main_priority(definition),
     }
 }
