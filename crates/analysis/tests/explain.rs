@@ -58,6 +58,22 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
 }
 
 #[test]
+fn wakeups_with_one_cause_are_one_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = Traced::new(folder.path());
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
+    let explanation = Explanation::new(&traced.recording, &cell, None, false, 20).unwrap();
+    let text = explanation.text(TERMINAL);
+    let row = text.lines().find(|line| line.trim_start().starts_with("20 ")).unwrap();
+    assert!(row.ends_with("preemption was off in do_nanosleep"), "{text}");
+    assert_eq!(text.matches(" us late: cyclictest/").count(), 1, "{text}");
+    let document = serde_json::to_value(explanation.document()).unwrap();
+    assert_eq!(document["worst"].as_array().unwrap().len(), 20);
+    assert_eq!(document["causes"].as_array().unwrap().len(), 1);
+    assert_eq!(document["causes"][0]["ordinals"].as_array().unwrap().len(), 20);
+}
+
+#[test]
 fn sections_are_ranked_over_the_traced_cells() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});

@@ -45,7 +45,9 @@ pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use template::{Facts, TemplateError, fill};
-pub use timeline::{Lane, escape_xml, one_sentence, timeline_svg, timeline_terminal};
+pub use timeline::{
+    Lane, cause_in_words, escape_xml, one_sentence, timeline_svg, timeline_terminal,
+};
 pub use words::{human, yes_or_no};
 
 /// How much of a comparison is shown.

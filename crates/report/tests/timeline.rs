@@ -1,6 +1,8 @@
 //! Timelines as a sentence, for a terminal and as a picture: small ones, and hostile ones.
 
-use preemptlab_report::{Lane, Terminal, one_sentence, timeline_svg, timeline_terminal};
+use preemptlab_report::{
+    Lane, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
+};
 use preemptlab_trace::{Cause, Segment, Task, Timeline, Wakeup};
 use proptest::prelude::*;
 
@@ -136,8 +138,10 @@ fn check(svg: &str) {
     assert!(!svg.contains(|char: char| char != '\n' && char.is_control()));
 }
 
-/// The sum of a terminal's table, in nanoseconds, without its last line, and that last line.
+/// The sum of a terminal's table, in nanoseconds, without its last line, and that last line. What is
+/// indented belongs to the line above.
 fn sums(text: &str) -> (u64, u64) {
+    let is_alike = text.lines().any(|line| line.starts_with("length, us"));
     let table = text.lines().skip_while(|line| !line.starts_with('─')).skip(1);
     let table = table.take_while(|line| !line.is_empty());
     let length = |line: &str| {
@@ -145,8 +149,12 @@ fn sums(text: &str) -> (u64, u64) {
             let (us, ns) = word.split_once('.')?;
             (ns.len() == 3).then_some(us.parse::<u64>().ok()? * 1000 + ns.parse::<u64>().ok()?)
         });
-        let is_sum = line.starts_with("       ");
-        if is_sum { numbers.next() } else { numbers.nth(1) }
+        match line.starts_with("       ") {
+            _ if is_alike => numbers.next(),
+            true if line.contains(" others   ") || line.ends_with("in all") => numbers.next(),
+            true => None,
+            false => numbers.nth(1),
+        }
     };
     let mut lengths: Vec<u64> = table.filter_map(length).collect();
     let sum = lengths.pop().unwrap();
@@ -170,6 +178,39 @@ fn a_narrow_terminal_with_colours() {
 #[test]
 fn a_long_timeline_lists_turns() {
     let text = timeline_terminal(&long(8), TERMINAL);
+    insta::assert_snapshot!(text);
+}
+
+/// A section with preemption off, which interrupts and sections with interrupts off interrupt.
+#[test]
+fn one_section_is_one_stretch() {
+    let since_ns = Some(DUE_NS - 500);
+    let section = |function: &str| Segment { since_ns, ..segment(Cause::PreemptOff, function) };
+    let interrupt = within("write() > apic_timer_interrupt", segment(Cause::HardIrq, "apic"));
+    let pieces = (0..30).flat_map(|index| {
+        let off = segment(Cause::IrqsOff, if index % 2 == 0 { "f" } else { "g" });
+        [(1000 + index, section("unmap_page_range")), (700, off)]
+    });
+    let returning = [(3736, segment(Cause::Scheduling, "")), (914, segment(Cause::Return, ""))];
+    let all = std::iter::once((3366, interrupt)).chain(pieces).chain(returning);
+    let timeline = timeline(all);
+    let text = timeline_terminal(&timeline, TERMINAL);
+    let latency_ns = timeline.wakeup.latency_ns();
+    assert_eq!(sums(&text), (latency_ns, latency_ns), "{text}");
+    assert_eq!(cause_in_words(&timeline), "preemption was off in unmap_page_range");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn what_is_alike_is_one_row() {
+    let pieces = (0..30).flat_map(|index| {
+        let of_task = |segment| of("postgres", 100 + index, segment);
+        [
+            (2000 + u64::from(index), of_task(segment(Cause::Scheduling, ""))),
+            (700, of_task(segment(Cause::IrqsOff, "f"))),
+        ]
+    });
+    let text = timeline_terminal(&timeline(pieces), TERMINAL);
     insta::assert_snapshot!(text);
 }
 

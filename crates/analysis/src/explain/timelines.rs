@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
-use preemptlab_report::{Lane, Terminal, one_sentence, timeline_svg, timeline_terminal};
+use preemptlab_report::{
+    Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
+};
 use preemptlab_trace::{
     Bound, Cause, Divergence, Segment, Timeline, Wakeup, closed_timeline, divergence, worst,
 };
@@ -30,6 +32,8 @@ struct Document {
     probe: String,
     wakeups: usize,
     worst: Vec<WakeupDocument>,
+    /// Those of `worst` that have the same main cause.
+    causes: Vec<CauseDocument>,
     sibling: Option<SiblingDocument>,
     bound: Option<BoundDocument>,
 }
@@ -45,6 +49,15 @@ struct WakeupDocument {
     sentence: String,
     cure: String,
     segments: Vec<Segment>,
+}
+
+#[derive(Serialize)]
+struct CauseDocument {
+    cause: String,
+    count: usize,
+    latency_ns_max: u64,
+    latency_ns_min: u64,
+    ordinals: Vec<u64>,
 }
 
 #[derive(Serialize)]
@@ -78,6 +91,12 @@ pub struct Explanation<'a> {
     found: Vec<Timeline>,
     beside: Option<Beside<'a>>,
     worst: Option<Worst>,
+}
+
+/// Wakeups with the same main cause, the worst first.
+struct Alike<'t> {
+    cause: String,
+    timelines: Vec<&'t Timeline>,
 }
 
 /// The same wakeup in the sibling.
@@ -183,7 +202,12 @@ impl<'a> Explanation<'a> {
             text += &terminal.note(&one_sentence(first));
         }
         text.push('\n');
-        for timeline in &self.found {
+        let causes = self.causes();
+        if self.found.len() > 1 {
+            text += &self.causes_table(&causes).terminal(terminal);
+            text.push('\n');
+        }
+        for timeline in causes.iter().filter_map(|alike| alike.timelines.first()) {
             text += &timeline_terminal(timeline, terminal);
             text.push('\n');
         }
@@ -230,6 +254,45 @@ impl<'a> Explanation<'a> {
         text
     }
 
+    /// The wakeups by their main cause, that of the worst first.
+    fn causes(&self) -> Vec<Alike<'_>> {
+        let mut causes: Vec<Alike<'_>> = Vec::new();
+        for timeline in &self.found {
+            let cause = cause_in_words(timeline);
+            match causes.iter_mut().find(|alike| alike.cause == cause) {
+                Some(alike) => alike.timelines.push(timeline),
+                None => causes.push(Alike { cause, timelines: vec![timeline] }),
+            }
+        }
+        causes
+    }
+
+    fn causes_table(&self, causes: &[Alike<'_>]) -> Table {
+        let columns = [
+            Column::right("count"),
+            Column::right("late").with_unit("us"),
+            Column::left("what took most of it"),
+        ];
+        let title = format!("The {} worst wakeups by cause", self.found.len());
+        let mut table = Table::new(title, columns);
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        for alike in causes {
+            let (worst_ns, least_ns) = (alike.max_ns(), alike.min_ns());
+            let late = if alike.timelines.len() == 1 {
+                us(worst_ns)
+            } else {
+                format!("{}–{}", us(least_ns), us(worst_ns))
+            };
+            table.row([alike.timelines.len().to_string(), late, alike.cause.clone()]);
+        }
+        if causes.len() < self.found.len() {
+            table.notes.push(
+                "Below is the worst of each cause; --format json has every wakeup.".to_owned(),
+            );
+        }
+        table
+    }
+
     /// Returns what was found as a document.
     pub fn document(&self) -> impl Serialize {
         let wakeup = |cell: &Chosen, timeline: &Timeline| {
@@ -253,6 +316,7 @@ impl<'a> Explanation<'a> {
             probe: self.comm.clone(),
             wakeups: self.count,
             worst: self.found.iter().map(|timeline| wakeup(self.cell, timeline)).collect(),
+            causes: self.causes().into_iter().map(CauseDocument::from).collect(),
             sibling: self.beside.as_ref().map(|beside| SiblingDocument {
                 cell: beside.cell.factors.to_string(),
                 id: beside.cell.id.to_string(),
@@ -269,6 +333,32 @@ impl<'a> Explanation<'a> {
                 at_ns: timeline.as_ref().map(|timeline| timeline.wakeup.due_ns),
                 segments: timeline.as_ref().map_or_else(Vec::new, |t| t.segments.clone()),
             }),
+        }
+    }
+}
+
+impl Alike<'_> {
+    fn latencies(&self) -> impl Iterator<Item = u64> {
+        self.timelines.iter().map(|timeline| timeline.wakeup.latency_ns())
+    }
+
+    fn max_ns(&self) -> u64 {
+        self.latencies().max().unwrap_or(0)
+    }
+
+    fn min_ns(&self) -> u64 {
+        self.latencies().min().unwrap_or(0)
+    }
+}
+
+impl From<Alike<'_>> for CauseDocument {
+    fn from(alike: Alike<'_>) -> Self {
+        Self {
+            count: alike.timelines.len(),
+            latency_ns_max: alike.max_ns(),
+            latency_ns_min: alike.min_ns(),
+            ordinals: alike.timelines.iter().map(|timeline| timeline.wakeup.ordinal).collect(),
+            cause: alike.cause,
         }
     }
 }

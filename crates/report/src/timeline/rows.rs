@@ -1,18 +1,22 @@
-//! What a table of a timeline lists: its segments, or the turns of tasks when segments are too many
-//! to be read.
+//! What a table of a timeline lists: what happened in order, or what was alike together when that is
+//! too much to be read.
 
-use preemptlab_trace::Cause;
+use preemptlab_trace::{Cause, Segment};
 
 use super::{
     pieces::{Piece, causes},
-    turns::{Turn, turns},
+    stretch::{Part, Stretch, parts, stretches},
+    turns::{Turns, alike},
 };
 
-/// How many rows are listed at most.
-const ROWS_MAX: usize = 40;
+/// How many rows are listed at most: more than a dozen is nothing that anyone reads in order.
+const ROWS_MAX: usize = 16;
 
-/// A segment that is shorter, and less than a hundredth of the whole, is not listed. The turn of a
-/// task is not if it is less than a hundredth.
+/// A stretch that would take so many rows is one row, with what it consists of.
+const STRETCH_MIN: usize = 3;
+
+/// What is shorter, and less than a hundredth of the whole, is not listed. What was alike is not if
+/// all of it is less than a hundredth.
 const SHORT_NS: u64 = 500;
 
 /// What is listed, in order, and what is not.
@@ -36,23 +40,82 @@ pub struct Others {
 
 /// The rows of a timeline.
 pub enum Rows<'a> {
-    /// A row per segment.
-    Segments(Listed<Piece<'a>>),
-    /// A row per turn of a task.
-    Turns(Listed<Turn<'a>>),
+    /// What happened, in order.
+    Steps(Listed<Step<'a>>),
+    /// Turns of tasks; alike ones together.
+    Turns(Listed<Turns<'a>>),
+    /// Pieces; alike ones together.
+    Parts(Listed<Part<'a>>),
 }
 
-/// The rows of pieces. Where segments are many and the main cause is that other tasks ran, the
-/// question is which ones; otherwise the longest segments are listed.
+/// A row of what happened in order.
+pub enum Step<'a> {
+    /// One piece.
+    Piece(Piece<'a>),
+    /// Pieces that one reason holds together.
+    Stretch(Stretch<'a>),
+}
+
+impl Step<'_> {
+    /// Where it begins, in nanoseconds from the due time.
+    pub fn start_ns(&self) -> u64 {
+        match self {
+            Self::Piece(piece) => piece.start_ns,
+            Self::Stretch(stretch) => stretch.start_ns(),
+        }
+    }
+
+    /// How long it is.
+    pub fn len_ns(&self) -> u64 {
+        match self {
+            Self::Piece(piece) => piece.len_ns(),
+            Self::Stretch(stretch) => stretch.len_ns(),
+        }
+    }
+}
+
+/// Returns the rows of pieces: what happened in order, if that can be read, and else what was alike
+/// together. Where the main cause is that other tasks ran, the question is which ones.
 pub fn rows<'a>(pieces: &'a [Piece<'a>]) -> Rows<'a> {
     let whole_ns: u64 = pieces.iter().map(Piece::len_ns).sum();
-    let long = pieces.iter().filter(|piece| !is_short(piece.len_ns(), whole_ns)).count();
-    let main = causes(pieces).first().and_then(|(cause, _)| *cause);
-    if long > ROWS_MAX && main == Some(Cause::OtherTask) {
-        let is_short = |ns| is_small(ns, whole_ns);
-        return Rows::Turns(list(turns(pieces).collect(), Turn::len_ns, is_short));
+    let is_long = |ns| !is_short(ns, whole_ns);
+    let steps = steps(pieces, is_long);
+    if steps.iter().filter(|step| is_long(step.len_ns())).count() <= ROWS_MAX {
+        return Rows::Steps(list(steps, Step::len_ns, |ns| is_short(ns, whole_ns)));
     }
-    Rows::Segments(list(pieces.to_vec(), Piece::len_ns, |ns| is_short(ns, whole_ns)))
+    let is_small = |ns| is_small(ns, whole_ns);
+    match causes(pieces).first() {
+        Some((Some(Cause::OtherTask), _)) => {
+            Rows::Turns(list(alike(pieces), |turns| turns.sum_ns, is_small))
+        }
+        _ => Rows::Parts(list(kinds(pieces), |part| part.sum_ns, is_small)),
+    }
+}
+
+/// A stretch is one row where it would be many.
+fn steps<'a>(pieces: &'a [Piece<'a>], is_long: impl Fn(u64) -> bool) -> Vec<Step<'a>> {
+    let steps = stretches(pieces).flat_map(|stretch| {
+        let long = stretch.pieces.iter().filter(|piece| is_long(piece.len_ns())).count();
+        let steps: Vec<Step<'a>> = match long {
+            STRETCH_MIN.. => vec![Step::Stretch(stretch)],
+            _ => stretch.pieces.iter().copied().map(Step::Piece).collect(),
+        };
+        steps
+    });
+    steps.collect()
+}
+
+/// Pieces by cause, function and program.
+fn kinds<'a>(pieces: &[Piece<'a>]) -> Vec<Part<'a>> {
+    parts(pieces, |piece| {
+        let names = |it: &'a Segment| (it.function.as_deref(), it.comm.as_str());
+        (piece.cause(), piece.segment.map(names))
+    })
+}
+
+/// What a stretch consists of.
+pub fn parts_of<'a>(stretch: &Stretch<'a>, whole_ns: u64) -> Listed<Part<'a>> {
+    list(stretch.parts(), |part| part.sum_ns, |ns| is_short(ns, whole_ns))
 }
 
 fn is_short(ns: u64, whole_ns: u64) -> bool {
@@ -117,8 +180,8 @@ mod tests {
         let lengths: Vec<u64> = (0..100).map(|index| 1000 + (index * 37) % 100).collect();
         let (rows, others) = listed(&lengths);
         assert_eq!(rows.len(), ROWS_MAX);
-        assert!(rows.iter().all(|ns| *ns >= 1060), "{rows:?}");
-        assert_eq!(others.count, 60);
+        assert!(rows.iter().all(|ns| *ns >= 1084), "{rows:?}");
+        assert_eq!(others.count, 84);
         assert_eq!(rows.iter().sum::<u64>() + others.sum_ns, lengths.iter().sum::<u64>());
     }
 }

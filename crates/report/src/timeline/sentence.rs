@@ -44,6 +44,16 @@ pub fn one_sentence(timeline: &Timeline) -> String {
     format!("{latency}: {}.", clauses.join("; "))
 }
 
+/// Says what took the largest part of a wakeup, without its length and its task: wakeups of which the
+/// same is said have the same cause.
+pub fn cause_in_words(timeline: &Timeline) -> String {
+    let latency_ns = timeline.wakeup.latency_ns();
+    let pieces = pieces(timeline);
+    let causes = causes(&pieces);
+    let Some((cause, ns)) = causes.first().copied() else { return "not late".to_owned() };
+    Clause { cause, pieces: &pieces, ns, latency_ns }.state()
+}
+
 /// Whether a part is less than so many percent of the whole.
 fn is_below(part: u64, percent: u64, whole: u64) -> bool {
     u128::from(part) * 100 < u128::from(percent) * u128::from(whole)
@@ -73,6 +83,26 @@ impl Clause<'_> {
             }
             None => format!("the trace does not say what happened{}", self.lasted()),
         }
+    }
+
+    /// The state alone, with the place where most of it was.
+    fn state(&self) -> String {
+        let (state, places) = match self.cause {
+            Some(Cause::TimerPending) => ("the timer had not fired yet", Vec::new()),
+            Some(Cause::IrqsOff) => ("interrupts were off", self.places(in_function)),
+            Some(Cause::HardIrq) => ("interrupts were served", self.places(for_interrupt)),
+            Some(Cause::Softirq) => ("softirqs were served", self.places(in_function)),
+            Some(Cause::PreemptOff) => ("preemption was off", self.places(in_function)),
+            Some(Cause::NotPreemptible) => {
+                ("the kernel was not preemptible", self.places(in_program))
+            }
+            Some(Cause::Scheduling) => ("the scheduler was at work", Vec::new()),
+            Some(Cause::OtherTask) => ("the scheduler let others run", self.places(of_program)),
+            Some(Cause::Return) => ("the task was on its way back to user space", Vec::new()),
+            None => ("the trace does not say what happened", Vec::new()),
+        };
+        let most = places.first().filter(|(_, ns)| !is_below(*ns, 50, self.ns));
+        format!("{state}{}", most.map_or("", |(place, _)| place))
     }
 
     /// ` for 13.3 us (46 %)`.
@@ -174,9 +204,28 @@ fn in_function(segment: &Segment) -> String {
         .unwrap_or_default()
 }
 
+/// ` for apic_timer_interrupt`.
+fn for_interrupt(segment: &Segment) -> String {
+    let kind = segment.function.as_deref().map(|function| format!(" for {}", name(function)));
+    kind.unwrap_or_default()
+}
+
+/// `, most of all hackbench`.
+fn of_program(segment: &Segment) -> String {
+    format!(", most of all {}", name(&segment.comm))
+}
+
 /// ` in write() of hackbench/187`.
 fn in_task(segment: &Segment) -> String {
-    let task = task(segment);
+    in_context(segment, &task(segment))
+}
+
+/// ` in write() of hackbench`.
+fn in_program(segment: &Segment) -> String {
+    in_context(segment, &name(&segment.comm))
+}
+
+fn in_context(segment: &Segment, task: &str) -> String {
     match context(segment).as_str() {
         "" | "user space" => format!(" in {task}"),
         "kernel thread" => format!(" in the kernel thread {task}"),

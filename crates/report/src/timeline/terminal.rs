@@ -8,12 +8,13 @@ use super::{
     bar::{bar, paint},
     cause,
     pieces::{Piece, causes, pieces},
-    rows::{Listed, Others, Rows, rows},
-    text::{MET, function, headline, is_imagined, percent, place, share, us, us_from},
+    rows::{Listed, Others, Rows, Step, parts_of, rows},
+    stretch::{Part, Stretch, place_of},
+    text::{MET, function, headline, is_imagined, name, percent, place, share, us, us_from},
     ticks::Ticks,
-    turns::Turn,
+    turns::Turns,
 };
-use crate::{Cell, Column, Table, Terminal, Tone};
+use crate::{Cell, Column, Row, Table, Terminal, Tone};
 
 /// The widths of bar and table, in columns.
 const WIDTH_MIN: usize = 20;
@@ -28,9 +29,10 @@ const LEGEND_GAP: &str = "   ";
 /// Where the time of a late wakeup went, for a terminal.
 ///
 /// Lengths are microseconds of virtual time with every nanosecond; those in the table add up to the
-/// latency. Short segments are summed in one row. Where another task ran for most of the time, in
-/// too many segments to be read, rows are turns of tasks. Names, which come from a guest, cannot
-/// steer the terminal.
+/// latency. Short segments are summed in one row. What one section or one call in the kernel holds
+/// together is one row, below it the sums of what it consists of. Where that is still too much to be
+/// read, a row is for everything that is alike: turns of tasks where others ran for most of the time,
+/// else causes and functions. Names, which come from a guest, cannot steer the terminal.
 pub fn timeline_terminal(timeline: &Timeline, terminal: Terminal) -> String {
     let terminal = Terminal { width: terminal.width.clamp(WIDTH_MIN, WIDTH_MAX), ..terminal };
     let pieces = pieces(timeline);
@@ -117,63 +119,170 @@ fn steps(timeline: &Timeline) -> String {
 fn table(timeline: &Timeline, pieces: &[Piece]) -> Table {
     let latency_ns = timeline.wakeup.latency_ns();
     match rows(pieces) {
-        Rows::Segments(listed) => segments(&listed, timeline.wakeup.due_ns, latency_ns),
+        Rows::Steps(listed) => steps_in_order(&listed, timeline.wakeup.due_ns, latency_ns),
         Rows::Turns(listed) => turns(&listed, pieces.len(), latency_ns),
+        Rows::Parts(listed) => parts(&listed, pieces.len(), latency_ns),
     }
 }
 
-/// A row per segment, under the task that had the CPU and what it was in.
-fn segments(listed: &Listed<Piece>, due_ns: u64, latency_ns: u64) -> Table {
-    let columns = [Column::left("cause"), Column::left("function < its callers")];
-    let since = Column::right("since").with_unit("us");
-    let rows = || listed.rows.iter().map(|piece| (piece, piece.segment));
-    let has_since = rows().any(|(_, segment)| segment.is_some_and(|it| it.since_ns.is_some()));
-    let columns = columns.into_iter().chain(has_since.then_some(since));
-    let mut table = Table::new("", numbers(latency_ns).into_iter().chain(columns));
+/// A row per piece or stretch, under the task that had the CPU and what it was in.
+fn steps_in_order(listed: &Listed<Step>, due_ns: u64, latency_ns: u64) -> Table {
+    let has_stretch = listed.rows.iter().any(|step| matches!(step, Step::Stretch(_)));
+    let since_ns = |step: &Step| reason(step).segment.and_then(|segment| segment.since_ns);
+    let has_since = listed.rows.iter().any(|step| since_ns(step).is_some());
+    let words = [Column::left("cause"), Column::left("function < its callers")];
+    let columns = (numbers(latency_ns).into_iter())
+        .chain(has_stretch.then(several).into_iter().flatten())
+        .chain(words)
+        .chain(has_since.then(|| Column::right("since").with_unit("us")));
+    let mut table = Table::new("", columns);
     let width = table.columns.len();
     let mut last = None;
-    for (piece, segment) in rows() {
-        let place = segment.map_or_else(|| "not known".to_owned(), place);
+    for step in &listed.rows {
+        let piece = reason(step);
+        let place = match step {
+            Step::Piece(piece) => piece.segment.map_or_else(|| "not known".to_owned(), place),
+            Step::Stretch(stretch) => place_of(stretch),
+        };
         if last.as_ref() != Some(&place) {
             table.span(Cell::new(place.clone(), Tone::Strong));
             last = Some(place);
         }
-        let since = segment.and_then(|segment| segment.since_ns);
-        let words = [
-            label(piece.cause()),
-            segment.map(function).unwrap_or_default(),
-            since.map(|ns| us_from(due_ns, ns)).unwrap_or_default(),
-        ];
-        let cells = measures(Some(piece.start_ns), piece.len_ns(), latency_ns);
-        table.row(cells.into_iter().chain(words).take(width));
+        let what = match step {
+            Step::Piece(piece) => piece.segment.map(function).unwrap_or_default(),
+            Step::Stretch(stretch) => in_one_stretch(stretch),
+        };
+        let since = since_ns(step).map(|ns| us_from(due_ns, ns)).unwrap_or_default();
+        let cells = measures(Some(step.start_ns()), step.len_ns(), latency_ns).into_iter();
+        let blank = has_stretch.then(<[String; 2]>::default).into_iter().flatten();
+        let cells = cells.chain(blank).chain([label(piece.cause()), what, since]);
+        table.row(cells.take(width));
+        if let Step::Stretch(stretch) = step {
+            table.rows.extend(within(stretch, width, latency_ns));
+        }
     }
-    sums(&mut table, listed.others, latency_ns);
-    if rows().any(|(piece, _)| piece.cause() == Some(Cause::NotPreemptible)) {
+    sums(&mut table, listed.others, latency_ns, has_stretch);
+    let is_met = |piece: &Piece| piece.cause() == Some(Cause::NotPreemptible);
+    let mut pieces = listed.rows.iter().flat_map(|step| match step {
+        Step::Piece(piece) => std::slice::from_ref(piece),
+        Step::Stretch(stretch) => stretch.pieces,
+    });
+    if pieces.any(is_met) {
         table.notes.push(MET.to_owned());
     }
     table
 }
 
-/// A row per turn of a task.
-fn turns(listed: &Listed<Turn>, segments: usize, latency_ns: u64) -> Table {
-    let words = [Column::left("mostly"), Column::left("task"), Column::left("mostly in")];
-    let mut table = Table::new("", numbers(latency_ns).into_iter().chain(words));
-    for turn in &listed.rows {
-        let (cause, ns) = turn.cause();
-        let words = [
-            format!("{} {}", label(cause), percent(ns, turn.len_ns())),
-            turn.task().unwrap_or_default(),
-            turn.context().map(|(context, _)| context).unwrap_or_default(),
-        ];
-        table.row(
-            measures(Some(turn.start_ns()), turn.len_ns(), latency_ns).into_iter().chain(words),
-        );
+/// The piece that names a step.
+fn reason<'a>(step: &Step<'a>) -> Piece<'a> {
+    match step {
+        Step::Piece(piece) => *piece,
+        Step::Stretch(stretch) => stretch.reason,
     }
-    sums(&mut table, listed.others, latency_ns);
+}
+
+/// `one stretch of 23 pieces`, after the function with which a section begins.
+fn in_one_stretch(stretch: &Stretch) -> String {
+    let whole = format!("one stretch of {} pieces:", stretch.pieces.len());
+    let is_section = matches!(stretch.reason.cause(), Some(Cause::IrqsOff | Cause::PreemptOff));
+    match stretch.reason.segment.map(function) {
+        Some(function) if is_section && !function.is_empty() => {
+            format!("{function}; {whole}")
+        }
+        _ => whole,
+    }
+}
+
+/// What a stretch consists of: a row for each cause and function.
+fn within(stretch: &Stretch, width: usize, latency_ns: u64) -> Vec<Row> {
+    let Listed { rows, others } = parts_of(stretch, latency_ns);
+    let of_part = |part: Part| {
+        let what = part.longest.segment.map(function).unwrap_or_default();
+        let cause = format!("  {}", label(part.longest.cause()));
+        (
+            part.sum_ns,
+            [times(part.count), each(part.count, part.min_ns, part.longest.len_ns())],
+            [cause, what],
+        )
+    };
+    let rest = (others.count > 0).then(|| {
+        let each = format!("≤{}", us(others.max_ns));
+        (others.sum_ns, [times(others.count), each], ["  others".to_owned(), String::new()])
+    });
+    let rows = rows.into_iter().map(of_part).chain(rest).map(|(ns, several, words)| {
+        let cells = measures(None, ns, latency_ns).into_iter().chain(several).chain(words);
+        let cells = cells.chain(std::iter::repeat(String::new())).take(width);
+        Row::Cells(cells.map(|text| Cell::new(text, Tone::Faint)).collect())
+    });
+    rows.collect()
+}
+
+/// How many a row stands for, and how long each of them is.
+fn several() -> [Column; 2] {
+    [Column::right("count"), Column::right("each").with_unit("us")]
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { String::new() } else { count.to_string() }
+}
+
+/// The shortest and the longest: `0.304–8.682`.
+fn each(count: usize, min_ns: u64, max_ns: u64) -> String {
+    match count {
+        1 => String::new(),
+        _ if min_ns == max_ns => us(max_ns),
+        _ => format!("{}–{}", us(min_ns), us(max_ns)),
+    }
+}
+
+/// A row for turns of tasks that are alike.
+fn turns(listed: &Listed<Turns>, segments: usize, latency_ns: u64) -> Table {
+    let words = [Column::left("mostly"), Column::left("task"), Column::left("mostly in")];
+    let [_, length, share] = numbers(latency_ns);
+    let mut table = Table::new("", [length, share].into_iter().chain(several()).chain(words));
+    for turns in &listed.rows {
+        let cause = turns.longest.cause().0;
+        let several = [times(turns.count), each(turns.count, turns.min_ns, turns.longest.len_ns())];
+        let words = [
+            format!("{} {}", label(cause), percent(turns.cause_ns, turns.sum_ns)),
+            turns.who(),
+            turns.longest.context().map(|(context, _)| context).unwrap_or_default(),
+        ];
+        let [_, length, share] = measures(None, turns.sum_ns, latency_ns);
+        table.row([length, share].into_iter().chain(several).chain(words));
+    }
+    sums_alike(&mut table, listed.others, latency_ns);
     table.notes.push(format!(
-        "A row is a turn of a task on the CPU: the wakeup has {segments} segments, too many for a \
-         list."
+        "A row is for turns of tasks on the CPU that are alike: the wakeup has {segments} segments, \
+         too many for a list."
     ));
+    table
+}
+
+/// A row for each cause, function and program.
+fn parts(listed: &Listed<Part>, segments: usize, latency_ns: u64) -> Table {
+    let words =
+        [Column::left("cause"), Column::left("program"), Column::left("function < its callers")];
+    let [_, length, share] = numbers(latency_ns);
+    let mut table = Table::new("", [length, share].into_iter().chain(several()).chain(words));
+    for part in &listed.rows {
+        let segment = part.longest.segment;
+        let several = [times(part.count), each(part.count, part.min_ns, part.longest.len_ns())];
+        let words = [
+            label(part.longest.cause()),
+            segment.map(|segment| name(&segment.comm)).unwrap_or_default(),
+            segment.map(function).unwrap_or_default(),
+        ];
+        let [_, length, share] = measures(None, part.sum_ns, latency_ns);
+        table.row([length, share].into_iter().chain(several).chain(words));
+    }
+    sums_alike(&mut table, listed.others, latency_ns);
+    table.notes.push(format!(
+        "A row is for segments that are alike: the wakeup has {segments}, too many for a list."
+    ));
+    if listed.rows.iter().any(|part| part.longest.cause() == Some(Cause::NotPreemptible)) {
+        table.notes.push(MET.to_owned());
+    }
     table
 }
 
@@ -198,10 +307,11 @@ fn label(cause: Option<Cause>) -> String {
 }
 
 /// What is not listed, and the sum of everything.
-fn sums(table: &mut Table, others: Others, latency_ns: u64) {
+fn sums(table: &mut Table, others: Others, latency_ns: u64, has_stretch: bool) {
     let columns = table.columns.len();
     let mut row = |ns, words: [String; 2], tone| {
-        let cells = measures(None, ns, latency_ns).into_iter().chain(words);
+        let blank = has_stretch.then(<[String; 2]>::default).into_iter().flatten();
+        let cells = measures(None, ns, latency_ns).into_iter().chain(blank).chain(words);
         let cells = cells.chain(std::iter::repeat(String::new())).take(columns);
         table.row(cells.map(|text| Cell::new(text, tone)));
     };
@@ -211,4 +321,21 @@ fn sums(table: &mut Table, others: Others, latency_ns: u64) {
         row(others.sum_ns, words, Tone::Faint);
     }
     row(latency_ns, ["in all".to_owned(), String::new()], Tone::Plain);
+}
+
+/// Likewise, below rows of what was alike.
+fn sums_alike(table: &mut Table, others: Others, latency_ns: u64) {
+    let columns = table.columns.len();
+    let mut row = |ns, several: [String; 2], words: &str, tone| {
+        let [_, length, share] = measures(None, ns, latency_ns);
+        let cells = [length, share].into_iter().chain(several).chain([words.to_owned()]);
+        let cells = cells.chain(std::iter::repeat(String::new())).take(columns);
+        table.row(cells.map(|text| Cell::new(text, tone)));
+    };
+    if others.count > 0 {
+        let words = format!("{} other kinds", others.count);
+        let most = format!("≤{}", us(others.max_ns));
+        row(others.sum_ns, [String::new(), most], &words, Tone::Faint);
+    }
+    row(latency_ns, Default::default(), "in all", Tone::Plain);
 }

@@ -1,5 +1,7 @@
 //! Which task had the CPU when.
 
+use std::collections::{BTreeSet, HashMap};
+
 use preemptlab_trace::Cause;
 
 use super::{pieces::Piece, text};
@@ -43,6 +45,67 @@ impl Turn<'_> {
     pub fn cause(&self) -> (Option<Cause>, u64) {
         super::pieces::causes(self.pieces).into_iter().next().unwrap_or_default()
     }
+}
+
+/// Turns of one program, mostly with the same cause in the same call.
+#[derive(Debug)]
+pub struct Turns<'a> {
+    /// The longest of them.
+    pub longest: Turn<'a>,
+    /// How long the shortest is, in nanoseconds.
+    pub min_ns: u64,
+    /// How many.
+    pub count: usize,
+    /// How long they are together, in nanoseconds.
+    pub sum_ns: u64,
+    /// How long their main cause lasted in them.
+    pub cause_ns: u64,
+    tasks: BTreeSet<u32>,
+}
+
+impl Turns<'_> {
+    /// Returns the task, or the program and how many tasks of it.
+    pub fn who(&self) -> String {
+        let segment = self.longest.pieces.first().and_then(|piece| piece.segment);
+        match (segment, self.tasks.len()) {
+            (Some(segment), 2..) => {
+                format!("{}, {} tasks", text::name(&segment.comm), self.tasks.len())
+            }
+            (Some(segment), _) => text::task(segment),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+/// Puts turns together that are alike: the longest sum first.
+pub fn alike<'a>(pieces: &'a [Piece<'a>]) -> Vec<Turns<'a>> {
+    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut all: Vec<Turns<'a>> = Vec::new();
+    for turn in turns(pieces) {
+        let segment = turn.pieces.first().and_then(|piece| piece.segment);
+        let comm = segment.map(|segment| segment.comm.as_str());
+        let (cause, cause_ns) = turn.cause();
+        let context = turn.context().map(|(context, _)| context);
+        let place = *places.entry((comm, cause, context)).or_insert(all.len());
+        let ns = turn.len_ns();
+        if place == all.len() {
+            let tasks = segment.map(|segment| segment.pid).into_iter().collect();
+            let (count, sum_ns) = (1, ns);
+            all.push(Turns { longest: turn, min_ns: ns, count, sum_ns, cause_ns, tasks });
+            continue;
+        }
+        let known = &mut all[place];
+        known.count += 1;
+        known.sum_ns += ns;
+        known.cause_ns += cause_ns;
+        known.min_ns = known.min_ns.min(ns);
+        known.tasks.extend(segment.map(|segment| segment.pid));
+        if ns > known.longest.len_ns() {
+            known.longest = turn;
+        }
+    }
+    all.sort_by_key(|turns| std::cmp::Reverse(turns.sum_ns));
+    all
 }
 
 /// The turns of pieces, in order.
