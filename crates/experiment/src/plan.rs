@@ -11,8 +11,10 @@ use crate::{Experiment, evidence, experiment::MachineSpec};
 
 /// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
 /// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
-const CMDLINE: [&str; 6] =
-    ["console=ttyS0", "quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
+const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
+
+/// The architecture of every guest.
+const GUEST: Arch = Arch::Amd64;
 
 /// What an experiment's names stand for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,19 +132,18 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
     let MachineSpec { memory_mib, shift, .. } = experiment.machine;
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
     let shift = if backend.is_vm() { shift } else { 0 };
-    Machine { arch: Arch::Amd64, cpus, memory_mib, shift }
+    Machine { arch: GUEST, cpus, memory_mib, shift }
 }
 
-/// With several CPUs in virtual time the HPET is there to end time slices, and the kernel must leave
-/// it alone. The machine's own kernel was booted by the machine, with what that needs.
+/// With several CPUs in virtual time a timer ends their turns, and the kernel must leave it alone. The machine's own kernel was booted by the machine, with what that needs.
 fn cmdline(backend: BackendKind, cpus: u32, further: &[String], settings: &Settings) -> String {
-    let own: &[&str] = if backend == BackendKind::Host { &[] } else { &CMDLINE };
-    let hpet = (backend.is_vm() && cpus > 1).then_some("hpet=disable");
-    let parameters: Vec<String> = own
-        .iter()
-        .copied()
-        .chain(hpet)
-        .map(str::to_owned)
+    let is_guest = backend != BackendKind::Host;
+    let console = is_guest.then(|| format!("console={}", GUEST.platform().console));
+    let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
+    let turn_timer = (backend.is_vm() && cpus > 1).then_some(GUEST.platform().turn_timer_parameter);
+    let parameters: Vec<String> = console
+        .into_iter()
+        .chain(own.iter().copied().chain(turn_timer).map(str::to_owned))
         .chain(further.iter().cloned())
         .chain(settings.parameters().map(ToString::to_string))
         .collect();

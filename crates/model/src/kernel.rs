@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Digest, KernelConfig, Package, PreemptMode, Symbols, plain};
+use crate::{Arch, Digest, KernelConfig, Package, PreemptMode, Symbols, plain};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -102,7 +102,8 @@ impl FromStr for KernelRef {
         }
         match text.split_once(':') {
             Some(("debian", name)) => {
-                let (version, flavour) = flavoured(name.strip_suffix("-amd64").unwrap_or(name));
+                let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
+                let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
                 let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
                 if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
                     return Err(error(

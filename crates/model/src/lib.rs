@@ -3,6 +3,7 @@
 //! Nothing here does I/O. What is serialized in a recording is defined here or in
 //! `preemptlab-protocol`, and its version is [`RECORDING_FORMAT`].
 
+mod arch;
 mod backend;
 mod cell;
 mod conditions;
@@ -28,6 +29,7 @@ mod symbols;
 mod text;
 mod units;
 
+pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
 pub use conditions::Conditions;
@@ -36,7 +38,7 @@ pub use digest::{Digest, ParseDigestError};
 pub use histogram::Histogram;
 pub use kconfig::KernelConfig;
 pub use kernel::{Flavour, Kernel, KernelRef, ParseKernelRefError};
-pub use machine::{Arch, Machine};
+pub use machine::Machine;
 pub use metric::{Direction, Distribution, Metric, MetricName, Probe, Statistic};
 pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, Outcome};

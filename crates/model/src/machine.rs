@@ -1,12 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// A processor architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arch {
-    /// x86-64, which Debian calls amd64.
-    Amd64,
-}
+use crate::Arch;
 
 /// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -12,6 +12,7 @@ use crate::{
     deb::{self, Content},
     error::from_package_errors,
     guest, hash,
+    platform::{GUEST, named},
     store::StoreError,
     tree::{Node, PlaceError, Tree, canonical},
 };
@@ -27,7 +28,7 @@ const LEFT_OUT: [&str; 16] = [
     "usr/lib/postgresql/17/lib/bitcode",
     "usr/lib/python3",
     "usr/lib/systemd",
-    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/lib/{triplet}/gconv",
     "usr/share/bash-completion",
     "usr/share/bug",
     "usr/share/doc",
@@ -239,7 +240,8 @@ fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError
 fn is_wanted(path: &str) -> bool {
     let path = canonical(path).unwrap_or_else(|_| path.to_owned());
     // The folder itself, which dpkg calls `./`, has no name.
-    !path.is_empty() && !LEFT_OUT.iter().any(|folder| Path::new(&path).starts_with(folder))
+    !path.is_empty()
+        && !LEFT_OUT.iter().any(|folder| Path::new(&path).starts_with(named(folder, GUEST)))
 }
 
 fn place(tree: &mut Tree, from: &str, path: &str, node: Node) -> Result<(), ImageError> {

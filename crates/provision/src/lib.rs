@@ -20,6 +20,7 @@ mod kmod;
 mod mirror;
 mod modules;
 mod names;
+mod platform;
 mod process;
 mod provision;
 mod qemu;

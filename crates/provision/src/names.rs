@@ -7,7 +7,7 @@ use std::{
 
 use preemptlab_model::{Flavour, KernelRef};
 
-const ARCH_SUFFIX: &str = "-amd64";
+use crate::platform::GUEST;
 
 /// A kernel build that Debian offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Layout {
 impl Build {
     /// `uname -r`.
     pub fn release(&self) -> String {
-        format!("{}{}{ARCH_SUFFIX}", self.version, self.flavour.suffix())
+        format!("{}{}-{}", self.version, self.flavour.suffix(), GUEST.debian)
     }
 
     /// The first two parts of the version: `6.12`.
@@ -105,7 +105,10 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
         else {
             continue;
         };
-        let Some(text) = release.strip_suffix(ARCH_SUFFIX) else { continue };
+        let Some(text) = release.strip_suffix(GUEST.debian).and_then(|name| name.strip_suffix('-'))
+        else {
+            continue;
+        };
         let (version, flavour) = split_flavour(text);
         // `linux-image-6.12-amd64` depends on the newest of its series; `linux-binary-7.3-amd64` is
         // a kernel.

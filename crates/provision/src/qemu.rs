@@ -16,15 +16,13 @@ use crate::{
     deb,
     error::from_package_errors,
     hash::sha256,
+    platform::{GUEST, HOST},
     process::tied,
     whole::is_whole,
 };
 
 /// The oldest QEMU whose plugins can do what is needed, major and minor.
 const VERSION_MIN: (u32, u32) = (10, 0);
-
-/// Where Debian puts amd64's libraries, in an unpacked package.
-const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// A QEMU that can be run.
 #[derive(Clone, Debug)]
@@ -103,7 +101,7 @@ pub(crate) fn debian(
     lock: &StoreLock,
     on_event: &dyn Fn(Event),
 ) -> Result<Qemu, QemuError> {
-    unpacked(apt, store, lock, &apt.closure(&["qemu-system-x86"], &[])?, on_event)
+    unpacked(apt, store, lock, &apt.closure(&[GUEST.qemu_package], &[])?, on_event)
 }
 
 /// The QEMU that consists of these packages, unpacked into the store.
@@ -119,7 +117,7 @@ pub(crate) fn unpacked(
     if !is_whole(&folder) {
         let debs = apt.fetch(candidates)?;
         lock.fill(&folder, |draft| {
-            on_event(Event::Unpacking { what: "qemu-system-x86".to_owned() });
+            on_event(Event::Unpacking { what: GUEST.qemu_package.to_owned() });
             debs.iter().try_for_each(|deb| deb::unpack(deb, draft)).map_err(QemuError::from)
         })?;
     }
@@ -162,18 +160,18 @@ pub(crate) fn file(path: &Path) -> Result<Qemu, QemuError> {
 /// How to run the QEMU in a tree of unpacked packages: through the loader and with the libraries
 /// of the same tree, because those of the machine may be older.
 fn command_in(tree: &Path) -> Vec<OsString> {
-    let libraries = tree.join(LIBRARIES);
+    let libraries = tree.join("usr/lib").join(HOST.triplet);
     // libpulse finds a private library there by a path that holds for an installed package only.
     let mut library_path = libraries.clone().into_os_string();
     library_path.push(":");
     library_path.push(libraries.join("pulseaudio"));
     let path = |path: &str| tree.join(path).into_os_string();
     vec![
-        libraries.join("ld-linux-x86-64.so.2").into_os_string(),
+        libraries.join(HOST.loader).into_os_string(),
         "--inhibit-cache".into(),
         "--library-path".into(),
         library_path,
-        path("usr/bin/qemu-system-x86_64"),
+        tree.join("usr/bin").join(GUEST.qemu_program).into_os_string(),
         "-L".into(),
         path("usr/share/qemu"),
         "-L".into(),

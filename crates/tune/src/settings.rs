@@ -1,5 +1,5 @@
 use preemptlab_model::{
-    self as model, Flavour, Kernel, KernelRef, PackageVersion, PreemptMode, Setting, settable,
+    self as model, Arch, Kernel, KernelRef, PackageVersion, PreemptMode, Setting, settable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +184,7 @@ fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
     Some(KernelPackage {
         name: format!("linux-image-{release}"),
         version: image.version.clone(),
-        meta: format!("linux-image{}-amd64", Flavour::suffix(*flavour)),
+        meta: format!("linux-image{}-{}", flavour.suffix(), Arch::HOST.platform().debian),
     })
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::AptError;
-use crate::{Mirror, StoreError};
+use crate::{Mirror, StoreError, platform::HOST};
 
 /// Release 13: without it nothing works, because QEMU and the guest's programs come from it.
 pub(super) const STABLE: &str = "trixie";
@@ -74,8 +74,9 @@ pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> b
             (!suites.is_empty()).then(|| {
                 format!(
                     "Types: deb\nURIs: {url}\nSuites: {}\nComponents: main\n\
-                     Architectures: amd64\n{trust}\n\n",
-                    suites.join(" ")
+                     Architectures: {}\n{trust}\n\n",
+                    suites.join(" "),
+                    HOST.debian
                 )
             })
         })
@@ -94,7 +95,7 @@ pub(super) fn preferences() -> String {
 
 /// The content of `apt.conf` for a private root.
 pub(super) fn apt_conf(root: &Path, allow_expired: bool, machine: &str) -> String {
-    let root = root.display();
+    let (root, debian) = (root.display(), HOST.debian);
     format!(
         r#"{machine}Dir "{root}/";
 Dir::State "state";
@@ -107,8 +108,8 @@ Dir::Etc::sourceparts "{root}/sources.d";
 Dir::Etc::preferences "{root}/preferences";
 Dir::Etc::trusted "/dev/null";
 Dir::Etc::trustedparts "/dev/null";
-APT::Architecture "amd64";
-APT::Architectures {{ "amd64"; }};
+APT::Architecture "{debian}";
+APT::Architectures {{ "{debian}"; }};
 APT::Install-Recommends "false";
 APT::Sandbox::User "";
 Acquire::Languages "none";

@@ -177,7 +177,7 @@ mod tests {
             version: "1".parse().unwrap(),
             sha256: Digest::of(b""),
         };
-        Candidate { package, architecture: Architecture::Amd64, bytes: 1 }
+        Candidate { package, architecture: Architecture::Host, bytes: 1 }
     }
 
     #[test]

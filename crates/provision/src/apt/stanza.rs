@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::Package;
 
+use crate::platform::HOST;
+
 /// A package that a suite offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -18,8 +20,8 @@ pub struct Candidate {
 /// The architecture of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// x86-64.
-    Amd64,
+    /// That of this machine.
+    Host,
     /// Any.
     All,
 }
@@ -27,13 +29,13 @@ pub enum Architecture {
 impl Architecture {
     const fn as_str(self) -> &'static str {
         match self {
-            Self::Amd64 => "amd64",
+            Self::Host => HOST.debian,
             Self::All => "all",
         }
     }
 
     fn parse(name: &str) -> Option<Self> {
-        [Self::Amd64, Self::All].into_iter().find(|each| each.as_str() == name)
+        [Self::Host, Self::All].into_iter().find(|each| each.as_str() == name)
     }
 }
 

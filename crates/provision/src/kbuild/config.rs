@@ -2,6 +2,8 @@
 
 use preemptlab_model::{KernelConfig, SymbolValue, Symbols};
 
+use crate::platform::GUEST;
+
 /// What is off in every kernel that is built, or needs a key that a build would make up. The
 /// verification of signatures stays, as Debian has it.
 const STRIPPED: [(&str, &str); 3] =
@@ -56,7 +58,8 @@ pub(super) fn refused<'a>(
 pub(super) fn compiler(debian: &str) -> Option<String> {
     let config = KernelConfig::parse(debian);
     let program = config.get(COMPILER)?.split(' ').next()?;
-    let version = program.strip_prefix("x86_64-linux-gnu-").unwrap_or(program);
+    let version = program.strip_prefix(GUEST.triplet).and_then(|rest| rest.strip_prefix('-'));
+    let version = version.unwrap_or(program);
     let version: u32 = version.strip_prefix("gcc-")?.parse().ok()?;
     Some(format!("gcc-{version}"))
 }

@@ -12,6 +12,7 @@ use std::{
 use super::KbuildError;
 use crate::{
     StoreError, StoreLock,
+    platform::GUEST,
     process::tied,
     toolchain::{HOST_COMPILER, Programs},
 };
@@ -27,17 +28,9 @@ const FIXED: [(&str, &str); 6] = [
     ("TZ", "UTC"),
 ];
 
-/// Variables of make: the architecture, whatever the machine says that it is; and programs that the
-/// build would use if the machine had them.
-const VARIABLES: [&str; 7] = [
-    "ARCH=x86_64",
-    "CROSS_COMPILE=x86_64-linux-gnu-",
-    "HOSTPKG_CONFIG=false",
-    "LEX=flex",
-    "YACC=bison",
-    "RUSTC=false",
-    "BINDGEN=false",
-];
+/// Variables of make: programs that the build would use if the machine had them.
+const VARIABLES: [&str; 5] =
+    ["HOSTPKG_CONFIG=false", "LEX=flex", "YACC=bison", "RUSTC=false", "BINDGEN=false"];
 
 /// Complaints that say why a build failed, rather than that it did.
 const COMPLAINTS: [&str; 4] = ["error: ", "undefined reference", "No space left", ": *** "];
@@ -71,8 +64,11 @@ impl Make<'_> {
         let mut command = Command::new(self.programs.program("make"));
         command
             .arg(format!("-j{}", thread::available_parallelism().map_or(1, usize::from)))
+            // The architecture, whatever the machine says that it is.
+            .arg(format!("ARCH={}", GUEST.kernel_arch))
+            .arg(format!("CROSS_COMPILE={}-", GUEST.triplet))
             .args(VARIABLES)
-            .arg(format!("CC=x86_64-linux-gnu-{}", self.compiler))
+            .arg(format!("CC={}-{}", GUEST.triplet, self.compiler))
             .arg(format!("HOSTCC={HOST_COMPILER}"))
             .arg(format!("KCFLAGS={map}"))
             .arg(format!("KAFLAGS={map}"))

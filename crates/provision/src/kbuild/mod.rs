@@ -28,6 +28,7 @@ use crate::{
     apt::{Apt, Candidate},
     deb::{self, Content},
     names,
+    platform::GUEST,
     toolchain::{self, Programs, Toolchain},
     whole::is_whole,
 };
@@ -40,9 +41,8 @@ const SOURCE: &str = "linux-source-";
 const CONFIG: &str = "linux-config-";
 
 /// What is built with, besides the compiler.
-const BUILT_WITH: [&str; 11] = [
+const BUILT_WITH: [&str; 10] = [
     "bc",
-    "binutils-x86-64-linux-gnu",
     "bison",
     "flex",
     "libc6-dev",
@@ -136,7 +136,9 @@ impl Recipe {
         let tools = match tools.take() {
             Some(tools) => tools,
             None => {
-                let names: Vec<_> = BUILT_WITH.into_iter().chain([compiler.as_str()]).collect();
+                let binutils = format!("binutils-{}", GUEST.package_suffix());
+                let other = [binutils.as_str(), compiler.as_str()];
+                let names: Vec<_> = BUILT_WITH.into_iter().chain(other).collect();
                 apt.closure(&names, &[])?
             }
         };
@@ -247,12 +249,13 @@ impl Recipe {
             });
             steps += 1;
         };
-        run("bzImage", &mut on_step)?;
+        run(GUEST.kernel_image, &mut on_step)?;
         for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
             let from = tree.join(from);
             fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
         }
-        let image = tree.join("arch/x86/boot/bzImage");
+        let image = format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image);
+        let image = tree.join(image);
         Ok(fs::read(&image).map_err(StoreError::at(&image))?)
     }
 
@@ -359,13 +362,18 @@ fn debian_config(
     flavour: Flavour,
 ) -> Result<String, KernelError> {
     // With 7.0 the flavour moved behind what was a set of features.
-    let files: &[&str] = match flavour {
-        Flavour::Generic => &["config.amd64_none_amd64.xz"],
-        Flavour::Rt => &["config.amd64_rt_amd64.xz", "config.amd64_none_rt-amd64.xz"],
-        Flavour::Cloud => &["config.amd64_none_cloud-amd64.xz"],
+    let arch = GUEST.debian;
+    let files = match flavour {
+        Flavour::Generic => vec![format!("config.{arch}_none_{arch}.xz")],
+        Flavour::Rt => {
+            vec![format!("config.{arch}_rt_{arch}.xz"), format!("config.{arch}_none_rt-{arch}.xz")]
+        }
+        Flavour::Cloud => vec![format!("config.{arch}_none_cloud-{arch}.xz")],
     };
     let deb = apt.fetch(std::slice::from_ref(package))?.remove(0);
-    let is_it = |path: &str| path.rsplit('/').next().is_some_and(|name| files.contains(&name));
+    let is_it = |path: &str| {
+        path.rsplit('/').next().is_some_and(|name| files.iter().any(|file| file == name))
+    };
     let missing = || PackageError::Lacks {
         package: package.package.name.to_string(),
         what: format!("readable {}", files[0]),

@@ -103,7 +103,7 @@ impl Fixture {
 fn candidate(name: &str, sha256: Digest) -> Candidate {
     let package =
         Package { name: name.parse().unwrap(), version: "6.12.9-1".parse().unwrap(), sha256 };
-    Candidate { package, architecture: Architecture::Amd64, bytes: 1 }
+    Candidate { package, architecture: Architecture::Host, bytes: 1 }
 }
 
 #[test]

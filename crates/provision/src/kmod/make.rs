@@ -10,6 +10,7 @@ use std::{
 use super::{KmodError, Source};
 use crate::{
     StoreError, StoreLock,
+    platform::GUEST,
     process::tied,
     toolchain::{self, MACHINE_PATH, Programs},
 };
@@ -45,8 +46,8 @@ impl Make {
         let mut environment = programs.environment();
         // Debian's Makefile asks dpkg otherwise, and until 6.1 it takes the compiler with the
         // architecture in its name only for another architecture than that of the build.
-        environment.push(("DEB_BUILD_ARCH", "amd64".into()));
-        environment.push(("DEB_HOST_GNU_TYPE", "x86_64-linux-gnu".into()));
+        environment.push(("DEB_BUILD_ARCH", GUEST.debian.into()));
+        environment.push(("DEB_HOST_GNU_TYPE", GUEST.triplet.into()));
         Self {
             program: programs.program("make").into_os_string(),
             tree: tree.to_owned(),

@@ -11,6 +11,7 @@ use super::{KmodError, make::Make};
 use crate::{
     AptError, Event, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
+    platform::GUEST,
     toolchain::{self, Programs, Toolchain},
     whole::is_whole,
 };
@@ -23,7 +24,7 @@ const LAYOUT: u32 = 1;
 const HEADERS: [&str; 2] = ["linux-headers-", "linux-kbuild-"];
 
 /// What is built with, besides what headers depend on.
-const BUILT_WITH: [&str; 2] = ["make", "binutils-x86-64-linux-gnu"];
+const BUILT_WITH: &str = "make";
 
 /// What headers depend on and no module is built with.
 const NOT_BUILT_WITH: [&str; 3] = ["binutils", "linux-base", "pahole"];
@@ -55,7 +56,8 @@ impl Tools {
         assumed: &str,
     ) -> Result<Self, KmodError> {
         let assumed: Vec<_> = NOT_BUILT_WITH.into_iter().chain([assumed]).collect();
-        let names: Vec<_> = BUILT_WITH.into_iter().chain([name]).collect();
+        let binutils = format!("binutils-{}", GUEST.package_suffix());
+        let names = [BUILT_WITH, &binutils, name];
         let candidates = apt.closure(&names, &assumed).map_err(|error| match error {
             AptError::Unknown { name: missing, .. } if missing == name => KmodError::NoHeaders {
                 release: release.to_owned(),
@@ -135,7 +137,7 @@ impl Unpacked {
 /// Whether a path of the headers is needed: what other architectures have is not.
 fn is_header(path: &str) -> bool {
     match path.split('/').collect::<Vec<_>>()[..] {
-        ["usr", "src", _, "arch", architecture, _, ..] => architecture == "x86",
+        ["usr", "src", _, "arch", architecture, _, ..] => architecture == GUEST.kernel_folder,
         ["usr", "share", ..] => false,
         _ => true,
     }

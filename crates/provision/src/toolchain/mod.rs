@@ -20,6 +20,7 @@ use crate::{
     DebError, Event, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
     deb,
+    platform::{HOST, named},
     whole::is_whole,
 };
 
@@ -45,9 +46,8 @@ const NOT_USED: [&str; 11] = [
     "libubsan",
 ];
 
-/// What the package with the compiler itself ends with, where there is one. Those without it, and
-/// those with another ending in its place, only have links to it.
-const COMPILER_SUFFIX: &str = "-x86-64-linux-gnu";
+/// The ending of a package that only has links to the compiler's own, whose name ends with the
+/// architecture; one without an ending has, too.
 const LINKS_SUFFIX: &str = "-for-host";
 
 /// What is kept of the packages, by the beginnings of the paths.
@@ -59,15 +59,15 @@ const KEPT: [&str; 17] = [
     "usr/bin/make",
     "usr/bin/openssl",
     "usr/bin/pahole",
-    "usr/bin/x86_64-linux-gnu-",
+    "usr/bin/{triplet}-",
     "usr/bin/xz",
     "usr/bin/zstd",
     "usr/include/",
-    "usr/lib/gcc/x86_64-linux-gnu/",
-    "usr/lib/linux/uapi/x86/",
-    "usr/lib/x86_64-linux-gnu/",
+    "usr/lib/gcc/{triplet}/",
+    "usr/lib/linux/uapi/{kernel}/",
+    "usr/lib/{triplet}/",
     "usr/lib64/",
-    "usr/libexec/gcc/x86_64-linux-gnu/",
+    "usr/libexec/gcc/{triplet}/",
     "usr/share/bison/",
 ];
 
@@ -84,13 +84,10 @@ const MERGED: [&str; 2] = ["lib", "lib64"];
 /// packages, and an old kind of path to them that libraries pass on to those they need themselves.
 pub(crate) const HOST_COMPILER: &str = "preemptlab-host-cc";
 const HOST_SCRIPT: &str = r#"#!/bin/sh
-libraries="$PREEMPTLAB_TOOLS/usr/lib/x86_64-linux-gnu"
-exec "${0%/*}/COMPILER" "-Wl,--dynamic-linker=$libraries/ld-linux-x86-64.so.2" \
+libraries="$PREEMPTLAB_TOOLS/usr/lib/{triplet}"
+exec "${0%/*}/COMPILER" "-Wl,--dynamic-linker=$libraries/{loader}" \
     -Wl,--disable-new-dtags "-Wl,-rpath,$libraries" "$@"
 "#;
-
-/// How the name of the compiler begins.
-const COMPILER: &str = "x86_64-linux-gnu-gcc-";
 
 /// The packages of a toolchain, resolved.
 pub(crate) struct Toolchain {
@@ -208,11 +205,11 @@ pub(crate) fn is_plain(path: &Path) -> bool {
 /// Whether a package only has links to what another one of these has.
 fn is_links(name: &str, names: &[String]) -> bool {
     let plain = name.strip_suffix(LINKS_SUFFIX).unwrap_or(name);
-    names.contains(&format!("{plain}{COMPILER_SUFFIX}"))
+    names.contains(&format!("{plain}-{}", HOST.package_suffix()))
 }
 
 fn is_kept(path: &str) -> bool {
-    KEPT.iter().any(|kept| path.starts_with(kept))
+    KEPT.iter().any(|kept| path.starts_with(&named(kept, HOST)))
         && !LEFT_OUT.iter().any(|large| path.contains(large))
 }
 
@@ -225,22 +222,23 @@ fn finish(root: &Path) -> Result<(), StoreError> {
         Err(_) => symlink(target, &path).map_err(StoreError::at(&path)),
     };
     for name in SHORT_NAMES {
-        link(&format!("x86_64-linux-gnu-{name}"), programs.join(name))?;
+        link(&format!("{}-{name}", HOST.triplet), programs.join(name))?;
     }
     for name in MERGED {
         link(&format!("usr/{name}"), root.join(name))?;
     }
+    let compiler = named("{triplet}-gcc-", HOST);
     let mut compilers: Vec<_> = fs::read_dir(&programs)
         .and_then(|entries| entries.collect::<Result<Vec<_>, _>>())
         .map_err(StoreError::at(&programs))?
         .into_iter()
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.strip_prefix(COMPILER).is_some_and(|rest| rest.parse::<u32>().is_ok()))
+        .filter(|name| name.strip_prefix(&compiler).is_some_and(|rest| rest.parse::<u32>().is_ok()))
         .collect();
     compilers.sort();
     if let [compiler] = compilers.as_slice() {
         let path = programs.join(HOST_COMPILER);
-        fs::write(&path, HOST_SCRIPT.replace("COMPILER", compiler))
+        fs::write(&path, named(HOST_SCRIPT, HOST).replace("COMPILER", compiler))
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)))
             .map_err(StoreError::at(&path))?;
     }

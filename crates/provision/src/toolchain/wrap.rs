@@ -9,7 +9,10 @@ use std::{
     path::Path,
 };
 
-use crate::StoreError;
+use crate::{
+    StoreError,
+    platform::{HOST, named},
+};
 
 /// Where programs are that others start.
 const PROGRAM_FOLDERS: [&str; 3] = ["usr/bin", "usr/lib", "usr/libexec"];
@@ -22,13 +25,13 @@ pub(super) const VARIABLE: &str = "PREEMPTLAB_TOOLS";
 
 /// Starts the program beside it.
 const SCRIPT: &str = r#"#!/bin/sh
-libraries="$PREEMPTLAB_TOOLS/usr/lib/x86_64-linux-gnu"
-exec "$libraries/ld-linux-x86-64.so.2" --inhibit-cache --library-path "$libraries" \
+libraries="$PREEMPTLAB_TOOLS/usr/lib/{triplet}"
+exec "$libraries/{loader}" --inhibit-cache --library-path "$libraries" \
     --argv0 "$0" "${0%/*}/NAME" OPTIONS"$@"
 "#;
 
 /// The compiler and its preprocessor, which must not find the machine's headers and libraries.
-const COMPILERS: [&str; 2] = ["x86_64-linux-gnu-gcc-", "x86_64-linux-gnu-cpp-"];
+const COMPILERS: [&str; 2] = ["{triplet}-gcc-", "{triplet}-cpp-"];
 const COMPILER_OPTIONS: &str = r#""--sysroot=$PREEMPTLAB_TOOLS" "#;
 
 /// How deep folders of programs are searched.
@@ -56,7 +59,10 @@ fn wrap_in(folder: &Path, depth: u32) -> io::Result<()> {
             let program = format!("{name}{PROGRAM_SUFFIX}");
             fs::rename(&path, folder.join(&program))?;
             let options = if is_compiler(name) { COMPILER_OPTIONS } else { "" };
-            fs::write(&path, SCRIPT.replace("NAME", &program).replace("OPTIONS", options))?;
+            fs::write(
+                &path,
+                named(SCRIPT, HOST).replace("NAME", &program).replace("OPTIONS", options),
+            )?;
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
         }
     }
@@ -65,7 +71,7 @@ fn wrap_in(folder: &Path, depth: u32) -> io::Result<()> {
 
 /// Whether it is `x86_64-linux-gnu-gcc-14`, and not `x86_64-linux-gnu-gcc-ar-14`.
 fn is_compiler(name: &str) -> bool {
-    let version = COMPILERS.iter().find_map(|compiler| name.strip_prefix(compiler));
+    let version = COMPILERS.iter().find_map(|compiler| name.strip_prefix(&named(compiler, HOST)));
     version.is_some_and(|version| version.parse::<u32>().is_ok())
 }
 

@@ -1,0 +1,92 @@
+use serde::{Deserialize, Serialize};
+
+/// A processor architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arch {
+    /// x86-64, which Debian calls amd64.
+    Amd64,
+}
+
+/// Names an architecture in the words of those who have their own: Debian, GNU, Linux and QEMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// The architecture of Debian's packages (`dpkg --print-architecture`).
+    pub debian: &'static str,
+    /// GNU's triplet, which is also the name of Debian's folder of libraries (multiarch).
+    pub triplet: &'static str,
+    /// The dynamic loader's file, in the folder of libraries.
+    pub loader: &'static str,
+    /// `ARCH=` of the kernel's build.
+    pub kernel_arch: &'static str,
+    /// The kernel's folder under `arch/`.
+    pub kernel_folder: &'static str,
+    /// The kernel's image, as its build names it: the target of make, and a file in `boot/` of the
+    /// kernel's folder.
+    pub kernel_image: &'static str,
+    /// The kernel's name of the first serial console.
+    pub console: &'static str,
+    /// The kernel parameter that leaves the timer that ends turns of several CPUs to the guest's init.
+    pub turn_timer_parameter: &'static str,
+    /// Debian's package with QEMU for guests of this architecture.
+    pub qemu_package: &'static str,
+    /// QEMU's program for guests of this architecture.
+    pub qemu_program: &'static str,
+}
+
+impl Arch {
+    /// The architecture of this program, and of the programs that it starts.
+    #[cfg(target_arch = "x86_64")]
+    pub const HOST: Self = Self::Amd64;
+
+    /// Every architecture of guests.
+    pub const ALL: [Self; 1] = [Self::Amd64];
+
+    /// Returns the names of an architecture.
+    pub const fn platform(self) -> &'static Platform {
+        match self {
+            Self::Amd64 => &Platform {
+                debian: "amd64",
+                triplet: "x86_64-linux-gnu",
+                loader: "ld-linux-x86-64.so.2",
+                kernel_arch: "x86_64",
+                kernel_folder: "x86",
+                kernel_image: "bzImage",
+                console: "ttyS0",
+                turn_timer_parameter: "hpet=disable",
+                qemu_package: "qemu-system-x86",
+                qemu_program: "qemu-system-x86_64",
+            },
+        }
+    }
+}
+
+impl Platform {
+    /// Returns the triplet as Debian writes it in names of packages, which hold no underscore.
+    pub fn package_suffix(&self) -> String {
+        self.triplet.replace('_', "-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{KernelRef, PackageName};
+
+    #[test]
+    fn what_names_packages_is_a_packages_name() {
+        for platform in Arch::ALL.map(Arch::platform) {
+            for name in [platform.qemu_package, &platform.package_suffix()] {
+                name.parse::<PackageName>().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_found_with_the_architecture_in_its_name_and_without() {
+        for platform in Arch::ALL.map(Arch::platform) {
+            let named = format!("debian:6.12.107+deb13-{}", platform.debian);
+            assert_eq!(named.parse::<KernelRef>(), "debian:6.12.107+deb13".parse());
+        }
+    }
+}
