@@ -4,13 +4,13 @@
 //! `-plugin FILE,program=PATH,out=PATH`: the program is a [`TraceProgram`] as JSON; the stream is
 //! described in [`preemptlab_protocol::trace::stream`].
 
+mod arch;
 mod clock;
 mod complaint;
 mod inject;
 mod output;
 mod qemu;
 mod tracer;
-mod x86_64;
 
 use std::{
     cell::UnsafeCell,

@@ -12,11 +12,11 @@ use preemptlab_protocol::trace::{
 };
 
 use crate::{
+    arch::{self, Effect, KERNEL_START},
     clock::Clock,
     inject::Injector,
     output::Output,
     qemu::{Access, Guest, Translation},
-    x86_64::{self, Effect, KERNEL_START},
 };
 
 /// `HARDIRQ_MASK`, `SOFTIRQ_MASK`, `PREEMPT_MASK` and `NMI_MASK` of `preempt_count`: everything but
@@ -112,9 +112,9 @@ impl Tracer {
             let (address, count) = block.instruction(index, &mut bytes);
             let bytes = &bytes[..count];
             let probe = self.probes.get(&address).map(|probe| SiteKind::Probe(*probe).into());
-            let effect = x86_64::effect(address, bytes, self.program.preempt_count);
+            let effect = arch::effect(address, bytes, self.program.preempt_count);
             let call = self.functions.contains(&address).then_some(SiteKind::Enter.into());
-            let is_return = !self.functions.is_empty() && x86_64::is_return(bytes);
+            let is_return = !self.functions.is_empty() && arch::is_return(bytes);
             let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let site = self.site(address, effect);

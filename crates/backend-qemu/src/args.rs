@@ -10,7 +10,9 @@
 use std::ffi::OsString;
 
 use preemptlab_model::SnapshotInputs;
-use preemptlab_protocol::{EXIT_PORT, JOB_FILE, RESULTS_PORT};
+use preemptlab_protocol::JOB_FILE;
+
+use crate::arch::board;
 
 /// The boot draws its random numbers from this seed, so that all cells share one past.
 const BOOT_SEED: u64 = 1;
@@ -70,9 +72,9 @@ pub(crate) fn arguments(
         Role::Boot => BOOT_SEED,
         Role::Cell { seed, .. } => *seed,
     };
-    // With several CPUs the guest's init uses the HPET to bound the skew between them; the kernel
-    // is told to leave it alone.
-    let hpet = if inputs.backend.is_vm() && machine.cpus > 1 { "on" } else { "off" };
+    // Several CPUs take turns in virtual time, which the guest's init ends to bound the skew
+    // between them.
+    let board = board(machine.arch, inputs.backend.is_vm() && machine.cpus > 1);
     let mut arguments = Arguments::default();
     arguments
         // The turnstile knows the thread of the CPUs by its name.
@@ -83,7 +85,7 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option("-machine", format!("q35,hpet={hpet}"));
+        .option("-machine", board.machine);
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
@@ -104,11 +106,11 @@ pub(crate) fn arguments(
         .option("-mon", "chardev=monitor,mode=control")
         .option("-chardev", format!("file,id=console,path={}", paths.console))
         .option("-serial", "chardev:console")
-        .option("-chardev", format!("file,id=results,path={}", paths.results))
-        .option("-device", format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results"))
-        .option("-device", format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1"))
-        .option("-device", "ib700")
-        .option("-action", "watchdog=pause");
+        .option("-chardev", format!("file,id=results,path={}", paths.results));
+    for device in board.devices {
+        arguments.option("-device", device);
+    }
+    arguments.option("-action", "watchdog=pause");
     if let Role::Cell { job, plugin, .. } = role {
         arguments
             .option("-incoming", "defer")

@@ -6,6 +6,7 @@
 //! name until it is whole, and it is killed when the thread that started it ends.
 
 mod allowed;
+mod arch;
 mod args;
 mod boot;
 mod cell;

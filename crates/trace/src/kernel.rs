@@ -7,6 +7,8 @@ use preemptlab_protocol::{
 use preemptlab_symbols::{SymbolError, Symbols, Types, TypesError, function};
 use serde::{Deserialize, Serialize};
 
+use crate::arch::{self, Entry};
+
 /// Why a kernel cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
@@ -27,20 +29,6 @@ pub enum KernelError {
 /// From here on a section's end is recorded with its stack, in nanoseconds: shorter ones are not
 /// what anyone looks for, and there are hundreds of thousands of them a second.
 const STACK_NS_MIN: u64 = 5_000;
-
-/// Exceptions for which the processor pushes an error code (Intel SDM volume 3, 7.13), as the
-/// kernel names their entries.
-const WITH_ERROR_CODE: [&str; 9] = [
-    "alignment_check",
-    "control_protection",
-    "double_fault",
-    "general_protection",
-    "invalid_tss",
-    "page_fault",
-    "segment_not_present",
-    "stack_segment",
-    "vmm_communication",
-];
 
 /// The functions that softirqs run (kernel/softirq.c and the users of `open_softirq`).
 const SOFTIRQS: [&str; 11] = [
@@ -295,24 +283,18 @@ impl Finder<'_> {
         self.interrupts()
     }
 
-    /// The entry of every interrupt and exception: arch/x86/entry/entry_64.S.
+    /// The entry of every interrupt and exception.
     fn interrupts(&mut self) -> Result<(), KernelError> {
-        let mut entries: Vec<(u64, String, Point, bool)> = Vec::new();
-        for (address, name) in self.symbols.starting_with("asm_") {
-            // The stub of a device's interrupt pushes the vector where an error code would be.
-            if name == "asm_common_interrupt" {
-                entries.push((address, "common_interrupt".to_owned(), Point::Interrupt, true));
-            } else if let Some(name) = name.strip_prefix("asm_sysvec_") {
-                entries.push((address, name.to_owned(), Point::Interrupt, false));
-            } else if let Some(name) = name.strip_prefix("asm_exc_") {
-                let has_code = WITH_ERROR_CODE.contains(&name);
-                entries.push((address, name.to_owned(), Point::Exception, has_code));
-            }
-        }
-        if !entries.iter().any(|(_, name, ..)| name == "apic_timer_interrupt") {
+        let entries: Vec<(u64, Entry<'_>)> = self
+            .symbols
+            .starting_with(arch::ENTRY_PREFIX)
+            .filter_map(|(address, symbol)| Some((address, arch::entry(symbol)?)))
+            .collect();
+        if !entries.iter().any(|(_, entry)| entry.name == arch::TIMER_ENTRY) {
             return Err(KernelError::Lacks("entry of the timer interrupt".to_owned()));
         }
-        for (address, name, point, has_code) in entries {
+        for (address, Entry { name, is_interrupt, has_code }) in entries {
+            let point = if is_interrupt { Point::Interrupt } else { Point::Exception };
             let word = |index: u64| Operand::Memory {
                 base: Some(Register::Rsp),
                 offset: (index + u64::from(has_code)) * 8,
@@ -323,9 +305,9 @@ impl Finder<'_> {
                 operands: vec![word(0), word(1)],
                 tasks: vec![],
                 changes: None,
-                stack: point == Point::Interrupt,
+                stack: is_interrupt,
             });
-            self.tracepoints.push(Tracepoint { point, name });
+            self.tracepoints.push(Tracepoint { point, name: name.to_owned() });
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What a traced kernel did, and why a wakeup was late. Pure: bytes in, findings out.
 
+mod arch;
 mod bound;
 mod cpu;
 mod decode;

@@ -5,6 +5,7 @@ use std::io::Read;
 use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
 use crate::{
+    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS},
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
@@ -17,12 +18,6 @@ const STARTS_MAX: usize = 1 << 21;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
-
-/// Where messages for the CPU with APIC ID 0 are written to (Intel SDM volume 3, 12.11).
-const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
-
-/// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
-const LOCAL_TIMER_VECTOR: u32 = 0xec;
 
 /// The probe's timer, to expire at the first instant of a closed stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

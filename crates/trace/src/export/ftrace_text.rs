@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Read, Write};
 use syscalls::Sysno;
 
 use crate::{
+    arch,
     decode::Task,
     explain::Window,
     export::ExportError,
@@ -12,7 +13,7 @@ use crate::{
     observe::{
         observe,
         record::{Moment, Record, Section, Sink, State},
-        vectors,
+        softirqs,
     },
     timeline::callers,
 };
@@ -101,21 +102,21 @@ impl<W: Write> Sink for Text<'_, W> {
                     write!(out, " target_cpu={cpu:03}")?;
                 }
             }
-            Record::HardirqEntry { name } => match vectors::vector(name) {
+            Record::HardirqEntry { name } => match arch::vector(name) {
                 Some((event, vector)) => write!(out, "{event}_entry: vector={vector}")?,
                 None => write!(out, "irq_handler_entry: irq=-1 name={name}")?,
             },
-            Record::HardirqExit { name } => match vectors::vector(name) {
+            Record::HardirqExit { name } => match arch::vector(name) {
                 Some((event, vector)) => write!(out, "{event}_exit: vector={vector}")?,
                 None => write!(out, "irq_handler_exit: irq=-1 name={name}")?,
             },
             Record::SoftirqEntry { name } => {
-                if let Some((number, action)) = vectors::softirq(name) {
+                if let Some((number, action)) = softirqs::softirq(name) {
                     write!(out, "softirq_entry: vec={number} [action={action}]")?;
                 }
             }
             Record::SoftirqExit { name } => {
-                if let Some((number, action)) = vectors::softirq(name) {
+                if let Some((number, action)) = softirqs::softirq(name) {
                     write!(out, "softirq_exit: vec={number} [action={action}]")?;
                 }
             }
@@ -232,7 +233,7 @@ fn told_in<'a>(moment: &'a Moment<'_>, record: Record<'_>) -> Option<&'a State> 
         | Record::Begin(Section::NeedResched, _)
         | Record::End(Section::NeedResched, _) => None,
         Record::SoftirqEntry { name } | Record::SoftirqExit { name } => {
-            vectors::softirq(name)?;
+            softirqs::softirq(name)?;
             Some(&moment.before)
         }
         Record::Begin(..) | Record::HardirqEntry { .. } | Record::SyscallEntry(_) => {

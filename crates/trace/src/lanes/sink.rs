@@ -3,9 +3,12 @@
 use std::io;
 
 use super::{follower::Follower, lane::Lanes, state::What};
-use crate::observe::{
-    record::{Moment, Record, Section, Sink},
-    vectors,
+use crate::{
+    arch,
+    observe::{
+        record::{Moment, Record, Section, Sink},
+        softirqs,
+    },
 };
 
 /// What is nested deeper in the kernel is not followed.
@@ -93,7 +96,7 @@ impl Follower<'_> {
     fn interrupt(&mut self, number: u32, record: Record<'_>) {
         match record {
             Record::HardirqEntry { name } => {
-                let name = vectors::vector(name).map_or(name, |(event, _)| event);
+                let name = arch::vector(name).map_or(name, |(event, _)| event);
                 let name = self.name(name);
                 let cpu = self.cpus.entry(number).or_default();
                 cpu.hardirq = Some(name);
@@ -104,7 +107,7 @@ impl Follower<'_> {
                 self.cpus.entry(number).or_default().hardirq = None;
             }
             Record::SoftirqEntry { name } => {
-                let name = vectors::softirq(name).map_or(name, |(_, action)| action);
+                let name = softirqs::softirq(name).map_or(name, |(_, action)| action);
                 let name = self.name(name);
                 self.cpus.entry(number).or_default().softirq = Some(name);
             }

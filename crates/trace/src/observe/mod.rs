@@ -12,7 +12,7 @@
 //!   the latter.
 
 pub mod record;
-pub mod vectors;
+pub mod softirqs;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -167,7 +167,7 @@ impl Followed {
         }
         if let Some((probe, Point::Softirq)) = point
             && matches!(cpu.frames.last(), Some(Frame::Softirq(_)))
-            && vectors::softirq(&kernel.tracepoint(probe).name).is_some()
+            && softirqs::softirq(&kernel.tracepoint(probe).name).is_some()
         {
             interrupts.softirq_exit = self.softirq.replace(probe);
             interrupts.softirq_entry = Some(probe);

@@ -13,6 +13,7 @@ use self::{
     threads::Threads,
 };
 use crate::{
+    arch,
     cpu::Since,
     decode::Task,
     explain::Window,
@@ -24,7 +25,7 @@ use crate::{
     observe::{
         observe,
         record::{Moment, Record, Section, Sink},
-        vectors,
+        softirqs,
     },
     timeline::{blame, callers},
 };
@@ -126,12 +127,12 @@ impl<W: Write> Sink for Viewer<'_, W> {
             }
             Record::SoftirqEntry { name } => {
                 self.packets.slice(ns, softirq, Name::Is(name))?;
-                let Some((number, _)) = vectors::softirq(name) else { return Ok(()) };
+                let Some((number, _)) = softirqs::softirq(name) else { return Ok(()) };
                 self.ftrace(moment, Ftrace::SoftirqEntry(proto::Softirq { vec: Some(number) }))
             }
             Record::SoftirqExit { name } => {
                 self.packets.end(ns, softirq)?;
-                let Some((number, _)) = vectors::softirq(name) else { return Ok(()) };
+                let Some((number, _)) = softirqs::softirq(name) else { return Ok(()) };
                 self.ftrace(moment, Ftrace::SoftirqExit(proto::Softirq { vec: Some(number) }))
             }
             Record::Begin(section, since) => {
@@ -269,8 +270,8 @@ impl<W: Write> Viewer<'_, W> {
 }
 
 fn hardirq_entry(name: &str) -> Ftrace {
-    match vectors::vector(name) {
-        Some((vectors::LOCAL_TIMER, vector)) => {
+    match arch::vector(name) {
+        Some((arch::LOCAL_TIMER, vector)) => {
             Ftrace::LocalTimerEntry(proto::LocalTimer { vector: Some(vector as i32) })
         }
         _ => Ftrace::IrqHandlerEntry(proto::IrqHandlerEntry { name: Some(name.to_owned()) }),
@@ -278,8 +279,8 @@ fn hardirq_entry(name: &str) -> Ftrace {
 }
 
 fn hardirq_exit(name: &str) -> Ftrace {
-    match vectors::vector(name) {
-        Some((vectors::LOCAL_TIMER, vector)) => {
+    match arch::vector(name) {
+        Some((arch::LOCAL_TIMER, vector)) => {
             Ftrace::LocalTimerExit(proto::LocalTimer { vector: Some(vector as i32) })
         }
         // The viewer takes an interrupt of which it is not told otherwise for an unhandled one.

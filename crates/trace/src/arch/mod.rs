@@ -1,0 +1,8 @@
+//! What depends on the processor of the guest that was traced.
+
+mod x86_64;
+
+pub use x86_64::{
+    ENTRY_PREFIX, Entry, LOCAL_TIMER, LOCAL_TIMER_VECTOR, MACHINE, MESSAGE_ADDRESS, TIMER_ENTRY,
+    entry, vector,
+};
