@@ -1,4 +1,5 @@
-//! What the whole system did while a workload ran: where its time went besides the workload.
+//! Activity of the whole system while a workload ran: interrupts, softirqs, context switches and
+//! kernel threads.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,8 @@ use preemptlab_protocol::Report;
 
 use crate::measurements::lower;
 
-/// The rows of `/proc/interrupts` that are reported: the local timer, whose interrupts are the
-/// ticks and the expired timers, and the interrupt by which one CPU makes another reschedule.
+/// Rows of `/proc/interrupts` that are reported: the local timer, whose interrupts are the ticks
+/// and the expired timers, and the interrupt by which one CPU makes another reschedule.
 const INTERRUPTS: [&str; 2] = ["LOC", "RES"];
 
 /// The rows of `/proc/softirqs` that are reported.
@@ -26,27 +27,28 @@ const NAMED_SHARE_MIN: f64 = 0.001;
 /// A thread's name has 15 characters at most (`TASK_COMM_LEN`); only kworkers show more than that.
 const NAME_CHARS_MAX: usize = 15;
 
-/// What the names of kernel threads' metrics begin with; only a guest knows which threads there are.
+/// First part of the names of kernel threads' metrics. Only a guest knows which threads exist.
 pub const KERNEL_THREADS: &str = "kthread";
 
-/// What every cell has of it.
+/// Metric of the context switches, which every cell has.
 const CONTEXT_SWITCHES: &str = "context_switches";
 
-/// The names of [`activity`], besides those of kernel threads.
+/// Returns the names of the metrics of [`activity`], except those of kernel threads.
 pub fn names() -> impl Iterator<Item = String> {
     let interrupts = INTERRUPTS.map(|name| format!("interrupts.{name}"));
     let softirqs = SOFTIRQS.map(|name| format!("softirqs.{name}"));
     [CONTEXT_SWITCHES.to_owned()].into_iter().chain(interrupts).chain(softirqs)
 }
 
-/// Over the window, of all tasks: `context_switches`, and as detail `interrupts.NAME`,
-/// `softirqs.NAME`, `kthread.total` and the `kthread.NAME` that ran longest, in milliseconds. What
-/// did not happen is 0, except for single kernel threads, which are left out.
+/// Returns the activity of all tasks over the window: `context_switches`, and as detail
+/// `interrupts.NAME`, `softirqs.NAME`, `kthread.total` and the `kthread.NAME` that ran longest, in
+/// milliseconds. An event that did not happen counts 0; a kernel thread that did not run is left
+/// out.
 pub fn activity(report: &Report) -> Vec<Metric> {
     listed(report, NAMED_SHARE_MIN, KERNEL_THREADS_MAX)
 }
 
-/// The same, with every kernel thread that ran.
+/// Returns the activity like [`activity`], with every kernel thread that ran.
 pub fn activity_of_every_thread(report: &Report) -> Vec<Metric> {
     listed(report, 0.0, EVERY_KERNEL_THREAD_MAX)
 }
@@ -87,8 +89,8 @@ fn kernel_threads(report: &Report, share_min: f64, threads_max: usize) -> Vec<Me
     [ms(format!("{KERNEL_THREADS}.total"), total_ns)].into_iter().chain(named).collect()
 }
 
-/// What threads that do the same on different CPUs, or for different queues, have in common:
-/// `ksoftirqd/1` is a `ksoftirqd`, `kworker/u4:2-events_unbound` a `kworker`.
+/// Returns the common part of the names of threads that do the same on different CPUs or for
+/// different queues: `ksoftirqd/1` is a `ksoftirqd`, `kworker/u4:2-events_unbound` a `kworker`.
 fn kind(name: &str) -> String {
     let kind = name.split(['/', ':']).next().unwrap_or_default();
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
@@ -98,7 +100,7 @@ fn kind(name: &str) -> String {
     }
 }
 
-/// How often something happened.
+/// Returns a metric that counts events; fewer are better.
 pub fn count(name: impl Into<MetricName>, events: u64) -> Metric {
     lower(name, events as f64, "events")
 }

@@ -4,6 +4,10 @@ use serde::{
 };
 
 /// Reads a number that must lie within bounds; for `deserialize_with`.
+///
+/// # Errors
+///
+/// A value that is no number, or outside of `MIN` to `MAX`.
 pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     deserializer: D,
 ) -> Result<u32, D::Error> {
@@ -16,7 +20,11 @@ pub fn bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     }
 }
 
-/// The same, where a number may also be missing.
+/// Reads an optional number that must lie within bounds; for `deserialize_with`.
+///
+/// # Errors
+///
+/// A value that is no number, or outside of `MIN` to `MAX`.
 pub fn some_bounded<'de, D: Deserializer<'de>, const MIN: u32, const MAX: u32>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {

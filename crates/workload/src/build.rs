@@ -22,10 +22,10 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Build {
-    /// How many translation units are compiled, in the order of the makefile.
+    /// Number of translation units that are compiled, in the order of the makefile.
     #[serde(deserialize_with = "bounded::<_, 1, 300>")]
     pub units: u32,
-    /// How many of them at the same time; by default one more than CPUs.
+    /// Number of compilers that run at the same time; by default one more than CPUs.
     #[serde(
         deserialize_with = "some_bounded::<_, 1, 64>",
         skip_serializing_if = "Option::is_none"
@@ -34,9 +34,9 @@ pub struct Build {
     /// gcc's level of optimization.
     #[serde(deserialize_with = "bounded::<_, 0, 3>")]
     pub optimize: u32,
-    /// What measures wakeup latency while it compiles.
+    /// Probes that measure wakeup latency during the build.
     pub probes: Probes,
-    /// How long the probes measure; the build must last longer.
+    /// Time that the probes measure; the build must last longer.
     pub window: Seconds,
     /// The period of the probes.
     pub interval_us: IntervalUs,
@@ -58,11 +58,11 @@ impl Default for Build {
     }
 }
 
-/// The shell and tar, the build, the compiler, and what it compiles.
+/// Packages of the guest: the shell and tar, make, the compiler, and the sources.
 const PACKAGES: [&str; 5] =
     ["busybox", "make", "gcc-14-x86-64-linux-gnu", "binutils", "newlib-source"];
 
-/// What only C++, the sanitizers, the linker, gdb and documentation need.
+/// Packages that only C++, the sanitizers, the linker, gdb and documentation need.
 const ASSUMED_PACKAGES: [&str; 19] = [
     "binutils-common",
     "gcc-14-base",
@@ -87,11 +87,12 @@ const ASSUMED_PACKAGES: [&str; 19] = [
 
 const BUILD: &str = "build";
 
-/// How the line begins by which make says that it compiles a translation unit.
+/// First part of the line that make prints when it compiles a translation unit.
 const COMPILES: &str = "x86_64-linux-gnu-gcc-14 ";
 
-/// Unpacks the sources, writes the makefile, which is its argument, and removes what takes memory
-/// and is not needed: the sources' archive and the compiler's parts for optimizing at link time.
+/// Script that unpacks the sources, writes its argument as the makefile, and removes two large
+/// parts that no build needs: the sources' archive and the compiler's parts for optimizing at link
+/// time.
 const PREPARE: &str = "set -e
 busybox mkdir /tmp/all
 cd /tmp/all
@@ -108,20 +109,21 @@ done
 
 const MAKEFILE: &str = include_str!("newlib.mk");
 
-/// From the start of the build to that of the probes, besides the phases: make reads its makefile.
+/// Time from the start of the build to the start of the probes, besides the phases, in nanoseconds:
+/// make reads its makefile.
 const START_NS: u64 = 100_000_000;
 
-/// What a translation unit takes, roughly, and a multiple of what it may take.
+/// Rough time to compile one translation unit. The limit of a cell is a multiple of it.
 const UNIT_ESTIMATE: VirtualDuration = VirtualDuration::from_ms(210);
 const UNIT_MAX: VirtualDuration = VirtualDuration::from_ms(3_000);
 
-/// Of a cell besides the build: settling, starting and ending.
+/// Virtual time of a cell besides the build: settling, starting and ending.
 const AROUND_BUILD: VirtualDuration = VirtualDuration::from_ms(300);
 
-/// What is counted of the build.
+/// Metrics of the build that are counts.
 const COUNTS: [&str; 3] = ["build.forks", "build.voluntary_switches", "build.involuntary_switches"];
 
-/// What a cell may take at least, so that the probes have their time.
+/// Least limit of a cell, so that the probes have their time.
 const LEAST: VirtualDuration = VirtualDuration::from_ms(20_000);
 
 impl Program for Build {
@@ -214,7 +216,7 @@ impl Build {
         }
     }
 
-    /// make must have ended well and compiled as many translation units as it was to.
+    /// Checks that make ended well and compiled the wanted number of translation units.
     fn check(&self, build: &CommandReport) -> Result<(), MeasureError> {
         outcome::check_ended_well(build)?;
         let units = build.stdout.lines().filter(|line| line.starts_with(COMPILES)).count();

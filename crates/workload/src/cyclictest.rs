@@ -10,22 +10,22 @@ use serde::Deserialize;
 
 use crate::{Latency, MeasureError, Seconds, outcome};
 
-/// Where cyclictest is.
+/// Package that holds cyclictest.
 pub const PACKAGE: &str = "rt-tests";
 
-/// In rt-tests only the helper scripts are written in Python.
+/// Packages that rt-tests needs for its helper scripts only, which are written in Python.
 pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
 
 /// Buckets of the histogram, one per microsecond. Their memory is touched while the probe starts,
 /// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
 const BUCKETS_US: u64 = 200_000;
 
-/// The priority that is usual for the main thread: above what is fair.
+/// Usual priority of the main thread: above every fair task.
 pub const MAIN_PRIORITY: u8 = 1;
 
-/// One cyclictest process.
+/// Parameters of one cyclictest process.
 pub struct Cyclictest {
-    /// Which probe it is.
+    /// Probe that the process is.
     pub probe: Probe,
     /// The policy of the measuring threads.
     pub policy: Policy,
@@ -33,19 +33,19 @@ pub struct Cyclictest {
     /// for their end and writes the result; as a fair task it would take seconds for that beside the
     /// load.
     pub main_priority: u8,
-    /// When it starts, counted from the first that a probe may start at.
+    /// Start, in nanoseconds after the earliest start of any probe.
     pub delay_ns: u64,
-    /// One measuring thread runs on each.
+    /// Number of CPUs; each has one measuring thread.
     pub cpus: u32,
-    /// The period.
+    /// Period of the measuring threads, in microseconds.
     pub interval_us: u32,
-    /// When it ends.
+    /// Condition that ends the measurement.
     pub end: End,
 }
 
-/// When the measuring threads end: all of them when the first does.
+/// Condition that ends the measuring threads. When the first thread ends, all do.
 pub enum End {
-    /// With this many samples.
+    /// Number of samples.
     Samples(u64),
     /// At the first sample after this time.
     Duration(Seconds),
@@ -92,12 +92,12 @@ impl Cyclictest {
         }
     }
 
-    /// Its name in a report.
+    /// Returns the probe's name in a report.
     pub fn name(&self) -> &'static str {
         self.probe.as_str()
     }
 
-    /// What its metrics are statistics of.
+    /// Returns the distribution that the probe's metrics are statistics of.
     pub fn distribution(&self) -> Distribution {
         Distribution::Wakeup(self.probe)
     }
@@ -106,7 +106,11 @@ impl Cyclictest {
         format!("/tmp/{}.json", self.name())
     }
 
-    /// What the probe measured.
+    /// Returns the latencies that the probe measured.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] when the probe failed, or its result is not that of a sound run.
     pub fn latency(&self, report: &CommandReport) -> Result<Latency, MeasureError> {
         outcome::check_ended_well(report)?;
         let text = outcome::file(report, &self.file())?;
@@ -147,7 +151,7 @@ impl Cyclictest {
         Ok(Latency { of, histogram: all, avg_us, omitted: Some(omitted) })
     }
 
-    /// The histogram of one thread, checked against the thread's totals.
+    /// Returns the histogram of one thread, after a check against the thread's totals.
     fn histogram(&self, cpu: u32, thread: &Thread) -> Result<Histogram, MeasureError> {
         if thread.cycles == 0 {
             return Err(MeasureError::NoSamples { name: self.name().to_owned(), cpu });
@@ -195,8 +199,8 @@ impl Cyclictest {
         in_buckets.saturating_add(beyond)
     }
 
-    /// The length of a thread's run in what its end is counted in: samples, or periods with and
-    /// without a sample. A run that is too long contradicts the job.
+    /// Checks the length of a thread's run, and returns it in the unit of its end: samples, or
+    /// periods with and without a sample. A run that is too long contradicts the job.
     fn check_length(
         &self,
         cpu: u32,
@@ -223,8 +227,8 @@ impl Cyclictest {
         Ok(length)
     }
 
-    /// The length of the thread that ends first, at least. It can see the end coming within the
-    /// microsecond before it.
+    /// Returns the least length of the thread that ends first. That thread can see the end coming
+    /// within the microsecond before it.
     fn least_length(&self) -> u64 {
         match self.end {
             End::Samples(samples) => samples,
@@ -251,9 +255,10 @@ struct Output {
 
 #[derive(Deserialize)]
 struct Thread {
-    /// Samples by microsecond; empty buckets and what lies beyond the last one are left out.
+    /// Samples by latency in microseconds, without empty buckets and without samples beyond the
+    /// last bucket.
     histogram: BTreeMap<u64, u64>,
-    /// Samples.
+    /// Number of samples.
     cycles: u64,
     min: u64,
     max: u64,

@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CyclictestHackbench {
-    /// How long the fair probe measures, in virtual time.
+    /// Time that the fair probe measures, in virtual time.
     pub window: Seconds,
     /// The period of each probe.
     pub interval_us: IntervalUs,
@@ -29,7 +29,7 @@ pub struct CyclictestHackbench {
     /// hackbench's groups, of 40 tasks each.
     #[serde(deserialize_with = "bounded::<_, 1, 100>")]
     pub groups: u32,
-    /// Whether hackbench's tasks are processes or threads.
+    /// Kind of hackbench's tasks: processes or threads.
     pub hackbench: HackbenchMode,
     /// The length of hackbench's messages.
     #[serde(deserialize_with = "bounded::<_, 1, 65_536>")]
@@ -51,14 +51,14 @@ impl Default for CyclictestHackbench {
 
 const LOAD: &str = "hackbench";
 
-/// From the load's first messages to the window, besides a phase: a dozen ticks, so that every
-/// task of the load has had its turns.
+/// Time from the load's first messages to the window, besides a phase, in nanoseconds: a dozen
+/// ticks, so that every task of the load has had its turns.
 const SETTLE_NS: u64 = 50_000_000;
 
-/// Of a cell besides the window: starting the load, settling, the surplus, ending.
+/// Virtual time of a cell besides the window: starting the load, settling, the surplus, ending.
 const AROUND_WINDOW: VirtualDuration = VirtualDuration::from_ms(600);
 
-/// What the load may take to start, beyond which something is wrong.
+/// Longest time in which the load may start, in nanoseconds. Beyond it the cell fails.
 const START_NS_MAX: u64 = 10_000_000_000;
 
 impl Program for CyclictestHackbench {

@@ -18,11 +18,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CyclictestLoad {
-    /// What runs beside the probes.
+    /// Load beside the probes.
     pub load: Load,
-    /// How long the fair probe measures, in virtual time.
+    /// Time that the fair probe measures, in virtual time.
     pub window: Seconds,
-    /// Which probes measure; at least one.
+    /// Probes that measure; at least one.
     #[serde(deserialize_with = "some_probes")]
     pub probes: Probes,
     /// The period of each probe.
@@ -31,11 +31,11 @@ pub struct CyclictestLoad {
     pub fifo_priority: FifoPriority,
 }
 
-/// What runs beside the probes, one instance of each stressor per CPU.
+/// Load beside the probes: one instance of each stressor per CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// Nothing.
+    /// No load.
     #[default]
     None,
     /// stress-ng's `cpu`, which stays in user mode.

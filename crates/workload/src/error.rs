@@ -1,93 +1,93 @@
 use preemptlab_model::{ModeFile, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Job, Report};
 
-/// Why a cell's report holds no measurements.
+/// Reason why a cell's report holds no measurements.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
     /// The kernel ran in another mode.
     #[error("the cell was to run in mode {requested}, but the kernel says {observed}")]
     Mode {
-        /// As in the job.
+        /// Mode that the job asks for.
         requested: String,
-        /// As in `sched/preempt`.
+        /// Mode that `sched/preempt` shows.
         observed: PreemptMode,
     },
     /// The guest said nothing about a command of the job.
     #[error("the report lacks {name}")]
     Missing {
-        /// The command.
+        /// Name of the command.
         name: String,
     },
     /// The load did not run through the whole window.
     #[error("the load {name} did not last through the window, it ended {end}")]
     LoadEnded {
-        /// The load.
+        /// Name of the load.
         name: String,
-        /// How, and what it said.
+        /// Manner in which the load ended, with its last output.
         end: String,
     },
     /// The load ran but did nothing that counts.
     #[error("the load {name} wrote nothing during the window")]
     LoadIdle {
-        /// The load.
+        /// Name of the load.
         name: String,
     },
     /// The probe did not end well.
     #[error("the probe {name} failed, it ended {end}")]
     ProbeFailed {
-        /// The probe.
+        /// Name of the probe.
         name: String,
-        /// How, and what it said.
+        /// Manner in which the probe ended, with its last output.
         end: String,
     },
     /// The probe left no result.
     #[error("the probe {name} wrote no result, it ended {end}")]
     NoResult {
-        /// The probe.
+        /// Name of the probe.
         name: String,
-        /// How, and what it said.
+        /// Manner in which the probe ended, with its last output.
         end: String,
     },
-    /// The probe's result is not what cyclictest writes.
+    /// The probe's result does not have cyclictest's format.
     #[error("the result of the probe {name} cannot be read: {cause}; it begins with `{excerpt}`")]
     Unreadable {
-        /// The probe.
+        /// Name of the probe.
         name: String,
-        /// What is wrong.
+        /// Cause, in words.
         cause: String,
-        /// How it begins.
+        /// First characters of the result.
         excerpt: String,
     },
     /// The probe was never woken.
     #[error("the probe {name} took no sample on CPU {cpu}")]
     NoSamples {
-        /// The probe.
+        /// Name of the probe.
         name: String,
-        /// Counts from 0.
+        /// Index of the CPU, from 0.
         cpu: u32,
     },
     /// The probe's result contradicts itself or the job.
     #[error("the result of the probe {name} is not consistent: {contradiction}")]
     Inconsistent {
-        /// The probe.
+        /// Name of the probe.
         name: String,
-        /// What does not fit.
+        /// Contradiction, in words.
         contradiction: String,
     },
     /// A number that the workload defines cannot be read.
     #[error("the metric {metric} has no value: {cause}")]
     NoValue {
-        /// The metric.
+        /// Name of the metric.
         metric: String,
-        /// Why not, and what there is instead.
+        /// Cause, with an excerpt of the text that holds no value.
         cause: String,
     },
 }
 
-/// How much of what a command said goes into an error, in characters.
+/// Largest part of a command's output that an error quotes, in characters.
 const SAID_CHARS_MAX: usize = 400;
 
-/// How a command ended and what it said last, for an error.
+/// Describes how a command ended, with its last output, for an error.
 pub fn end(command: &CommandReport) -> String {
     let exit = match command.exit {
         Exit::Code(code) => format!("with status {code}"),
@@ -101,19 +101,23 @@ pub fn end(command: &CommandReport) -> String {
     }
 }
 
-/// The end of a text, for an error.
+/// Returns the last characters of a text, for an error.
 pub fn tail(text: &str) -> &str {
     let start = text.char_indices().rev().nth(SAID_CHARS_MAX - 1).map_or(0, |(start, _)| start);
     &text[start..]
 }
 
-/// How a text begins, for an error.
+/// Returns the first characters of a text, for an error.
 pub fn excerpt(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// A kernel that tells its mode must tell the one that the job wants. One that does not tell has
-/// but one, and the guest has judged by its own means.
+/// Checks that a kernel that tells its preemption mode tells the mode of the job. A kernel that
+/// does not tell has only one mode, which the guest has judged by its own means.
+///
+/// # Errors
+///
+/// [`MeasureError::Mode`] when the modes differ.
 pub fn check_mode(job: &Job, report: &Report) -> Result<(), MeasureError> {
     let observed = report.system.preempt.as_deref().and_then(|file| ModeFile::parse(file).active);
     match observed {
@@ -124,7 +128,11 @@ pub fn check_mode(job: &Job, report: &Report) -> Result<(), MeasureError> {
     }
 }
 
-/// The report of a command, by the command's name in the job.
+/// Finds the report of a command by the command's name in the job.
+///
+/// # Errors
+///
+/// [`MeasureError::Missing`] when there is no such report.
 pub fn find<'a>(
     reports: &'a [CommandReport],
     name: &str,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MeasureError, measurements::throughput, outcome};
 
-/// What hackbench's senders and receivers are.
+/// Kind of hackbench's senders and receivers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HackbenchMode {
@@ -26,11 +26,11 @@ impl HackbenchMode {
     }
 }
 
-/// The load's parameters.
+/// Parameters of the load hackbench.
 pub struct Hackbench {
-    /// How many groups, of 20 senders and 20 receivers each.
+    /// Number of groups, of 20 senders and 20 receivers each.
     pub groups: u32,
-    /// What they are.
+    /// Kind of the senders and receivers.
     pub mode: HackbenchMode,
     /// The length of a message.
     pub message_bytes: u32,
@@ -63,14 +63,19 @@ impl Hackbench {
         }
     }
 
-    /// What is written when every sender has served every receiver of its group once, on average.
-    /// Before the start signal each task writes one byte only, so this is far beyond the start.
+    /// Returns the number of bytes that are written when every sender has served every receiver of
+    /// its group once, on average. Before the start signal each task writes one byte only, so this
+    /// number is reached long after the start.
     pub fn started_bytes(&self) -> u64 {
         u64::from(self.groups * SENDERS * SENDERS) * u64::from(self.message_bytes)
     }
 
-    /// Messages per virtual second of the window. Senders hand each message to `write(2)`, and
-    /// after the start nothing else is written.
+    /// Returns the messages per virtual second of the window. Senders hand each message to
+    /// `write(2)`, and after the start nothing else is written.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] when the load ended early or its bytes are missing or contradict the job.
     pub fn throughput(
         &self,
         report: &CommandReport,

@@ -80,7 +80,7 @@ mod tests {
             .map(|mut all| all.remove("workload").unwrap())
     }
 
-    /// The line of the error, and its message.
+    /// Returns the line and the message of the error.
     fn refused(parameters: &str) -> (usize, String) {
         let error = read(parameters).unwrap_err();
         let start = error.span().expect("the error has a place").start;

@@ -1,4 +1,4 @@
-//! Workloads: what a cell has to do, and what its report means.
+//! Workloads: the job of a cell, and the meaning of its report.
 //!
 //! Nothing here does I/O: a [`Job`] goes out to the guest, its [`Report`] comes in, and
 //! [`Measurements`] come out. A report that does not hold what the job wanted is a
@@ -63,15 +63,15 @@ pub enum Workload {
     Sockperf(Sockperf),
     /// A PostgreSQL server and its clients.
     Pgbench(Pgbench),
-    /// make and gcc.
+    /// A build with make and gcc.
     Build(Build),
     /// A program of the user's own.
     Folder(Folder),
-    /// Threads and interrupts that do what a script says.
+    /// Threads and interrupts that follow a script.
     Scenario(Scenario),
 }
 
-/// What distinguishes a workload's cells from each other.
+/// Inputs that distinguish a workload's cells from each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInputs {
     /// The replicate's seed: of the guest's entropy, and of the phases between load and probes.
@@ -80,9 +80,9 @@ pub struct JobInputs {
     pub preempt: PreemptMode,
     /// See [`Job::hz`].
     pub hz: Option<u32>,
-    /// What else is switched.
+    /// Settings besides the preemption mode and the tick.
     pub settings: Vec<Setting>,
-    /// Virtual CPUs.
+    /// Number of virtual CPUs.
     pub cpus: u32,
     /// See [`Job::skew_ns`].
     pub skew_ns: Option<u64>,
@@ -102,7 +102,7 @@ impl Workload {
         }
     }
 
-    /// The Debian packages that the guest's image needs, besides what they depend on.
+    /// Returns the Debian packages that the guest's image needs, without their dependencies.
     pub fn packages(&self) -> Vec<&str> {
         self.program().packages()
     }
@@ -113,8 +113,8 @@ impl Workload {
         self.program().assumed_packages()
     }
 
-    /// The SHA-256 of the archive of the files that the guest's image needs besides packages; `None`
-    /// when it needs none.
+    /// Returns the SHA-256 of the archive of the files that the guest's image needs besides
+    /// packages; `None` when it needs none.
     pub fn files_sha256(&self) -> Option<Digest> {
         match self {
             Self::Folder(folder) => folder.files_sha256(),
@@ -122,17 +122,18 @@ impl Workload {
         }
     }
 
-    /// Whether the guest's image needs the player of scenarios.
+    /// Returns whether the guest's image needs the player of scenarios.
     pub fn needs_player(&self) -> bool {
         self.program().needs_player()
     }
 
-    /// What is done once per boot, before the snapshot, for all cells that are forked from it.
+    /// Returns the commands that run once per boot, before the snapshot, for all cells that are
+    /// forked from it.
     pub fn prepare(&self) -> Vec<Command> {
         self.program().prepare()
     }
 
-    /// What the guest has to do in one cell.
+    /// Returns the guest's job in one cell.
     pub fn job(&self, inputs: JobInputs) -> Job {
         let JobInputs { seed, preempt, hz, settings, cpus, skew_ns } = inputs;
         let Work { limit, load_start, load, probes } =
@@ -151,17 +152,17 @@ impl Workload {
         }
     }
 
-    /// The metrics that a cell can have: nothing is measured that is not among them.
+    /// Returns the names of all metrics that a cell can have.
     pub fn metric_names(&self) -> MetricNames {
         self.program().metric_names()
     }
 
-    /// How much virtual time a cell takes, roughly.
+    /// Estimates the virtual time of a cell.
     pub fn virtual_time_estimate(&self) -> VirtualDuration {
         self.program().virtual_time_estimate()
     }
 
-    /// What a cell measured.
+    /// Returns the measurements in a cell's report.
     ///
     /// # Errors
     ///

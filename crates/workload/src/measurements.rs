@@ -1,6 +1,6 @@
 use preemptlab_model::{Direction, Distribution, Histogram, Metric, MetricName, Statistic};
 
-/// What a cell measured.
+/// Measurements of one cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measurements {
     /// Distributions of latencies: response times, R.
@@ -12,14 +12,15 @@ pub struct Measurements {
 /// A distribution of latencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
-    /// What its metrics are statistics of. The samples of a cyclictest are those of all CPUs.
+    /// Distribution that the metrics are statistics of. The samples of a cyclictest are those of
+    /// all CPUs.
     pub of: Distribution,
     /// The samples, in whole microseconds, rounded down.
     pub histogram: Histogram,
     /// The mean of the samples, in microseconds.
     pub avg_us: f64,
-    /// Periods without a sample, because the probe was still late with the one before; `None` of
-    /// what has no period.
+    /// Number of periods without a sample, because the probe was still late with the one before;
+    /// `None` for a distribution that has no period.
     pub omitted: Option<u64>,
 }
 
@@ -27,14 +28,14 @@ pub struct Latency {
 const QUANTILES: [u16; 3] = [500, 990, 999];
 
 impl Measurements {
-    /// The flat list: `NAME.STATISTIC` for each latency, then the numbers.
+    /// Returns all metrics as one list: `NAME.STATISTIC` for each latency, then the numbers.
     pub fn metrics(&self) -> Vec<Metric> {
         let latencies = self.latencies.iter().flat_map(Latency::metrics);
         latencies.chain(self.numbers.iter().cloned()).collect()
     }
 }
 
-/// The names of the metrics of a latency; only of one that has a period are there omitted ones.
+/// Returns the names of the metrics of a latency. Only a latency with a period has omitted samples.
 pub(crate) fn latency_names(of: &Distribution, is_periodic: bool) -> Vec<MetricName> {
     let statistics = [Statistic::Min, Statistic::Avg].into_iter();
     let statistics = statistics.chain(QUANTILES.map(Statistic::Quantile)).chain([Statistic::Max]);
@@ -62,17 +63,17 @@ impl Latency {
     }
 }
 
-/// The throughput of a load, in `unit` per virtual second.
+/// Returns the throughput of a load, in `unit` per virtual second.
 pub(crate) fn throughput(per_second: f64, unit: &str) -> Metric {
     higher(MetricName::Throughput, per_second, &format!("{unit}/s"))
 }
 
-/// A number that is better the higher it is.
+/// Returns a metric that is better the higher its value is.
 pub(crate) fn higher(name: impl Into<MetricName>, value: f64, unit: &str) -> Metric {
     Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Higher }
 }
 
-/// A number that is better the lower it is.
+/// Returns a metric that is better the lower its value is.
 pub(crate) fn lower(name: impl Into<MetricName>, value: f64, unit: &str) -> Metric {
     Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Lower }
 }

@@ -52,7 +52,7 @@ impl MetricNames {
         self.numbers(measurements::latency_names(of, is_periodic))
     }
 
-    /// Adds what the whole system did.
+    /// Adds the metrics of the whole system's activity.
     pub(crate) fn activity(mut self) -> Self {
         self.families.push(activity::KERNEL_THREADS);
         self.numbers(activity::names())

@@ -1,4 +1,4 @@
-//! What became of a command: how it ended, what it used, and what it left.
+//! Outcome of a command: how it ended, its times, and its files.
 
 use preemptlab_model::Metric;
 use preemptlab_protocol::{CommandReport, Exit};
@@ -9,7 +9,11 @@ use crate::{
     measurements::lower,
 };
 
-/// A probe must have ended well.
+/// Checks that a probe ended well.
+///
+/// # Errors
+///
+/// [`MeasureError::ProbeFailed`] when its exit status is not 0.
 pub fn check_ended_well(probe: &CommandReport) -> Result<(), MeasureError> {
     match probe.exit {
         Exit::Code(0) => Ok(()),
@@ -17,7 +21,11 @@ pub fn check_ended_well(probe: &CommandReport) -> Result<(), MeasureError> {
     }
 }
 
-/// A load must have run until the guest stopped it.
+/// Checks that a load ran until the guest stopped it.
+///
+/// # Errors
+///
+/// [`MeasureError::LoadEnded`] when the load ended by itself.
 pub fn check_lasted(load: &CommandReport) -> Result<(), MeasureError> {
     match load.exit {
         Exit::Stopped => Ok(()),
@@ -25,20 +33,25 @@ pub fn check_lasted(load: &CommandReport) -> Result<(), MeasureError> {
     }
 }
 
-/// A file that a probe was to write; an empty one is none.
+/// Returns the text of a file that a probe had to write.
+///
+/// # Errors
+///
+/// [`MeasureError::NoResult`] when the file is missing or empty.
 pub fn file<'a>(probe: &'a CommandReport, path: &str) -> Result<&'a str, MeasureError> {
     let text = probe.files.get(path).filter(|text| !text.trim().is_empty());
     text.map(String::as_str)
         .ok_or_else(|| MeasureError::NoResult { name: probe.name.clone(), end: end(probe) })
 }
 
-/// The error of a probe's text that is not what it should be, from the cause.
+/// Returns a function that makes the error of a probe's unreadable text from its cause.
 pub fn unreadable(probe: &CommandReport, text: &str) -> impl FnOnce(String) -> MeasureError {
     let (name, excerpt) = (probe.name.clone(), excerpt(text));
     move |cause| MeasureError::Unreadable { name, cause, excerpt }
 }
 
-/// From its start to its end in seconds, as `time(1)` has it; a tick of the clock at least.
+/// Returns the time from a probe's start to its end in seconds, like `time(1)`; at least one
+/// nanosecond.
 pub fn real_s(probe: &CommandReport) -> f64 {
     probe.end_ns.saturating_sub(probe.start_ns).max(1) as f64 / 1e9
 }
@@ -46,7 +59,7 @@ pub fn real_s(probe: &CommandReport) -> f64 {
 /// The names of [`times`].
 pub const TIMES: [&str; 3] = ["real", "user", "system"];
 
-/// `real`, `user` and `system`, in seconds.
+/// Returns `real`, `user` and `system`, in seconds.
 pub fn times(probe: &CommandReport) -> [Metric; 3] {
     let [real, user, system] = TIMES;
     [

@@ -14,21 +14,22 @@ use crate::{
     program::{Circumstances, Program, Work},
 };
 
-/// Transactions on a PostgreSQL server, driven by pgbench: how many, and how long each took.
+/// Transactions on a PostgreSQL server, driven by pgbench: their rate and their latencies.
 ///
 /// The server is initialised and started before the snapshot, so every cell goes on with the same
 /// server, whose data are in its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pgbench {
-    /// How long transactions are started, in virtual time; the clients connect first, within it.
+    /// Time in which pgbench starts transactions, in virtual time; the clients connect first,
+    /// within it.
     pub window: Seconds,
     /// Sessions, each of which sends its next transaction when it has the answer to the last one.
     #[serde(deserialize_with = "bounded::<_, 1, 64>")]
     pub clients: u32,
-    /// What a transaction does.
+    /// Content of a transaction.
     pub mode: PgbenchMode,
-    /// How statements are sent.
+    /// Protocol by which statements are sent.
     pub protocol: PgbenchProtocol,
     /// The size of the database: 100 000 accounts each, some 16 MB.
     #[serde(deserialize_with = "bounded::<_, 1, 100>")]
@@ -44,7 +45,7 @@ pub enum PgbenchMode {
     TpcbLike,
     /// The same without the updates of branches and tellers, and so without contention.
     SimpleUpdate,
-    /// One query by primary key.
+    /// One query by primary key per transaction.
     SelectOnly,
 }
 
@@ -58,11 +59,11 @@ impl PgbenchMode {
     }
 }
 
-/// How pgbench sends a statement, named as it does.
+/// Protocol by which pgbench sends a statement, under pgbench's own names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PgbenchProtocol {
-    /// As text, which the server parses and plans each time.
+    /// Text, which the server parses and plans each time.
     #[default]
     Simple,
     /// By the name of a statement that was prepared once per session.
@@ -92,14 +93,14 @@ impl Default for Pgbench {
 
 const PROBE: &str = "pgbench";
 
-/// Where the latencies of all threads are in the end; each thread has a file `LOG.PID` or
-/// `LOG.PID.THREAD`, whose name nobody knows before.
+/// File that holds the latencies of all threads in the end. Each thread writes a file `LOG.PID` or
+/// `LOG.PID.THREAD`, whose name cannot be known before.
 const LOG: &str = "/tmp/pgbench_log";
 
-/// Of a cell besides the window: starting, the last transactions, collecting the logs.
+/// Virtual time of a cell besides the window: starting, the last transactions, collecting the logs.
 const AROUND_WINDOW: VirtualDuration = VirtualDuration::from_ms(100);
 
-/// What all that may take, beyond which something is wrong.
+/// Longest time besides the window, in nanoseconds. Beyond it the cell fails.
 const AROUND_WINDOW_NS_MAX: u64 = 10_000_000_000;
 
 /// A time that no window reaches, in seconds. With progress reports pgbench says the mean of the

@@ -1,24 +1,24 @@
-//! What pgbench says: its summary, and its log of transactions. As the versions 15 and 17 write
-//! them, read in pgbench.c and tried with both.
+//! Output of pgbench: its summary, and its log of transactions. The format is that of the versions
+//! 15 and 17, read in pgbench.c and tried with both.
 
 use preemptlab_model::Histogram;
 use preemptlab_protocol::CommandReport;
 
 use crate::{MeasureError, Seconds, error::excerpt, outcome};
 
-/// What pgbench was told to do.
+/// Arguments of pgbench that its output must agree with.
 #[derive(Clone, Copy)]
 pub struct Expected {
-    /// Sessions.
+    /// Number of sessions.
     pub clients: u32,
-    /// How long it starts transactions, counted from before the clients connect.
+    /// Time in which pgbench starts transactions, counted from before the clients connect.
     pub window: Seconds,
 }
 
-/// What pgbench measured.
+/// Result of pgbench.
 pub struct Transactions {
-    /// How long each took, in whole microseconds, without the first of each session, during which
-    /// the server fills what it caches per session.
+    /// Latencies of the transactions, in whole microseconds, without the first of each session,
+    /// during which the server fills its caches of the session.
     pub latencies: Histogram,
     /// The mean of that, in microseconds.
     pub avg_us: f64,
@@ -29,11 +29,12 @@ pub struct Transactions {
 /// pgbench rounds the mean to a microsecond.
 const ROUNDING_US: f64 = 1.0;
 
-/// What the time as pgbench's rates imply it may differ from the window for rounding, in seconds.
+/// Largest difference by rounding between the window and the time that pgbench's rates imply, in
+/// seconds.
 const ROUNDING_S: f64 = 0.001;
 
 impl Transactions {
-    /// Reads what pgbench said, whose log is in the file `log`.
+    /// Reads the output of pgbench, whose log is in the file `log`.
     ///
     /// # Errors
     ///
@@ -65,7 +66,7 @@ struct Logged {
     latency_us: u64,
 }
 
-/// All but the first transaction of each session.
+/// Returns the latencies of all transactions but the first of each session.
 fn later(logged: &[Logged]) -> Result<Histogram, String> {
     let later = logged.iter().filter(|transaction| !transaction.is_first);
     match Histogram::new(later.map(|transaction| (transaction.latency_us, 1))) {
@@ -126,7 +127,7 @@ impl Summary {
     }
 }
 
-/// The number after a line's beginning; what follows it is its unit.
+/// Returns the number that follows a line's beginning, without its unit.
 fn number(text: &str, key: &str) -> Result<f64, String> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key));
     let word = rest.ok_or_else(|| format!("it lacks `{key}`"))?.split_whitespace().next();
@@ -135,8 +136,8 @@ fn number(text: &str, key: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{key}` is not followed by a number"))
 }
 
-/// Every line is `CLIENT TRANSACTION LATENCY SCRIPT SECONDS MICROSECONDS`; a session's transactions
-/// count from 1.
+/// Reads the log, whose lines are `CLIENT TRANSACTION LATENCY SCRIPT SECONDS MICROSECONDS`. A
+/// session's transactions count from 1.
 fn read_log(log: &str, clients: u32) -> Result<Vec<Logged>, String> {
     let line = |(index, line): (usize, &str)| {
         let logged = read_line(line, clients);

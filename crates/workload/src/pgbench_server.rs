@@ -1,5 +1,4 @@
-//! The PostgreSQL server that pgbench talks to: its packages, and how it comes up before the
-//! snapshot.
+//! The PostgreSQL server that pgbench uses: its packages, and its start before the snapshot.
 //!
 //! It is Debian's server as initdb configures it, but for what [`initdb`] says. Its data are in a
 //! tmpfs, where fsync(2) returns at once: a commit waits for no disk, only for the system call.
@@ -10,8 +9,9 @@ use preemptlab_protocol::{Command, Policy};
 /// and `cat`.
 pub const PACKAGES: [&str; 3] = ["postgresql-17", "dash", "busybox"];
 
-/// What the server depends on and neither it nor pgbench is linked with, or what only sets it up on
-/// a real system. LLVM compiles queries, which no query here is expensive enough for.
+/// Packages that the server depends on, but neither the server nor pgbench is linked with, or that
+/// only set it up on a real system. LLVM compiles expensive queries, and no query here is expensive
+/// enough.
 pub const ASSUMED_PACKAGES: [&str; 15] = [
     "debconf",
     "debianutils",
@@ -33,10 +33,10 @@ pub const ASSUMED_PACKAGES: [&str; 15] = [
 /// Debian's folder of the server's programs.
 pub const BIN: &str = "/usr/lib/postgresql/17/bin";
 
-/// Where the server listens; Debian's folder belongs to a user that the guest does not have.
+/// Folder of the server's socket; Debian's folder belongs to a user that the guest does not have.
 pub const SOCKETS: &str = "/tmp";
 
-/// The database's superuser.
+/// Name of the database's superuser.
 pub const USER: &str = "postgres";
 
 /// The database that initdb makes.
@@ -49,8 +49,8 @@ pub fn prepare(scale: u32) -> Vec<Command> {
     vec![initdb(), start(), fill(scale)]
 }
 
-/// The settings besides initdb's own. Vacuuming by itself is off, because whether its minute
-/// falls into a window of seconds would be chance.
+/// Returns the command of initdb with the settings that differ from its own. Autovacuum is off,
+/// because chance would decide whether its minute falls into a window of seconds.
 fn initdb() -> Command {
     command(
         "initdb",
@@ -69,8 +69,8 @@ fn initdb() -> Command {
     )
 }
 
-/// The server writes its log to what it was started with as standard output; as standard error
-/// it is part of the reason if the server does not start.
+/// Returns the command that starts the server. The server logs to the standard output of its start,
+/// which is standard error here, so that an error can quote the log if the server does not start.
 fn start() -> Command {
     let script = format!("exec {BIN}/pg_ctl --pgdata={DATA} --wait start >&2");
     command("pg_ctl", vec!["/bin/sh".to_owned(), "-c".to_owned(), script])

@@ -5,7 +5,7 @@ use rand_xoshiro::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// One tick of a kernel with `HZ=250`, the longest of the periods that a phase has to cover.
+/// Longest period that a phase has to cover, in nanoseconds: one tick of a kernel with `HZ=250`.
 const PHASE_NS_MAX: u64 = 4_000_000;
 
 /// The phases of a replicate, drawn from its seed: the same on every machine.
@@ -16,7 +16,7 @@ impl Phases {
         Self(SplitMix64::from_seed(seed.to_le_bytes()))
     }
 
-    /// The next one, in nanoseconds, evenly distributed over a tick.
+    /// Returns the next phase in nanoseconds, evenly distributed over a tick.
     pub fn next_ns(&mut self) -> u64 {
         self.0.next_u64() % PHASE_NS_MAX
     }
@@ -26,7 +26,7 @@ impl Phases {
 mod tests {
     use super::*;
 
-    /// A cell's identity depends on these numbers, so they must never change.
+    /// Checks numbers that must never change, because a cell's identity depends on them.
     #[test]
     fn phases_are_the_same_forever() {
         let mut phases = Phases::new(1_234_567);

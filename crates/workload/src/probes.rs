@@ -11,22 +11,22 @@ use crate::{
     error::find,
 };
 
-/// Which probes there are.
+/// Set of the probes that measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Probes {
-    /// None: nothing disturbs what is measured.
+    /// No probe: nothing disturbs the measured program.
     None,
     /// The one under `SCHED_FIFO`.
     Fifo,
     /// The one under `SCHED_OTHER`.
     Other,
-    /// Both at once.
+    /// The fair and the real-time probe at once.
     Both,
 }
 
 impl Probes {
-    /// Whether there is a probe.
+    /// Returns whether the set holds a probe.
     pub fn any(self) -> bool {
         self != Self::None
     }
@@ -76,19 +76,19 @@ impl Default for FifoPriority {
     }
 }
 
-/// How much later than the real-time probe the fair one starts, besides the phases of both. With
-/// one CPU the second to start waits for the first anyway.
+/// Time by which the fair probe starts later than the real-time one, besides the phases of both, in
+/// nanoseconds. With one CPU the second to start waits for the first anyway.
 const LEAD_NS: u64 = 20_000_000;
 
-/// How much longer than the fair probe the real-time one measures, per CPU: the lead, the phases,
-/// and the time that the probes take to start (some 30 ms each at 500 MIPS).
+/// Time per CPU by which the real-time probe measures longer than the fair one, in microseconds:
+/// the lead, the phases, and the time that the probes take to start (some 30 ms each at 500 MIPS).
 const SURPLUS_US: u64 = 100_000;
 
 /// The probes of one cell.
 pub struct ProbeSet {
-    /// Which ones.
+    /// Set of the probes.
     pub probes: Probes,
-    /// How long they measure; the real-time one a little longer when both do.
+    /// Time that the probes measure; the real-time one measures a little longer when both do.
     pub window: Seconds,
     /// The period of each.
     pub interval_us: IntervalUs,
@@ -99,8 +99,8 @@ pub struct ProbeSet {
 }
 
 impl ProbeSet {
-    /// The commands that measure, `delay_ns` and their phases after the first that a probe may
-    /// start at.
+    /// Returns the commands that measure, `delay_ns` and their phases after the earliest start of a
+    /// probe.
     pub fn commands(&self, cpus: u32, delay_ns: u64, phases_ns: [u64; 2]) -> Vec<Command> {
         let later = |mut command: Command| {
             command.delay_ns += delay_ns;
@@ -109,13 +109,17 @@ impl ProbeSet {
         self.list(cpus, phases_ns).iter().map(|probe| later(probe.command())).collect()
     }
 
-    /// What they measured.
+    /// Returns the latencies that the probes measured.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] when a probe's report is missing or not that of a sound run.
     pub fn latencies(&self, cpus: u32, report: &Report) -> Result<Vec<Latency>, MeasureError> {
         let probes = self.list(cpus, [0, 0]);
         probes.iter().map(|probe| probe.latency(find(&report.probes, probe.name())?)).collect()
     }
 
-    /// The names of what they measure.
+    /// Returns the names of the metrics of the probes.
     pub fn metric_names(&self) -> MetricNames {
         let probes = self.list(1, [0, 0]);
         probes
@@ -123,9 +127,10 @@ impl ProbeSet {
             .fold(MetricNames::default(), |names, probe| names.latency(&probe.distribution(), true))
     }
 
-    /// The real-time probe starts first and ends last. Starting and writing results are the work of
-    /// real-time tasks, and so neither can be mistaken for a latency: what the fair probe does does
-    /// not delay the real-time one, and while the fair one measures the other does nothing else.
+    /// Lists the probes. The real-time probe starts first and ends last. Starting and writing
+    /// results are the work of real-time tasks, so neither can be mistaken for a latency: the fair
+    /// probe's work does not delay the real-time one, and while the fair one measures the other
+    /// does nothing else.
     fn list(&self, cpus: u32, phases_ns: [u64; 2]) -> Vec<Cyclictest> {
         let Self { probes, window, interval_us, main_priority, .. } = *self;
         let interval_us = interval_us.get();

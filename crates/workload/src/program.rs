@@ -3,7 +3,7 @@ use preemptlab_protocol::{Command, LoadStart, Report};
 
 use crate::{MeasureError, Measurements, MetricNames};
 
-/// What every workload is: commands to run in a guest, and how to read what they say.
+/// Interface of every workload: commands to run in a guest, and a reader of their output.
 pub trait Program {
     /// See [`Workload::packages`](crate::Workload::packages).
     fn packages(&self) -> Vec<&str>;
@@ -23,7 +23,7 @@ pub trait Program {
         false
     }
 
-    /// What one cell does.
+    /// Returns the commands of one cell.
     fn work(&self, circumstances: Circumstances) -> Work;
 
     /// See [`Workload::metric_names`](crate::Workload::metric_names).
@@ -32,16 +32,16 @@ pub trait Program {
     /// See [`Workload::virtual_time_estimate`](crate::Workload::virtual_time_estimate).
     fn virtual_time_estimate(&self) -> VirtualDuration;
 
-    /// What a cell with so many CPUs measured.
+    /// Returns the measurements of a cell with so many CPUs.
     fn measure(&self, cpus: u32, report: &Report) -> Result<Measurements, MeasureError>;
 }
 
-/// What a cell's commands may depend on.
+/// Circumstances of a cell that its commands may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// Draws the phases between load and probes.
     pub seed: u64,
-    /// Virtual CPUs.
+    /// Number of virtual CPUs.
     pub cpus: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct Circumstances {
 pub struct Work {
     /// The most virtual time that it may take.
     pub limit: VirtualDuration,
-    /// When the load counts as running.
+    /// Condition under which the load counts as running.
     pub load_start: LoadStart,
     /// Run for the whole window.
     pub load: Vec<Command>,

@@ -17,13 +17,13 @@ use crate::{
 const PLAYER: &str = "player";
 const PROGRAM: &str = "/player";
 
-/// Of a cell besides the scenario: starting its threads, and ending them.
+/// Time of a cell besides the scenario, in nanoseconds: starting its threads, and ending them.
 const AROUND_NS: u64 = 5_000_000_000;
 
 /// Busy time costs a virtual machine next to nothing, and idle time nothing at all.
 const ESTIMATE_NS: u64 = 1_000_000_000;
 
-/// A scenario: threads and interrupts that do what a script says.
+/// Workload of a scenario: threads and interrupts that follow a script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -31,12 +31,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A scenario with this script.
+    /// Creates a scenario from its script.
     pub fn new(script: Script) -> Self {
         Self { script }
     }
 
-    /// What a cell's player says that was played.
+    /// Reads from a cell's report what its player played.
     ///
     /// # Errors
     ///

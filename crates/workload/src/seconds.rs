@@ -14,10 +14,10 @@ pub struct Seconds(u32);
 impl Seconds {
     const MAX: u32 = 3600;
 
-    /// `1s`.
+    /// One second.
     pub const ONE: Self = Self(1);
 
-    /// `None` unless it is 1 to 3600.
+    /// Creates a duration from its number of seconds; `None` unless the number is 1 to 3600.
     pub const fn new(seconds: u32) -> Option<Self> {
         match seconds {
             1..=Self::MAX => Some(Self(seconds)),
@@ -25,7 +25,7 @@ impl Seconds {
         }
     }
 
-    /// The number.
+    /// Returns the number of seconds.
     pub const fn get(self) -> u32 {
         self.0
     }

@@ -20,18 +20,18 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sockperf {
-    /// What carries the messages.
+    /// Transport of the messages.
     pub protocol: Protocol,
-    /// What the client does.
+    /// Mode of the client.
     pub mode: SockperfMode,
     /// The length of a message; 14 is sockperf's header, 65507 the most that UDP carries.
     #[serde(deserialize_with = "bounded::<_, 14, 65_507>")]
     pub message_bytes: u32,
-    /// How long the probes measure; the client works for one second more then, and so long where
-    /// there are none.
+    /// Time that the probes measure. The client works for one second more, and without probes for
+    /// exactly this time.
     pub window: Seconds,
-    /// What measures wakeup latency beside it; by default both in the throughput mode, none in the
-    /// ping-pong mode, which has response times of its own.
+    /// Probes that measure wakeup latency beside sockperf; by default both in the throughput mode,
+    /// none in the ping-pong mode, which has response times of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
     /// The period of the probes.
@@ -40,25 +40,25 @@ pub struct Sockperf {
     pub fifo_priority: FifoPriority,
 }
 
-/// What carries the messages.
+/// Transport of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// A stream.
+    /// TCP, a stream.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP, datagrams.
     Udp,
 }
 
-/// What sockperf's client does.
+/// Mode of sockperf's client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SockperfMode {
-    /// It sends as fast as it can, and nothing comes back.
+    /// The client sends as fast as it can, and the server does not answer.
     #[default]
     Throughput,
-    /// It sends the next message when the answer to the last one is there.
+    /// The client sends the next message when it has the answer to the last one.
     PingPong,
 }
 
@@ -101,17 +101,19 @@ const COUNTERS: &str = "/proc/net/snmp";
 /// The server has written its 240 bytes when it listens, most of them before; stdout has no buffer.
 const SERVER_BYTES: u64 = 200;
 
-/// From the server's last line to the client, besides a phase. Nothing runs in it.
+/// Time from the server's last line to the client, besides a phase, in nanoseconds. Nothing runs in
+/// it.
 const SETTLE_NS: u64 = 200_000_000;
 
-/// From the client's start to that of the probes. It calibrates its clock and connects, then sleeps
-/// for 2 s, in which nothing runs, before it begins (`initBeforeLoop` in client.cpp).
+/// Time from the client's start to that of the probes, in nanoseconds. The client calibrates its
+/// clock and connects, then sleeps for 2 s, in which nothing runs, before it begins
+/// (`initBeforeLoop` in client.cpp).
 const START_NS: u64 = 2_500_000_000;
 
-/// Of a cell besides the client's work: starting and ending both.
+/// Virtual time of a cell besides the client's work: starting and ending client and server.
 const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(700);
 
-/// What all that may take, beyond which something is wrong.
+/// Longest time besides the client's work, in nanoseconds. Beyond it the cell fails.
 const START_NS_MAX: u64 = 10_000_000_000;
 
 impl Program for Sockperf {
@@ -137,7 +139,7 @@ impl Program for Sockperf {
                 settle_ns: SETTLE_NS + settle_ns,
             },
             load: vec![self.server()],
-            // What measures wakeups stands first: that is what a trace of the cell is read for.
+            // The probes of wakeups stand first, because a trace of the cell is read for them.
             probes: probes.into_iter().chain([self.client()]).collect(),
         }
     }
@@ -189,7 +191,7 @@ impl Sockperf {
         }
     }
 
-    /// How long the client works.
+    /// Returns the time that the client works.
     fn time(&self) -> Seconds {
         let more = u32::from(self.probes().any());
         Seconds::new(self.window.get() + more).unwrap_or(self.window)
@@ -273,7 +275,7 @@ const SENT: &str = "sent";
 /// The part of the messages that were lost.
 const LOSS: &str = "loss";
 
-/// A part of all messages.
+/// Returns the metric of lost messages, in percent of all, from their share.
 fn loss(lost: f64) -> Metric {
     lower(LOSS, 100.0 * lost, "%")
 }

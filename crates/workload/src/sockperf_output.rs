@@ -1,20 +1,24 @@
-//! What sockperf's client prints and logs (`stream_statistics`, `client_statistics` and
-//! `dumpFullLog` in client.cpp), the same in 3.7 and 3.10, and what the kernel counts of it.
+//! Output and log of sockperf's client (`stream_statistics`, `client_statistics` and `dumpFullLog`
+//! in client.cpp), the same in 3.7 and 3.10, and the kernel's counts of its messages.
 
 use std::collections::BTreeMap;
 
 use preemptlab_model::Histogram;
 
-/// What the client sent in the throughput mode.
+/// Messages that the client sent in the throughput mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sent {
-    /// All of it.
+    /// Number of all messages.
     pub messages: u64,
     /// Per second of the client's work.
     pub per_second: f64,
 }
 
-/// Reads what the client printed in the throughput mode.
+/// Reads the client's output of the throughput mode.
+///
+/// # Errors
+///
+/// The cause, when a total is missing, no number, or contradicts another.
 pub fn sent(stdout: &str) -> Result<Sent, String> {
     // Total of 319763 messages sent in 1.000 sec
     let total = after(stdout, "Total of ")?;
@@ -32,19 +36,23 @@ pub fn sent(stdout: &str) -> Result<Sent, String> {
     Ok(Sent { messages, per_second })
 }
 
-/// What became of the datagrams, from `/proc/net/snmp`.
+/// Counts of received and sent datagrams, from `/proc/net/snmp`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Datagrams {
     received: u64,
     sent: u64,
 }
 
-/// The client's count and the kernel's may differ by what was under way at the end, and by this
-/// part.
+/// Largest relative difference between the client's count and the kernel's, besides the messages
+/// that were under way at the end.
 const COUNTS_DIFFER: f64 = 0.001;
 
 impl Datagrams {
     /// Reads the counters after a client sent so many messages.
+    ///
+    /// # Errors
+    ///
+    /// The cause, when the text is not that of `/proc/net/snmp`, or contradicts the client's count.
     pub fn read(counters: &str, messages: u64) -> Result<Self, String> {
         let mut lines = counters.lines().filter_map(|line| line.strip_prefix("Udp: "));
         let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
@@ -67,18 +75,18 @@ impl Datagrams {
         Ok(Self { received, sent })
     }
 
-    /// Which part of what was sent the server has read.
+    /// Returns the share of the sent datagrams that the server has read.
     pub fn arrived(&self) -> f64 {
         self.received as f64 / self.sent as f64
     }
 }
 
-/// What the client measured in the ping-pong mode.
+/// Response times that the client measured in the ping-pong mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchanged {
     /// Half of each round trip.
     pub latencies_us: Histogram,
-    /// Their mean.
+    /// Mean of the response times, in microseconds.
     pub avg_us: f64,
     /// Round trips per second.
     pub per_second: f64,
@@ -92,6 +100,10 @@ const HEAD: &str = "packet, txTime(sec), rxTime(sec), latency(usec)";
 const ROUNDED_US: f64 = 0.002;
 
 /// Reads the client's full log.
+///
+/// # Errors
+///
+/// The cause, when the log is not whole or contradicts itself.
 pub fn exchanged(log: &str) -> Result<Exchanged, String> {
     // [Valid Duration] RunTime=0.550 sec; SentMessages=31060; ReceivedMessages=31060
     let valid = after(log, "[Valid Duration] ")?;
@@ -143,7 +155,7 @@ struct Row {
 }
 
 impl Row {
-    /// `6, 2.488120500, 2.488148712, 14.106`
+    /// Reads one line of the log, such as `6, 2.488120500, 2.488148712, 14.106`.
     fn read(text: &str, number: u64) -> Option<Self> {
         let mut columns = text.split(", ");
         let mut next =
@@ -155,7 +167,7 @@ impl Row {
     }
 }
 
-/// What follows a text on its first line that has it.
+/// Returns the text that follows a marker on the first line that has it.
 fn after<'a>(text: &'a str, marker: &str) -> Result<&'a str, String> {
     let mut found = text.lines().filter_map(|line| Some(line.split_once(marker)?.1));
     found.next().ok_or_else(|| format!("it has no `{}`", marker.trim()))
@@ -165,7 +177,7 @@ fn rest_until<'a>(text: &'a str, marker: &str) -> Result<&'a str, String> {
     text.split_once(marker).map(|(before, _)| before).ok_or_else(|| refuse(text))
 }
 
-/// The whole number after a key.
+/// Returns the whole number after a key.
 fn counted(text: &str, key: &str) -> Result<u64, String> {
     let (_, value) = text.split_once(key).ok_or_else(|| refuse(text))?;
     let digits = value.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();

@@ -19,23 +19,23 @@ use crate::{
     stress_ng_yaml::{self, Stressed},
 };
 
-/// One stressor of stress-ng, with its rate, its times and what the system did meanwhile.
+/// One stressor of stress-ng, with its rate, its times and the activity of the system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StressNg {
-    /// Its name, such as `matrix`.
+    /// Name of the stressor, such as `matrix`.
     #[serde(deserialize_with = "stressor")]
     pub stressor: String,
-    /// How many instances work at the same time; by default one per CPU.
+    /// Number of instances that work at the same time; by default one per CPU.
     #[serde(
         deserialize_with = "some_bounded::<_, 1, 64>",
         skip_serializing_if = "Option::is_none"
     )]
     pub instances: Option<u32>,
-    /// How long it works; by default 2 s, unless there are `ops`.
+    /// Time that the stressor works; by default 2 s, unless there are `ops`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Seconds>,
-    /// How many operations all instances together do, however long that takes.
+    /// Number of operations that all instances do together, however long they take.
     #[serde(
         deserialize_with = "some_bounded::<_, 1, 1_000_000_000>",
         skip_serializing_if = "Option::is_none"
@@ -47,7 +47,7 @@ pub struct StressNg {
     /// all.
     #[serde(deserialize_with = "some_cpus", skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,
-    /// What measures wakeup latency beside it, for one second less than `duration`.
+    /// Probes that measure wakeup latency beside the stressor, for one second less than `duration`.
     pub probes: Probes,
     /// The period of the probes.
     pub interval_us: IntervalUs,
@@ -59,7 +59,7 @@ pub struct StressNg {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StressPolicy {
-    /// `SCHED_OTHER`, nice 0.
+    /// `SCHED_OTHER` with nice 0.
     #[default]
     Other,
     /// `SCHED_FIFO` at [`FIFO_PRIORITY`].
@@ -84,35 +84,35 @@ impl Default for StressNg {
 
 pub const PACKAGE: &str = "stress-ng";
 
-/// What stress-ng is linked with needs these, but loads them only to draw something, which takes a
-/// graphics device. With them the image would be five times as large.
+/// Packages that libraries of stress-ng need, but load only to draw on a graphics device. With them
+/// the image would be five times as large.
 pub const ASSUMED_PACKAGES: [&str; 2] = ["libegl-mesa0", "mesa-libgallium"];
 
 pub const PROBE: &str = "stress-ng";
 
 const YAML: &str = "/tmp/stress-ng.yaml";
 
-/// Of a stressor under `SCHED_FIFO`: the lowest, so that init and the main threads of the probes
-/// are above it. A stressor never sleeps, and what is not above it does not run.
+/// Priority of a stressor under `SCHED_FIFO`: the lowest, so that init and the main threads of the
+/// probes are above it. A stressor never sleeps, so a task that is not above it does not run.
 const FIFO_PRIORITY: u8 = 1;
 
-/// Of the probes' main threads.
+/// Priority of the probes' main threads.
 const MAIN_PRIORITY: u8 = FIFO_PRIORITY + 1;
 
-/// From the start of stress-ng to that of the probes, besides the phases: what it takes to start
-/// its instances.
+/// Time from the start of stress-ng to that of the probes, besides the phases, in nanoseconds:
+/// stress-ng starts its instances.
 pub const START_NS: u64 = 400_000_000;
 
-/// Of a cell besides the work: settling, starting stress-ng and writing its results.
+/// Virtual time of a cell besides the work: settling, starting stress-ng and writing its results.
 pub const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(600);
 
-/// What operations may take by default.
+/// Longest time of `ops` by default.
 const OPS_TIME_MAX: Seconds = const { Seconds::new(120).unwrap() };
 
-/// What operations are taken to take, roughly, where nothing is known of them.
+/// Estimate of the time of `ops`.
 const OPS_TIME_ESTIMATE: Seconds = const { Seconds::new(3).unwrap() };
 
-/// What stress-ng may take to start and to end, beyond which something is wrong.
+/// Longest time in which stress-ng may start and end, in nanoseconds. Beyond it the cell fails.
 pub const START_NS_MAX: u64 = 10_000_000_000;
 
 const DURATION: Seconds = const { Seconds::new(2).unwrap() };
@@ -137,7 +137,7 @@ impl Program for StressNg {
             limit: self.limit(cpus),
             load_start: LoadStart { written_bytes_min: 0, settle_ns },
             load: Vec::new(),
-            // What measures wakeups stands first: that is what a trace of the cell is read for.
+            // The probes of wakeups stand first, because a trace of the cell is read for them.
             probes: probes.into_iter().chain([self.command(seed, cpus)]).collect(),
         }
     }
@@ -170,7 +170,7 @@ impl Program for StressNg {
 }
 
 impl StressNg {
-    /// What the keys say about each other; each alone was checked as it was read.
+    /// Checks the keys against each other; each alone was checked when it was read.
     pub(crate) fn check(self) -> Result<Self, &'static str> {
         match (self.ops, self.duration) {
             (Some(_), Some(_)) => Err("`ops` and `duration` exclude each other"),
@@ -184,7 +184,7 @@ impl StressNg {
         }
     }
 
-    /// How long it works; `None` where that depends on the work.
+    /// Returns the time that the stressor works; `None` where that depends on its operations.
     fn time(&self) -> Option<Seconds> {
         self.ops.is_none().then_some(self.duration.unwrap_or(DURATION))
     }
@@ -193,7 +193,8 @@ impl StressNg {
         self.instances.unwrap_or(cpus)
     }
 
-    /// Under `SCHED_FIFO` instances that share a CPU work one after the other.
+    /// Returns the longest virtual time of the stressor. Under `SCHED_FIFO` instances that share a
+    /// CPU work one after the other.
     fn limit(&self, cpus: u32) -> VirtualDuration {
         let time = VirtualDuration::from(self.time().unwrap_or(OPS_TIME_MAX)).as_ns();
         let turns = match (self.ops, self.policy) {
@@ -212,7 +213,7 @@ impl StressNg {
         let what = [format!("--{stressor}={}", self.instances(cpus))].into_iter().chain(end);
         let where_ = self.cpus.iter().map(|cpus| format!("--taskset={cpus}"));
         Command {
-            // What it forks inherits its policy.
+            // The processes that stress-ng forks inherit its policy.
             policy: match self.policy {
                 StressPolicy::Other => Policy::Other,
                 StressPolicy::Fifo => Policy::Fifo(FIFO_PRIORITY),
@@ -244,7 +245,7 @@ impl StressNg {
         }
     }
 
-    /// What stress-ng says of a run that did what it was asked for.
+    /// Reads the result of a run, and checks that it did the operations that it was asked for.
     fn stressed(&self, command: &CommandReport) -> Result<Stressed, MeasureError> {
         let [stressed] = stressed(command, [self.stressor.as_str()])?;
         match self.ops {
@@ -258,14 +259,14 @@ impl StressNg {
     }
 }
 
-/// What stress-ng says of the time that its stressor took.
+/// Metrics of the times that stress-ng reports of its stressor.
 const STRESSOR: [&str; 3] = ["stressor.wall", "stressor.user", "stressor.system"];
 
-/// So much of the operations must have been done: of what the processes of a stressor hand each
-/// other, some is lost at its end (`pipe` 100 of 6000).
+/// Least percentage of the operations that must have been done. A stressor loses some of the
+/// operations that its processes hand each other at its end (`pipe` 100 of 6000).
 const DONE_PERCENT: u64 = 95;
 
-/// stress-ng with these arguments, as a fair task.
+/// Returns the command of stress-ng with these arguments, as a fair task.
 pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
     let argv = [format!("/usr/bin/{PACKAGE}")].into_iter().chain(arguments).chain([
         // Replicates differ in what is random, configurations do not.
@@ -284,7 +285,12 @@ pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
     }
 }
 
-/// What stress-ng says of these stressors after a run that ended well.
+/// Reads stress-ng's results of these stressors after a run that ended well.
+///
+/// # Errors
+///
+/// [`MeasureError`] when the run failed, or its results are missing, unreadable or of other
+/// stressors.
 pub fn stressed<const N: usize>(
     command: &CommandReport,
     stressors: [&str; N],
@@ -296,8 +302,8 @@ pub fn stressed<const N: usize>(
     all.try_into().map_err(|_| unreadable()("it has other stressors".to_owned()))
 }
 
-/// A stressor's name. What it may be depends on the package's version; what is no option of
-/// stress-ng fails the cell, in stress-ng's own words.
+/// Reads a stressor's name. The known names depend on the package's version; a name that is no
+/// option of stress-ng fails the cell, in stress-ng's own words.
 fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,15 +1,15 @@
 //! The file that stress-ng writes with `--yaml`: the part that `--metrics` adds
 //! (`stress_metrics_dump` in stress-ng.c), the same from 0.15.06 to 0.19.02.
 
-/// What a stressor did, all its instances together.
+/// Result of a stressor, of all its instances together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stressed {
-    /// Its operations.
+    /// Number of operations.
     pub ops: u64,
-    /// Of these, per second of [`wall_s`](Self::wall_s).
+    /// Operations per second of [`wall_s`](Self::wall_s).
     pub ops_per_second: f64,
-    /// How long an instance worked, on average; under `SCHED_FIFO` one may wait for another before
-    /// it begins, and that does not count.
+    /// Average time that an instance worked, in seconds. Under `SCHED_FIFO` an instance may wait
+    /// for another before it begins; the wait does not count.
     pub wall_s: f64,
     /// Their user time, added up.
     pub user_s: f64,
@@ -21,7 +21,7 @@ pub struct Stressed {
 /// this part, and for one operation.
 const ROUNDED: f64 = 1e-4;
 
-/// Reads what these stressors did, each once and no others, in their order.
+/// Reads the results of these stressors, each once and no others, in their order.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Real output of a build under make 4.3 and 4.4.1, and what is wrong with it after a change.
+//! Tests of the reader of make's output: real output of make 4.3 and 4.4.1, and the same with
+//! damage.
 
 mod common;
 
@@ -8,7 +9,7 @@ use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
 use preemptlab_workload::{Build, JobInputs, MeasureError, Measurements, Probes, Workload};
 use proptest::prelude::*;
 
-/// Of three translation units.
+/// Output of a build of three translation units.
 const MAKE_4_3: &str = include_str!("data/make-4.3.out");
 const MAKE_4_4: &str = include_str!("data/make-4.4.1.out");
 
@@ -169,7 +170,7 @@ fn the_probes_must_end_first() {
 }
 
 proptest! {
-    /// Whatever make says, there is no panic, and no result from other than three units.
+    /// Any output is read or refused without a panic, and only output of three units is read.
     #[test]
     fn any_output_is_read_or_refused(
         cut in 0..MAKE_4_4.len(),

@@ -1,5 +1,5 @@
-//! Programs of the users' own: the example of the documentation on real output, and what is wrong
-//! with reports after a change.
+//! Tests of programs in folders: the example of the documentation on real output, and reports with
+//! damage.
 
 mod common;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 /// The example of `docs/workload.md`.
 const REDIS: &str = include_str!("../../../examples/redis/workload.toml");
 
-/// Its output in Debian 12 and in Debian 13.
+/// Output of redis-benchmark in Debian 12; below, in Debian 13.
 const REDIS_7_0: &str = include_str!("data/redis-benchmark-7.0.csv");
 const REDIS_8_0: &str = include_str!("data/redis-benchmark-8.0.csv");
 
@@ -76,7 +76,7 @@ fn workload(definition: &str) -> Workload {
     Workload::Folder(Folder::with_content(Digest::of(b"files"), definition))
 }
 
-/// The report of a sound cell, whose probes have said nothing yet.
+/// Returns the report of a sound cell, whose probes have written nothing yet.
 fn sound(cell: &CellInputs) -> Report {
     let load = cell.job.load.iter().map(|load| command(&load.name, Exit::Stopped));
     let probes = cell.job.probes.iter().map(|probe| command(&probe.name, Exit::Code(0)));
@@ -95,7 +95,7 @@ fn redis(stdout: &str) -> Result<Measurements, MeasureError> {
     measure(REDIS, |report| report.probes[0].stdout = stdout.to_owned())
 }
 
-/// A sound report of [`ALL`] without its cyclictest, after a change.
+/// Measures a sound report of [`ALL`] without its cyclictest, after a change.
 fn all(change: impl FnOnce(&mut Report)) -> Result<Measurements, MeasureError> {
     measure(&ALL.replace("\"fifo\"", "\"none\""), |report| {
         (report.load[0].voluntary_switches, report.load[0].involuntary_switches) = (3, 4);
@@ -233,7 +233,7 @@ fn response_times_that_cannot_be_are_refused() {
 }
 
 proptest! {
-    /// Whatever a program says, there is an answer, and its numbers are finite.
+    /// Any output of a program gives an answer without a panic, and its numbers are finite.
     #[test]
     fn nothing_that_is_said_is_a_panic(
         at in 0usize..300,

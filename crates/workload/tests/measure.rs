@@ -1,5 +1,5 @@
-//! Real results of cyclictest, run in the guest beside hackbench (kernel 6.12, without preemption
-//! on one CPU, with full preemption on two), and what is wrong with them after a change.
+//! Tests of the reader of cyclictest: real results from a guest beside hackbench (kernel 6.12,
+//! without preemption on one CPU, with full preemption on two), and the same with damage.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn cell(cpus: u32) -> CellInputs {
     common::cell(&workload(), cpus)
 }
 
-/// The report of a sound cell.
+/// Returns the report of a sound cell.
 fn report(cell: &CellInputs, fifo: &str, other: &str) -> Report {
     let probes = [fifo, other].into_iter().zip(&cell.job.probes).map(|(json, probe)| {
         let files = [(probe.files[0].clone(), json.to_owned())].into();
@@ -41,7 +41,7 @@ fn measure(cpus: u32, fifo: &str, other: &str) -> Result<Measurements, MeasureEr
     named(&workload(), workload().measure(&cell, &report(&cell, fifo, other)))
 }
 
-/// What is said of a report with a change.
+/// Returns the error of a report with a change.
 fn refused(change: impl FnOnce(&mut Report)) -> String {
     let cell = cell(1);
     let mut report = report(&cell, FIFO, OTHER);
@@ -49,7 +49,7 @@ fn refused(change: impl FnOnce(&mut Report)) -> String {
     workload().measure(&cell, &report).unwrap_err().to_string()
 }
 
-/// What is said of a result of the fair probe with a change.
+/// Returns the error of a result of the fair probe with a change.
 fn refused_result(from: &str, to: &str) -> String {
     assert!(OTHER.contains(from), "{from}");
     let error = measure(1, FIFO, &OTHER.replacen(from, to, 1)).unwrap_err().to_string();

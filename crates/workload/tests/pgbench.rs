@@ -1,4 +1,5 @@
-//! Real results of pgbench, versions 15 and 17, and what is wrong with them after a change.
+//! Tests of the reader of pgbench: real results of the versions 15 and 17, and the same with
+//! damage.
 
 mod common;
 
@@ -10,7 +11,7 @@ use preemptlab_workload::{
 };
 use proptest::prelude::*;
 
-/// What pgbench said, its log, and how many clients it had.
+/// Output of pgbench, its log, and its number of clients.
 type Said = (&'static str, &'static str, u32);
 
 const PGBENCH_15: Said =
@@ -28,7 +29,7 @@ const PGBENCH_17_2_THREADS: Said = (
     3,
 );
 
-/// Its server was stopped after half of the window.
+/// Output of a pgbench whose server was stopped after half of the window.
 const DIED: (&str, &str) =
     (include_str!("data/pgbench-17-died.out"), include_str!("data/pgbench-17-died.err"));
 
@@ -89,7 +90,7 @@ fn measure(clients: u32, out: &str, log: &str) -> Result<Measurements, MeasureEr
     named(&workload, workload.measure(&cell, &report(&cell, out, log)))
 }
 
-/// What is said of a report with a change.
+/// Returns the error of a report with a change.
 fn refused(change: impl FnOnce(&mut CommandReport)) -> String {
     let workload = workload(4);
     let cell = cell(&workload);

@@ -49,7 +49,7 @@ const STREAM: &str = "probes = \"none\"\n";
 const DATAGRAMS: &str = "probes = \"none\"\nprotocol = \"udp\"\n";
 const EXCHANGE: &str = "mode = \"ping-pong\"\n";
 
-/// The metrics that are sockperf's own.
+/// Lists the metrics that are sockperf's own.
 fn listed(measurements: &Measurements) -> Vec<String> {
     let metrics = measurements.metrics().into_iter();
     metrics
@@ -252,7 +252,7 @@ fn damage(text: &str, from: usize, length: usize, with: &str) -> String {
 }
 
 proptest! {
-    /// Whatever a result was cut or changed to, it is read or refused, and what is read is finite.
+    /// A result with any damage is read or refused, and every number in it is finite.
     #[test]
     fn damaged_results_do_no_harm(from in 0usize..30_000, length in 0usize..60, with in "\\PC{0,12}") {
         let hurt = |text: &str| damage(text, from, length, &with);

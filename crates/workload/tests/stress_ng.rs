@@ -23,7 +23,7 @@ fn refused_table(parameters: &str) -> String {
     read(&format!("kind = \"stress-ng\"\n{parameters}")).unwrap_err()
 }
 
-/// What the guest said of the run of [`ONE`].
+/// Returns the guest's report of the run of [`ONE`].
 fn ran(yaml: &str) -> CommandReport {
     CommandReport {
         start_ns: 6_688_218_876,
@@ -41,7 +41,7 @@ fn measure(parameters: &str, report: &Report) -> Result<Measurements, String> {
     named(&workload, measured).map_err(|error| error.to_string())
 }
 
-/// What is said of a run with a change.
+/// Returns the error of a run with a change.
 fn refused(change: impl FnOnce(&mut CommandReport)) -> String {
     let mut ran = ran(ONE);
     change(&mut ran);
@@ -240,7 +240,7 @@ fn what_is_written_is_read_again() {
 }
 
 proptest! {
-    /// Whatever a result was cut or changed to, it is read or refused, and what is read is finite.
+    /// A result with any damage is read or refused, and every number in it is finite.
     #[test]
     fn damaged_results_do_no_harm(from in 0usize..1_800, length in 0usize..60, with in "\\PC{0,12}") {
         for yaml in [ONE, TWO, TWO_0_15] {

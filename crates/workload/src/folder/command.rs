@@ -19,24 +19,24 @@ pub struct FolderCommand {
     /// The policy it starts under.
     #[serde(default)]
     pub policy: StartPolicy,
-    /// Whether it runs as an ordinary user.
+    /// Whether the command runs as an ordinary user.
     #[serde(default)]
     pub unprivileged: bool,
 }
 
-/// What differs from cell to cell, as arguments write it.
+/// Placeholder in an argument for the seed, which differs from cell to cell.
 const SEED: &str = "{seed}";
 const CPUS: &str = "{cpus}";
-/// What differs between experiments.
+/// Placeholder in an argument for the window, which differs between experiments.
 const SECONDS: &str = "{seconds}";
 
 impl FolderCommand {
-    /// Whether its arguments depend on the cell.
+    /// Returns whether the command's arguments depend on the cell.
     pub fn varies(&self) -> bool {
         self.argv.iter().any(|argument| argument.contains(SEED) || argument.contains(CPUS))
     }
 
-    /// Its arguments in one cell.
+    /// Returns the command's arguments in one cell.
     pub fn filled(&self, circumstances: Circumstances, window: Seconds) -> Vec<String> {
         let fill = |argument: &String| {
             argument
@@ -58,12 +58,20 @@ impl FolderCommand {
         }
     }
 
-    /// A load must have run until the guest stopped it.
+    /// Checks that the load ran until the guest stopped it.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] when the load's report is missing, or it ended by itself.
     pub fn check_load(&self, report: &Report) -> Result<(), MeasureError> {
         find(&report.load, &self.name).and_then(outcome::check_lasted)
     }
 
-    /// A probe must have ended well.
+    /// Checks that the probe ended well.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError`] when the probe's report is missing, or its exit status is not 0.
     pub fn check_probe(&self, report: &Report) -> Result<(), MeasureError> {
         find(&report.probes, &self.name).and_then(outcome::check_ended_well)
     }
@@ -81,7 +89,7 @@ impl Default for StartPolicy {
 }
 
 impl StartPolicy {
-    /// The priority under `SCHED_FIFO`, 1 to 98.
+    /// Returns the priority under `SCHED_FIFO`, 1 to 98; `None` for a fair task.
     pub fn priority(self) -> Option<u8> {
         match self.0 {
             Policy::Other => None,

@@ -21,7 +21,7 @@ const EACH_MAX: usize = 32;
 /// The names of the cyclictest probes.
 const PROBES: [&str; 2] = [Probe::Fifo.as_str(), Probe::Other.as_str()];
 
-/// What every cell has, and the first parts of the names of what a cell may have.
+/// First parts of the names of metrics that every cell has, which no metric of a folder may have.
 const BUILT_IN: [&str; 1] = ["context_switches"];
 const BUILT_IN_PARTS: [&str; 5] = ["wakeup", response::NAME, "interrupts", "softirqs", "kthread"];
 
@@ -31,7 +31,7 @@ const BUILT_IN_PARTS: [&str; 5] = ["wakeup", response::NAME, "interrupts", "soft
 pub struct Definition {
     /// The version of the format; 1.
     format: u32,
-    /// What it measures.
+    /// Description of what the program measures.
     #[serde(default)]
     description: String,
     /// Debian packages that the guest's image gets, with all that they depend on.
@@ -40,16 +40,16 @@ pub struct Definition {
     /// Dependencies that the program does not use.
     #[serde(default)]
     pub(super) without: Vec<PackageName>,
-    /// How long the program is asked to measure, and cyclictest measures.
+    /// Time that the program is asked to measure, and that cyclictest measures.
     #[serde(default = "default_window")]
     pub(super) window: Seconds,
-    /// From the start of the load to the window.
+    /// Time from the start of the load to the window.
     #[serde(default = "default_settle")]
     pub(super) settle: Span,
     /// The most virtual time that a cell may take.
     #[serde(default = "default_limit")]
     pub(super) limit: Span,
-    /// Which cyclictest probes run beside the program.
+    /// Probes of cyclictest that run beside the program.
     #[serde(default = "no_probes")]
     pub(super) cyclictest: Probes,
     /// Run one after the other before the snapshot, each to its end.
@@ -61,10 +61,10 @@ pub struct Definition {
     /// Run to their end, the last of which ends the window.
     #[serde(default)]
     pub(super) probe: Vec<FolderCommand>,
-    /// Its numbers.
+    /// Numbers that the program reports.
     #[serde(default)]
     pub(super) metric: Vec<FolderMetric>,
-    /// Its response times.
+    /// Response times that the program reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latency: Option<Response>,
 }
@@ -85,19 +85,19 @@ const fn no_probes() -> Probes {
     Probes::None
 }
 
-/// Why a definition that is well-formed makes no sense.
+/// Reason why a definition that is well-formed makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
     /// A text in its file where it shows.
     pub place: String,
-    /// What is wrong.
+    /// Error, in words.
     pub message: String,
-    /// What to do about it.
+    /// Remedy, in words.
     pub help: String,
 }
 
 impl Definition {
-    /// Refuses what is well-formed but makes no sense.
+    /// Refuses a definition that is well-formed but makes no sense.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Definition {
         Ok(())
     }
 
-    /// The files that are read of a command, each once.
+    /// Returns the files of a command that are read, each once.
     pub(super) fn files_of(&self, command: &str) -> Vec<String> {
         let latency = self.latency.iter().filter_map(|latency| metric::file(&latency.from));
         let files: BTreeSet<&str> = self
@@ -235,6 +235,10 @@ impl Definition {
 }
 
 /// Reads a definition that was recorded and must still make sense.
+///
+/// # Errors
+///
+/// A definition that is not well-formed, or has a [`Flaw`].
 pub fn checked<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Definition, D::Error> {
     let definition = Definition::deserialize(deserializer)?;
     definition.check().map_err(|flaw| D::Error::custom(flaw.message))?;

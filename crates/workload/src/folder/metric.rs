@@ -15,26 +15,31 @@ use crate::{MeasureError, error::tail};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FolderMetric {
-    /// What it is called; `throughput` is X.
+    /// Name of the metric; the name `throughput` makes it the workload's throughput.
     #[serde(deserialize_with = "text::metric_name")]
     pub name: String,
-    /// Its unit.
+    /// Unit of the value.
     #[serde(deserialize_with = "text::unit")]
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which the value is better.
     pub better: Direction,
-    /// Where it is read.
+    /// Source of the value.
     pub from: Source,
     /// Finds it in a text; without one the text is the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
-    /// Of a time: how much was done in it, which makes the metric an amount per second.
+    /// Amount that was done in the time that `from` names, which makes the metric an amount per
+    /// second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<NonZero<u64>>,
 }
 
 impl FolderMetric {
-    /// What a cell has of it.
+    /// Returns the metric of one cell.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::NoValue`] when the report holds no such number.
     pub fn measure(&self, report: &Report) -> Result<Metric, MeasureError> {
         let value = self.value(report).map_err(|cause| MeasureError::NoValue {
             metric: self.name.clone(),
@@ -68,7 +73,7 @@ impl FolderMetric {
         }
     }
 
-    /// What contradicts itself in it, and what to do about it.
+    /// Returns the contradiction in the metric and its remedy, if there is one.
     pub fn flaw(&self) -> Option<(String, String)> {
         let (name, from) = (&self.name, &self.from);
         let flaw = |message: String, help: &str| Some((message, help.to_owned()));
@@ -94,13 +99,14 @@ impl FolderMetric {
         }
     }
 
-    /// The file that it is read from.
+    /// Returns the command and the path of the file that the metric is read from.
     pub fn file(&self) -> Option<(&str, &str)> {
         file(&self.from)
     }
 }
 
-/// The file that something is read from, after the name of the command that writes it.
+/// Returns the name of the command and the path of the file that a source names; `None` for a
+/// source that is no file.
 pub fn file(source: &Source) -> Option<(&str, &str)> {
     match &source.part {
         Part::Text(Text::File(file)) => Some((&source.name, file)),
@@ -108,7 +114,11 @@ pub fn file(source: &Source) -> Option<(&str, &str)> {
     }
 }
 
-/// A number that can be reckoned with.
+/// Reads a finite number.
+///
+/// # Errors
+///
+/// The cause, when the text is no finite number.
 pub fn number(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| {
@@ -117,7 +127,7 @@ pub fn number(text: &str) -> Result<f64, String> {
     })
 }
 
-/// A cause with the end of the text that it is about.
+/// Returns a cause, followed by the end of the text that it is about.
 pub fn said(cause: &str, text: &str) -> String {
     match tail(text.trim()) {
         "" => format!("{cause}; it is empty"),

@@ -24,11 +24,11 @@ use crate::{
     program::{Circumstances, Program, Work},
 };
 
-/// Of a cell besides settling and the window: starting, the surplus, ending.
+/// Time of a cell besides settling and the window, in nanoseconds: starting, the surplus, ending.
 const AROUND_WINDOW_NS: u64 = 500_000_000;
 
-/// A program in a folder. Somebody's experiment has the folder's path; one that is run or was
-/// recorded has what the folder holds instead, and needs it no more.
+/// Program in a folder. The workload of a TOML file has the folder's path. A workload that is run
+/// or was recorded has the folder's content instead, and needs the folder no more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Folder {
@@ -38,40 +38,41 @@ pub struct Folder {
     content: Option<Box<Content>>,
 }
 
-/// What a folder holds.
+/// Content of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
-    /// Of the archive of its other files.
+    /// SHA-256 of the archive of the folder's other files.
     files_sha256: Digest,
-    /// Its `workload.toml`.
+    /// Content of its `workload.toml`.
     #[serde(deserialize_with = "definition::checked")]
     definition: Definition,
 }
 
 impl Folder {
-    /// The file that says what the others are.
+    /// Name of the file that describes the folder.
     pub const DEFINITION: &str = "workload.toml";
 
-    /// Where its files are in the guest.
+    /// Folder of the program's files in the guest.
     pub const PLACE: &str = "/workload";
 
-    /// With what its folder holds in the place of the folder's path.
+    /// Creates a workload that holds the folder's content instead of its path.
     pub fn with_content(files_sha256: Digest, definition: Definition) -> Self {
         Self { path: None, content: Some(Box::new(Content { files_sha256, definition })) }
     }
 
-    /// The path of a folder that has not been read.
+    /// Returns the path of a folder that has not been read.
     pub fn path(&self) -> Option<&str> {
         self.path.as_deref()
     }
 
-    /// The SHA-256 of the archive of a folder's files, once it was read.
+    /// Returns the SHA-256 of the archive of a folder's files, once it was read.
     pub fn files_sha256(&self) -> Option<Digest> {
         self.content.as_ref().map(|content| content.files_sha256)
     }
 
-    /// A folder that was not read says nothing, and so it does nothing.
+    /// Returns the definition; `None` for a folder that has not been read, whose workload does
+    /// nothing.
     fn definition(&self) -> Option<&Definition> {
         self.content.as_ref().map(|content| &content.definition)
     }
@@ -87,7 +88,7 @@ impl Program for Folder {
 
     fn assumed_packages(&self) -> Vec<&str> {
         self.definition().map_or_else(Vec::new, |definition| {
-            // What the program itself needs is there for it.
+            // A package that the definition names itself is in the image and not assumed.
             let own = |name: &&str| !definition.packages.iter().any(|package| package == *name);
             let probes = definition.cyclictest.any().then_some(cyclictest::ASSUMED_PACKAGES);
             let probes = probes.into_iter().flatten().filter(own);
@@ -177,7 +178,7 @@ fn probe_set(definition: &Definition) -> ProbeSet {
     }
 }
 
-/// Above the load: cyclictest's main thread ends the measurement.
+/// Returns the priority of cyclictest's main thread, which ends the measurement: above the load.
 fn main_priority(definition: &Definition) -> u8 {
     let load = definition.load.iter().filter_map(|command| command.policy.priority()).max();
     load.map_or(cyclictest::MAIN_PRIORITY, |load| load + 1)

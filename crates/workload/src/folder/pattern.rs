@@ -1,18 +1,17 @@
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
-/// How large a compiled pattern may be, in bytes. Searching takes time in proportion to it and to
-/// the text, and a recording with its patterns may come from anybody.
+/// Largest size of a compiled pattern, in bytes. Searching takes time in proportion to it and to
+/// the text, and a recording with its patterns may come from a stranger.
 const COMPILED_BYTES_MAX: usize = 256 << 10;
 
-/// The longest pattern.
+/// Longest pattern, in characters.
 const PATTERN_CHARS_MAX: usize = 1_000;
 
-/// Nesting of groups.
+/// Deepest nesting of groups.
 const NESTING_MAX: u32 = 50;
 
-/// A regular expression with one group, which holds what is looked for. `^` and `$` are the ends of
-/// lines.
+/// Regular expression with one group, which holds the value. `^` and `$` are the ends of lines.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(Regex);
@@ -58,7 +57,11 @@ impl TryFrom<String> for Pattern {
 }
 
 impl Pattern {
-    /// What the group holds in the one place that matches.
+    /// Returns the text of the group in the only match.
+    ///
+    /// # Errors
+    ///
+    /// The cause, when the pattern matches nowhere or more than once.
     pub fn only<'text>(&self, text: &'text str) -> Result<&'text str, String> {
         let pattern = self.0.as_str();
         let captures = self.0.captures(text).ok_or_else(|| format!("`{pattern}` is not there"))?;
@@ -71,7 +74,7 @@ impl Pattern {
         Ok(captures.get(1).map_or("", |group| group.as_str()))
     }
 
-    /// What the group holds in the first match, if there is one.
+    /// Returns the text of the group in the first match, if there is one.
     pub fn first<'text>(&self, text: &'text str) -> Option<&'text str> {
         Some(self.0.captures(text)?.get(1).map_or("", |group| group.as_str()))
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Latency, MeasureError};
 
-/// What the distribution is called.
+/// Name of the distribution.
 pub const NAME: &str = "response";
 
 /// A response time beyond this is no response time, in microseconds: some 11 days.
@@ -19,7 +19,7 @@ const US_MAX: f64 = 1e12;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Response {
-    /// Where they are.
+    /// Source of the response times.
     pub from: Source,
     /// Finds the number in a line, and passes over lines without one; without a pattern each line
     /// that is not empty is a number.
@@ -55,7 +55,11 @@ impl TimeUnit {
 }
 
 impl Response {
-    /// What a cell has of it.
+    /// Returns the response times of one cell.
+    ///
+    /// # Errors
+    ///
+    /// [`MeasureError::NoValue`] when the report holds no readable response times.
     pub fn measure(&self, report: &Report) -> Result<Latency, MeasureError> {
         self.latency(report).map_err(|cause| MeasureError::NoValue {
             metric: NAME.to_owned(),

@@ -5,26 +5,26 @@ use serde::{Deserialize, Serialize};
 
 use super::text::is_absolute;
 
-/// Where a number is read: `NAME.stdout`, `NAME:/tmp/file` or `NAME.real`.
+/// Source of a number: `NAME.stdout`, `NAME:/tmp/file` or `NAME.real`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Source {
-    /// The command's name.
+    /// Name of the command.
     pub name: String,
-    /// What of it.
+    /// Part of the command's report.
     pub part: Part,
 }
 
-/// What a command leaves to be read.
+/// Part of a command's report that holds a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// What it said.
+    /// A text that the command wrote.
     Text(Text),
-    /// What it used.
+    /// A time that the command took.
     Used(Used),
 }
 
-/// What a command said.
+/// Text that a command wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Text {
     Stdout,
@@ -32,10 +32,10 @@ pub enum Text {
     File(String),
 }
 
-/// What the guest's init knows of a command.
+/// Time of a command that the guest's init measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
-    /// From its start to its end, in seconds.
+    /// Time from the command's start to its end, in seconds.
     Real,
     /// User time, in seconds.
     User,
@@ -137,7 +137,11 @@ impl From<Source> for String {
 }
 
 impl Text {
-    /// The text in what a command left.
+    /// Returns this text from a command's report.
+    ///
+    /// # Errors
+    ///
+    /// The cause, when the command left no such file.
     pub fn of<'report>(&self, report: &'report CommandReport) -> Result<&'report str, String> {
         match self {
             Self::Stdout => Ok(&report.stdout),
@@ -150,7 +154,11 @@ impl Text {
     }
 }
 
-/// The report of a load or a probe.
+/// Finds the report of a load or a probe.
+///
+/// # Errors
+///
+/// The cause, when there is no such report.
 pub fn find<'report>(
     report: &'report Report,
     name: &str,

@@ -12,14 +12,22 @@ const NAME_CHARS_MAX: usize = 40;
 const ARGUMENTS_MAX: usize = 256;
 const ARGUMENTS_BYTES_MAX: usize = 8 << 10;
 
-/// The name of a command.
+/// Reads the name of a command.
+///
+/// # Errors
+///
+/// A text that is no such name.
 pub fn command_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
     let is_name = is_name(&name, |byte| byte == b'-');
     only_if(is_name, name, "a name of small letters, digits, `-` and `_`")
 }
 
-/// The name of a metric, which may have parts.
+/// Reads the name of a metric, which may have parts.
+///
+/// # Errors
+///
+/// A text that is no such name.
 pub fn metric_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
     let is_metric = name.split('.').all(|part| is_name(part, |_| false));
@@ -34,7 +42,11 @@ fn is_name(text: &str, also: impl Fn(u8) -> bool) -> bool {
         })
 }
 
-/// The unit of a metric.
+/// Reads the unit of a metric.
+///
+/// # Errors
+///
+/// A text that is no such unit.
 pub fn unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let unit = String::deserialize(deserializer)?;
     let is_unit = (1..=NAME_CHARS_MAX).contains(&unit.chars().count())
@@ -43,7 +55,11 @@ pub fn unit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Err
     only_if(is_unit, unit, "a unit such as `requests/s`")
 }
 
-/// A program's absolute path and its arguments.
+/// Reads a program's absolute path and its arguments.
+///
+/// # Errors
+///
+/// A path that is not absolute, and arguments that are too many or too long.
 pub fn argv<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let argv = Vec::<String>::deserialize(deserializer)?;
     let program = argv.first().map_or("", String::as_str);
@@ -61,7 +77,7 @@ pub fn argv<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D
     Ok(argv)
 }
 
-/// Whether a path can be that of a file in a guest.
+/// Returns whether a path can be that of a file in a guest.
 pub fn is_absolute(path: &str) -> bool {
     path.starts_with('/')
         && (2..=1000).contains(&path.len())

@@ -1,4 +1,4 @@
-//! Cells and reports around what a workload's commands left.
+//! Cells, and reports around the output of a workload's commands.
 
 // Not every file that uses this module uses all of it.
 #![allow(dead_code)]
@@ -11,7 +11,7 @@ pub fn inputs(seed: u64, preempt: PreemptMode, cpus: u32) -> JobInputs {
     JobInputs { seed, preempt, hz: None, settings: vec![], cpus, skew_ns: None }
 }
 
-/// A cell of a workload, in the mode `none` and with the seed 1.
+/// Returns a cell of a workload, in the mode `none` and with the seed 1.
 pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
     let digest = Digest::of(b"");
     CellInputs {
@@ -27,7 +27,7 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
     }
 }
 
-/// What became of a command that did nothing.
+/// Returns the report of a command that did nothing.
 pub fn command(name: &str, exit: Exit) -> CommandReport {
     CommandReport {
         name: name.to_owned(),
@@ -45,7 +45,7 @@ pub fn command(name: &str, exit: Exit) -> CommandReport {
     }
 }
 
-/// A report in the mode `none`, with a window of 2 s.
+/// Returns a report in the mode `none`, with a window of 2 s.
 pub fn report(load: Vec<CommandReport>, probes: Vec<CommandReport>) -> Report {
     let mut report = Report {
         format: FORMAT,
@@ -60,7 +60,11 @@ pub fn report(load: Vec<CommandReport>, probes: Vec<CommandReport>) -> Report {
     report
 }
 
-/// The workload of a table in TOML, or why it is none.
+/// Reads the workload of a table in TOML.
+///
+/// # Errors
+///
+/// The text of the error, when the table is no workload.
 pub fn read(parameters: &str) -> Result<Workload, String> {
     let table = toml::from_str::<std::collections::BTreeMap<String, Workload>>(&format!(
         "[workload]\n{parameters}\n"
@@ -68,8 +72,8 @@ pub fn read(parameters: &str) -> Result<Workload, String> {
     table.map_err(|error| error.to_string()).map(|mut table| table.remove("workload").unwrap())
 }
 
-/// Checks that what was measured has exactly the names that were known before; only kernel threads
-/// have others.
+/// Checks that the names of the measurements are exactly those that were known before; only kernel
+/// threads have others.
 #[track_caller]
 pub fn named<E>(workload: &Workload, measured: Result<Measurements, E>) -> Result<Measurements, E> {
     let Ok(measured) = measured else { return measured };
