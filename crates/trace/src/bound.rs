@@ -29,14 +29,15 @@ const STEP_NS: u64 = 100;
 /// Between two wakeups of a probe there are some thousand; a trace with more has none.
 const PENDING_MAX: usize = 1 << 20;
 
-/// So many of the longest stretches are kept.
+/// Number of the longest stretches that are kept.
 const LONGEST_MAX: usize = 256;
 
-/// Where a model lets the scheduler switch to a real-time task.
+/// Places at which a preemption model lets the scheduler switch to a real-time task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Opportunities {
-    /// On the way to user space, and where kernel code asks for it (none, voluntary).
+    /// The return to user space, and the places where kernel code asks the scheduler (none,
+    /// voluntary).
     Voluntary,
     /// Wherever neither preemption nor interrupts are off (full, lazy, and PREEMPT_RT).
     Everywhere,
@@ -45,21 +46,21 @@ pub enum Opportunities {
 /// A stretch of virtual time on one CPU without an opportunity, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closed {
-    /// The CPU.
+    /// Index of the CPU.
     pub cpu: u32,
-    /// Its first instant.
+    /// First instant of the stretch, in nanoseconds.
     pub start_ns: u64,
     /// The instruction with which it begins.
     pub start_address: u64,
-    /// The next opportunity.
+    /// Next opportunity, in nanoseconds.
     pub end_ns: u64,
-    /// Whether softirqs were served in it. These stop early when a task waits for the CPU, so that
-    /// a wakeup there would be less late than the trace says.
+    /// Whether softirqs were served in the stretch. These stop early when a task waits for the CPU,
+    /// so that a wakeup there would be less late than the trace says.
     pub has_softirq: bool,
 }
 
 impl Closed {
-    /// How long it is.
+    /// Returns the length of the stretch, in nanoseconds.
     pub fn len_ns(self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
@@ -71,10 +72,10 @@ impl Closed {
 /// [`Bound::max_ns`] is called the bound: the larger one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
-    /// What a wakeup costs where nothing is in the way, in nanoseconds: the smallest that was seen.
+    /// Cost of a wakeup with nothing in the way, in nanoseconds: the smallest latency of a wakeup.
     pub floor_ns: u64,
-    /// The longest closed stretch, and with one CPU the floor; with several what the most expensive
-    /// switch to the probe cost, where that is more.
+    /// Longest closed stretch and the cost of a wakeup, in nanoseconds. The cost is the floor; with
+    /// several CPUs that of the most expensive switch to the probe, where it is more.
     #[serde(rename = "max_ns")]
     computed_ns: u64,
     /// The largest latency that was observed; findings of older traces have none.
@@ -91,7 +92,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Returns the largest latency, in nanoseconds: never less than what was observed.
+    /// Returns the largest latency, in nanoseconds; at least that of the observed wakeups.
     pub fn max_ns(&self) -> u64 {
         self.computed_ns.max(self.observed_ns)
     }
@@ -106,8 +107,8 @@ impl Bound {
         self.observed_ns
     }
 
-    /// Returns whether no wakeup was later than the trace's stretches allow. Where one was, the
-    /// largest latency is no bound but what was observed.
+    /// Returns whether every wakeup was as early as the trace's stretches allow. Where one was
+    /// later, the largest latency is an observation and no bound.
     pub fn is_sound(&self) -> bool {
         self.observed_ns <= self.computed_ns
     }
@@ -119,27 +120,27 @@ impl Bound {
     }
 }
 
-/// Collects closed stretches.
+/// Collector of closed stretches.
 #[derive(Debug)]
 pub(crate) struct Closures {
     opportunities: Opportunities,
-    /// When the probe's first wakeup was due, and its last so far.
+    /// Due times of the probe's first wakeup and of its last so far, in nanoseconds.
     probed: Option<(u64, u64)>,
     open: BTreeMap<u32, Closed>,
-    /// When the closed stretches began in which CPUs were last given to another task.
+    /// Starts of the closed stretches in which CPUs were last given to another task, by CPU.
     switching: BTreeMap<u32, u64>,
-    /// What a switch to the probe cost at most, from there to user space.
+    /// Largest cost of a switch to the probe, from there to user space, in nanoseconds.
     switch_ns_max: u64,
     cpus: BTreeSet<u32>,
     /// Since the probe's last wakeup: they count when there is another one.
     pending: Vec<Closed>,
-    /// How many closed stretches there are, by length in steps.
+    /// Number of closed stretches, by length in steps.
     lengths: BTreeMap<u64, u64>,
     longest: Vec<Closed>,
 }
 
 impl Closures {
-    /// Of a kernel with these opportunities.
+    /// Creates the collector for a kernel with these opportunities.
     pub fn new(opportunities: Opportunities) -> Self {
         Self {
             opportunities,
@@ -238,8 +239,8 @@ impl Closures {
         }
     }
 
-    /// The bound, when the observed latencies are between these two: a wakeup with nothing in the
-    /// way costs as much as the smallest.
+    /// Returns the bound. The observed latencies lie between `floor_ns` and `observed_ns`: a wakeup
+    /// with nothing in the way costs as much as the smallest.
     pub fn finish(self, floor_ns: u64, observed_ns: u64) -> Bound {
         let window_ns =
             self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
@@ -259,8 +260,8 @@ impl Closures {
         }
     }
 
-    /// The smallest wait that is exceeded at no more than `allowed_ns` of instants. A stretch of
-    /// length `l` has `l - w` instants at which one waits longer than `w`.
+    /// Returns the smallest wait that is exceeded at no more than `allowed_ns` of instants. A
+    /// stretch of length `l` has `l - w` instants at which a task waits longer than `w`.
     fn exceeded_ns(&self, allowed_ns: f64) -> u64 {
         let (mut count, mut sum_ns) = (0.0, 0.0);
         let mut above_ns = None;
@@ -311,8 +312,8 @@ mod tests {
         );
     }
 
-    /// A wakeup that is due at 0, for which the CPU was given away at 30 us and which is in user space
-    /// at 41 us.
+    /// Returns a wakeup that is due at 0, for which the CPU was given away at 30 us and which is in
+    /// user space at 41 us.
     fn wakeup(cpu: u32) -> Wakeup {
         Wakeup {
             task: Task { address: 1, pid: 2, tgid: 1, prio: 9, comm: "cyclictest".to_owned() },
@@ -349,7 +350,8 @@ mod tests {
             (bound.max_ns(), bound.computed_ns(), bound.is_sound()),
             (64_300, 57_000, false)
         );
-        // What the probe reports counts too, and less than before changes nothing.
+        // The probe's own report counts as an observation, too; one below the largest changes
+        // nothing.
         let bound = bound.observing(71_400).observing(3);
         assert_eq!((bound.max_ns(), bound.observed_ns()), (71_400, 71_400));
     }

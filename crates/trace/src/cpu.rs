@@ -1,4 +1,4 @@
-//! What a CPU is doing, followed from event to event.
+//! The state of each CPU, followed from event to event.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,18 +13,18 @@ use crate::{
 /// `PREEMPT_NEED_RESCHED` in `preempt_count`, which is no part of the count.
 const NEED_RESCHED: u32 = 1 << 31;
 
-/// One level of `softirq` in `preempt_count` (`SOFTIRQ_OFFSET`, include/linux/preempt.h): softirqs
-/// are being served. Disabling them adds twice as much.
+/// Value of one level of `softirq` in `preempt_count` (`SOFTIRQ_OFFSET`, include/linux/preempt.h)
+/// while softirqs are served. Disabling them adds twice as much.
 const SOFTIRQ_OFFSET: i32 = 0x100;
 
-/// So many levels are followed, which no kernel comes near. What a trace that lost an end would
-/// pile up, from the outermost on, is forgotten.
+/// Number of nested levels that are followed; no kernel comes near it. Of a trace that lost an end,
+/// the outermost levels are forgotten beyond it.
 const FRAMES_MAX: usize = 32;
 
-/// So many tasks are remembered. A guest has a thousand, and uses their memory again.
+/// Number of tasks that are remembered. A guest has a thousand, and uses their memory again.
 pub(crate) const TASKS_MAX: usize = 1 << 16;
 
-/// What the kernel is in, from the outermost to the innermost.
+/// Level of nesting in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A kernel thread, or a new task on its way to user space.
@@ -33,13 +33,13 @@ pub enum Frame {
     Syscall(u32),
     /// An interrupt or exception, by its probe.
     Entry {
-        /// The probe's number.
+        /// Number of the probe.
         probe: u32,
         /// The instruction that it came before.
         address: u64,
-        /// Whether it came out of user space.
+        /// Whether the entry came out of user space.
         from_user: bool,
-        /// Whether it is an exception, and so the work of the task itself.
+        /// Whether the entry is an exception, which is the work of the task itself.
         is_exception: bool,
         /// Whether the scheduler was at work.
         was_scheduling: bool,
@@ -51,21 +51,21 @@ pub enum Frame {
     Softirq(Option<u32>),
 }
 
-/// When and where a state began.
+/// Instant and place at which a state began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since {
     /// Virtual time, in nanoseconds.
     pub ns: u64,
-    /// The instruction.
+    /// Address of the instruction.
     pub address: u64,
 }
 
-/// What a CPU is doing.
+/// State of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Cpu {
     /// The address of the current task; 0 until the first switch.
     pub task: u64,
-    /// What the kernel is in; empty in user space.
+    /// Levels that the kernel is in, from the outermost to the innermost; empty in user space.
     pub frames: Vec<Frame>,
     /// `preempt_count`, without the flag.
     pub preempt_count: u32,
@@ -77,7 +77,7 @@ pub struct Cpu {
     pub is_scheduling: bool,
     /// Whether the current task has been told to give way.
     pub need_resched: bool,
-    /// Whether it halts until the next interrupt.
+    /// Whether the CPU halts until the next interrupt.
     pub is_halted: bool,
     /// Whether `preempt_count` is known.
     is_synchronized: bool,
@@ -87,25 +87,25 @@ pub struct Cpu {
 /// A section that has just ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What was off or served.
+    /// Kind of the section.
     pub kind: SectionKind,
-    /// When and where it began.
+    /// Instant and place of the section's start.
     pub since: Since,
-    /// When it ended.
+    /// End of the section, in nanoseconds.
     pub end_ns: u64,
     /// The probe of the softirq.
     pub softirq: Option<u32>,
 }
 
-/// What a section keeps from happening.
+/// Event that a section holds off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SectionKind {
-    /// Preemption.
+    /// Preemption is off.
     PreemptOff,
-    /// Interrupts.
+    /// Interrupts are off.
     IrqsOff,
-    /// Nothing by itself: softirqs are served.
+    /// Softirqs are served, which holds off nothing by itself.
     Softirq,
 }
 
@@ -113,20 +113,20 @@ pub enum SectionKind {
 #[derive(Debug, Default)]
 pub struct Machine {
     cpus: BTreeMap<u32, Cpu>,
-    /// What tasks that do not run are in.
+    /// Levels of the tasks that do not run, by task.
     parked: HashMap<u64, Vec<Frame>>,
     tasks: HashMap<u64, Task>,
-    /// How often `preempt_count` was not zero at a return to user space, which cannot be.
+    /// Number of returns to user space at which `preempt_count` was not zero, which no kernel does.
     pub miscounts: u64,
 }
 
 impl Machine {
-    /// A CPU; one that has not been met yet has an unknown task.
+    /// Returns the state of a CPU; one that has not been met yet has an unknown task.
     pub fn cpu(&mut self, cpu: u32) -> &mut Cpu {
         self.cpus.entry(cpu).or_default()
     }
 
-    /// What is known of a task.
+    /// Returns the description of a task, if the trace has one.
     pub fn task(&self, address: u64) -> Option<&Task> {
         self.tasks.get(&address)
     }
@@ -212,7 +212,7 @@ impl Machine {
 }
 
 impl Cpu {
-    /// Whether it runs a program.
+    /// Returns whether the CPU runs a program.
     pub fn is_user(&self) -> bool {
         self.frames.is_empty() && self.task != 0
     }
@@ -257,7 +257,7 @@ impl Cpu {
         Some(Ended { kind: SectionKind::PreemptOff, since, end_ns: here.ns, softirq: None })
     }
 
-    /// A softirq begins, and with it ends the one that was served before it.
+    /// Begins a softirq, and ends the one that was served before it.
     fn softirq(&mut self, here: Since, probe: u32) -> Option<Ended> {
         let Some(Frame::Softirq(served)) = self.frames.last_mut() else { return None };
         let before = served.replace(probe)?;
@@ -311,7 +311,7 @@ mod tests {
         Since { ns, address: ns }
     }
 
-    /// On the way out of an interrupt the count is 0 before and after.
+    /// On the return from an interrupt the count is 0 before and after.
     #[test]
     fn softirqs_end_with_the_count_and_leave_nothing_off() {
         let mut cpu = Cpu { is_synchronized: true, ..Cpu::default() };

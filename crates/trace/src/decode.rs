@@ -12,7 +12,7 @@ use preemptlab_protocol::{
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// No record is longer: a stack of [`STACK_WORDS_MAX`] words of 10 bytes.
+/// Longest record, in bytes: a stack of [`STACK_WORDS_MAX`] words of 10 bytes.
 const RECORD_BYTES_MAX: usize = 2 << 10;
 
 /// The most words that a stack in a stream may have.
@@ -24,14 +24,14 @@ pub const VALUES_MAX: usize = 16;
 /// A kernel has some 20,000 sites; a stream with more is no trace of one.
 const SITES_MAX: usize = 1 << 18;
 
-/// No kernel has more CPUs (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
+/// Largest number of CPUs of a kernel (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
 const CPUS_MAX: u64 = 8192;
 
-/// The latest time, in nanoseconds: QEMU's virtual clock is a signed number, and what is computed
-/// from two times stays in range.
+/// Latest time, in nanoseconds: QEMU's virtual clock is a signed number, and sums and differences
+/// of two times stay in range.
 const NS_MAX: u64 = i64::MAX as u64;
 
-/// Why bytes are not a trace.
+/// Reason why bytes are not a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The bytes cannot be read.
@@ -49,12 +49,12 @@ pub enum TraceError {
     /// A record that cannot be.
     #[error("the trace is corrupted after {events} events: {reason}")]
     Corrupted {
-        /// Events before it.
+        /// Number of events before the error.
         events: u64,
-        /// What is wrong.
+        /// Cause, in words.
         reason: &'static str,
     },
-    /// The trace was made with a program whose probes are others or elsewhere.
+    /// The trace was made with a program that has other probes.
     #[error("the trace belongs to another program of probes")]
     Program,
 }
@@ -62,27 +62,27 @@ pub enum TraceError {
 /// An instruction at which events happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site {
-    /// What happens there.
+    /// Kind of the events at the site.
     pub kind: SiteKind,
-    /// Its address.
+    /// Address of the instruction.
     pub address: u64,
     values: u8,
 }
 
-/// What happened before an instruction.
+/// Event before an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Virtual time, in nanoseconds.
     pub ns: u64,
-    /// The CPU.
+    /// Index of the CPU.
     pub cpu: u32,
-    /// Where and what.
+    /// Place and kind of the event.
     pub site: Site,
     values: [u64; VALUES_MAX],
 }
 
 impl Event {
-    /// What the event carries, as many as its kind says.
+    /// Returns the event's values, as many as its kind has.
     pub fn values(&self) -> &[u64] {
         &self.values[..self.site.values.into()]
     }
@@ -93,20 +93,20 @@ impl Event {
 pub struct Task {
     /// The address of its `task_struct`.
     pub address: u64,
-    /// The thread's number.
+    /// Number of the thread.
     pub pid: u32,
-    /// The process's number.
+    /// Number of the process.
     pub tgid: u32,
     /// The kernel's priority: below 100 real-time, the lower the more urgent.
     pub prio: i32,
-    /// The name.
+    /// Name of the thread.
     pub comm: String,
 }
 
-/// One item of a trace.
+/// Item of a trace.
 #[derive(Debug)]
 pub enum Item<'a> {
-    /// Something happened.
+    /// An event.
     Event(Event),
     /// A task that the following events name, or that has changed.
     Task(Task),
@@ -114,7 +114,7 @@ pub enum Item<'a> {
     Stack(&'a [u64]),
 }
 
-/// Reads a trace.
+/// Reader of a trace.
 pub struct Decoder<R> {
     source: R,
     buffer: Vec<u8>,
@@ -122,7 +122,7 @@ pub struct Decoder<R> {
     end: usize,
     is_at_end: bool,
     sites: Vec<Site>,
-    /// Where each probe of the program is, and how many values its events carry.
+    /// Address of each probe of the program, and the number of values of its events.
     probes: Vec<(u64, u8)>,
     stack: Vec<u64>,
     cpu: u32,
@@ -169,7 +169,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// The next item; `None` at the end of a whole trace.
+    /// Reads the next item; `None` at the end of a whole trace.
     ///
     /// # Errors
     ///

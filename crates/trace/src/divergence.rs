@@ -1,4 +1,4 @@
-//! Where two executions that share their past part.
+//! The first difference between two executions that share their past.
 
 use std::io::Read;
 
@@ -10,9 +10,9 @@ use crate::{
 /// The first event in which two traces of one boot differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
-    /// How many events both have in common.
+    /// Number of events that both have in common.
     pub common: u64,
-    /// When the first one goes another way, in virtual nanoseconds.
+    /// Time of the first difference in the first execution, in virtual nanoseconds.
     pub ns: u64,
     /// The function in which the first one is then.
     pub function: Option<String>,

@@ -17,20 +17,20 @@ const WAKEUPS_MAX: usize = 1 << 21;
 /// A stretch of the guest's `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its first instant.
+    /// First instant, in nanoseconds.
     pub start_ns: u64,
-    /// Its last.
+    /// Last instant, in nanoseconds.
     pub end_ns: u64,
 }
 
 impl Window {
-    /// Whether an instant is in it.
+    /// Returns whether the window holds an instant.
     pub fn contains(&self, ns: u64) -> bool {
         (self.start_ns..=self.end_ns).contains(&ns)
     }
 }
 
-/// Every wakeup of a target that was due in a window.
+/// Returns every wakeup of a target that was due in a window.
 ///
 /// # Errors
 ///
@@ -60,15 +60,15 @@ pub fn wakeups(
     Ok(found)
 }
 
-/// The `count` wakeups with the largest latency, the worst first.
+/// Returns the `count` wakeups with the largest latency, the worst first.
 pub fn worst(mut wakeups: Vec<Wakeup>, count: usize) -> Vec<Wakeup> {
     wakeups.sort_by_key(|wakeup| (std::cmp::Reverse(wakeup.latency_ns()), wakeup.due_ns));
     wakeups.truncate(count);
     wakeups
 }
 
-/// Why a task that was woken at the first instant of a closed stretch would have had to wait: the
-/// timeline of a wakeup that did not happen, of the most urgent task.
+/// Returns the timeline of a task that is woken at the first instant of a closed stretch: a wakeup
+/// that did not happen, of the most urgent task.
 ///
 /// # Errors
 ///
@@ -93,7 +93,7 @@ pub fn closed_timeline(
     Ok(timelines(trace, kernel, vec![wakeup])?.pop())
 }
 
-/// The timelines of wakeups of this trace, in the order of the wakeups.
+/// Returns the timelines of wakeups of this trace, in the order of the wakeups.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What a whole trace says, in one pass.
+//! The findings of a whole trace, in one pass.
 
 use std::io::Read;
 
@@ -15,10 +15,10 @@ use crate::{
     wakeup::{Expiry, Target, Wakeups},
 };
 
-/// So many functions of each trace are kept.
+/// Number of functions of each trace that are kept.
 const RANKED_MAX: usize = 200;
 
-/// What a trace says of the window in which the probes ran.
+/// Findings in the window in which the probes ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Findings {
@@ -26,17 +26,18 @@ pub struct Findings {
     pub format: u32,
     /// Events in the whole trace.
     pub events: u64,
-    /// How often `preempt_count` was not zero at a return to user space. More than never means that
-    /// the plugin has missed a change of it, and that sections with preemption off are in doubt.
+    /// Number of returns to user space at which `preempt_count` was not zero. A number above 0
+    /// means that the plugin has missed a change of it, and that sections with preemption off are
+    /// in doubt.
     pub miscounts: u64,
     /// The first event, in virtual nanoseconds.
     pub start_ns: u64,
-    /// The last event.
+    /// Time of the last event, in nanoseconds.
     pub end_ns: u64,
-    /// What is added to `CLOCK_MONOTONIC` to get virtual time, in nanoseconds.
+    /// Number that is added to `CLOCK_MONOTONIC` to get virtual time, in nanoseconds.
     pub clock_offset_ns: i64,
-    /// The latencies of the real-time wakeups that did not happen; `None` where the trace has no
-    /// real-time probe whose wakeups did.
+    /// Latencies of the real-time wakeups that did not happen; `None` where the trace has no wakeup
+    /// of a real-time probe.
     pub bound: Option<Bound>,
     /// The sections between the probe's first wakeup and its last with the longest maxima, the
     /// longest first.
@@ -118,7 +119,8 @@ pub fn findings(
     })
 }
 
-/// How far virtual time is ahead of `CLOCK_MONOTONIC`, where an event tells.
+/// Returns the time by which virtual time is ahead of `CLOCK_MONOTONIC`, if the event tells it, in
+/// nanoseconds.
 fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
     let SiteKind::Probe(probe) = event.site.kind else { return None };
     if kernel.tracepoint(probe).point != Point::TimerExpire {

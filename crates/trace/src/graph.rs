@@ -29,14 +29,14 @@ struct Line {
     task: String,
     depth: usize,
     text: String,
-    /// How long the call took, once it has returned.
+    /// Duration of the call in nanoseconds, once it has returned.
     took_ns: Option<u64>,
     is_call: bool,
     has_children: bool,
 }
 
-/// Draws the stream of a zoom as text, like ftrace's function_graph: each call with the virtual time
-/// at which it begins and what it took, and the events between.
+/// Draws the stream of a zoom as text, like ftrace's function_graph: each call with the virtual
+/// time at which it begins and its duration, and the events between.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
         let value = event.values().first().copied().unwrap_or(0);
         let text = match event.site.kind {
             SiteKind::Enter => {
-                // What has been left by a jump instead of a return, or by a switch of stacks.
+                // Calls that were left by a jump instead of a return, or by a switch of stacks.
                 while calls.last().is_some_and(|call| call.stack < value) {
                     calls.pop();
                 }
@@ -105,7 +105,7 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
     Ok(render(&lines))
 }
 
-/// An event in words, where it is worth a line.
+/// Describes an event in words, where it is worth a line.
 fn note(kernel: &Kernel, machine: &Machine, event: &Event) -> Option<String> {
     let words = match event.site.kind {
         SiteKind::Probe(probe) => {

@@ -110,7 +110,7 @@ proptest! {
         read_in_every_way(&trace, &kernel());
     }
 
-    /// The shape is right, and every number may be any.
+    /// Traces of the right shape with any numbers are an error at worst.
     #[test]
     fn any_numbers_are_an_error_at_worst(
         events in prop::collection::vec((0_usize..16, 0..1_u64 << 60, any::<[u64; 8]>()), 0..200),

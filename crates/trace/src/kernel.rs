@@ -1,4 +1,4 @@
-//! What to record of a kernel, and what it means: from its own symbols and types.
+//! The recorded places of a kernel and their meaning, from the kernel's own symbols and types.
 
 use preemptlab_protocol::{
     FORMAT,
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{self, Entry};
 
-/// Why a kernel cannot be traced.
+/// Reason why a kernel cannot be traced.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// It lacks something.
+    /// The kernel lacks a function, a variable or a member.
     #[error("this kernel cannot be traced: it has no {0}")]
     Lacks(String),
-    /// Its symbols cannot be read.
+    /// The kernel's symbols cannot be read.
     #[error("the kernel's /proc/kallsyms cannot be used: {0}")]
     Symbols(#[from] SymbolError),
-    /// Its types cannot be read.
+    /// The kernel's types cannot be read.
     #[error("the kernel's types cannot be used: {0}")]
     Types(#[from] TypesError),
-    /// A kept layout is not what it should be.
+    /// A stored layout is damaged.
     #[error("the kernel's layout {0}")]
     Layout(String),
 }
 
-/// From here on a section's end is recorded with its stack, in nanoseconds: shorter ones are not
-/// what anyone looks for, and there are hundreds of thousands of them a second.
+/// Least length of a section whose end is recorded with its stack, in nanoseconds. Shorter sections
+/// explain no latency, and there are hundreds of thousands of them a second.
 const STACK_NS_MIN: u64 = 5_000;
 
 /// The functions that softirqs run (kernel/softirq.c and the users of `open_softirq`).
@@ -45,7 +45,7 @@ const SOFTIRQS: [&str; 11] = [
     "tasklet_hi_action",
 ];
 
-/// Where a task waits for a lock.
+/// Functions in which a task waits for a lock.
 const LOCK_WAITS: [&str; 9] = [
     "__mutex_lock",
     "__rt_mutex_slowlock_locked",
@@ -83,7 +83,7 @@ impl HrtimerLayout {
     }
 }
 
-/// What an event of a probe means.
+/// Meaning of a probe's event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
@@ -119,13 +119,13 @@ pub enum Point {
     LockWait,
 }
 
-/// A probe's meaning.
+/// Meaning of a probe, with the name of its function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tracepoint {
-    /// What its events mean.
+    /// Meaning of the probe's events.
     pub point: Point,
-    /// The function's name, without what the kernel puts around the names of entries.
+    /// Name of the function, without the kernel's prefixes of entries.
     pub name: String,
 }
 
@@ -135,13 +135,13 @@ pub struct Tracepoint {
 pub struct Layout {
     /// The version of this form.
     pub format: u32,
-    /// The guest's `/proc/kallsyms`.
+    /// Content of the guest's `/proc/kallsyms`.
     pub kallsyms: String,
     /// By the probe's number.
     pub tracepoints: Vec<Tracepoint>,
-    /// What the plugin is to record.
+    /// Program of the plugin: the probes that it records.
     pub program: TraceProgram,
-    /// How timers are kept.
+    /// Layout of the kernel's timers.
     pub hrtimer: HrtimerLayout,
 }
 
@@ -149,11 +149,11 @@ pub struct Layout {
 pub const LAYOUT_FORMAT: u32 = 1;
 
 impl Layout {
-    /// Finds in a kernel what is to be recorded.
+    /// Finds the places in a kernel that the plugin records.
     ///
     /// # Errors
     ///
-    /// When the kernel lacks something without which nothing can be explained.
+    /// [`KernelError`] when the kernel lacks a place without which nothing can be explained.
     pub fn new(kallsyms: String, types: &Types) -> Result<Self, KernelError> {
         let symbols = parse(&kallsyms)?;
         let mut found = Finder { symbols: &symbols, tracepoints: Vec::new(), probes: Vec::new() };
@@ -216,29 +216,30 @@ impl Kernel {
         Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer })
     }
 
-    /// What the plugin is to record.
+    /// Returns the plugin's program.
     pub fn program(&self) -> &TraceProgram {
         &self.program
     }
 
-    /// What the plugin is to record to show every call between two points of virtual time.
+    /// Returns the plugin's program that records every call between two points of virtual time.
     pub fn zoom(&self, start_ns: u64, end_ns: u64) -> TraceProgram {
         let functions = self.symbols.functions().map(|(address, _)| address).collect();
         let zoom = Zoom { start_ns, end_ns, functions };
         TraceProgram { zoom: Some(zoom), ..self.program.clone() }
     }
 
-    /// The meaning of a probe of the program.
+    /// Returns the meaning of a probe of the program.
     pub fn tracepoint(&self, probe: u32) -> &Tracepoint {
         &self.tracepoints[probe as usize]
     }
 
-    /// The function that an address belongs to, as it is called in the source.
+    /// Returns the name in the source of the function that holds an address.
     pub fn function(&self, address: u64) -> Option<&str> {
         self.symbols.find(address).map(|located| located.function())
     }
 
-    /// Likewise for an address on the stack, to which a call returns: the instruction before it.
+    /// Returns the name of the function that made a call, from the address on the stack to which
+    /// the call returns: that of the instruction before it.
     pub fn caller(&self, address: u64) -> Option<&str> {
         let located = self.symbols.find(address.checked_sub(1)?)?;
         // A function does not begin with the end of a call.
@@ -312,7 +313,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Since 7.1 user space has a function of its own.
+    /// Finds the functions that start timers. Since 7.1 timers of user space have a function of
+    /// their own.
     fn timer_starts(&mut self, types: &Types) -> Result<(), KernelError> {
         use Register::{Rcx, Rdi, Rdx, Rsi};
         let queue = offset(types, "hrtimer", "base")?;
@@ -394,7 +396,7 @@ impl Finder<'_> {
         self.tracepoints.push(Tracepoint { point, name: name.to_owned() });
     }
 
-    /// Of the function itself, or of what the compiler has made of it.
+    /// Returns the address of a function, or of the variant that the compiler has made of it.
     fn address(&self, name: &str) -> Option<u64> {
         let variant = || {
             self.symbols
@@ -409,7 +411,7 @@ fn parse(kallsyms: &str) -> Result<Symbols, KernelError> {
     Ok(Symbols::parse(kallsyms)?)
 }
 
-/// Where `preempt_count` is, from the base of the per-CPU area.
+/// Returns the offset of `preempt_count` from the base of the per-CPU area.
 fn preempt_count(symbols: &Symbols, types: &Types) -> Result<u64, KernelError> {
     if let Some(address) = symbols.address("__preempt_count") {
         return Ok(address);

@@ -1,4 +1,5 @@
-//! What a traced kernel did, and why a wakeup was late. Pure: bytes in, findings out.
+//! Explanations of late wakeups from the trace of a kernel. The crate does no I/O of its own: bytes
+//! in, findings out.
 
 mod arch;
 mod bound;

@@ -26,15 +26,15 @@ pub struct MovedTimer {
     pub timer: u64,
     /// The address of its `struct hrtimer_clock_base`.
     pub base: u64,
-    /// The stretch.
+    /// Closed stretch in which the timer is to expire.
     pub closed: Closed,
-    /// Its beginning on `CLOCK_MONOTONIC`, in nanoseconds.
+    /// Start of the stretch on `CLOCK_MONOTONIC`, in nanoseconds.
     pub to_monotonic_ns: u64,
 }
 
 impl Kernel {
-    /// What the plugin is to record when the probe's timer expires at another instant: the first of
-    /// these at which it is the next of all timers to expire.
+    /// Returns the plugin's program that lets the probe's timer expire at another instant: the
+    /// first of these at which it is the next of all timers to expire.
     pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
         let inject = |moved: &MovedTimer| Inject {
@@ -104,7 +104,7 @@ pub fn moved_timers(
     Ok(moved.collect())
 }
 
-/// From the start of its timer until a task sleeps, at most, in nanoseconds.
+/// Longest time from the start of a task's timer until the task sleeps, in nanoseconds.
 const ASLEEP_NS: u64 = 20_000;
 
 /// A start of the probe's timer. Times are virtual, in nanoseconds.

@@ -1,4 +1,5 @@
-//! What a job's trace is asked about: its probe, its window, and where its kernel may switch.
+//! The questions to a job's trace: its probe, its window, and the places where its kernel may
+//! switch.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Which functions keep preemption or interrupts off, or serve softirqs, for how long.
+//! The functions that keep preemption or interrupts off, or serve softirqs, ranked by their longest
+//! time.
 
 use std::collections::HashMap;
 
@@ -13,30 +14,30 @@ use crate::{
 /// The sections of one kind that a function is to blame for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranked {
-    /// What they keep off.
+    /// Kind of the sections.
     pub kind: SectionKind,
     /// The function. Short sections of functions that take locks for others stay with these.
     pub function: String,
-    /// Who called it when it was worst, the nearest first.
+    /// Callers of the function at its longest section, the nearest first.
     pub callers: Vec<String>,
-    /// How many there were.
+    /// Number of sections.
     pub count: u64,
     /// All of them together, in nanoseconds.
     pub total_ns: u64,
-    /// The longest.
+    /// Length of the longest section, in nanoseconds.
     pub max_ns: u64,
-    /// When the longest began, in virtual nanoseconds.
+    /// Start of the longest section, in virtual nanoseconds.
     pub max_start_ns: u64,
 }
 
-/// Collects sections.
+/// Collector of sections.
 #[derive(Debug, Default)]
 pub(crate) struct Ranking {
     ranked: HashMap<(SectionKind, String), Ranked>,
     /// The section that the last event has ended, until it is known whether its stack follows.
     ended: Option<Ended>,
-    /// Since the probe's last wakeup: they count when there is another one. What programs do
-    /// before the probe measures and after it is not what anyone asked for.
+    /// Sections since the probe's last wakeup. They count when there is another wakeup, so that
+    /// programs before and after the measurement do not.
     pending: Vec<(Ended, Vec<String>)>,
     has_begun: bool,
     /// Softirqs that were served one after the other.
@@ -98,7 +99,7 @@ impl Ranking {
         }
     }
 
-    /// The longest maxima first.
+    /// Returns the ranking, the longest maximum first.
     pub fn finish(self) -> Vec<Ranked> {
         let mut ranked: Vec<Ranked> = self.ranked.into_values().collect();
         ranked

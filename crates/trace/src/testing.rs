@@ -18,12 +18,12 @@ use crate::{
     lanes, moved_timers, perfetto, timelines, wakeups, worst,
 };
 
-/// Where the first function begins.
+/// Address of the first function.
 const BASE: u64 = 0xffff_ffff_8100_0000;
-/// How far apart functions begin.
+/// Distance between the starts of two functions, in bytes.
 const FUNCTION_BYTES: u64 = 0x100;
 
-/// Functions with a probe: its meaning, what it is called, and how many values it carries.
+/// Functions with a probe: the symbol, the probe's meaning and name, and the number of its values.
 const PROBES: [(&str, Point, &str, usize); 12] = [
     ("__switch_to", Point::Switch, "__switch_to", 2),
     ("try_to_wake_up", Point::Waking, "try_to_wake_up", 1),
@@ -39,7 +39,7 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
     ("asm_exc_page_fault", Point::Exception, "page_fault", 2),
 ];
 
-/// Likewise for timers.
+/// Functions of timers with a probe, in the form of [`PROBES`].
 const TIMERS: [(&str, Point, &str, usize); 4] = [
     ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
     ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
@@ -47,7 +47,7 @@ const TIMERS: [(&str, Point, &str, usize); 4] = [
     ("__mutex_lock", Point::LockWait, "__mutex_lock", 1),
 ];
 
-/// Functions without one.
+/// Functions without a probe.
 const FUNCTIONS: [&str; 12] = [
     "_raw_spin_lock",
     "_raw_spin_lock_irq",
@@ -72,18 +72,18 @@ fn probes() -> impl Iterator<Item = (&'static str, Point, &'static str, usize)> 
     PROBES.into_iter().chain(TIMERS)
 }
 
-/// Where a function begins.
+/// Returns the address of a function.
 pub fn address(function: &str) -> u64 {
     let place = functions().position(|name| name == function);
     BASE + FUNCTION_BYTES * place.expect(function) as u64
 }
 
-/// The kernel that these functions are of.
+/// Returns a kernel that has these functions.
 pub fn kernel() -> Kernel {
     Kernel::new(layout()).unwrap()
 }
 
-/// Its layout.
+/// Returns the layout of that kernel.
 pub fn layout() -> Layout {
     let kallsyms = functions().map(|name| format!("{:x} T {name}\n", address(name))).collect();
     let tracepoint =
@@ -110,7 +110,7 @@ pub fn layout() -> Layout {
     Layout { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer }
 }
 
-/// A task.
+/// Creates the description of a task.
 pub fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
     Task { address, pid, tgid, prio, comm: comm.to_owned() }
 }
@@ -125,7 +125,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// An empty one.
+    /// Creates an empty trace.
     #[expect(clippy::new_without_default, reason = "an empty trace is nobody's default")]
     pub fn new() -> Self {
         let mut bytes = MAGIC.to_vec();
@@ -143,7 +143,7 @@ impl Stream {
         }
     }
 
-    /// What follows happens on this CPU.
+    /// Sets the CPU of the following events.
     pub fn on(&mut self, cpu: u32) -> &mut Self {
         self.numbers(&[CPU, cpu.into()]);
         self
@@ -160,7 +160,7 @@ impl Stream {
         self
     }
 
-    /// Something happens at the first instruction of a function.
+    /// Adds an event at the first instruction of a function.
     pub fn event(&mut self, ns: u64, kind: SiteKind, function: &str, values: &[u64]) -> &mut Self {
         let (number, field) = kind.encode();
         let (address, next) = (address(function), self.sites.len() as u64);
@@ -175,13 +175,13 @@ impl Stream {
         self
     }
 
-    /// A function with a probe is called.
+    /// Adds the call of a function with a probe.
     pub fn probe(&mut self, ns: u64, function: &str, values: &[u64]) -> &mut Self {
         let probe = probes().position(|(name, ..)| name == function);
         self.event(ns, SiteKind::Probe(probe.expect(function) as u32), function, values)
     }
 
-    /// The stack at the last event holds returns to these functions, the innermost first.
+    /// Adds the stack at the last event, with returns to these functions, the innermost first.
     pub fn stack(&mut self, callers: &[&str]) -> &mut Self {
         self.numbers(&[STACK, callers.len() as u64]);
         for caller in callers {
@@ -190,7 +190,7 @@ impl Stream {
         self
     }
 
-    /// The whole trace.
+    /// Returns the whole trace.
     pub fn finish(&mut self) -> Vec<u8> {
         let events = self.events;
         self.numbers(&[END, 0, events]);
@@ -226,16 +226,16 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
     }
 }
 
-/// What the probe of [`busy`] is called.
+/// Name of the probe of [`busy`].
 pub const PROBE: &str = "cyclictest";
 
-/// A trace with so many wakeups of a real-time probe, 1 ms apart, each behind a section with
-/// preemption off.
+/// Returns a trace with so many wakeups of a real-time probe, 1 ms apart, each behind a section
+/// with preemption off.
 pub fn busy(wakeups: u64) -> Vec<u8> {
     busy_from(1, wakeups)
 }
 
-/// Likewise, from a millisecond of virtual time on.
+/// Returns the trace of [`busy`] with its first wakeup at a later millisecond of virtual time.
 pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
     const WORKER: u64 = 0xa1;
     const SLEEPER: u64 = 0xa2;
@@ -289,8 +289,8 @@ pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
     stream.finish()
 }
 
-/// A trace of these events: each the number of a probe, nanoseconds since the last event, and values,
-/// of which it carries as many as it should.
+/// Returns a trace of these events. Each event is the number of a probe, nanoseconds since the last
+/// event, and values, of which it carries as many as its kind has.
 pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     let kinds = [
         (SiteKind::Iret, 1),
@@ -327,7 +327,7 @@ pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     stream.finish()
 }
 
-/// A trace with an end that fits the events that can be read of it.
+/// Returns a trace with an end that fits its readable events.
 pub fn ended(trace: &[u8], kernel: &Kernel) -> Vec<u8> {
     let mut ended = trace.to_vec();
     let Ok(mut decoder) = Decoder::new(trace, kernel.program()) else { return ended };

@@ -1,4 +1,4 @@
-//! Where every nanosecond of a wakeup went.
+//! The cause of every nanosecond of a wakeup's latency.
 
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
@@ -12,7 +12,7 @@ use crate::{
     wakeup::Wakeup,
 };
 
-/// How many callers of a function are named.
+/// Largest number of callers of a function that are named.
 const CALLERS_MAX: usize = 4;
 
 /// A timeline with more segments is nothing that anyone reads; the last one takes in the rest.
@@ -34,7 +34,7 @@ const WRAPPERS: [&str; 12] = [
     "raw_spin_rq_",
 ];
 
-/// Why a task that was due did not run yet.
+/// Cause for which a task that was due did not run yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause in words.
+    /// Returns the cause in words.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TimerPending => "timer pending",
@@ -78,28 +78,28 @@ impl Cause {
 /// A stretch of a wakeup with one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// Where it begins, in virtual nanoseconds.
+    /// Start of the segment, in virtual nanoseconds.
     pub start_ns: u64,
-    /// Where it ends.
+    /// End of the segment, in virtual nanoseconds.
     pub end_ns: u64,
-    /// Why the task did not run.
+    /// Cause for which the task did not run.
     pub cause: Cause,
     /// The function to blame, where one is known.
     pub function: Option<String>,
-    /// Who called it, the nearest first.
+    /// Callers of the function, the nearest first.
     pub callers: Vec<String>,
     /// The task that the CPU had.
     pub comm: String,
-    /// Its thread's number.
+    /// Number of the thread.
     pub pid: u32,
-    /// What the kernel was in for it: a system call, an interrupt, user space.
+    /// Levels of the kernel at work for the task: a system call, an interrupt, user space.
     pub context: String,
     /// Since when that which is off had been off, if that was before the segment.
     pub since_ns: Option<u64>,
 }
 
 impl Segment {
-    /// How long it is.
+    /// Returns the length of the segment, in nanoseconds.
     pub fn len_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
@@ -109,19 +109,19 @@ impl Segment {
 /// user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// The wakeup.
+    /// Wakeup that the timeline explains.
     pub wakeup: Wakeup,
-    /// In order.
+    /// Segments, in order.
     pub segments: Vec<Segment>,
 }
 
 impl Timeline {
-    /// The longest segment.
+    /// Returns the longest segment.
     pub fn worst(&self) -> Option<&Segment> {
         self.segments.iter().max_by_key(|segment| segment.len_ns())
     }
 
-    /// How long each cause lasted, the longest first.
+    /// Returns the causes with their total time in nanoseconds, the longest first.
     pub fn causes(&self) -> Vec<(Cause, u64)> {
         let mut causes: Vec<(Cause, u64)> = Vec::new();
         for segment in &self.segments {
@@ -135,7 +135,7 @@ impl Timeline {
     }
 }
 
-/// Draws the timeline of one wakeup, whose window is known, from the events in it.
+/// Painter of the timeline of one wakeup with a known window, from the events in it.
 pub(crate) struct Painter {
     wakeup: Wakeup,
     segments: Vec<Drawn>,
@@ -144,12 +144,12 @@ pub(crate) struct Painter {
     is_expired: bool,
     /// The task has the CPU.
     is_running: bool,
-    /// Where an interrupt has met kernel code last.
+    /// Address at which the last interrupt met kernel code.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
-    /// Whether that was in a softirq.
+    /// Whether that interrupt met a softirq.
     interrupted_softirq: bool,
-    /// What the words of a stack belong to.
+    /// Event that the next words of a stack belong to.
     stack_of: Option<StackOf>,
 }
 
@@ -185,7 +185,7 @@ impl Painter {
         &self.wakeup
     }
 
-    /// Looks at an event before the machine follows it: what the CPU did until now.
+    /// Draws the CPU's work until an event, before the machine follows it.
     pub fn before(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
         self.stack_of = None;
         if event.cpu != self.wakeup.cpu {
@@ -233,7 +233,7 @@ impl Painter {
         }
     }
 
-    /// Names the callers of what the last event was about.
+    /// Names the callers of the function at the last event.
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
         match self.stack_of.take() {
             // The frame of an interrupt comes first: ip, cs, flags, sp, ss.
@@ -272,7 +272,7 @@ impl Painter {
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
             Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
-            // Which tasklet or timer it was only an interrupt tells, if one has met it.
+            // Only an interrupt in the softirq tells which tasklet or timer ran.
             Cause::Softirq if self.interrupted_softirq => {
                 let function = self.interrupted.and_then(|address| kernel.function(address));
                 (function.map(str::to_owned), self.interrupted_callers.clone())
@@ -344,8 +344,8 @@ impl Painter {
         }
     }
 
-    /// Whether the current task need not give way to the woken one: it is more urgent, or both are
-    /// fair and the scheduler has decided so.
+    /// Returns whether the current task need not give way to the woken one: it is more urgent, or
+    /// both are fair and the scheduler has decided so.
     fn is_left_alone(&self, current: Option<&Task>, cpu: &Cpu) -> bool {
         let Some(current) = current else { return false };
         let woken = &self.wakeup.task;
@@ -359,7 +359,7 @@ impl Painter {
     }
 }
 
-/// The interrupt or softirq at work.
+/// Returns the name of the interrupt or softirq at work.
 fn innermost(kernel: &Kernel, cpu: &Cpu) -> Option<String> {
     match cpu.frames.last()? {
         Frame::Entry { probe, .. } | Frame::Softirq(Some(probe)) => {
@@ -369,7 +369,7 @@ fn innermost(kernel: &Kernel, cpu: &Cpu) -> Option<String> {
     }
 }
 
-/// What the kernel is in, from the outermost to the innermost.
+/// Returns the names of the kernel's levels, from the outermost to the innermost.
 fn context(kernel: &Kernel, cpu: &Cpu) -> String {
     let name = |frame: &Frame| match frame {
         Frame::Thread => "kernel thread".to_owned(),
@@ -385,7 +385,7 @@ fn context(kernel: &Kernel, cpu: &Cpu) -> String {
     cpu.frames.iter().map(name).collect::<Vec<_>>().join(" > ")
 }
 
-/// The functions that the words of a stack return to.
+/// Returns the functions that the words of a stack return to.
 pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     let mut callers: Vec<String> = Vec::new();
     for function in words.iter().filter_map(|word| kernel.caller(*word)) {
@@ -399,7 +399,7 @@ pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     callers
 }
 
-/// The function to blame: the first that does not work for its caller.
+/// Returns the function to blame, the first that does not work for its caller, and its callers.
 pub(crate) fn blame(
     function: Option<&str>,
     mut callers: Vec<String>,

@@ -10,46 +10,46 @@ use crate::{
     kernel::{Kernel, Point},
 };
 
-/// Which task's wakeups.
+/// Task whose wakeups are explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// The task's name.
+    /// Name of the task.
     pub comm: &'a str,
-    /// Whether it is a real-time task.
+    /// Whether the task is a real-time task.
     pub is_realtime: bool,
 }
 
 impl Target<'_> {
-    /// Whether a task is meant: a thread of the program besides its first, which only waits for the
-    /// others.
+    /// Returns whether a task is a target: a thread of the program besides its first, which only
+    /// waits for the others.
     pub fn is(&self, task: &Task) -> bool {
         task.comm == self.comm && task.pid != task.tgid && (task.prio < 100) == self.is_realtime
     }
 }
 
-/// One wakeup. Times are virtual, in nanoseconds.
+/// Wakeup of a task. Times are virtual, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// The task.
+    /// Woken task.
     pub task: Task,
-    /// Which of the task's wakeups in the trace it is, from 0.
+    /// Index of the wakeup among those of the task in the trace, from 0.
     pub ordinal: u64,
     /// The CPU on which it went on.
     pub cpu: u32,
-    /// When it had asked to be woken.
+    /// Time at which the task had asked to be woken.
     pub due_ns: u64,
     /// The same on the guest's `CLOCK_MONOTONIC`, by which programs and reports tell the time.
     pub due_monotonic_ns: u64,
-    /// When the timer's function ran.
+    /// Time at which the timer's function ran.
     pub expire_ns: u64,
-    /// When the CPU was given to it.
+    /// Time at which the task was given the CPU.
     pub switch_ns: u64,
-    /// Its first instruction in user space.
+    /// Time of the task's first instruction in user space.
     pub user_ns: u64,
 }
 
 impl Wakeup {
-    /// From the due time to the first instruction in user space.
+    /// Returns the time from the due time to the first instruction in user space, in nanoseconds.
     pub fn latency_ns(&self) -> u64 {
         self.user_ns.saturating_sub(self.due_ns)
     }
@@ -72,7 +72,7 @@ struct Pending {
 }
 
 impl<'a> Wakeups<'a> {
-    /// Of one target.
+    /// Creates the collector of a target's wakeups.
     pub fn new(target: Target<'a>) -> Self {
         Self { target, pending: HashMap::new(), counts: HashMap::new() }
     }
@@ -135,12 +135,12 @@ impl<'a> Wakeups<'a> {
     }
 }
 
-/// No clock is shifted further (`clocks_calc_mult_shift`, kernel/time/clocksource.c).
+/// Largest shift of a clock (`clocks_calc_mult_shift`, kernel/time/clocksource.c).
 const SHIFT_MAX: u64 = 32;
 
-/// What is known when a timer's function runs: the values of [`Point::TimerExpire`].
+/// Values of [`Point::TimerExpire`]: the clock and the timer when the timer's function runs.
 pub(crate) struct Expiry {
-    /// When the timer was due, on `CLOCK_MONOTONIC`.
+    /// Due time of the timer on `CLOCK_MONOTONIC`, in nanoseconds.
     pub soft_expires_ns: u64,
     task: u64,
     base_ns: u64,
@@ -159,9 +159,9 @@ impl Expiry {
         Some(Self { soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec })
     }
 
-    /// When the timer was due, in virtual time: the kernel's conversion of cycles to monotonic time
-    /// (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The cycles are those of
-    /// the TSC, which QEMU makes the virtual clock itself under `-icount`.
+    /// Returns the due time of the timer in virtual nanoseconds: the kernel's conversion of cycles
+    /// to monotonic time (`timekeeping_cycles_to_ns`, kernel/time/timekeeping.c), backwards. The
+    /// cycles are those of the TSC, which QEMU makes the virtual clock itself under `-icount`.
     pub fn due_ns(&self) -> Option<u64> {
         if self.mult == 0 || self.shift > SHIFT_MAX {
             return None;

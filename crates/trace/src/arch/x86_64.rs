@@ -27,7 +27,7 @@ const VECTORS: [(&str, &str, u32); 11] = [
 /// `LOCAL_TIMER_VECTOR` (arch/x86/include/asm/irq_vectors.h).
 pub const LOCAL_TIMER_VECTOR: u32 = 0xec;
 
-/// Where messages for the CPU with APIC ID 0 are written to (Intel SDM volume 3, 12.11).
+/// Address to which messages for the CPU with APIC ID 0 are written (Intel SDM volume 3, 12.11).
 pub const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 
 /// How the symbols of entries begin.
@@ -78,8 +78,8 @@ pub fn entry(symbol: &str) -> Option<Entry<'_>> {
     (name == "common_interrupt").then_some(Entry { name, is_interrupt: true, has_code: true })
 }
 
-/// The name of the event and the vector of an interrupt; `None` for one of a device, and for one
-/// without an event.
+/// Returns the name of the event and the vector of an interrupt; `None` for one of a device, and
+/// for one without an event.
 pub fn vector(entry: &str) -> Option<(&'static str, u32)> {
     let found = VECTORS.iter().find(|(name, ..)| *name == entry);
     found.map(|(_, event, vector)| (*event, *vector))

@@ -20,9 +20,9 @@ use crate::{
 
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// As the kernel heads it (kernel/trace/trace.c), without the number of entries, which one pass
-/// does not know. The column of `migrate_disable`, which 5.12 added, is missing, as it was before:
-/// it is not recorded.
+/// Header of the kernel's own trace (kernel/trace/trace.c), without the number of entries, which
+/// one pass does not know, and without the column of `migrate_disable`, which 5.12 added and which
+/// is not recorded.
 const HEADER: &str = "\
 # tracer: nop
 #
@@ -39,8 +39,8 @@ const HEADER: &str = "\
 #              | |           |        |   ||||         |         |
 ";
 
-/// Writes a trace as text, in the form of `/sys/kernel/tracing/trace`, for people and for the tools
-/// that read that. `window` is in virtual nanoseconds; nothing is written of what is outside.
+/// Writes a trace as text, in the form of `/sys/kernel/tracing/trace`, for people and for tools
+/// that read that form. `window` is in virtual nanoseconds; events outside are left out.
 ///
 /// The lines are those of the kernel's events `sched_switch`, `sched_waking`, of the vectors of the
 /// local APIC (`local_timer_entry` and its kin), `irq_handler_entry` and `irq_handler_exit` for
@@ -68,7 +68,7 @@ struct Text<'a, W: Write> {
     out: BufWriter<W>,
     /// Whether the last line may be continued with a parent.
     is_open: bool,
-    /// What lines of a task on a CPU begin with: it is the same for many.
+    /// First part of the lines of a task on a CPU, which many lines share.
     head: Vec<u8>,
     head_of: Option<(u32, Task)>,
 }
@@ -162,7 +162,7 @@ impl<W: Write> Text<'_, W> {
         if std::mem::take(&mut self.is_open) { self.out.write_all(b"\n") } else { Ok(()) }
     }
 
-    /// What every line begins with (`trace_print_context` and `trace_print_lat_fmt`,
+    /// Writes the first part of a line (`trace_print_context` and `trace_print_lat_fmt`,
     /// kernel/trace/trace_output.c).
     fn head(&mut self, moment: &Moment<'_>, task: &Task, state: &State) -> io::Result<()> {
         let is_same = |(cpu, of): &(u32, Task)| *cpu == moment.cpu && of == task;
@@ -200,7 +200,7 @@ impl<W: Write> Text<'_, W> {
     }
 }
 
-/// The column of flags.
+/// Returns the column of flags.
 fn flags(state: &State) -> [u8; 4] {
     let context = match (state.is_hardirq(), state.is_softirq()) {
         (true, true) => b'H',
@@ -217,8 +217,8 @@ fn flags(state: &State) -> [u8; 4] {
     ]
 }
 
-/// The state that the kernel would tell something in: what begins is told once it has begun, what
-/// ends before it has ended. `None` for what there is no event for.
+/// Returns the state that the kernel would print with a record: the state after a beginning, and
+/// the state before an end. `None` for a record without a trace event.
 fn told_in<'a>(moment: &'a Moment<'_>, record: Record<'_>) -> Option<&'a State> {
     match record {
         Record::Context(_)

@@ -22,7 +22,7 @@ use crate::decode::TraceError;
 pub use ftrace_text::ftrace_text;
 pub use perfetto::perfetto;
 
-/// Why a trace cannot be exported.
+/// Reason why a trace cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The trace is no trace.

@@ -34,8 +34,8 @@ fn tasks() -> [Task; 5] {
     ]
 }
 
-/// A worker sleeps in a system call, in which a timer interrupts it, which wakes a task that is more
-/// urgent, to which it gives way; meanwhile another CPU goes idle.
+/// Returns a trace in which a worker sleeps in a system call. A timer interrupts the call and wakes
+/// a task that is more urgent, to which the worker gives way; meanwhile another CPU goes idle.
 fn trace() -> Vec<u8> {
     let mut stream = Stream::new();
     for task in tasks() {
@@ -122,7 +122,7 @@ fn packets(trace: &[u8], window: Option<Window>) -> Result<Vec<TracePacket>, Exp
     Ok(Trace::decode(&out[..]).unwrap().packet)
 }
 
-/// What a viewer would make of packets: the time, the track and what happens on it, in order.
+/// Reads packets like a viewer: returns the time, the track and the event of each slice, in order.
 /// Fails where a viewer would complain.
 fn slices(packets: &[TracePacket]) -> Vec<(u64, String, String)> {
     let (mut tracks, mut names) = (BTreeMap::new(), BTreeMap::new());
@@ -173,7 +173,7 @@ fn slices(packets: &[TracePacket]) -> Vec<(u64, String, String)> {
     slices
 }
 
-/// The events of ftrace, with their CPUs.
+/// Returns the events of ftrace, with their CPUs.
 fn ftrace(packets: &[TracePacket]) -> Vec<(u64, u32, u32, Ftrace)> {
     let bundles = packets.iter().filter_map(|packet| packet.ftrace_events.as_ref());
     let mut events: Vec<_> = bundles
@@ -313,12 +313,12 @@ fn what_cannot_be_written_is_an_error() {
     assert!(matches!(error, ExportError::Trace(TraceError::Truncated(_))), "{error}");
 }
 
-/// An event that may happen at any time, however little sense it makes.
+/// Generates an event at any time, however little sense it makes.
 fn any_event() -> impl Strategy<Value = (u64, u32, usize, u64, u64)> {
     (0..40_u64, 0..3_u32, 0..22_usize, 0xa0..0xa6_u64, 0xa0..0xa6_u64)
 }
 
-/// A trace of any events, at ascending times.
+/// Generates a trace of any events, at ascending times.
 fn any_trace() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any_event(), 0..200).prop_map(|events| {
         let mut stream = Stream::new();

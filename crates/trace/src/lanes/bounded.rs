@@ -5,7 +5,7 @@ use super::lane::{Instant, LaneState, Section};
 /// A lane has so many stretches at most, so many sections and so many instants.
 const STRETCHES_MAX: usize = 4096;
 
-/// A stretch whose name is still to be written out.
+/// Stretch whose name is still to be written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<W> {
     pub start_ns: u64,
@@ -55,7 +55,7 @@ impl<W: Copy + PartialEq> Pieces<W> {
         }
     }
 
-    /// The pieces, and how many were joined with others.
+    /// Returns the pieces, and the number of those that were joined with others.
     pub fn finish(self) -> (Vec<Piece<W>>, u64) {
         (self.list, self.left_out)
     }
@@ -117,7 +117,7 @@ impl Sections {
         }
     }
 
-    /// The sections in order, and how many are missing.
+    /// Returns the sections in order, and the number of those that are missing.
     pub fn finish(mut self) -> (Vec<Section>, u64) {
         self.thin();
         (self.list, self.left_out)
@@ -157,7 +157,7 @@ impl Instants {
         self.list.last_mut()
     }
 
-    /// The instants in order, and how many are missing.
+    /// Returns the instants in order, and the number of those that are missing.
     pub fn finish(self) -> (Vec<Instant>, u64) {
         (self.list, self.left_out)
     }
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::cpu::SectionKind;
 
-    /// A thread that runs for 1 of 10 ns.
+    /// A thread runs for 1 of 10 ns.
     #[test]
     fn too_many_stretches_keep_what_they_add_up_to() {
         let mut pieces = Pieces::default();

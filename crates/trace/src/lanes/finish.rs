@@ -1,4 +1,4 @@
-//! The lanes that come of what was followed.
+//! Turns the followed threads and CPUs into lanes.
 
 use syscalls::Sysno;
 
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Follower<'_> {
-    /// The lanes of what was followed until some instant.
+    /// Returns the lanes until some instant.
     pub fn into_lanes(mut self, until_ns: u64) -> Lanes {
         let (start_ns, end_ns) = (self.start_ns, until_ns.max(self.start_ns));
         let numbers: Vec<u32> = self.cpus.keys().copied().collect();

@@ -1,4 +1,4 @@
-//! Follows threads and CPUs, and writes down what they do once the window has begun.
+//! Follows threads and CPUs, and records their states once the window has begun.
 
 use std::collections::BTreeMap;
 
@@ -16,27 +16,27 @@ use crate::{
     observe::record::Moment,
 };
 
-/// So many threads have a lane at most, and so many CPUs.
+/// Largest number of threads with a lane, and of CPUs.
 const LANES_MAX: usize = 256;
 
 /// A lazy request that becomes one at once does so within this time: the flag is set by the function
 /// that is called for the request.
 const ASK_NS: u64 = 1_000;
 
-/// The thread of softirqs, whose own work they are (kernel/softirq.c).
+/// First part of the names of the threads whose own work is to serve softirqs (kernel/softirq.c).
 const KSOFTIRQD: &str = "ksoftirqd/";
 
 /// Sections that a lane shows, in the order of [`Processor::off`].
 const KINDS: [SectionKind; 2] = [SectionKind::PreemptOff, SectionKind::IrqsOff];
 
-/// What is told of a trace, from its beginning, made into lanes of what follows `start_ns`.
+/// Follower of a trace from its beginning, which makes lanes of the records after `start_ns`.
 pub struct Follower<'a> {
     pub kernel: &'a Kernel,
     pub start_ns: u64,
     pub threads: BTreeMap<Key, Thread>,
     pub cpus: BTreeMap<u32, Processor>,
     pub names: Vec<String>,
-    /// How many threads and CPUs have a lane, and how many threads should have had one.
+    /// Number of threads and CPUs that have a lane, and of threads that should have had one.
     threads_shown: usize,
     cpus_shown: usize,
     pub threads_left_out: u64,
@@ -56,7 +56,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// There are no more names than probes.
+    /// Returns a name by its place among the known names, of which there are no more than probes.
     pub fn name(&mut self, name: &str) -> What {
         What::Name(self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -64,7 +64,7 @@ impl<'a> Follower<'a> {
         }))
     }
 
-    /// The thread of a task, which is met here perhaps for the first time.
+    /// Returns the key of a task's thread, which may be a new one.
     pub fn meet(&mut self, task: &Task) -> Key {
         let key = (task.pid, task.address);
         if self.threads.len() >= TASKS_MAX {
@@ -91,7 +91,7 @@ impl<'a> Follower<'a> {
         key
     }
 
-    /// A thread does something from now on.
+    /// Gives a thread a new state from now on.
     fn turn(&mut self, key: Key, ns: u64, state: LaneState, cpu: Option<u32>, what: What) {
         let Some(thread) = self.threads.get_mut(&key) else { return };
         let doing = Doing { since_ns: ns, state, cpu, what };
@@ -102,7 +102,7 @@ impl<'a> Follower<'a> {
         if ns < self.start_ns {
             return;
         }
-        // What is none of these has not happened in the window.
+        // A thread in another state was not active in the window.
         let is_active = |state: LaneState| state.is_on_cpu() || state == LaneState::Runnable;
         if is_active(state) || was.is_some_and(|was| is_active(was.state)) {
             self.show(key);
@@ -169,7 +169,7 @@ impl<'a> Follower<'a> {
         self.run(number, to, next);
     }
 
-    /// The CPU runs another thread.
+    /// Gives the CPU to another thread.
     fn run(&mut self, number: u32, key: Key, next: &Task) {
         let cpu = self.cpus.entry(number).or_default();
         cpu.current = Some(key);
@@ -177,7 +177,7 @@ impl<'a> Follower<'a> {
         (cpu.hardirq, cpu.softirq) = (None, None);
     }
 
-    /// The current thread was given a context by a switch.
+    /// Sets the context of the thread that a switch has made current.
     pub fn resume(&mut self, cpu: u32, frames: &[Frame]) {
         let kernel = self.kernel;
         let context = frames.iter().filter_map(|frame| match frame {
@@ -243,7 +243,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The flag is set. Where it is, a request was not lazy, whichever function was called for it.
+    /// Notes that the flag is set. A request that set the flag was not lazy, whichever function was
+    /// called for it.
     pub fn asked(&mut self, moment: &Moment<'_>) {
         let Some(cpu) = self.cpus.get_mut(&moment.cpu) else { return };
         let Some(asked_ns) = cpu.lazily_asked_ns.take() else { return };
@@ -257,7 +258,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// What the CPU and its thread do now.
+    /// Updates the states of a CPU and its thread.
     pub fn refresh(&mut self, number: u32, ns: u64) {
         let Some(cpu) = self.cpus.get_mut(&number) else { return };
         let is_idle = cpu.current.is_some_and(|(pid, _)| pid == 0);

@@ -1,4 +1,5 @@
-//! Lanes as values: what threads and CPUs did, and what a bounded lane leaves out.
+//! Lanes as values: the states of threads and CPUs, and the number of entries that a bounded lane
+//! leaves out.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +8,15 @@ use crate::cpu::SectionKind;
 /// The version of [`Lanes`].
 pub const LANES_FORMAT: u32 = 1;
 
-/// What happened in a window. Times are virtual, in nanoseconds.
+/// Lanes of a window. Times are virtual, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
     /// See [`LANES_FORMAT`].
     pub format: u32,
-    /// Where the window begins.
+    /// Start of the window.
     pub start_ns: u64,
-    /// Where it ends, or the trace if it ends before.
+    /// End of the window, or of the trace if it ends before.
     pub end_ns: u64,
     /// The threads that ran, were woken or waited for a CPU, by their numbers; among them the idle
     /// tasks, which are number 0.
@@ -26,45 +27,48 @@ pub struct Lanes {
     pub threads_left_out: u64,
 }
 
-/// What a thread did.
+/// Lane of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadLane {
-    /// Its number.
+    /// Number of the thread.
     pub pid: u32,
-    /// Its name, the last that it had.
+    /// Last name of the thread.
     pub comm: String,
     /// The kernel's priority when it was met first: below 100 real-time, the lower the more urgent.
     pub prio: i32,
-    /// What it did, without gaps, from the window's start or its first appearance to the end.
+    /// States of the thread, without gaps, from the window's start or its first appearance to the
+    /// end.
     pub stretches: Vec<Stretch>,
-    /// When it had the CPU and could not be preempted or interrupted, in order.
+    /// Sections in which the thread had the CPU and could not be preempted or interrupted, in
+    /// order.
     pub sections: Vec<Section>,
-    /// What happened to it, in order.
+    /// Events of the thread, in order.
     pub instants: Vec<Instant>,
-    /// How often it gave its CPU up to wait for something (`nvcsw`); not counted for idle tasks.
+    /// Number of times that the thread gave its CPU up to wait for something (`nvcsw`); not counted
+    /// for idle tasks.
     pub switches_voluntary: u64,
-    /// How often its CPU was given to another (`nivcsw`).
+    /// Number of times that the thread's CPU was given to another (`nivcsw`).
     pub switches_involuntary: u64,
-    /// What is missing.
+    /// Number of entries that the lane leaves out.
     pub left_out: LeftOut,
 }
 
-/// What a CPU did.
+/// Lane of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuLane {
-    /// Its number.
+    /// Index of the CPU.
     pub cpu: u32,
-    /// What it did, without gaps.
+    /// States of the CPU, without gaps.
     pub stretches: Vec<Stretch>,
     /// Stretches that were joined with others.
     pub stretches_left_out: u64,
-    /// How often it went from one thread to another.
+    /// Number of switches from one thread to another.
     pub switches_between_threads: u64,
-    /// How often it went from a thread to idling or back.
+    /// Number of switches from a thread to idling or back.
     pub switches_with_idle: u64,
-    /// How often its scheduler was called (`__schedule`), whether it switched or not.
+    /// Number of calls of the scheduler (`__schedule`), whether it switched or not.
     pub schedules: u64,
 }
 
@@ -72,11 +76,11 @@ pub struct CpuLane {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// Where it begins.
+    /// Start of the stretch.
     pub start_ns: u64,
-    /// Where it ends, which is later.
+    /// End of the stretch, which is later.
     pub end_ns: u64,
-    /// What is done.
+    /// State of the thread or the CPU.
     pub state: LaneState,
     /// The CPU of it; for a thread that does not run the one on which it ran last, if that is known.
     pub cpu: Option<u32>,
@@ -86,7 +90,7 @@ pub struct Stretch {
     pub what: Option<String>,
 }
 
-/// What a thread or a CPU does.
+/// State of a thread or a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneState {
@@ -115,7 +119,7 @@ pub enum LaneState {
 }
 
 impl LaneState {
-    /// Whether a thread has the CPU.
+    /// Returns whether a thread in this state has the CPU.
     pub fn is_on_cpu(self) -> bool {
         matches!(self, Self::User | Self::Kernel | Self::Interrupted | Self::Idle)
     }
@@ -125,11 +129,11 @@ impl LaneState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// Where it begins.
+    /// Start of the section.
     pub start_ns: u64,
-    /// Where it ends, which is later.
+    /// End of the section, which is later.
     pub end_ns: u64,
-    /// What is off.
+    /// Kind of the section.
     pub kind: SectionKind,
 }
 
@@ -137,38 +141,38 @@ pub struct Section {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instant {
-    /// When.
+    /// Time of the event.
     pub ns: u64,
-    /// What.
+    /// Kind of the event.
     pub kind: InstantKind,
 }
 
-/// What happens to a thread.
+/// Event of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InstantKind {
-    /// It is woken; by this thread, or by an interrupt or softirq where none is named.
+    /// The thread is woken: by another thread, or by an interrupt or softirq where none is named.
     Woken {
-        /// The thread's number.
+        /// Number of the thread that wakes it.
         by: Option<u32>,
     },
     /// The scheduler asks for the CPU while the thread has it. Whether it is this CPU or another one
     /// that is asked for is not recorded.
     ReschedAsked {
-        /// Whether that has time until the thread leaves the kernel, or the next tick.
+        /// Whether the request has time until the thread leaves the kernel, or until the next tick.
         is_lazy: bool,
     },
 }
 
-/// What a bounded lane does not show.
+/// Number of entries that a bounded lane leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// Stretches that were joined with others of their state nearby: how long the thread was in each
     /// state stays true, and the order of short stretches does not.
     pub stretches: u64,
-    /// Sections, the shortest.
+    /// Number of sections, the shortest of all.
     pub sections: u64,
-    /// Instants.
+    /// Number of instants.
     pub instants: u64,
 }

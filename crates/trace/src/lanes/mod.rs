@@ -1,4 +1,6 @@
-//! What every thread, interrupt and softirq did in a window of time: one lane each.
+//! Lanes: one for each thread and CPU, with its states in a window of time.
+//!
+//! A lane shows the records of [`observe`](crate::observe), with their limits. Besides:
 //!
 //! What a lane shows follows from what [`observe`](crate::observe) tells, with its limits. Besides:
 //!
@@ -28,7 +30,7 @@ use crate::{
     decode::TraceError, explain::Window, export::ExportError, kernel::Kernel, observe::observe,
 };
 
-/// What every thread and CPU did in a window of virtual time, in nanoseconds.
+/// Returns the lanes of every thread and CPU in a window of virtual time, in nanoseconds.
 ///
 /// A time of `CLOCK_MONOTONIC` becomes virtual time by adding `clock_offset_ns` of the trace's
 /// [`Findings`](crate::Findings). The offset is that of one instant: the two clocks part by about a
@@ -38,7 +40,7 @@ use crate::{
 ///
 /// [`TraceError`]
 pub fn lanes(trace: impl Read, kernel: &Kernel, window: Window) -> Result<Lanes, TraceError> {
-    // What was under way when the window begins has to be known, and so everything is followed.
+    // The states at the start of the window have to be known, so everything before it is followed.
     let whole = Window { start_ns: 0, end_ns: window.end_ns };
     let follower = Follower::new(kernel, window.start_ns);
     observe(trace, kernel, Some(whole), follower).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! What a follower is told.
+//! Reads the records of a trace into the follower.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// What is nested deeper in the kernel is not followed.
+/// Depth of nesting in the kernel beyond which contexts are not followed.
 const CONTEXT_MAX: usize = 32;
 
 impl Sink for Follower<'_> {
@@ -29,7 +29,7 @@ impl Sink for Follower<'_> {
                 cpu.current = cpu.current.or(task);
                 self.sections(number, ns, false);
                 self.switch(moment, previous, next, is_blocked);
-                // What it does follows with its context.
+                // The context that follows tells the new thread's state.
                 return Ok(());
             }
             Record::Context(frames) => {
@@ -57,7 +57,7 @@ impl Sink for Follower<'_> {
                 self.cpus.entry(number).or_default().lock = Some(name);
             }
             Record::LockWait { .. } => {}
-            // Who starts a timer sleeps until then, and has got the lock.
+            // A thread that starts a timer sleeps until then, and has got the lock.
             Record::TimerStart => {
                 let cpu = self.cpus.entry(number).or_default();
                 if cpu.hardirq.is_none() && cpu.softirq.is_none() {

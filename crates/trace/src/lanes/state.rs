@@ -1,4 +1,4 @@
-//! What is known of threads and CPUs while a trace is followed.
+//! States of threads and CPUs while a trace is followed.
 
 use super::{
     bounded::{Instants, Piece, Pieces, Sections},
@@ -8,7 +8,7 @@ use super::{
 /// A thread, by its number and the address of its `task_struct`: every CPU's idle task is number 0.
 pub type Key = (u32, u64);
 
-/// Why or in what; a name by its place among those of the follower.
+/// Reason or context of a state; a name is given by its place among those of the follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     Nothing,
@@ -19,7 +19,7 @@ pub enum What {
     Yielded,
 }
 
-/// What a lane is made of while it is followed.
+/// Stretch of a lane while the trace is followed.
 pub type Work = Piece<What>;
 
 /// Since when a thread or CPU does something.
@@ -32,7 +32,7 @@ pub struct Doing {
 }
 
 impl Doing {
-    /// The same until some instant, of which nothing before the window is shown.
+    /// Returns the state as a stretch that ends at some instant and begins in the window.
     pub fn until(self, start_ns: u64, end_ns: u64) -> Work {
         let Self { since_ns, state, cpu, what } = self;
         Piece { start_ns: since_ns.max(start_ns), end_ns, state, cpu, what }
@@ -44,9 +44,9 @@ pub struct Thread {
     pub comm: String,
     pub prio: i32,
     pub doing: Option<Doing>,
-    /// Whether it has a lane, which is what the rest is for.
+    /// Whether the thread has a lane, which the other fields are for.
     pub is_shown: bool,
-    /// Whether it should have had one.
+    /// Whether the thread should have had a lane.
     pub is_left_out: bool,
     pub pieces: Pieces<What>,
     pub sections: Sections,
@@ -55,12 +55,13 @@ pub struct Thread {
     pub involuntary: u64,
 }
 
-/// A CPU, and what its current thread is in.
+/// A CPU, and the context of its current thread.
 #[derive(Default)]
 pub struct Processor {
     pub current: Option<Key>,
     pub is_softirq_thread: bool,
-    /// What the kernel does for the current thread, from the outermost to the innermost.
+    /// Contexts in which the kernel works for the current thread, from the outermost to the
+    /// innermost.
     pub context: Vec<What>,
     pub hardirq: Option<What>,
     pub softirq: Option<What>,
@@ -69,7 +70,7 @@ pub struct Processor {
     /// Whether preemption and interrupts are off, and since when that is the thread's.
     pub off: [bool; 2],
     pub off_since: [Option<u64>; 2],
-    /// When it was asked lazily, if that was the last request.
+    /// Time of the last request to give way, if it was a lazy one.
     pub lazily_asked_ns: Option<u64>,
     pub doing: Option<Doing>,
     pub is_shown: bool,

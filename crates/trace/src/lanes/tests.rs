@@ -32,8 +32,8 @@ fn call(call: Sysno) -> u64 {
     call.id() as u64
 }
 
-/// `hi` sleeps; `lo` is at work in a system call when a timer wakes `hi`, which has to wait until
-/// the call is over.
+/// Returns a trace in which `hi` sleeps. `lo` is at work in a system call when a timer wakes `hi`,
+/// which has to wait until the call is over.
 fn driver() -> Vec<u8> {
     stream()
         .probe(500, "__switch_to", &[LO, HI])
@@ -150,7 +150,8 @@ fn a_window_shows_what_was_under_way() {
     assert_eq!(lanes.cpus[0].switches_between_threads, 0);
 }
 
-/// Nobody can tell a sleep from a preemption when the scheduler had asked before; a wakeup can.
+/// A sleep looks like a preemption when the scheduler had asked before; a wakeup tells the
+/// difference.
 #[test]
 fn who_is_woken_had_slept() {
     let trace = stream()

@@ -1,4 +1,4 @@
-//! A pass over a trace that tells what has happened in the terms of the kernel's own trace events.
+//! A pass over a trace that produces records in the terms of the kernel's own trace events.
 //!
 //! Three things follow from others that are recorded:
 //!
@@ -32,6 +32,10 @@ use crate::{
 use self::record::{HARDIRQ_OFFSET, Moment, Record, SOFTIRQ_OFFSET, Section, Sink, State, added};
 
 /// Tells a sink everything that has happened in a window.
+///
+/// # Errors
+///
+/// [`ExportError`]
 pub fn observe<S: Sink>(
     trace: impl Read,
     kernel: &Kernel,
@@ -79,14 +83,14 @@ struct Observer<'a> {
     frames: Vec<Frame>,
 }
 
-/// What is followed of a CPU besides what the machine does.
+/// State of a CPU that the machine does not follow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Followed {
-    /// Whether `preempt_count` is known: it is zero in user space.
+    /// Whether `preempt_count` is known, because the CPU was in user space, where it is zero.
     is_synchronized: bool,
     /// Since the last lazy request to give way that has not been met.
     is_lazily_asked: bool,
-    /// Whether the scheduler was called by the current task itself.
+    /// Whether the current task called the scheduler itself.
     is_blocking: bool,
     /// The probe of the interrupt that is handled.
     hardirq: Option<Option<u32>>,
@@ -123,7 +127,8 @@ impl Followed {
         Some(is_user)
     }
 
-    /// Follows what leads to a switch; of a switch, whether the task called the scheduler itself.
+    /// Follows the calls that lead to a switch; at a switch, returns whether the task called the
+    /// scheduler itself.
     fn schedules(&mut self, cpu: &Cpu, point: Option<Point>) -> bool {
         match point {
             Some(Point::Schedule) => {
@@ -187,7 +192,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Tells what is under way.
+    /// Gives the sink the states at the start of the window.
     fn begin(&mut self, ns: u64, sink: &mut impl Sink) -> io::Result<()> {
         for (&number, followed) in &self.cpus {
             let cpu = self.machine.cpu(number);
@@ -213,7 +218,7 @@ impl<'a> Observer<'a> {
         Ok(())
     }
 
-    /// Follows an event, and tells what it means if there is a sink.
+    /// Follows an event, and gives its records to the sink if there is one.
     fn event(&mut self, event: &Event, sink: Option<&mut impl Sink>) -> io::Result<()> {
         let followed = self.cpus.entry(event.cpu).or_default();
         let cpu = self.machine.cpu(event.cpu);
@@ -225,7 +230,7 @@ impl<'a> Observer<'a> {
         let point = probe.map(|(_, point)| point);
         let returned = followed.returns(cpu, event, &mut self.frames);
         let is_blocked = followed.schedules(cpu, point);
-        // At the first switch it becomes known who has run.
+        // The first switch of a CPU tells which task has run there.
         let task = match (point, event.values()) {
             (Some(Point::Switch), [previous, next, ..]) => {
                 make_room(&mut self.ran_on);
@@ -248,7 +253,7 @@ impl<'a> Observer<'a> {
         let task = self.machine.task(task);
         let moment = Moment { ns: event.ns, cpu: event.cpu, task, before, after };
         let mut tell = |record: Record<'_>| sink.record(&moment, record);
-        // What ends comes first, the innermost before the rest.
+        // Records of ends come first, the innermost before the rest.
         if let Some(is_user) = returned {
             self.left(is_user, &mut tell)?;
         }
@@ -261,7 +266,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Tells what a return leaves.
+    /// Gives the sink the ends of the levels that a return leaves.
     fn left(
         &self,
         is_user: bool,
@@ -305,7 +310,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Tells what a probe means by itself.
+    /// Gives the sink the record that a probe means by itself.
     fn point(
         &self,
         event: &Event,
@@ -370,7 +375,7 @@ fn sections(
     Ok(())
 }
 
-/// The name of an interrupt's entry, or of all interrupts if it has not been seen.
+/// Returns the name of an interrupt's entry, or of all interrupts if its entry has not been seen.
 fn interrupt(kernel: &Kernel, probe: Option<u32>) -> &str {
     probe.map_or("interrupt", |probe| &kernel.tracepoint(probe).name)
 }

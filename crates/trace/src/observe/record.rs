@@ -1,4 +1,4 @@
-//! What a trace is made into before it is written in some format, or drawn.
+//! Records of a trace, before they are written in some format or drawn.
 
 use std::io;
 
@@ -38,10 +38,10 @@ pub enum Record<'a> {
     Switch {
         previous: &'a Task,
         next: &'a Task,
-        /// Whether the previous task waits for something, and not only for a CPU.
+        /// Whether the previous task waits for something other than a CPU.
         is_blocked: bool,
     },
-    /// What the kernel is in for the current task, from the outermost to the innermost: after each
+    /// Levels of the kernel for the current task, from the outermost to the innermost: after each
     /// switch.
     Context(&'a [Frame]),
     /// A task is to be woken; the CPU on which it ran last, if it has run.
@@ -50,11 +50,11 @@ pub enum Record<'a> {
     ReschedAsked { is_lazy: bool },
     /// An interrupt's handler begins (`irq_enter`).
     HardirqEntry { name: &'a str },
-    /// It ends (`irq_exit`).
+    /// The interrupt ends (`irq_exit`).
     HardirqExit { name: &'a str },
     /// A softirq's function begins.
     SoftirqEntry { name: &'a str },
-    /// It ends.
+    /// The softirq ends.
     SoftirqExit { name: &'a str },
     /// The current task calls the kernel, with the call's number.
     SyscallEntry(u32),
@@ -80,7 +80,7 @@ pub enum Record<'a> {
     Lost(Section),
 }
 
-/// When, where and in which state of the CPU something has happened.
+/// Time, CPU and state of the CPU of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment<'a> {
     /// Virtual time, in nanoseconds.
@@ -92,11 +92,12 @@ pub struct Moment<'a> {
     pub after: State,
 }
 
-/// What of a CPU's state an export shows.
+/// Part of a CPU's state that an export shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
     pub irqs_off: Option<Since>,
-    /// Not while the CPU halts: the idle task never switches preemption on.
+    /// Start of the section with preemption off; `None` while the CPU halts, because the idle task
+    /// never switches preemption on.
     pub preempt_off: Option<Since>,
     pub need_resched: bool,
     /// 0 as long as it is unknown.
@@ -114,7 +115,8 @@ impl State {
         }
     }
 
-    /// Where a section began, if it is on; only what is known of it for a reschedule.
+    /// Returns the start of a section that is on. For a pending reschedule the start is `here`, the
+    /// only place that is known.
     pub fn section(&self, section: Section, here: Since) -> Option<Since> {
         match section {
             Section::IrqsOff => self.irqs_off,
@@ -136,7 +138,8 @@ impl State {
     }
 }
 
-/// What an event adds to `preempt_count`, modulo 2^32; `None` for one that does not.
+/// Returns the number that an event adds to `preempt_count`, modulo 2^32; `None` for an event that
+/// does not change it.
 pub fn added(event: &Event) -> Option<u32> {
     let value = || event.values().first().copied().unwrap_or(0) as u32;
     match event.site.kind {
@@ -147,22 +150,22 @@ pub fn added(event: &Event) -> Option<u32> {
     }
 }
 
-/// Whoever is told what has happened: a format that is written, or what is drawn.
+/// Receiver of records: the writer of a format, or a drawing.
 pub trait Sink {
-    /// What comes of it.
+    /// Result of the receiver.
     type Output;
 
-    /// Whether the format shows states: then those at the start of the window are told as if they
-    /// began there. One that lists events only is not to list what did not happen.
+    /// Whether the format shows states. Then the states at the start of the window are given as if
+    /// they began there. A format that lists events must not list events that did not happen.
     const SHOWS_STATES: bool;
 
-    /// Writes what has happened.
+    /// Receives a record.
     fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()>;
 
-    /// The words on top of the stack at the event of the last records.
+    /// Receives the words on top of the stack at the event of the last records.
     fn stack(&mut self, words: &[u64]) -> io::Result<()>;
 
-    /// Ends the output. So far it is known what has happened: the end of the window, or the last
-    /// event of a trace that ends before.
+    /// Ends the output. `until_ns` is the end of the window, or the last event of a trace that ends
+    /// before.
     fn finish(self, until_ns: u64) -> io::Result<Self::Output>;
 }

@@ -1,7 +1,7 @@
 //! How the kernel's own trace names softirqs.
 
-/// A softirq: its number, what trace events call it, and its function (include/linux/interrupt.h
-/// and the users of `open_softirq`).
+/// Softirqs: the number, the name in trace events, and the function (include/linux/interrupt.h and
+/// the users of `open_softirq`).
 const SOFTIRQS: [(u32, &str, &str); 11] = [
     (0, "HI", "tasklet_hi_action"),
     (1, "TIMER", "run_timer_softirq"),
@@ -17,7 +17,7 @@ const SOFTIRQS: [(u32, &str, &str); 11] = [
     (9, "RCU", "rcu_core_si"),
 ];
 
-/// The number and the name of the softirq that a function serves; `None` for a part of one.
+/// Returns the number and the name of the softirq that a function serves; `None` for a part of one.
 pub fn softirq(function: &str) -> Option<(u32, &'static str)> {
     let found = SOFTIRQS.iter().find(|(.., name)| *name == function);
     found.map(|(number, action, _)| (*number, *action))

@@ -30,11 +30,11 @@ use crate::{
     timeline::{blame, callers},
 };
 
-/// So many trace events of a CPU are written at once.
+/// Number of trace events of a CPU that are written at once.
 const BUNDLE_EVENTS: usize = 256;
 
-/// Writes a trace for Perfetto. `window` is in virtual nanoseconds; nothing is written of what is
-/// outside, and what is under way at its start begins there.
+/// Writes a trace for Perfetto. `window` is in virtual nanoseconds; events outside are left out,
+/// and a state at its start begins there.
 ///
 /// Switches, wakeups, interrupts and softirqs are events of ftrace, which the viewer's own tracks
 /// are made of. Each CPU has a group of tracks besides: interrupts off, preemption off, the
@@ -70,14 +70,14 @@ struct Viewer<'a, W: Write> {
     has_clock: bool,
     cpus: BTreeMap<u32, CpuTracks>,
     threads: Threads,
-    /// A section that has ended, whose stack may follow.
+    /// Ended section, whose stack may follow.
     pending: Option<Ended>,
 }
 
 #[derive(Default)]
 struct CpuTracks {
     ftrace: Vec<FtraceEvent>,
-    /// By [`Section`].
+    /// Start of each open section, by [`Section`].
     open: [Option<Since>; Section::ALL.len()],
 }
 
@@ -93,7 +93,7 @@ impl<W: Write> Sink for Viewer<'_, W> {
     const SHOWS_STATES: bool = true;
 
     fn record(&mut self, moment: &Moment<'_>, record: Record<'_>) -> io::Result<()> {
-        // What has no track settles nothing either: the stack of a section's end may still follow.
+        // A record without a track decides nothing: the stack of a section's end may still follow.
         if matches!(
             record,
             Record::UserSpace | Record::Schedule | Record::LockWait { .. } | Record::TimerStart

@@ -24,7 +24,7 @@ const PACKET_KEY: u8 = 1 << 3 | 2;
 
 const SESSION: &str = "preemptlab: times are nanoseconds of QEMU's virtual clock";
 
-/// The tracks of a CPU: what they show, and how that is described.
+/// Tracks of a CPU: the name and the description.
 const LANES: [(&str, &str); 5] = [
     ("interrupts off", "By the function that has switched them off, or whose caller has."),
     ("preemption off", "By the function that has switched it off, or whose caller has."),
@@ -55,7 +55,7 @@ impl Lane {
         }
     }
 
-    /// The track's number; that of the group is the one of lane 0.
+    /// Returns the number of the track; the group of a CPU has the number of lane 0.
     pub fn track(self, cpu: u32) -> u64 {
         group(cpu) | self as u64
     }
@@ -65,7 +65,7 @@ fn group(cpu: u32) -> u64 {
     (u64::from(cpu) + 1) << 4
 }
 
-/// Writes packets.
+/// Writer of packets.
 pub struct Packets<'a, W: Write> {
     kernel: &'a Kernel,
     out: BufWriter<W>,
@@ -76,11 +76,11 @@ pub struct Packets<'a, W: Write> {
     functions: HashMap<u64, u64>,
 }
 
-/// A slice's name.
+/// Name of a slice.
 pub enum Name<'n> {
-    /// In words.
+    /// The name itself.
     Is(&'n str),
-    /// Of the function of an instruction.
+    /// The name of the function of an instruction.
     At(u64),
 }
 
@@ -108,7 +108,11 @@ impl<'a, W: Write> Packets<'a, W> {
         self.out.write_all(&self.buffer)
     }
 
-    /// Says what this is.
+    /// Writes the first packets: the session, the clock and the system.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn head(&mut self) -> io::Result<()> {
         let version = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
         self.write(TracePacket {
@@ -214,7 +218,7 @@ impl<'a, W: Write> Packets<'a, W> {
         })
     }
 
-    /// The number of a name, and what says so where it is new.
+    /// Returns the number of a name, and the packet that defines it where it is new.
     fn intern(&mut self, name: Name<'_>) -> (u64, Option<proto::InternedData>) {
         let kernel = self.kernel;
         let unnamed;

@@ -16,35 +16,40 @@ use crate::{
     observe::record::Moment,
 };
 
-/// No thread has a larger number (`PID_MAX_LIMIT`, include/linux/threads.h): this bounds what is
-/// remembered of threads.
+/// Upper limit of the numbers of threads (`PID_MAX_LIMIT`, include/linux/threads.h), which bounds
+/// the memory for threads.
 const PID_MAX: u32 = 4 << 20;
 
-/// The sequence of what describes threads: on the one of slices, those that are no thread's would
-/// be taken for the last thread's.
+/// Sequence of the packets that describe threads. On the sequence of slices, a viewer would take
+/// slices of other tracks for those of the last thread.
 const SEQUENCE_OF_THREADS: u32 = 2;
 
 fn thread_track(task: &Task) -> u64 {
     1 << 48 | u64::from(task.pid)
 }
 
-/// What is remembered of threads, by their numbers.
+/// Threads that the writer has described, by their numbers.
 #[derive(Default)]
 pub struct Threads {
     known: HashMap<u32, Thread>,
 }
 
-/// What is remembered of one.
+/// Description of a thread that was written.
 pub struct Thread {
     tgid: u32,
     comm: String,
     has_track: bool,
-    /// How many slices have begun on its track and not ended.
+    /// Number of slices that have begun on the thread's track and not ended.
     open: u32,
 }
 
 impl Threads {
-    /// Makes a task known, once and whenever it has changed. Returns what is remembered of it.
+    /// Describes a task, once and whenever it has changed, and returns its description; `None` for
+    /// idle tasks and impossible numbers.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn know(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
@@ -80,7 +85,11 @@ impl Threads {
         Ok(Some(thread))
     }
 
-    /// Shows what a task is in that goes on, if that began before the window.
+    /// Shows the system call or exception in which a task goes on, if it began before the window.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn resume(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
@@ -109,6 +118,10 @@ impl Threads {
     }
 
     /// Shows a system call, which ends whatever was shown before.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn enter(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
@@ -124,7 +137,11 @@ impl Threads {
         if is_last(number) { self.leave(packets, moment) } else { Ok(()) }
     }
 
-    /// Shows something that the current task is in.
+    /// Begins a slice on the track of the current task.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn begin(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
@@ -144,7 +161,11 @@ impl Threads {
         packets.slice(moment.ns, thread_track(task), name)
     }
 
-    /// Ends the innermost of what is shown of the current task, if anything is.
+    /// Ends the innermost open slice of the current task, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The error of writing.
     pub fn leave(
         &mut self,
         packets: &mut Packets<'_, impl Write>,
@@ -158,7 +179,7 @@ impl Threads {
     }
 }
 
-/// What makes a task known.
+/// Returns the packet that describes a task.
 fn tree(Task { pid, tgid, comm, .. }: &Task) -> proto::ProcessTree {
     let process = (pid == tgid).then(|| proto::Process {
         pid: Some(*pid as i32),
@@ -173,7 +194,7 @@ fn tree(Task { pid, tgid, comm, .. }: &Task) -> proto::ProcessTree {
     proto::ProcessTree { processes: process.into_iter().collect(), threads: vec![thread] }
 }
 
-/// What makes its track known.
+/// Returns the packet that describes a task's track.
 fn descriptor(task: &Task) -> TrackDescriptor {
     TrackDescriptor {
         uuid: Some(thread_track(task)),
@@ -186,13 +207,13 @@ fn descriptor(task: &Task) -> TrackDescriptor {
     }
 }
 
-/// A system call's name, or its number if it is too new.
+/// Returns the name of a system call, or its number if it is too new.
 fn syscall(number: u32) -> String {
     Sysno::new(number as usize)
         .map_or_else(|| format!("system call {number}"), |call| call.name().to_owned())
 }
 
-/// Whether a system call never returns.
+/// Returns whether a system call never returns.
 fn is_last(number: u32) -> bool {
     matches!(Sysno::new(number as usize), Some(Sysno::exit | Sysno::exit_group))
 }
