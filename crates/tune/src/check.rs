@@ -2,18 +2,18 @@ use preemptlab_model::{Cpus, KernelConfig, PreemptMode, Setting, without_flags};
 
 use crate::{KernelFacts, Refusal, Settings, feature};
 
-/// What came of checking settings against a kernel.
+/// Result of checking settings against a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     /// Settings that the kernel would ignore or that contradict each other.
     pub refusals: Vec<Refusal>,
-    /// What is to be known about the others.
+    /// Notes on the settings that the kernel takes.
     pub notes: Vec<String>,
 }
 
-/// Checks whether a kernel would take settings, by what it is built with. What each option needs is
-/// in the comments, by the file of Linux 6.12 that reads it. `allowed` are settings that were let
-/// through by name.
+/// Checks whether a kernel would take settings, from its configuration. A comment beside each
+/// option names the file of Linux 6.12 that reads it and what it needs. `allowed` are settings that
+/// the user let through by name.
 pub fn check(settings: &Settings, facts: &KernelFacts, allowed: &[String]) -> Findings {
     let mut check = Check { settings, facts, allowed, findings: Findings::default() };
     if facts.config.is_none() {
@@ -39,7 +39,7 @@ pub fn check(settings: &Settings, facts: &KernelFacts, allowed: &[String]) -> Fi
     check.findings
 }
 
-/// The name and the value of a kernel parameter.
+/// Returns the name and the value of a kernel parameter.
 fn split(word: &str) -> (&str, Option<&str>) {
     match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -104,14 +104,14 @@ impl Check<'_> {
         self.facts.config.as_ref()
     }
 
-    /// The reason where the kernel is built without it.
+    /// Returns the reason for a refusal if the kernel is built without a symbol.
     fn needs(&self, symbol: &str) -> Option<String> {
         let lacks = self.config().is_some_and(|config| !config.is_builtin(symbol));
         let release = &self.facts.release;
         lacks.then(|| format!("{release} is built without CONFIG_{symbol} and would ignore it"))
     }
 
-    /// kernel/sched/core.c, `setup_preempt_mode`.
+    /// Checks `preempt=`: kernel/sched/core.c, `setup_preempt_mode`.
     fn preempt(&self, mode: &str) -> Option<String> {
         let mode: PreemptMode = match mode.parse() {
             Ok(mode) => mode,
@@ -139,8 +139,8 @@ impl Check<'_> {
             .then(|| format!("{release} offers {} and would ignore it: {why}", names(&offered)))
     }
 
-    /// kernel/rcu/tree.c, `enable_rcu_lazy`, from 6.9 on (commit 7f66f099de4d); kernel/rcu/Kconfig says
-    /// that it delays callbacks of offloaded CPUs only.
+    /// Checks `rcutree.enable_rcu_lazy`: kernel/rcu/tree.c, from 6.9 on (commit 7f66f099de4d). It
+    /// delays callbacks of offloaded CPUs only (kernel/rcu/Kconfig).
     fn rcu_lazy(&self, value: Option<&str>) -> Option<String> {
         if let Some(reason) = self.needs("RCU_LAZY") {
             return Some(reason);
@@ -162,7 +162,8 @@ impl Check<'_> {
         })
     }
 
-    /// The reason where a list does not fit the machine; `spare` where a CPU must be left over.
+    /// Returns the reason why a list does not fit the machine; with `spare` a CPU must be left
+    /// over.
     fn cpus(&self, list: &str, spare: bool) -> Option<String> {
         let possible = self.facts.possible.as_ref();
         let last = possible.and_then(Cpus::last);
@@ -180,7 +181,7 @@ impl Check<'_> {
         })
     }
 
-    /// What the lists of CPUs do together.
+    /// Checks the lists of CPUs against each other.
     fn housekeeping(&mut self) {
         let list = |name: &str| {
             let mut words = self.settings.parameters.iter().map(|word| (word, split(word)));
@@ -221,7 +222,8 @@ impl Check<'_> {
         }
     }
 
-    /// The kernel says which features it has; where it cannot be asked, a list does.
+    /// Checks a feature of the scheduler: the kernel lists its features; where it cannot be asked,
+    /// a list of this crate does.
     fn feature(&self, value: &str) -> Option<String> {
         let name = value.strip_prefix("NO_").unwrap_or(value);
         let Some(features) = &self.facts.features else {
@@ -268,14 +270,14 @@ mod tests {
     use super::*;
     use crate::Elsewhere;
 
-    /// What Debian's linux-image-6.12.117+deb13-amd64 is built with.
+    /// Configuration of Debian's linux-image-6.12.117+deb13-amd64.
     const DEBIAN_6_12: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\n\
         CONFIG_NO_HZ_FULL=y\n# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n\
         # CONFIG_PREEMPT is not set\n# CONFIG_PREEMPT_RT is not set\nCONFIG_PREEMPT_DYNAMIC=y\n\
         CONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_LAZY=y\nCONFIG_PM_SLEEP_SMP=y\n\
         CONFIG_DEBUG_FS=y\nCONFIG_SCHED_DEBUG=y\n";
 
-    /// And linux-image-6.12.107+deb13-rt-amd64.
+    /// Configuration of Debian's linux-image-6.12.107+deb13-rt-amd64.
     const DEBIAN_6_12_RT: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_NO_HZ_FULL=y\n\
         # CONFIG_PREEMPT is not set\nCONFIG_PREEMPT_LAZY=y\nCONFIG_PREEMPT_RT=y\n\
         CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_LAZY=y\n";

@@ -24,7 +24,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// In single quotes, unless a shell takes it as it is.
+/// Puts a word into single quotes, unless a shell takes it as it is.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:=/+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

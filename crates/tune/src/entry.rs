@@ -1,29 +1,30 @@
-//! Boot loader entries of type 1, as in the Boot Loader Specification of the UAPI group: what
+//! Boot loader entries of type 1, as in the Boot Loader Specification of the UAPI group, which
 //! systemd-boot reads, and GRUB on Fedora and its relatives. And `/etc/kernel/cmdline`, whose whole
 //! content is a command line.
 
-/// The value of a key's last line; lines that begin with `#` are comments.
+/// Returns the value of a key's last line; lines that begin with `#` are comments.
 pub fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().rev().find_map(|line| value_of(line, key))
 }
 
-/// What follows the key, if the line is the key's.
+/// Returns the text after the key, if the line is the key's.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let rest = line.trim_start().strip_prefix(key)?;
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| rest.trim())
 }
 
-/// Every word of its command line, which may be spread over several lines.
+/// Returns every word of an entry's command line, which may be spread over several lines.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| value_of(line, "options")).flat_map(str::split_ascii_whitespace)
 }
 
-/// Whether it boots a Linux kernel.
+/// Returns whether an entry boots a Linux kernel.
 pub fn is_linux(text: &str) -> bool {
     value(text, "linux").is_some()
 }
 
-/// Whether it boots the kernel of a release: by its `version`, or by the name of the image.
+/// Returns whether an entry boots the kernel of a release: by its `version`, or by the name of the
+/// image.
 pub fn boots(text: &str, release: &str) -> bool {
     let image = value(text, "linux").unwrap_or_default();
     value(text, "version") == Some(release)
@@ -31,7 +32,7 @@ pub fn boots(text: &str, release: &str) -> bool {
         || image.ends_with(&format!("-{release}"))
 }
 
-/// The entry with words at the end of its command line: one line differs, or is new.
+/// Returns the entry with words at the end of its command line: one line differs, or is new.
 pub fn with(text: &str, words: &[String]) -> String {
     let words = words.join(" ");
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
@@ -47,7 +48,7 @@ pub fn with(text: &str, words: &[String]) -> String {
     lines.concat()
 }
 
-/// The entry without words that [`with`] put there; every other byte stays.
+/// Returns the entry without the words that [`with`] put there; every other byte stays.
 pub fn without(text: &str, words: &[String]) -> String {
     let lines = text.split_inclusive('\n').map(|line| match value_of(line, "options") {
         Some(_) => removed(line, words),
@@ -56,7 +57,7 @@ pub fn without(text: &str, words: &[String]) -> String {
     lines.collect()
 }
 
-/// A file that is one command line, with words at its end.
+/// Returns a file that is one command line, with words at its end.
 pub fn cmdline_with(text: &str, words: &[String]) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     match lines.iter_mut().rev().find(|line| !line.trim().is_empty()) {
@@ -66,7 +67,7 @@ pub fn cmdline_with(text: &str, words: &[String]) -> String {
     lines.concat()
 }
 
-/// The same without them.
+/// Returns a file that is one command line, without the words that [`cmdline_with`] put there.
 pub fn cmdline_without(text: &str, words: &[String]) -> String {
     text.split_inclusive('\n').map(|line| removed(line, words)).collect()
 }
@@ -77,8 +78,8 @@ fn append(line: &mut String, words: &str) {
     *line = format!("{line} {words}{tail}");
 }
 
-/// The line without the words where they follow each other, as they were put there; else without
-/// each of them.
+/// Returns the line without the words where they follow each other, as they were put there; else
+/// without each of them.
 fn removed(line: &str, words: &[String]) -> String {
     if words.is_empty() {
         return line.to_owned();
@@ -99,7 +100,7 @@ fn removed(line: &str, words: &[String]) -> String {
     format!("{}{end}", kept.join(" "))
 }
 
-/// `loader.conf` with another default, which is a pattern of file names (loader.conf(5)).
+/// Returns `loader.conf` with another default, which is a pattern of file names (loader.conf(5)).
 pub fn with_default(text: &str, pattern: &str) -> String {
     let mut is_there = false;
     let mut lines: Vec<String> = text
@@ -127,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// As Debian's kernel-install writes it.
+    /// Entry that Debian's kernel-install writes.
     const ENTRY: &str = "# Boot Loader Specification type#1 entry\n\
         # File created by /usr/lib/kernel/install.d/90-loaderentry.install (systemd 257.8)\n\
         title      Debian GNU/Linux 13 (trixie)\n\

@@ -17,8 +17,8 @@ struct Since {
 const FIRST: Series = (0, 0);
 const LAST: Series = (u32::MAX, 0);
 
-/// What kernel/sched/features.h lists, from 5.10 on. Where a feature came or went in a series that is
-/// not known for certain, it is taken as being in all of them.
+/// Features that kernel/sched/features.h lists, from 5.10 on. Where it is not certain in which
+/// series a feature came or went, it counts as being in all of them.
 const KNOWN: [Since; 4] = [
     Since {
         from: FIRST,
@@ -71,8 +71,8 @@ const KNOWN: [Since; 4] = [
     },
 ];
 
-/// The reason why a feature, with `NO_` before it where it is turned off, is not taken for one of a
-/// series, or of any where that is not known. `allowed` are settings that were let through.
+/// Returns the reason why a feature, with `NO_` before it where it is turned off, is not one of a
+/// series, or of any if the series is unknown. `allowed` are settings that the user let through.
 pub(crate) fn refusal(value: &str, series: Option<Series>, allowed: &[String]) -> Option<String> {
     let setting = format!("sched/features={value}");
     if allowed.contains(&setting) {

@@ -1,4 +1,4 @@
-//! What GRUB is told, and what its configuration says.
+//! GRUB: the drop-in that is written, and the reader of its configuration.
 
 use crate::{Command, Measures, Settings, Step};
 
@@ -6,7 +6,7 @@ use crate::{Command, Measures, Settings, Step};
 /// order of the alphabet.
 pub const PATH: &str = "/etc/default/grub.d/zz-preemptlab.cfg";
 
-/// A drop-in for grub-mkconfig(8).
+/// Returns a drop-in for grub-mkconfig(8).
 ///
 /// Debian's grub-mkconfig sources `/etc/default/grub` and then `/etc/default/grub.d/*.cfg` as
 /// shell, so that a drop-in can add to a variable and is revoked by removing it.
@@ -41,13 +41,13 @@ pub(crate) fn emit(settings: &Settings) -> Measures {
 /// A `linux` command of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxLine<'a> {
-    /// The kernel's image.
+    /// Path of the kernel's image.
     pub image: &'a str,
     /// The kernel's command line.
     pub words: Vec<&'a str>,
 }
 
-/// Every `linux` command of a `grub.cfg`, in order.
+/// Returns every `linux` command of a `grub.cfg`, in order.
 pub fn linux_lines(config: &str) -> impl Iterator<Item = LinuxLine<'_>> {
     config.lines().filter_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -56,7 +56,7 @@ pub fn linux_lines(config: &str) -> impl Iterator<Item = LinuxLine<'_>> {
     })
 }
 
-/// Whether a line holds all the words.
+/// Returns whether a line holds all the words.
 pub fn holds(line: &LinuxLine<'_>, words: &[String]) -> bool {
     words.iter().all(|word| line.words.contains(&word.as_str()))
 }

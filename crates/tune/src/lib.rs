@@ -1,6 +1,6 @@
-//! What puts a configuration into force on a machine: the package of its kernel, its kernel
-//! parameters and what is set at run time; whether a kernel would take them; and how boot loaders,
-//! tuned and systemd are told of them.
+//! The measures that configure a machine like a cell: the package of the kernel, the kernel
+//! parameters and the settings at run time; the check whether a kernel would take them; and the
+//! files of boot loaders, tuned and systemd.
 //!
 //! Nothing here does I/O: files are values with their content, commands are values too.
 

@@ -2,37 +2,37 @@ use serde::Serialize;
 
 use crate::Command;
 
-/// What puts settings into force.
+/// Measures that put settings into force.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Measures {
-    /// What is to be done, in this order.
+    /// Steps, in the order in which they are taken.
     pub steps: Vec<Step>,
-    /// What is to be known about it.
+    /// Notes on the measures.
     pub notes: Vec<String>,
-    /// What of the settings has no place there, and where it goes.
+    /// Settings that the target has no place for, with the place where they go.
     pub elsewhere: Vec<String>,
 }
 
-/// One of the measures. Paths are absolute.
+/// Step of the measures. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Execute a command.
+    /// Executes a command.
     Run(Command),
     /// Write a file; nothing else is in it.
     Write {
-        /// Where.
+        /// Path of the file.
         path: String,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
-        /// Its content.
+        /// Content of the file.
         content: String,
     },
     /// Add words to the one line of a file that holds a kernel's whole command line.
     Add {
-        /// Where.
+        /// Path of the file.
         path: String,
-        /// The words.
+        /// Words that are added.
         words: Vec<String>,
     },
 }

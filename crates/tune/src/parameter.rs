@@ -1,4 +1,4 @@
-//! Which kernel parameters a machine may be given, and what each of them takes.
+//! The kernel parameters that a machine may be given, and the values of each.
 
 use preemptlab_model::{CpuList, IsolatedCpus, PreemptMode, nearest};
 
@@ -8,16 +8,16 @@ use crate::Command;
 /// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h).
 const BYTES_MAX: usize = 1024;
 
-/// What a parameter takes.
+/// Values that a parameter takes.
 #[derive(Clone, Copy)]
 enum Takes {
-    /// No value.
+    /// The parameter takes no value.
     Nothing,
-    /// A preemption mode.
+    /// The parameter takes a preemption mode.
     Mode,
     /// A list of CPUs.
     Cpus,
-    /// No value, or a list of CPUs.
+    /// The parameter takes no value, or a list of CPUs.
     MaybeCpus,
     /// A list of CPUs, which flags may precede.
     IsolatedCpus,
@@ -25,17 +25,17 @@ enum Takes {
     Truth,
     /// A number up to this one.
     Number(u32),
-    /// One of these words.
+    /// The parameter takes one of these words.
     OneOf(&'static [&'static str]),
 }
 
 use Takes::{Cpus, IsolatedCpus as Isolated, MaybeCpus, Mode, Nothing, Number, OneOf, Truth};
 
-/// The parameters that a machine is given unasked (Documentation/admin-guide/kernel-parameters.txt):
-/// those that say how the kernel preempts, keeps time, runs callbacks and interrupts, idles and
-/// watches itself. None of them says what is executed (`init=`, `rdinit=`, `systemd.*`), what
-/// protects the machine (`mitigations=`, `lockdown=`, `selinux=`, `module.sig_enforce=`), or what is
-/// mounted, loaded or reserved. They are in the order of the alphabet.
+/// Parameters that a machine is given unasked (Documentation/admin-guide/kernel-parameters.txt):
+/// those of preemption, time keeping, callbacks, interrupts, idling and watchdogs. None of them
+/// decides which program is executed (`init=`, `rdinit=`, `systemd.*`), how the machine is
+/// protected (`mitigations=`, `lockdown=`, `selinux=`, `module.sig_enforce=`), or what is mounted,
+/// loaded or reserved. They are in alphabetical order.
 const KNOWN: &[(&str, Takes)] = &[
     ("amd_pstate", OneOf(&["active", "disable", "guided", "passive"])),
     ("clocksource", OneOf(&["acpi_pm", "hpet", "kvm-clock", "tsc"])),
@@ -106,8 +106,8 @@ const KNOWN: &[(&str, Takes)] = &[
     ("workqueue.unbound_cpus", Cpus),
 ];
 
-/// The reason why a machine is not given a word; `None` if it is. `allowed` are words that were let
-/// through by name.
+/// Returns the reason why a machine is not given a word; `None` if it is. `allowed` are words that
+/// the user let through by name.
 pub(crate) fn refusal(word: &str, allowed: &[String]) -> Option<String> {
     let (name, value) = match word.split_once('=') {
         Some((name, value)) => (name, Some(value)),
@@ -137,13 +137,13 @@ pub(crate) fn refusal(word: &str, allowed: &[String]) -> Option<String> {
     }
 }
 
-/// Whether text means the same to a shell, GRUB, systemd and tuned without any quoting.
+/// Returns whether a text means the same to a shell, GRUB, systemd and tuned without any quoting.
 pub(crate) fn is_plain(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.,:=/+@~".contains(c);
     !text.is_empty() && text.chars().all(is_plain)
 }
 
-/// What is wrong with a value.
+/// Returns the error of a value that the parameter does not take.
 fn mismatch(takes: Takes, value: Option<&str>) -> Option<String> {
     let needs = || Some("it needs a value".to_owned());
     match (takes, value) {

@@ -2,12 +2,12 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// A setting that would not do what it says.
+/// Setting that would have no effect, or another one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
     /// The setting, as it was given.
     pub setting: String,
-    /// Why.
+    /// Reason of the refusal.
     pub reason: String,
 }
 

@@ -2,7 +2,7 @@ use preemptlab_model::Setting;
 
 use crate::{Measures, Settings, Step, grub, unit};
 
-/// What the script does first.
+/// First part of the script.
 const HEAD: &str = r#"
 set -eu
 [ "$(id -u)" = 0 ] || { echo "$0: run it as root" >&2; exit 1; }
@@ -35,8 +35,8 @@ else
 fi
 "#;
 
-/// A POSIX shell script that needs no preemptlab. What it writes is what `apply` writes; it keeps
-/// no journal, and so says how it is undone.
+/// Returns a POSIX shell script that needs no preemptlab. The script writes the same files as
+/// `apply`. It keeps no journal, so it tells how to undo it.
 pub fn emit(settings: &Settings) -> Measures {
     let mut text = "#!/bin/sh\n".to_owned();
     text += "# Written by preemptlab. It puts these settings into force without it:\n";

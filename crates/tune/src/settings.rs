@@ -8,10 +8,9 @@ use crate::{
     parameter::{self, is_plain},
 };
 
-/// What a machine must run with to be configured like a cell. Whatever its words come from, there is
-/// one way to it, [`Settings::new`], and so none of them would need quoting in any file of a boot
-/// loader or of systemd. (One is read from the journal as well, which is root's own: what was applied
-/// must be possible to take back.)
+/// Settings that configure a machine like a cell. They come from [`Settings::new`] only, so none of
+/// their words needs quoting in any file of a boot loader or of systemd. (The journal, which is
+/// root's own, holds settings as well: `revert` must be able to take back whatever was applied.)
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The kernel to boot, as `uname -r` prints it; `None` where the recording does not tell.
@@ -21,7 +20,7 @@ pub struct Settings {
     pub(crate) package: Option<KernelPackage>,
     /// Kernel parameters, each of them one word.
     pub(crate) parameters: Vec<String>,
-    /// What is set at run time, after every boot.
+    /// Settings at run time, which are set after every boot.
     pub(crate) run_time: Vec<Setting>,
 }
 
@@ -30,40 +29,40 @@ pub struct Settings {
 pub struct KernelPackage {
     /// The package of exactly this kernel.
     pub name: String,
-    /// Its version.
+    /// Version of the package.
     pub version: PackageVersion,
     /// The metapackage of its flavour, which follows newer kernels; those were not measured.
     pub meta: String,
 }
 
-/// What a machine is asked to run with, which may be a stranger's words.
+/// Configuration that a machine is asked to run with; its words may be a stranger's.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The kernel; `None` for the one that is there, whichever it is.
     pub kernel: Option<&'a Kernel>,
-    /// The preemption mode.
+    /// Preemption mode.
     pub preempt: Option<PreemptMode>,
     /// Further kernel parameters; of several in one text blanks are between them.
     pub cmdline: &'a [String],
-    /// Other settings.
+    /// Settings besides the mode and the command line.
     pub settings: &'a model::Settings,
-    /// Kernel parameters that are let through by name, though nobody knows here what they do.
+    /// Kernel parameters that the user let through by name, though preemptlab does not know them.
     pub allowed: &'a [String],
 }
 
-/// What a machine is given of what was wanted.
+/// Settings for a machine, and the wanted settings that were refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// What it is given.
+    /// Settings that the machine is given.
     pub settings: Settings,
-    /// What it is not given, with the reasons; nothing of it is in the settings.
+    /// Wanted settings that the machine is not given, with the reasons.
     pub refused: Vec<Refusal>,
 }
 
-/// So much of a text that is refused is shown, in characters.
+/// Largest part of a refused text that is shown, in characters.
 const SHOWN_MAX: usize = 120;
 
-/// A text that is refused, so that it does nothing to a terminal.
+/// Returns a refused text in a form that does nothing to a terminal.
 fn shown(text: &str) -> String {
     let escaped: String = text.escape_debug().take(SHOWN_MAX).collect();
     match text.escape_debug().nth(SHOWN_MAX) {
@@ -73,9 +72,9 @@ fn shown(text: &str) -> String {
 }
 
 impl Settings {
-    /// Judges what is wanted: a kernel parameter must be one that a machine is given unasked, or be
-    /// let through by name; a setting at run time must be on the list of those that may be set
-    /// ([`settable`]); and a release must be one.
+    /// Judges the wanted settings. A kernel parameter must be one that a machine is given unasked,
+    /// or be let through by name. A setting at run time must be on the list of those that may be
+    /// set ([`settable`]). A release must be a valid one.
     ///
     /// `preempt=` is given where the kernel has a choice, or where nothing tells whether it has: a
     /// kernel without `CONFIG_PREEMPT_DYNAMIC` does not know the parameter
@@ -134,12 +133,12 @@ impl Settings {
         &self.parameters
     }
 
-    /// Returns what is set at run time, after every boot.
+    /// Returns the settings at run time, which are set after every boot.
     pub fn run_time(&self) -> &[Setting] {
         &self.run_time
     }
 
-    /// Whether there is nothing to set.
+    /// Returns whether there is nothing to set.
     pub fn is_empty(&self) -> bool {
         self.release.is_none() && self.parameters.is_empty() && self.run_time.is_empty()
     }
@@ -150,14 +149,14 @@ impl Settings {
         self.run_time.retain(|one| one.to_string() != setting);
     }
 
-    /// The command that installs the kernel, in exactly the version that was measured; `None` for a
-    /// kernel of which no package is known.
+    /// Returns the command that installs the kernel in exactly the version that was measured;
+    /// `None` for a kernel of which no package is known.
     pub fn install(&self) -> Option<Command> {
         let KernelPackage { name, version, .. } = self.package.as_ref()?;
         Some(Command::new(["apt-get", "install", &format!("{name}={version}")]))
     }
 
-    /// What is to be known about the kernel.
+    /// Returns the notes on the kernel.
     pub fn notes(&self) -> Vec<String> {
         let Some(KernelPackage { version, meta, .. }) = &self.package else {
             let note = "No package of this kernel is known: where it is not installed, install it \
@@ -174,8 +173,9 @@ impl Settings {
     }
 }
 
-/// `linux-image-RELEASE` is installed, whatever packages the image itself came from: from 6.19 on
-/// it depends on `linux-binary-`, `linux-base-` and `linux-modules-RELEASE`, all of its version.
+/// Returns the package `linux-image-RELEASE`, whatever packages the image itself came from: from
+/// 6.19 on it depends on `linux-binary-`, `linux-base-` and `linux-modules-RELEASE`, all of its
+/// version.
 fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
     let KernelRef::Debian { flavour, .. } = &kernel.name else { return None };
     let is_image =
@@ -188,8 +188,9 @@ fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
     })
 }
 
-/// Whether text can be a kernel's release: a part of names of files, and so without `/`; no longer
-/// than `uname -r` can tell (`__NEW_UTS_LEN`, include/uapi/linux/utsname.h).
+/// Returns whether a text can be a kernel's release. A release is a part of file names, so it has
+/// no `/`, and it is no longer than `uname -r` can tell (`__NEW_UTS_LEN`,
+/// include/uapi/linux/utsname.h).
 fn is_release(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -203,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// What a kernel's cell with these parameters and settings asks for.
+    /// Returns the proposal for a kernel's cell with these parameters and settings.
     fn proposal(kernel: &Kernel, mode: PreemptMode, cmdline: &[&str], settings: &str) -> Proposal {
         Settings::new(&Wanted {
             kernel: Some(kernel),

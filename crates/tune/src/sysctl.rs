@@ -5,7 +5,7 @@ use crate::{Command, Measures, Settings, Step};
 /// Read last, as the names are read in the order of the alphabet (sysctl.d(5)).
 const PATH: &str = "/etc/sysctl.d/zz-preemptlab.conf";
 
-/// A file for sysctl.d(5), which is read at every boot.
+/// Returns a file for sysctl.d(5), which is read at every boot.
 pub fn emit(settings: &Settings) -> Measures {
     let sysctls: Vec<_> = settings
         .run_time

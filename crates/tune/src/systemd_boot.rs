@@ -3,10 +3,10 @@ use crate::{Command, Measures, Settings, Step};
 /// Read by kernel-install when it makes an entry.
 const PATH: &str = "/etc/kernel/cmdline";
 
-/// A new entry by kernel-install(8), which takes the command line from `/etc/kernel/cmdline` whole:
-/// it has no drop-ins, and so the parameters are added to what is there. An entry that
-/// exists keeps its own until it is written anew, that of the kernel to boot or, where none is given,
-/// every one. The entry's name ends in the release, whatever it begins with, and bootctl(1) takes a
+/// Returns the measures for kernel-install(8), which writes a new entry. It takes the whole command
+/// line from `/etc/kernel/cmdline`, which has no drop-ins, so the parameters are added to that
+/// file. An existing entry keeps its own until it is written anew: that of the kernel to boot or,
+/// where none is given, every entry. The entry's name ends in the release, and bootctl(1) takes a
 /// pattern.
 pub fn emit(settings: &Settings) -> Measures {
     let mut measures = Measures::default();

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{Measures, Settings, grub, script, sysctl, systemd_boot, tuned};
 
-/// What is told of the settings.
+/// Program or file format that the settings are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -22,12 +22,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// Those that choose what is booted.
+    /// Targets that choose the kernel to boot.
     pub const BOOT: [Self; 3] = [Self::Grub, Self::SystemdBoot, Self::Tuned];
 
     const ALL: [Self; 5] = [Self::Grub, Self::SystemdBoot, Self::Tuned, Self::Sysctl, Self::Script];
 
-    /// Whether it has a place for a part of the settings.
+    /// Returns whether the target has a place for a part of the settings.
     const fn holds(self, part: Part) -> bool {
         match self {
             Self::Grub | Self::SystemdBoot => matches!(part, Part::Kernel | Part::Parameters),
@@ -37,7 +37,7 @@ impl Target {
         }
     }
 
-    /// What `--emit` calls it.
+    /// Returns the target's name in `--emit`.
     const fn option(self) -> &'static str {
         match self {
             Self::Grub => "grub",
@@ -48,7 +48,7 @@ impl Target {
         }
     }
 
-    /// Its name.
+    /// Returns the target's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Grub => "GRUB",
@@ -66,7 +66,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// What settings consist of.
+/// Part of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Kernel,
@@ -75,7 +75,7 @@ enum Part {
     Debugfs,
 }
 
-/// The measures that put settings into force, once the kernel is installed: see
+/// Returns the measures that put settings into force, once the kernel is installed: see
 /// [`Settings::install`]. All of them need root, and the settings hold from the next boot on.
 pub fn emit(settings: &Settings, target: Target) -> Measures {
     let measures = match target {
@@ -88,7 +88,7 @@ pub fn emit(settings: &Settings, target: Target) -> Measures {
     Measures { elsewhere: elsewhere(settings, target), ..measures }
 }
 
-/// What a target has no place for, a sentence for each kind.
+/// Returns a sentence for each kind of setting that a target has no place for.
 fn elsewhere(settings: &Settings, target: Target) -> Vec<String> {
     let run_time = |debugfs: bool| {
         let settings = settings.run_time.iter();
@@ -120,8 +120,8 @@ mod tests {
     use super::*;
     use crate::Step;
 
-    /// Every pair of a setting and a target: the setting is in a file or a command, or a sentence
-    /// says where it goes.
+    /// Checks every pair of a setting and a target: the setting is in a file or a command, or a
+    /// sentence says where it goes.
     #[test]
     fn nothing_is_dropped_without_a_word() {
         let none = Settings { release: None, package: None, parameters: vec![], run_time: vec![] };

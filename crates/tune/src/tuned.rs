@@ -2,12 +2,12 @@ use preemptlab_model::Setting;
 
 use crate::{Command, Measures, Settings, Step};
 
-/// The profile's name.
+/// Name of the profile.
 const PROFILE: &str = "preemptlab";
 
-/// A profile for tuned(8) whose plugin `bootloader` adds kernel parameters for GRUB
-/// (tuned-profiles(7), tuned.conf(5)): every option that begins with `cmdline` adds to them, and `+`
-/// says that it adds to those of other profiles. Its plugin `sysctl` sets sysctls while the profile is
+/// Returns a profile for tuned(8). Its plugin `bootloader` adds kernel parameters for GRUB
+/// (tuned-profiles(7), tuned.conf(5)): every option that begins with `cmdline` adds to them, and
+/// `+` adds to those of other profiles. Its plugin `sysctl` sets sysctls while the profile is
 /// active. From tuned 2.23 on profiles are in `/etc/tuned/profiles`.
 pub fn emit(settings: &Settings) -> Measures {
     let sysctls = settings.run_time.iter().filter_map(|setting| match setting {

@@ -1,37 +1,38 @@
-//! A systemd service for what is set at run time, after every boot that was told to.
+//! A systemd service that sets the settings at run time, after every boot whose command line asks
+//! for it.
 
 use preemptlab_model::{Digest, Setting};
 
 use crate::Settings;
 
-/// The kernel parameter that says which settings a boot belongs to. The kernel passes over it, as
-/// over every parameter with a dot whose module is not there (kernel/params.c).
+/// Kernel parameter that names the settings of a boot. The kernel ignores it, like every parameter
+/// with a dot whose module does not exist (kernel/params.c).
 const MARK: &str = "preemptlab.settings";
 
 /// A file with nothing of others in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitFile {
-    /// Its absolute path.
+    /// Absolute path of the file.
     pub path: String,
-    /// Its content.
+    /// Content of the file.
     pub content: String,
 }
 
 impl Settings {
-    /// The words that the kernel's command line gets: the parameters and, where something is set at
-    /// run time, the mark by which the boot is known that it belongs to.
+    /// Returns the words for the kernel's command line: the parameters and, where settings are set
+    /// at run time, the mark of the boot.
     pub fn words(&self) -> Vec<String> {
         let mark = (!self.run_time.is_empty()).then(|| mark(self));
         self.parameters.iter().cloned().chain(mark).collect()
     }
 }
 
-/// The word of the kernel's command line that the service waits for.
+/// Returns the word of the kernel's command line that the service waits for.
 pub fn mark(settings: &Settings) -> String {
     format!("{MARK}={}", name(settings))
 }
 
-/// The service and what has it started, in the order in which they are to be written.
+/// Returns the service and the drop-in that starts it, in the order in which they are written.
 ///
 /// The service does nothing unless the boot's command line holds [`mark`]. So the boot entry alone
 /// decides: settings at run time come and go with the very boot that has the parameters, and files
@@ -85,7 +86,7 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
     ]
 }
 
-/// Some digits of the digest of what is set at run time.
+/// Returns some digits of the digest of the settings at run time.
 fn name(settings: &Settings) -> String {
     let text: String = settings.run_time.iter().map(|setting| format!("{setting}\n")).collect();
     Digest::of(text.as_bytes()).to_string().chars().take(8).collect()

@@ -1,4 +1,4 @@
-//! The files say to their readers what they are meant to say.
+//! Tests that programs read the files as they are meant.
 
 use std::{fs, process::Command};
 
@@ -7,7 +7,7 @@ use preemptlab_tune::{Settings, Step, Target, Wanted, emit};
 
 const RELEASE: &str = "7.2.12+deb13-rt-amd64";
 
-/// The settings of a cell of Debian's kernel, or of whichever kernel is there.
+/// Returns the settings of a cell of Debian's kernel, or of any kernel.
 fn of(kernel: bool, preempt: Option<PreemptMode>, cmdline: &str, run_time: &str) -> Settings {
     let sha256 = Digest::of(b"");
     let debian = Kernel {
@@ -47,7 +47,7 @@ fn commands(settings: &Settings, target: Target) -> Vec<String> {
     commands.collect()
 }
 
-/// The path, the permissions and the content of the only file.
+/// Returns the path, the permissions and the content of the only file.
 fn file(settings: &Settings, target: Target) -> (String, u32, String) {
     let steps = emit(settings, target).steps.into_iter();
     let mut files = steps.filter_map(|step| match step {
@@ -130,8 +130,8 @@ fn a_file_of_sysctls_has_those_alone() {
     assert_eq!(content.lines().count(), 2);
 }
 
-/// The script, executed with a root folder in the place of `/`: its paths are changed, and what
-/// it calls that only root may is replaced.
+/// Executes the script with a root folder in the place of `/`: its paths are changed, and the
+/// commands that only root may call are replaced.
 #[test]
 fn the_script_does_it_without_preemptlab() {
     let preempt = Some(PreemptMode::Lazy);
