@@ -10,8 +10,8 @@ use crate::{
     json::{Bounds, read_json, write_json},
 };
 
-/// A cell of an ordinary benchmark is some 10 KB to 1 MB, nearly all of it text; what its guest said
-/// can have [64 MiB](preemptlab_protocol::frame::PAYLOAD_BYTES_MAX).
+/// Bounds of a cell's file. A cell of an ordinary benchmark is some 10 KB to 1 MB, nearly all of it
+/// text; the output of its guest can have [64 MiB](preemptlab_protocol::frame::PAYLOAD_BYTES_MAX).
 const BOUNDS: Bounds = Bounds { bytes: 32 << 20, values: 1 << 20 };
 
 /// A folder of finished cells, each in a file named by its identity. Recordings and the cache have
@@ -24,18 +24,19 @@ pub struct CellFolder {
 }
 
 impl CellFolder {
-    /// The cells of a recording in `path`, which need not exist yet. One of format 2 has no seal.
+    /// Creates the folder of a recording's cells in `path`, which need not exist yet. A recording
+    /// of format 2 has no seals.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), sealed: false }
     }
 
-    /// The cells that a store keeps in `path`. One that is not known to be whole is refused, since it
+    /// Creates the folder of a store's cells in `path`. A cell without a seal is refused, since it
     /// can be executed again.
     pub fn of_store(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), sealed: true }
     }
 
-    /// Whether a cell is small enough to be kept.
+    /// Returns whether a cell is small enough to be kept.
     pub fn has_room_for(record: &CellRecord) -> bool {
         crate::json::to_bytes(record, BOUNDS).is_ok()
     }
@@ -44,7 +45,7 @@ impl CellFolder {
         self.path.join(format!("{id}.json"))
     }
 
-    /// A finished cell; `None` when it is not there.
+    /// Reads a finished cell; `None` when it is not there.
     ///
     /// # Errors
     ///
@@ -64,7 +65,7 @@ impl CellFolder {
         Ok(Some(record))
     }
 
-    /// Whether the cell is there, without reading it.
+    /// Returns whether the cell is there, without reading it.
     pub fn contains(&self, id: CellId) -> bool {
         self.file(id).exists()
     }

@@ -1,9 +1,9 @@
 use std::{io, path::PathBuf};
 
-/// Why a recording cannot be read or written.
+/// Reason why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// There is no recording in that folder.
+    /// The folder holds no recording.
     #[error("{} is not a recording: it has no recording.json", .0.display())]
     Absent(PathBuf),
     /// A file stands where a folder should be.
@@ -15,9 +15,9 @@ pub enum RecordingError {
     /// The folder holds a recording of another experiment, or of other kernels or QEMU.
     #[error("{} holds a recording of another experiment ({what}); choose another folder with --out", path.display())]
     Other {
-        /// The folder.
+        /// Folder of the recording.
         path: PathBuf,
-        /// In what it differs.
+        /// First difference, in words.
         what: String,
     },
     /// Another process writes to the recording.
@@ -29,12 +29,12 @@ pub enum RecordingError {
         None => String::new(),
     })]
     Busy {
-        /// The folder.
+        /// Folder of the recording.
         path: PathBuf,
-        /// Which one it is, where that is known.
+        /// Process that writes to it, where it is known.
         holder: Option<String>,
     },
-    /// It was written by an older or a newer preemptlab.
+    /// The file was written by an older or a newer preemptlab.
     #[error(
         "{} has format {found}, and this preemptlab reads {known}; use the {} one that wrote it, \
          or run the experiment again",
@@ -42,32 +42,32 @@ pub enum RecordingError {
         if found > known { "newer" } else { "older" }
     )]
     OtherFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the file.
         found: u32,
         /// The format that is known.
         known: u32,
     },
-    /// A file is not what it should be.
+    /// The file is damaged.
     #[error("{} cannot be read: {reason}; {}", path.display(), match path.ends_with("recording.json") {
         true => "get another copy of the recording, or run the experiment into another folder",
         false => "remove it and run the same command again",
     })]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Damage, in words.
         reason: String,
     },
     /// The operating system says no.
     #[error("cannot {action} {}: {error}{}", path.display(), advice(error))]
     Io {
-        /// What was tried.
+        /// Action that failed, as a verb.
         action: &'static str,
-        /// With which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
 }

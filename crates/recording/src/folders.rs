@@ -18,6 +18,10 @@ pub const FOLDERS: &str = "folders";
 const ARCHIVES_BYTES_MAX: u64 = 2 * ARCHIVE_BYTES_MAX;
 
 /// Reads the folders with these digests.
+///
+/// # Errors
+///
+/// When an archive is missing, too large or damaged.
 pub fn read(path: &Path, digests: impl Iterator<Item = Digest>) -> Result<Folders, RecordingError> {
     let mut folders = Folders::new();
     let mut left = ARCHIVES_BYTES_MAX;
@@ -49,6 +53,10 @@ fn read_one(packed: &Packed, sha256: Digest, left: &mut u64) -> Result<Files, Re
 }
 
 /// Writes folders; those that are there already stay as they are.
+///
+/// # Errors
+///
+/// When they cannot be written.
 pub fn write(path: &Path, folders: &Folders) -> Result<(), RecordingError> {
     if folders.is_empty() {
         return Ok(());

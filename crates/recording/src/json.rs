@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::RecordingError;
 
-/// The largest file of a kind. What is written is bounded as what is read.
+/// Bounds of a kind of file, for its reader and for its writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub bytes: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Bounds {
 /// A planned cell is some 2 KB in 100 values.
 pub(crate) const PLAN_BOUNDS: Bounds = Bounds { bytes: 64 << 20, values: 3 << 20 };
 
-/// A value with what its file says of itself.
+/// Value of a file, and whether the file had a seal.
 pub(crate) struct Read<T> {
     pub value: T,
     pub was_sealed: bool,
@@ -55,13 +55,13 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     }
 }
 
-/// Why JSON is not taken.
+/// Reason why JSON is refused.
 pub(crate) enum Refused {
     Format(u32),
     Other(String),
 }
 
-/// Reads JSON whose first level has a `format` that is known.
+/// Reads JSON whose first level has a known `format`.
 pub(crate) fn parse<T: DeserializeOwned>(
     json: &[u8],
     bounds: Bounds,
@@ -95,7 +95,7 @@ pub(crate) fn write_json(
     written.map_err(RecordingError::io("write", path))
 }
 
-/// JSON that can be read again.
+/// Writes JSON that can be read again.
 pub(crate) fn to_bytes(value: &impl Serialize, bounds: Bounds) -> io::Result<Vec<u8>> {
     /// A seal is some hundred bytes.
     const SEAL_BYTES_MAX: u64 = 128;
@@ -108,7 +108,7 @@ pub(crate) fn to_bytes(value: &impl Serialize, bounds: Bounds) -> io::Result<Vec
     Ok(json)
 }
 
-/// How many values there are in JSON, or a few more.
+/// Returns an upper bound of the number of values in JSON, which is hardly above it.
 fn values(json: &[u8]) -> usize {
     let (mut values, mut in_string, mut escaped) = (1, false, false);
     for byte in json {

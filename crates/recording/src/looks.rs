@@ -11,10 +11,11 @@ use crate::{
 const UNTIL: &str = "until.json";
 pub const LOOKS: &str = "looks";
 
-/// No recording is looked at more often: from 5 replicates on the number grows by half each time.
+/// Largest number of looks at a recording: from 5 replicates on the number of replicates grows by
+/// half each time.
 const LOOKS_MAX: u32 = 100;
 
-/// As many as an experiment may ask for.
+/// Largest number of replicates, as in an experiment.
 const REPLICATES_MAX: u32 = 10_000;
 
 /// Until when replicates are added to a recording, written before its first look.
@@ -23,9 +24,9 @@ const REPLICATES_MAX: u32 = 10_000;
 pub struct Until {
     /// See [`RECORDING_FORMAT`].
     pub format: u32,
-    /// How much may differ and still be called the same, as a share of the baseline.
+    /// Difference up to which two configurations are called the same, as a share of the baseline.
     pub margin: f64,
-    /// What is to be decided; empty for the metrics of the overview.
+    /// Metrics that are to be decided; empty for those of the overview.
     pub metrics: Vec<String>,
     /// The configuration that ratios refer to; `None` for the first of each workload.
     pub baseline: Option<String>,
@@ -39,7 +40,7 @@ struct Look {
     cells: Vec<PlannedCell>,
 }
 
-/// What was added to a recording, look by look.
+/// Cells that were added to a recording, look by look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Looks {
     pub until: Option<Until>,
@@ -47,10 +48,14 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Reads what is there; nothing in most recordings.
+    /// Reads the rule and the added cells, which most recordings do not have.
+    ///
+    /// # Errors
+    ///
+    /// When a file is damaged, of a newer format or cannot be read.
     pub fn read(recording: &Path) -> Result<Self, RecordingError> {
         let until = read_json::<Until>(&recording.join(UNTIL), PLAN_BOUNDS)?;
-        // What an older preemptlab has begun goes on.
+        // A rule of an older preemptlab stays in force.
         let until = until.map(|read| Until { format: RECORDING_FORMAT, ..read.value });
         let damaged = |path: PathBuf, reason: &str| RecordingError::Damaged {
             path,
@@ -80,7 +85,11 @@ impl Looks {
         Ok(Self { until, added })
     }
 
-    /// Writes the rule; one that is there already must be the same.
+    /// Writes the rule; a rule that is there already must be the same.
+    ///
+    /// # Errors
+    ///
+    /// When another rule is there, or it cannot be written.
     pub fn begin(&mut self, recording: &Path, until: &Until) -> Result<(), RecordingError> {
         match &self.until {
             None => drop(write_json(&recording.join(UNTIL), until, PLAN_BOUNDS)?),
@@ -104,7 +113,11 @@ impl Looks {
         Ok(())
     }
 
-    /// Adds the cells of the next look; `false` when there have been enough.
+    /// Adds the cells of the next look; `false` when there have been enough looks.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be written.
     pub fn add(
         &mut self,
         recording: &Path,

@@ -1,25 +1,25 @@
 use preemptlab_model::{BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild};
 use serde::{Deserialize, Serialize};
 
-/// What a recording is of: written once, before the first cell.
+/// Inputs of a recording, which are written once, before the first cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest<E> {
     /// See [`RECORDING_FORMAT`](preemptlab_model::RECORDING_FORMAT).
     pub format: u32,
-    /// The experiment.
+    /// Experiment of the recording.
     pub experiment: E,
     /// The kernels that it named and that could be had, in its order.
     pub kernels: Vec<Kernel>,
-    /// What executes the cells.
+    /// Backend that executes the cells.
     #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
     pub backend: BackendKind,
-    /// What ran them; `None` where nothing had to.
+    /// QEMU that ran the cells; `None` where no virtual machine had to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qemu: Option<QemuUsed>,
-    /// The guest images.
+    /// Guest images.
     pub images: Vec<Image>,
-    /// Every cell.
+    /// Plan of every cell.
     pub plan: Plan,
 }
 
@@ -27,30 +27,30 @@ pub struct Manifest<E> {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QemuUsed {
-    /// The build.
+    /// Build of QEMU.
     pub build: QemuBuild,
-    /// Its packages; none for `--qemu`.
+    /// Packages of QEMU; none for `--qemu`.
     pub packages: Vec<Package>,
 }
 
-/// A guest image and what is in it.
+/// Guest image and its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// Of the image.
+    /// SHA-256 of the image.
     pub sha256: Digest,
-    /// The kernel whose modules it holds.
+    /// Kernel whose modules the image holds.
     pub kernel: KernelRef,
-    /// The workload whose packages it holds.
+    /// Workload whose packages the image holds.
     pub workload: String,
-    /// The packages.
+    /// Packages in the image.
     pub packages: Vec<Package>,
 }
 
 /// The experiment of a recording, as whoever reads the recording knows it: its planner as the whole
 /// of it, another reader perhaps as a name.
 pub trait Subject {
-    /// Returns what it is called.
+    /// Returns the experiment's name.
     fn name(&self) -> &str;
 
     /// Lists the digests of the folders of its users' own workloads.
@@ -58,14 +58,14 @@ pub trait Subject {
 }
 
 impl<E> Manifest<E> {
-    /// The resolved kernel of that name.
+    /// Returns the resolved kernel of a name.
     pub fn kernel(&self, name: &KernelRef) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| &kernel.name == name)
     }
 }
 
 impl<E: Subject + PartialEq> Manifest<E> {
-    /// The first thing in which another manifest differs, in words; `None` when nothing does.
+    /// Returns the first difference to another manifest, in words; `None` when they agree.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self.experiment.name() != other.experiment.name() {
             return Some(format!("`{}`", self.experiment.name()));

@@ -1,4 +1,4 @@
-//! Compressed files that say whose they are.
+//! Compressed files that name their cell or boot.
 //!
 //! ```text
 //! a skippable frame of zstd:  "preemptlab KIND ID"
@@ -29,19 +29,19 @@ const LEVEL: i32 = 3;
 /// The largest content of a small file. A few bytes of zstd can stand for anything.
 const CONTENT_BYTES_MAX: u64 = 64 << 20;
 
-/// How many bytes a byte of a larger file may stand for: of traces some 4, of layouts some 10.
+/// Largest ratio of a file's content to its size: of traces some 4, of layouts some 10.
 const RATIO_MAX: u64 = 64;
 
 /// The memory that unpacking takes: this much at level 19, a fraction at [`LEVEL`].
 const WINDOW_BYTES_MAX_LOG: u32 = 23;
 
-/// How a skippable frame begins (RFC 8878, 3.1.2); its length follows.
+/// First bytes of a skippable frame (RFC 8878, 3.1.2); its length follows.
 const SKIPPABLE: [u8; 4] = 0x184d_2a50_u32.to_le_bytes();
 
-/// The longest label.
+/// Longest label, in bytes.
 const LABEL_BYTES_MAX: usize = 256;
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Trace,
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Of the value that it holds.
+    /// Returns the bounds of the value in a file of this kind.
     fn bounds(self) -> Bounds {
         let bytes = match self {
             // Some 15 MB, nearly all of it one text.
@@ -114,8 +114,12 @@ impl Packed {
         self.write(&mut bytes.as_slice())
     }
 
-    /// The content; `None` when there is no file. Damage is noticed while it is read, at its end at
-    /// the latest.
+    /// Opens the content; `None` when there is no file. Damage is noticed while the content is
+    /// read, at its end at the latest.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be opened, or belongs to another cell or boot.
     pub fn open(&self) -> Result<Option<impl Read + use<>>, RecordingError> {
         let error = || RecordingError::io("read", &self.path);
         let mut file = match preemptlab_durable::open(&self.path) {
@@ -144,7 +148,11 @@ impl Packed {
         }
     }
 
-    /// The value in JSON; its first level has a `format`.
+    /// Reads the value in JSON; its first level has a `format`.
+    ///
+    /// # Errors
+    ///
+    /// When the file is damaged, too large or of another format.
     pub fn read_value<T: DeserializeOwned>(&self, known: u32) -> Result<Option<T>, RecordingError> {
         let Some(stream) = self.open()? else { return Ok(None) };
         let bounds = self.kind.bounds();
@@ -170,7 +178,7 @@ impl Packed {
     }
 }
 
-/// What a file holds, as far as it can be true.
+/// Content of a file, up to the largest size that it can have.
 struct Unfolding<R> {
     content: R,
     left: u64,
@@ -190,7 +198,7 @@ impl<R: Read> Read for Unfolding<R> {
     }
 }
 
-/// What a file says that it is, if it says so; leaves it at what follows.
+/// Reads a file's label, if it has one, and leaves the file at its content.
 fn label(file: &mut File) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; 8];
     let mut read = 0;
@@ -253,7 +261,7 @@ mod tests {
         let said = value.read_value::<serde_json::Value>(1).unwrap_err().to_string();
         assert!(said.contains("more than 16 MiB"), "{said}");
 
-        // What takes a large window to unpack.
+        // An encoder of level 19 makes a file whose reader needs a large window.
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 19).unwrap();
         encoder.window_log(27).unwrap();
         encoder.write_all(&vec![7; 1 << 20]).unwrap();
@@ -300,7 +308,7 @@ mod tests {
             let mut flipped = whole.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&one.path, flipped).unwrap();
-            // A bit that nobody reads changes nothing.
+            // A flipped bit that no reader uses changes nothing.
             if let Ok(content) = content(&one) {
                 assert_eq!(content, CONTENT, "bit {bit}");
             }

@@ -53,8 +53,8 @@ impl<E: DeserializeOwned> Recording<E> {
 }
 
 impl<E> Recording<E> {
-    /// Refuses a plan in which a cell stands twice, which would count twice, or is called what it is
-    /// not.
+    /// Refuses a plan in which a cell stands twice, which would count twice, or has factors that
+    /// differ from its inputs.
     fn check(&self) -> Result<(), RecordingError> {
         let mut seen = BTreeSet::new();
         for (_, PlannedCell { factors, planned }) in self.planned() {
@@ -77,17 +77,17 @@ impl<E> Recording<E> {
         Ok(())
     }
 
-    /// Its folder.
+    /// Returns the folder of the recording.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What it is of.
+    /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest<E> {
         &self.manifest
     }
 
-    /// A finished cell; `None` while it is not finished.
+    /// Reads a finished cell; `None` while it is not finished.
     ///
     /// # Errors
     ///
@@ -96,18 +96,18 @@ impl<E> Recording<E> {
         self.cells.get(id)
     }
 
-    /// The traces of its cells.
+    /// Returns the folder of the cells' traces.
     pub fn traces(&self) -> TraceFolder {
         TraceFolder::new(self.path.join(TRACES))
     }
 
-    /// Until when replicates are added, if any are.
+    /// Returns the rule by which replicates are added, if there is one.
     pub fn until(&self) -> Option<&Until> {
         self.looks.until.as_ref()
     }
 
-    /// Every cell that was planned, with the number of looks at the results before it was: first
-    /// those of the manifest, with 0.
+    /// Returns every planned cell, with the number of looks at the results before it was planned:
+    /// first the cells of the manifest, with 0.
     pub fn planned(&self) -> impl Iterator<Item = (u32, &PlannedCell)> {
         let first = self.manifest.plan.cells.iter().map(|planned| (0, planned));
         let added = (1..)
@@ -116,14 +116,14 @@ impl<E> Recording<E> {
         first.chain(added)
     }
 
-    /// Every cell that was planned with its record, where it has one.
+    /// Returns every planned cell with its record, where it has one.
     pub fn cells(
         &self,
     ) -> impl Iterator<Item = Result<(&PlannedCell, Option<CellRecord>), RecordingError>> {
         self.planned().map(|(_, planned)| Ok((planned, self.record(planned)?)))
     }
 
-    /// The record of a planned cell; `None` while it has none.
+    /// Reads the record of a planned cell; `None` while it has none.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl<E> Recording<E> {
 }
 
 impl<E: Subject> Recording<E> {
-    /// The files of its users' own workloads.
+    /// Reads the files of the workloads in folders.
     ///
     /// # Errors
     ///
@@ -236,7 +236,7 @@ impl Claim {
     }
 }
 
-/// Whether nothing is left to be written.
+/// Returns whether every cell has been executed.
 fn is_finished<E>(recording: &Recording<E>) -> bool {
     let mut cells = recording.planned().filter_map(|(_, cell)| cell.inputs());
     cells.all(|inputs| recording.cells.contains(inputs.id()))
@@ -268,7 +268,7 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
 }
 
 impl<E> RecordingWriter<E> {
-    /// The recording so far.
+    /// Returns the recording so far.
     pub fn recording(&self) -> &Recording<E> {
         &self.recording
     }
@@ -283,7 +283,7 @@ impl<E> RecordingWriter<E> {
         folders::write(&self.recording.path.join(FOLDERS), folders)
     }
 
-    /// Says until when replicates are to be added.
+    /// Writes the rule by which replicates are added.
     ///
     /// # Errors
     ///
@@ -302,7 +302,7 @@ impl<E> RecordingWriter<E> {
         self.recording.looks.add(&self.recording.path, cells)
     }
 
-    /// Its finished cells.
+    /// Returns the folder of the finished cells.
     pub fn cells(&self) -> &CellFolder {
         &self.recording.cells
     }
@@ -322,7 +322,7 @@ mod tests {
 
     use super::*;
 
-    /// An experiment for a reader who needs its name alone.
+    /// Experiment as a reader sees it that needs its name alone.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     struct Named {
         name: String,
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// What the recording that lasts is of, by another name.
+    /// Returns the manifest of the recording in studies/check, under another name.
     fn manifest(name: &str) -> Manifest<Named> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
         let mut manifest = Recording::<Named>::open(&path).unwrap().manifest.clone();
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// A recording with one cell, and the cell's file.
+    /// Returns a recording with one cell, the cell, and its file.
     fn recorded(folder: &Path) -> (RecordingWriter<Named>, CellRecord, PathBuf) {
         let manifest = manifest("one");
         let record = record(&manifest);

@@ -13,14 +13,14 @@ use crate::{
     packed::{Kind, Packed},
 };
 
-/// The traces of a recording's cells, and what they are read with.
+/// Folder of the traces of a recording's cells, and of the layouts with which they are read.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
 }
 
 impl TraceFolder {
-    /// The traces in `path`, which need not exist yet.
+    /// Creates the folder of the traces in `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -35,17 +35,17 @@ impl TraceFolder {
         preemptlab_durable::sweep(&self.path).map_err(RecordingError::io("clean", &self.path))
     }
 
-    /// Whether there is a folder, in which traces may be.
+    /// Returns whether the folder exists.
     pub fn exists(&self) -> bool {
         self.path.is_dir()
     }
 
-    /// Whether a cell has a trace.
+    /// Returns whether a cell has a trace.
     pub fn contains(&self, id: CellId) -> bool {
         self.packed_findings(id).path.exists() && self.trace(id).path.exists()
     }
 
-    /// A file without a name in which a stream can grow, on the disk where it can be kept.
+    /// Creates a file without a name in which a stream can grow, on the disk of the traces.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl TraceFolder {
             .map_err(RecordingError::io("create a file in", &self.path))
     }
 
-    /// Keeps a cell's stream, and then what it says, instead of those that it has.
+    /// Keeps a cell's stream and then its findings, instead of those that it has.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl TraceFolder {
         self.packed_findings(id).write_value(findings)
     }
 
-    /// A cell's stream; `None` when it has none.
+    /// Opens a cell's stream; `None` when it has none.
     ///
     /// # Errors
     ///
@@ -81,14 +81,15 @@ impl TraceFolder {
         self.trace(id).open()
     }
 
-    /// Why a cell's stream cannot be used, with the file's name and what to do.
+    /// Returns the error of a cell's stream that cannot be used, with the file's name and the next
+    /// command.
     pub fn unreadable(&self, id: CellId, error: TraceError) -> RecordingError {
         let path = self.trace(id).path;
         match error {
             TraceError::Format(found) => {
                 RecordingError::OtherFormat { path, found, known: preemptlab_protocol::FORMAT }
             }
-            // What has noticed it is zstd.
+            // zstd has noticed the damage.
             TraceError::Io(error) => {
                 let reason = format!("it is cut off or damaged ({error})");
                 RecordingError::Damaged { path, reason }
@@ -97,7 +98,7 @@ impl TraceFolder {
         }
     }
 
-    /// What a cell's trace says; `None` when it has none.
+    /// Reads the findings of a cell's trace; `None` when it has none.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl TraceFolder {
         self.packed_layout(id).write_value(layout)
     }
 
-    /// The layout of a boot's kernel; `None` when it is not there.
+    /// Reads the layout of a boot's kernel; `None` when it is not there.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl TraceFolder {
         self.packed_layout(id).read_value(LAYOUT_FORMAT)
     }
 
-    /// Whether the layout of a boot's kernel is there.
+    /// Returns whether the layout of a boot's kernel is there.
     pub fn has_layout(&self, id: SnapshotId) -> bool {
         self.packed_layout(id).path.exists()
     }
@@ -146,7 +147,8 @@ impl TraceFolder {
         fs::remove_file(&path).map_err(RecordingError::io("remove", path))
     }
 
-    /// The kernel of a boot, ready to read traces with; `None` when its layout is not there.
+    /// Returns the kernel of a boot, ready to read traces with; `None` when its layout is not
+    /// there.
     ///
     /// # Errors
     ///
@@ -187,8 +189,8 @@ impl TraceFolder {
     }
 }
 
-/// Whether findings can be what a trace says: times are in order and in range, and names can be
-/// printed.
+/// Checks whether findings can be those of a trace: times are in order and in range, and names can
+/// be printed.
 fn check(findings: &Findings) -> Result<(), &'static str> {
     /// Sums of a few times stay in range.
     const NS_MAX: u64 = u64::MAX >> 4;
@@ -219,7 +221,7 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
 mod tests {
     use preemptlab_trace::Bound;
 
-    /// Findings of older traces say nothing of what was observed.
+    /// Findings of older traces hold no observed maximum.
     #[test]
     fn a_bound_is_read_as_it_was_written() {
         let old = r#"{"floor_ns":7,"max_ns":57,"p50_ns":7,"p99_ns":7,"p99_9_ns":8,"longest":[]}"#;
