@@ -12,29 +12,29 @@ const BYTES_MAX: u64 = 8 << 20;
 /// A file as a value: its bytes, permissions and owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// Its bytes.
+    /// Bytes of the file.
     #[serde(with = "text_or_hex")]
     pub bytes: Vec<u8>,
-    /// Its permissions.
+    /// Permissions of the file.
     pub mode: u32,
-    /// Its owner.
+    /// User that owns the file.
     pub uid: u32,
-    /// Its group.
+    /// Group that owns the file.
     pub gid: u32,
 }
 
 impl Contents {
-    /// A file of root's that everybody may read.
+    /// Returns a file of root's that everybody may read.
     pub fn of_root(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), mode: 0o644, uid: 0, gid: 0 }
     }
 
-    /// The same file with other bytes.
+    /// Returns the same file with other bytes.
     pub fn with(&self, bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), ..*self }
     }
 
-    /// Its text; what is no UTF-8 is replaced.
+    /// Returns the text of the file; bytes that are no UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
@@ -62,7 +62,7 @@ impl Contents {
     }
 }
 
-/// As a string where it is text, so that people can read the journal.
+/// Writes bytes as a string where they are text, so that people can read the journal.
 mod text_or_hex {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

@@ -2,7 +2,7 @@ use similar::TextDiff;
 
 use crate::{Change, Contents};
 
-/// A change as a unified diff; bytes that are no UTF-8 are shown replaced.
+/// Returns a change as a unified diff; bytes that are no UTF-8 are replaced.
 pub fn unified(change: &Change) -> String {
     let text =
         |contents: &Option<Contents>| contents.as_ref().map(Contents::text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether settings took effect, by what the kernel says and does.
+//! The effects of settings, as the running kernel shows them.
 
 use std::{
     fs,
@@ -12,26 +12,26 @@ use serde::Serialize;
 
 use crate::{Applied, Machine, run_time};
 
-/// What became of one setting.
+/// Effect of one setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Effect {
     /// The setting, as the kernel writes it.
     pub setting: String,
-    /// What became of it.
+    /// State of the setting.
     pub state: State,
-    /// By what that is known.
+    /// Evidence of the state.
     pub evidence: String,
 }
 
-/// What became of a setting.
+/// State of a setting after it was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// The kernel does it.
     InForce,
-    /// It was booted since, and the kernel does not do it.
+    /// The machine has booted since, and the setting is not in force.
     NotInForce,
-    /// It was applied in this very boot, and a boot is what it needs.
+    /// The setting was applied in this very boot, and takes effect at the next one.
     AfterNextBoot,
     /// The kernel has it on its command line, and shows nothing else of it.
     Unseen,
@@ -40,10 +40,10 @@ pub enum State {
 /// The time that a CPU is kept busy to count its ticks.
 const BUSY: Duration = Duration::from_millis(200);
 
-/// How often that is tried: anything else that runs there has the tick come back.
+/// Number of attempts, because any other task on the CPU brings the tick back.
 const TRIES: u32 = 3;
 
-/// What became of each setting that was applied. The machine must be the one that this runs on.
+/// Returns the effect of each setting that was applied. The machine must be the running one.
 pub fn effects(machine: &Machine, applied: &Applied, kernel: &HostKernel) -> Vec<Effect> {
     let look = Look { machine, applied, kernel };
     let release = applied.settings.release().into_iter().map(|release| {
@@ -61,7 +61,7 @@ struct Look<'a> {
     kernel: &'a HostKernel,
 }
 
-/// Whether it is in force, and by what that is known; `None` where nothing shows it.
+/// Whether a setting is in force, with the evidence; `None` where nothing shows it.
 type Seen = Option<(bool, String)>;
 
 impl Look<'_> {
@@ -113,7 +113,7 @@ impl Look<'_> {
         Some((active.as_str() == mode, format!("{active} runs, {how}")))
     }
 
-    /// `list` as this machine means it.
+    /// Returns the CPUs of `list` on this machine.
     fn cpus(&self, list: &str) -> Option<Cpus> {
         let possible = self.machine.line("/sys/devices/system/cpu/possible").ok()?;
         let last = Cpus::parse(&possible, 0).ok()?.last()?;
@@ -145,8 +145,8 @@ impl Look<'_> {
         Some((is_stopped, format!("{evidence}{why}")))
     }
 
-    /// The fewest timer interrupts of a CPU while one thread keeps it busy; `None` where this
-    /// process may not run there.
+    /// Returns the fewest timer interrupts of a CPU while one thread keeps it busy; `None` where
+    /// this process may not run there.
     fn ticks(&self, cpu: u32) -> Option<u64> {
         let machine = self.machine.clone();
         let measure = move || {
@@ -220,8 +220,8 @@ impl Look<'_> {
         Some((on(&now) == on(value), evidence))
     }
 
-    /// A threaded handler has a thread `irq/N-NAME` (kernel/irq/manage.c). Some drivers have one
-    /// anyway, and some interrupts may not have one.
+    /// Looks for threaded interrupt handlers, which have a thread `irq/N-NAME`
+    /// (kernel/irq/manage.c). Some drivers have one anyway, and some interrupts may not have one.
     fn threadirqs(&self) -> Seen {
         let interrupts = fs::read_to_string(self.machine.path("/proc/interrupts")).ok()?;
         let cpus = interrupts.lines().next()?.split_whitespace().count();
@@ -244,7 +244,7 @@ impl Look<'_> {
         Some((threaded > 0 && threaded * 2 >= handled.len(), evidence))
     }
 
-    /// The names of all processes, of which kernel threads are some.
+    /// Returns the names of all processes, kernel threads among them.
     fn threads(&self) -> Option<Vec<String>> {
         let processes = fs::read_dir(self.machine.path("/proc")).ok()?;
         let name = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("comm")).ok();
@@ -270,7 +270,7 @@ impl Look<'_> {
     }
 }
 
-/// How often a CPU's timer has interrupted it: the line `LOC` of /proc/interrupts on x86.
+/// Returns the number of interrupts of a CPU's timer: the line `LOC` of /proc/interrupts on x86.
 fn timer_interrupts(machine: &Machine, cpu: u32) -> Option<u64> {
     let text = fs::read_to_string(machine.path("/proc/interrupts")).ok()?;
     let column =
@@ -293,7 +293,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    /// What becomes of settings that were applied in boot `a` of a machine with these files.
+    /// Returns the effects of settings that were applied in boot `a` of a machine with these files.
     fn of(files: &[(&str, &str)], parameters: &[&str], run_time: &[&str]) -> Vec<Effect> {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), "proc/sys/kernel/random/boot_id", "b\n");

@@ -1,46 +1,46 @@
 use std::{io, path::PathBuf};
 
-/// Why nothing was done, or what is left to do.
+/// Reason why nothing was changed, or why a change is unfinished.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This system's boot configuration is not preemptlab's to change.
+    /// The boot configuration of this system is another program's to change.
     #[error("{reason}; {instead}")]
     Unsupported {
-        /// Why.
+        /// Reason, in words.
         reason: String,
-        /// What to do instead.
+        /// Way to do it on this system.
         instead: String,
     },
-    /// Only root may.
+    /// The user is not root.
     #[error("only root may change the settings of a machine; try `sudo preemptlab {verb}`")]
     NotRoot {
-        /// The verb.
+        /// Name of the command.
         verb: &'static str,
     },
     /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         #[source]
         error: io::Error,
     },
     /// Somebody else is at it.
     #[error("{holder} is changing the settings of this machine; wait until it has ended")]
     Busy {
-        /// Who, with the process's number where it is known.
+        /// Process that holds the lock, with its number where it is known.
         holder: String,
     },
     /// A program of the system failed.
     #[error("{program} failed, and nothing was changed: {said}")]
     Program {
-        /// Which.
+        /// Name of the program.
         program: &'static str,
-        /// The end of what it said.
+        /// Last output of the program.
         said: String,
     },
-    /// What was generated does not do what it should.
+    /// The generated boot configuration does not have the settings.
     #[error("nothing was changed: {0}")]
     NotTaken(String),
     /// A file that was written here was changed by somebody else.
@@ -49,49 +49,49 @@ pub enum Error {
          `preemptlab revert --force` discards the change:\n{diff}"
     )]
     Changed {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// What was changed.
+        /// Difference between the applied content and the present one.
         diff: String,
     },
     /// The kernel to boot is not there.
     #[error("the kernel {release} is not installed here; {next}")]
     NoKernel {
-        /// Its release.
+        /// Release of the kernel.
         release: String,
-        /// How to install it.
+        /// Command that installs it.
         next: String,
     },
     /// A setting cannot be set at run time.
     #[error("{setting} cannot be set: {reason}")]
     RunTime {
-        /// Which.
+        /// Setting that cannot be set.
         setting: String,
-        /// Why.
+        /// Reason, in words.
         reason: String,
     },
     /// The journal cannot be used.
     #[error("the journal {path} cannot be used: {reason}")]
     Journal {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Reason, in words.
         reason: String,
     },
-    /// It failed, and what was changed before could not be put back either.
+    /// A change failed, and the files that were changed before could not be put back either.
     #[error(
         "{failure}; and putting back what was there failed, too: {again}. When there is space, \
          `preemptlab revert` completes it"
     )]
     Unfinished {
-        /// What failed first.
+        /// Error of the change.
         failure: Box<Self>,
-        /// What failed then.
+        /// Error of putting the files back.
         again: Box<Self>,
     },
 }
 
-/// How everything here ends.
+/// Result of the functions of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

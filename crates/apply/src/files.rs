@@ -11,18 +11,22 @@ use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 
 use crate::Contents;
 
-/// How a draft's name begins. No program reads hidden files, or names that end in anything but
-/// `.conf` and `.cfg`; the file's own name follows, so that a draft that a killed process left is
-/// found without searching.
+/// First part of a draft's name. No program reads hidden files, or names that end in anything but
+/// `.conf` and `.cfg`. The file's own name follows, so the draft of a killed process is found
+/// without searching.
 const DRAFT_PREFIX: &str = ".preemptlab-draft-";
 
-/// Where a file's draft is: beside it, since only there it can take its place.
+/// Returns the path of a file's draft, which is beside it, since only there it can take its place.
 fn draft(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{DRAFT_PREFIX}{name}.new"))
 }
 
 /// Writes a file's draft to the disk, with permissions and owner.
+///
+/// # Errors
+///
+/// The error of writing.
 pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
     let draft = draft(path);
     remove_if_there(&draft)?;
@@ -40,6 +44,10 @@ pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
 }
 
 /// Puts a staged draft in the place of its file.
+///
+/// # Errors
+///
+/// The error of the system; then the file is the old one.
 ///
 /// GRUB and firmware read the disk as it is: they neither replay a journal nor know what memory
 /// holds. So that they find the old file or the new one after every single write to the disk, the
@@ -62,8 +70,8 @@ pub fn publish(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Has ext4 write to its place what it has in its journal. Other file systems have no such call,
-/// nor has Linux before 5.14; there it is written at some later time.
+/// Makes ext4 write the content of its journal to its place. Other file systems and Linux before
+/// 5.14 have no such call and write it at some later time.
 fn checkpoint(file: &File) {
     // include/uapi/linux/ext4.h, Linux 6.12: `_IOW('f', 43, __u32)`.
     const EXT4_IOC_CHECKPOINT: Opcode = opcode::write::<u32>(b'f', 43);
@@ -74,17 +82,29 @@ fn checkpoint(file: &File) {
 }
 
 /// Removes a file.
+///
+/// # Errors
+///
+/// The error of the system.
 pub fn remove(path: &Path) -> io::Result<()> {
     remove_if_there(path)?;
     sync_folder(path)
 }
 
 /// Removes the draft that a file may have.
+///
+/// # Errors
+///
+/// The error of the system.
 pub fn discard(path: &Path) -> io::Result<()> {
     remove_if_there(&draft(path))
 }
 
 /// Writes a file, or removes it, in one go.
+///
+/// # Errors
+///
+/// The error of the system; then the file is the old one.
 pub fn set(path: &Path, contents: Option<&Contents>) -> io::Result<()> {
     match contents {
         Some(contents) => {
@@ -102,6 +122,10 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// Flushes the folder that a file is in to the disk.
+///
+/// # Errors
+///
+/// The error of the system.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(folder) => match File::open(folder) {

@@ -9,12 +9,14 @@ use preemptlab_tune::grub;
 
 use crate::{Error, Machine, Result};
 
+/// Script that generates GRUB's configuration before anything is changed, so that it can be shown
+/// and checked first.
+///
 /// In a mount namespace of its own `/etc/default` is a copy in memory that has the drop-in of
-/// standard input, or none; so that the configuration is known, shown and checked before anything
-/// is changed, and a broken drop-in of somebody else's breaks nothing. The namespace ends with the
-/// shell, whatever it ends by; where the root
-/// folder is no mount point, as in most chroots, there is none, and `--root` from outside does it.
-/// grub-mkconfig writes to standard output where it is given no file.
+/// standard input, or none. A broken drop-in of another program breaks nothing. The namespace ends
+/// with the shell, however it ends. Where the root folder is no mount point, as in most chroots, no
+/// namespace can be made, and `--root` from outside does it. grub-mkconfig writes to standard
+/// output where it is given no file.
 const SCRIPT: &str = r#"
 set -e
 cd "$1/etc/default"
@@ -27,10 +29,14 @@ cd /
 exec chroot "$1" grub-mkconfig
 "#;
 
-/// So much of what a program said is shown, in characters.
+/// Largest part of a program's output that is shown, in characters.
 const SAID_MAX: usize = 2000;
 
-/// The configuration with this drop-in, or without any of ours.
+/// Returns the configuration with this drop-in, or without any of preemptlab's.
+///
+/// # Errors
+///
+/// When a program fails, or the configuration is no valid script of GRUB.
 pub fn config(machine: &Machine, drop_in: Option<&[u8]>) -> Result<Vec<u8>> {
     let root = match machine.is_live() {
         true => String::new(),
@@ -48,7 +54,7 @@ pub fn config(machine: &Machine, drop_in: Option<&[u8]>) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// As grub-mkconfig itself does where it writes to a file.
+/// Checks the configuration's syntax, as grub-mkconfig itself does where it writes to a file.
 fn check_syntax(machine: &Machine, config: &[u8]) -> Result<()> {
     if !machine.path("/usr/bin/grub-script-check").exists() {
         return Ok(());
@@ -62,7 +68,11 @@ fn check_syntax(machine: &Machine, config: &[u8]) -> Result<()> {
     }
 }
 
-/// Whether a configuration boots with the words, and boots the kernel that is to be booted.
+/// Checks that a configuration boots with the words, and boots the wanted kernel.
+///
+/// # Errors
+///
+/// [`Error::NotTaken`] when it does not.
 pub fn check(config: &[u8], words: &[String], release: Option<&str>) -> Result<()> {
     let config = String::from_utf8_lossy(config);
     let lines: Vec<_> = grub::linux_lines(&config).collect();
@@ -91,7 +101,7 @@ pub fn check(config: &[u8], words: &[String], release: Option<&str>) -> Result<(
     }
 }
 
-/// Runs a program with some input, and collects what it says.
+/// Runs a program with some input, and collects its output.
 fn piped(command: &mut Command, input: &[u8], program: &'static str) -> Result<Output> {
     let not_run = |error: std::io::Error| Error::Program { program, said: error.to_string() };
     let mut child = command

@@ -8,7 +8,7 @@ use crate::{Contents, Error, Machine, Result, Write, files};
 /// The version of the journal. A reader refuses a newer one.
 const FORMAT: u32 = 1;
 
-/// The journal's path.
+/// Folder of the journal.
 const FOLDER: &str = "/var/lib/preemptlab";
 const PATH: &str = "/var/lib/preemptlab/journal.json";
 
@@ -26,7 +26,7 @@ pub struct Journal {
 /// Settings that were applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// The settings.
+    /// Settings that were applied.
     pub settings: Settings,
     /// The boot in which they were applied (`/proc/sys/kernel/random/boot_id`).
     pub boot: Option<String>,
@@ -43,17 +43,17 @@ pub struct Applied {
 /// A file that was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Its absolute path.
+    /// Absolute path of the file.
     pub path: String,
-    /// Whose it is.
+    /// Owner of the file's content.
     pub kind: Kind,
-    /// Its content before the first `apply`; `None` if there was no file.
+    /// Content before the first `apply`; `None` if there was no file.
     pub original: Option<Contents>,
-    /// The applied content.
+    /// Content that was applied.
     pub applied: Option<Contents>,
 }
 
-/// The owner of a file's content, which decides what happens when somebody else changed it.
+/// Owner of a file's content, which decides what happens when another program changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -85,13 +85,13 @@ pub struct Transaction {
 /// A change of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Its absolute path.
+    /// Absolute path of the file.
     pub path: String,
-    /// Whose it is.
+    /// Owner of the file's content.
     pub kind: Kind,
     /// The present content; `None` for no file.
     pub from: Option<Contents>,
-    /// The new content.
+    /// New content.
     pub to: Option<Contents>,
 }
 
@@ -135,7 +135,7 @@ impl Journal {
         Ok(())
     }
 
-    /// A journal that says something else.
+    /// Returns a journal with other entries.
     pub(crate) fn with(&self, applied: Option<Applied>, pending: Option<Transaction>) -> Self {
         Self { format: self.format, applied, pending }
     }

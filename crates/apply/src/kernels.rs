@@ -6,8 +6,8 @@ use preemptlab_tune::{Elsewhere, KernelFacts, Settings, entry, grub};
 
 use crate::{Error, Journal, Loader, Machine, Result, loader::entries};
 
-/// What is known of the kernel that settings are for: the one that they name, else the one that
-/// runs, else the newest of the machine's.
+/// Returns the facts about the kernel that settings are for: the one that they name, else the one
+/// that runs, else the newest of the machine's.
 ///
 /// # Errors
 ///
@@ -45,14 +45,14 @@ pub fn facts(
 }
 
 impl Machine {
-    /// The kernel that it runs, if it is this one.
+    /// Returns the release of the running kernel, if the machine is the running one.
     pub(crate) fn running(&self) -> Option<String> {
         let release = || rustix::system::uname().release().to_string_lossy().into_owned();
         self.is_live().then(release)
     }
 }
 
-/// The CPUs that the machine can have, of which not all need to be there now.
+/// Returns the CPUs that the machine can have, of which some may be offline.
 fn possible(machine: &Machine) -> Option<Cpus> {
     let text = machine.line("/sys/devices/system/cpu/possible").ok()?;
     Cpus::parse(&text, 0).ok()
@@ -76,7 +76,7 @@ fn installed(machine: &Machine, loader: &Loader, release: &str, settings: &Setti
     Err(Error::NoKernel { release: release.to_owned(), next })
 }
 
-/// By the numbers in their names, as versions are compared.
+/// Returns the newest release in /boot, by the numbers in the names, as versions are compared.
 fn newest(machine: &Machine) -> Option<String> {
     let names = fs::read_dir(machine.path("/boot")).ok()?;
     let releases = names.filter_map(|entry| {
@@ -89,7 +89,7 @@ fn newest(machine: &Machine) -> Option<String> {
     releases.max_by_key(|release| (numbers(release), release.clone()))
 }
 
-/// The words of the boot entries that are not ours, and the file that each is from.
+/// Returns the words of the boot entries that preemptlab did not add, each with its file.
 fn elsewhere(machine: &Machine, loader: &Loader, journal: &Journal) -> Vec<Elsewhere> {
     let ours = journal.applied.as_ref().map(|applied| applied.settings.words()).unwrap_or_default();
     let mut found: Vec<Elsewhere> = Vec::new();

@@ -21,7 +21,7 @@ const MKCONFIG: &str = "/usr/sbin/grub-mkconfig";
 pub enum Loader {
     /// GRUB with a configuration that grub-mkconfig generates.
     Grub {
-        /// The configuration.
+        /// Path of the configuration.
         config: String,
     },
     /// Entries of the Boot Loader Specification: systemd-boot, or GRUB on Fedora and its relatives.
@@ -121,9 +121,10 @@ pub(crate) fn entries(machine: &Machine, folder: &str) -> Vec<(String, String)> 
 /// The answer to a question for a variable of the loader.
 enum Told {
     Text(String),
-    /// There are variables, and it is not among them; or the machine has no such firmware.
+    /// There are variables, and the wanted one is not among them; or the machine has no such
+    /// firmware.
     Nothing,
-    /// It cannot be asked.
+    /// The firmware cannot be asked.
     Unknown,
 }
 
@@ -165,7 +166,7 @@ fn raspberry_pi(machine: &Machine) -> Result<()> {
     }
 }
 
-/// Debian's grub-mkconfig reads drop-ins; that of others may not.
+/// Checks that grub-mkconfig reads drop-ins: Debian's does, that of others may not.
 fn with_drop_ins(machine: &Machine) -> Result<Loader> {
     let script = fs::read_to_string(machine.path(MKCONFIG)).map_err(Error::file(MKCONFIG))?;
     if !script.contains("default/grub.d") {

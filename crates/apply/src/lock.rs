@@ -21,6 +21,10 @@ impl Lock {
     ///
     /// # Errors
     ///
+    /// When another process holds it; the error names the process.
+    ///
+    /// # Errors
+    ///
     /// When somebody holds it, who is named.
     pub fn take(machine: &Machine) -> Result<Self> {
         let path = machine.path("/run/preemptlab.lock");
@@ -33,7 +37,8 @@ impl Lock {
                 let inode = file.metadata().map_err(failed())?.ino();
                 return Err(Error::Busy { holder: holder(inode) });
             }
-            // Who held it before may have removed the file after it was opened here.
+            // The process that held the lock before may have removed the file after it was opened
+            // here.
             let mine = file.metadata().map_err(failed())?.ino();
             if fs::metadata(&path).is_ok_and(|metadata| metadata.ino() == mine) {
                 return Ok(Self { path, _file: file });
@@ -48,7 +53,7 @@ impl Drop for Lock {
     }
 }
 
-/// The process that holds a lock, by /proc/locks (proc_locks(5)).
+/// Returns the process that holds a lock, from /proc/locks (proc_locks(5)).
 fn holder(inode: u64) -> String {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let pid = locks.lines().find_map(|line| {

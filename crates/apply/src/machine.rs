@@ -10,7 +10,7 @@ use crate::{Contents, Error, Result};
 /// Files that container managers leave in a container (podman, Docker, systemd-nspawn).
 const CONTAINER_FILES: [&str; 3] = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
 
-/// Systems whose boot configuration is described elsewhere, by the `ID` of os-release(5).
+/// Systems that describe their boot configuration in another way, by the `ID` of os-release(5).
 const ELSEWHERE: [(&str, &str, &str); 5] = [
     ("nixos", "this is NixOS", "set boot.kernelParams in its configuration, and nixos-rebuild"),
     ("guix", "this is Guix", "set kernel-arguments in its configuration, and guix system"),
@@ -58,7 +58,7 @@ impl Machine {
         preemptlab_host::boot_id(&self.root)
     }
 
-    /// A file of whom preemptlab runs as, who is root unless a test says otherwise.
+    /// Returns a new file of the user that preemptlab runs as, which is root except in tests.
     pub(crate) fn new_file(&self, bytes: impl Into<Vec<u8>>) -> Contents {
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
@@ -82,7 +82,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Nothing is written to find out.
+    /// Checks whether a folder is writable, without writing to it.
     pub(crate) fn is_writable(&self, path: &str) -> Result<()> {
         let read_only = statvfs(self.path(path))
             .is_ok_and(|space| space.f_flag.contains(StatVfsMountFlags::RDONLY));
@@ -100,7 +100,8 @@ impl Machine {
         Err(Error::Unsupported { reason: format!("{path} is read-only"), instead })
     }
 
-    /// `/proc/1/environ` of a container holds `container=` (systemd's container interface).
+    /// Refuses a container, whose `/proc/1/environ` holds `container=` (systemd's container
+    /// interface).
     fn container(&self) -> Result<()> {
         let marked = CONTAINER_FILES.into_iter().find(|path| self.path(path).exists());
         let told = fs::read(self.path("/proc/1/environ")).is_ok_and(|environment| {

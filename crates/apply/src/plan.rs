@@ -7,30 +7,36 @@ use crate::{
     Write, diff, generated, loader::entries, run_time,
 };
 
-/// What would be done.
+/// Plan of a change to the machine.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The change itself.
+    /// Change of files and of the running kernel.
     pub transaction: Transaction,
-    /// What is to be known about it.
+    /// Notes on the change.
     pub notes: Vec<String>,
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.transaction.changes.is_empty() && self.transaction.run_time.is_empty()
     }
 
-    /// Whether it holds from the next boot on, in part at least.
+    /// Returns whether the settings, or a part of them, take effect at the next boot.
     pub fn needs_boot(&self) -> bool {
         self.transaction.changes.iter().any(|change| change.kind != Kind::Ours)
     }
 }
 
-/// Plans to apply settings, in the place of what was applied before. The order of the files is
-/// that a boot finds the old settings or the new ones: what does nothing by itself is added first,
-/// then what boots is replaced, and what was for the old settings is removed last.
+/// Plans to apply settings, in the place of those that were applied before. A boot finds the old
+/// settings or the new ones, because of the order of the files: first those are added that do
+/// nothing by themselves, then those that boot are replaced, and those of the old settings are
+/// removed last.
+///
+/// # Errors
+///
+/// When the settings cannot be put into force on this machine, or another program changed the
+/// applied files.
 ///
 /// # Errors
 ///
@@ -98,7 +104,7 @@ pub fn apply(
     Ok(Plan { transaction, notes })
 }
 
-/// Whether every file is as it was applied.
+/// Returns whether every file has the content that was applied.
 fn is_as_it_was(machine: &Machine, old: &Applied) -> Result<bool> {
     for kept in &old.files {
         if read(machine, &kept.path)? != kept.applied {
@@ -108,7 +114,7 @@ fn is_as_it_was(machine: &Machine, old: &Applied) -> Result<bool> {
     Ok(true)
 }
 
-/// What the running kernel is told, if the settings are for it.
+/// Returns the writes to the running kernel, if the settings are for it, and notes.
 fn at_once(machine: &Machine, settings: &Settings) -> Result<(Vec<Write>, Vec<String>)> {
     let Some(running) = machine.running() else {
         return Ok((Vec::new(), Vec::new()));
@@ -121,7 +127,7 @@ fn at_once(machine: &Machine, settings: &Settings) -> Result<(Vec<Write>, Vec<St
     run_time::wanted(machine, settings)
 }
 
-/// The files as they are to be, in the order in which they are written.
+/// Returns the files with their new content, in the order in which they are written.
 fn files(
     machine: &Machine,
     loader: &Loader,
@@ -205,8 +211,8 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Adds the boot loader's entries of a kernel, or of all, and what makes that kernel the default;
-    /// returns whether new kernels get the parameters, too.
+    /// Adds the boot loader's entries of a kernel, or of all, and the file that makes that kernel
+    /// the default. Returns whether new kernels get the parameters, too.
     fn of_entries(
         &mut self,
         folder: &str,
@@ -234,7 +240,7 @@ impl Files<'_> {
     }
 }
 
-/// What a file was before anything was applied, and what it is now.
+/// Returns a file's content before anything was applied, and its present content.
 pub(crate) fn original(
     machine: &Machine,
     old: Option<&Applied>,
@@ -272,7 +278,7 @@ pub(crate) fn original(
     Ok((original, current))
 }
 
-/// A file without the words that were put into it.
+/// Returns a file without the words that were put into it.
 pub(crate) fn stripped(path: &str, text: &str, words: &[String]) -> String {
     match path.ends_with("/cmdline") {
         true => entry::cmdline_without(text, words),
@@ -284,7 +290,7 @@ pub(crate) fn read(machine: &Machine, path: &str) -> Result<Option<Contents>> {
     Contents::read(&machine.path(path)).map_err(Error::file(path))
 }
 
-/// Adds the change that makes a file what it is to be, if it is not yet.
+/// Adds the change that gives a file its new content, if it differs.
 pub(crate) fn push(
     machine: &Machine,
     changes: &mut Vec<Change>,
@@ -299,7 +305,8 @@ pub(crate) fn push(
     Ok(())
 }
 
-/// What is written now, and what is remembered: the value before the first of several applies.
+/// Returns the writes that are due now, and those that the journal remembers, which hold the value
+/// before the first of several applies.
 fn run_time(
     machine: &Machine,
     old: Option<&Applied>,
@@ -322,7 +329,7 @@ fn run_time(
     (now, remembered.filter(|write| write.back != write.value).collect())
 }
 
-/// The folders of new files that are not there, the outermost first.
+/// Returns the missing folders of new files, the outermost first.
 fn missing_folders(machine: &Machine, changes: &[Change]) -> Vec<String> {
     let mut missing: Vec<String> = Vec::new();
     for change in changes.iter().filter(|change| change.to.is_some()) {

@@ -15,28 +15,28 @@ const FEATURES: &str = "/sys/kernel/debug/sched/features";
 pub struct Write {
     /// The setting that it is for, as the user gave it.
     pub setting: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The new value.
+    /// New value.
     pub value: String,
     /// The value that reverts it.
     pub back: String,
 }
 
 impl Write {
-    /// Whether both write to the same switch; features are many in one file.
+    /// Returns whether both write to the same switch; the file of features holds many.
     pub(crate) fn same_switch(&self, other: &Self) -> bool {
         let feature = |value: &str| value.strip_prefix("NO_").unwrap_or(value).to_owned();
         self.path == other.path
             && (self.path != FEATURES || feature(&self.value) == feature(&other.value))
     }
 
-    /// The write that takes this one back.
+    /// Returns the write that takes this one back.
     pub(crate) fn reversed(&self) -> Self {
         Self { value: self.back.clone(), back: self.value.clone(), ..self.clone() }
     }
 
-    /// Whether the kernel has the value already.
+    /// Returns whether the kernel has the value already.
     pub(crate) fn is_set(&self, machine: &Machine) -> io::Result<bool> {
         let now = state(machine, &self.path, &self.value)?;
         Ok(words(&now).eq(words(&self.value)))
@@ -73,7 +73,8 @@ pub(crate) fn state(machine: &Machine, path: &str, value: &str) -> io::Result<St
     })
 }
 
-/// What the settings ask of the running kernel, with what is there now; and what is to be known.
+/// Returns the writes that the settings ask of the running kernel, with the present values, and
+/// notes.
 ///
 /// # Errors
 ///
@@ -121,7 +122,7 @@ pub(crate) fn wanted(machine: &Machine, settings: &Settings) -> Result<(Vec<Writ
     Ok((writes, notes))
 }
 
-/// Why a file of debugfs cannot be read.
+/// Returns the reason why a file of debugfs cannot be read.
 pub(crate) fn obstacle(machine: &Machine, path: &str) -> String {
     let lockdown = machine.line("/sys/kernel/security/lockdown").unwrap_or_default();
     let is_mounted = machine.path("/sys/kernel/debug/sched").exists();
