@@ -1,4 +1,4 @@
-//! One cell, from an empty root to its message.
+//! The execution of one cell, from an empty root to its message.
 
 use std::{
     fs::File,
@@ -29,20 +29,23 @@ use rustix::{
 
 use crate::{error::host, limits, room};
 
-/// How long a cell gets beyond the time of its job: for what its workload prepares, such as a
-/// database.
+/// Time for a cell beyond that of its job, in which its workload prepares, such as a database.
 const MARGIN: Duration = Duration::from_secs(600);
 
-/// How often a wait looks whether the run was cancelled.
+/// Interval at which a wait checks whether the run was cancelled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// The longest frame, and its header.
 const SAID_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 64;
 
-/// The most of what the first process writes to its standard error that is kept, in bytes.
+/// Largest part of the first process's standard error that is kept, in bytes.
 const CONSOLE_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs a cell on the calling thread, whose mounts must be its own.
+///
+/// # Errors
+///
+/// [`Stop`] when the run was cancelled, or the machine cannot make the cell's root.
 pub fn execute(
     image: &Path,
     program: &'static [u8],
@@ -58,7 +61,8 @@ pub fn execute(
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = memory_file(&job).map_err(unable)?;
     let mut console = memory_file(&[]).map_err(unable)?;
-    // Both ends close with whoever holds them: the reader learns that nobody is left.
+    // Each end closes with the processes that hold it, so the reader learns when the last one is
+    // gone.
     let (results, theirs) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| unable(error.into()))?;
 
     let mut command = Command::new(room::PROGRAM);
@@ -94,8 +98,8 @@ pub fn execute(
     }
 }
 
-/// The first CPUs of the machine, as many as the cell's machine has; `None` where they are not all
-/// there for this process.
+/// Returns the first CPUs of the machine, as many as the cell's machine has; `None` where this
+/// process may not use all of them.
 fn cpus(count: u32) -> Option<CpuSet> {
     let allowed = sched_getaffinity(None).ok()?;
     let mut set = CpuSet::new();
@@ -121,7 +125,11 @@ fn without_cpus(count: u32) -> Execution {
     Execution { message, said: Vec::new(), console: Vec::new(), conditions: None }
 }
 
-/// What the child does to itself before it becomes the cell's first process.
+/// Confines the child before it becomes the cell's first process.
+///
+/// A session of its own keeps signals of a terminal away, and makes one autogroup of the whole cell
+/// (`SCHED_AUTOGROUP`), as a guest is one. The first process takes the other rights from the cell's
+/// commands.
 ///
 /// A session of its own keeps signals of a terminal away, and makes one autogroup of the whole cell
 /// (`SCHED_AUTOGROUP`), as a guest is one. What the cell's commands give up besides, its first process
@@ -154,8 +162,8 @@ fn confine(parent: Pid, root: &Path, cpus: &CpuSet, owner: u32) -> io::Result<()
     Ok(())
 }
 
-/// Reads what the cell says, until nothing of its first process is left; kills it when the time is
-/// up, which is the inner error, or when the run is cancelled.
+/// Reads the cell's messages until its first process has ended. Kills the cell when the time is up,
+/// which is the inner error, or when the run is cancelled.
 fn listen(
     child: &mut Child,
     mut results: File,

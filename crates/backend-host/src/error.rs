@@ -2,10 +2,10 @@ use std::{io, path::PathBuf};
 
 use preemptlab_runner::Stop;
 
-/// Why cells cannot run on this machine's kernel.
+/// Reason why cells cannot run on this machine's kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Only root may switch the kernel and give a probe real-time priority.
+    /// The user is not root, who alone may switch the kernel and give a probe real-time priority.
     #[error("cells on the machine's own kernel need root: sudo preemptlab run ... --backend host")]
     NotRoot,
     /// Root, but not of the machine.
@@ -14,13 +14,13 @@ pub enum LiveError {
          preemptlab on the machine itself, or in a virtual machine with --backend vm"
     )]
     Container {
-        /// How we know.
+        /// Evidence of the container.
         evidence: String,
     },
     /// Another run is on its way.
     #[error("another run is using this machine's kernel (process {holder}); wait until it is done")]
     Busy {
-        /// Its process id, or a question mark.
+        /// Process that holds the kernel, by its number, or a question mark.
         holder: String,
     },
     /// The mode cannot be known.
@@ -29,57 +29,57 @@ pub enum LiveError {
          is neither in /boot nor in /proc/config.gz"
     )]
     UnknownMode {
-        /// Why the kernel cannot be asked.
+        /// Reason why the kernel cannot be asked.
         reason: String,
     },
     /// A namespace cannot be made.
     #[error("cannot {what}: {error}")]
     Namespace {
-        /// What was tried.
+        /// Action that failed.
         what: String,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
     /// A file of the kernel cannot be used.
     #[error("cannot {what} {}: {error}", path.display())]
     Kernel {
-        /// What was tried.
+        /// Action that failed, as a verb.
         what: &'static str,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
-    /// A file of the kernel does not hold what it held before.
+    /// A file of the kernel could not be given its earlier content.
     #[error(
         "{} could not be given back what it held: it holds `{found}` and held `{wanted}`; write \
          that to it, or reboot",
         path.display()
     )]
     NotRestored {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it held.
+        /// Content before the cells.
         wanted: String,
-        /// What it holds.
+        /// Present content.
         found: String,
     },
-    /// The machine would be told what no cell may tell it.
+    /// The cell would write to a file that no cell may write to.
     #[error("a cell would write to {}, which is refused: {reason}", file.escape_debug())]
     NotSettable {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Why not.
+        /// Reason, in words.
         reason: String,
     },
     /// The journal cannot be kept or read.
     #[error("the journal {} cannot be {what}: {error}", path.display())]
     Journal {
-        /// What was tried.
+        /// Action that failed, as a participle.
         what: &'static str,
-        /// Its path.
+        /// Path of the journal.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         error: io::Error,
     },
 }

@@ -1,5 +1,11 @@
 //! The system calls that a cell's commands may make.
 //!
+//! The list holds the calls of servers, benchmarks and their C library. All other calls of a
+//! kernel, now or later, do not exist for them (`ENOSYS`). Calls that change the machine or its
+//! kernel (mounts, modules, clocks, reboot, namespaces), that look into other processes, or that
+//! have often been a way into kernels and are rarely part of a benchmark (bpf, io_uring,
+//! userfaultfd, perf events, keys) are missing on purpose.
+//!
 //! What is listed is what servers, benchmarks and their C library use; all else a kernel has, now or
 //! later, does not exist for them (`ENOSYS`). What is missing on purpose changes the machine or its
 //! kernel (mounts, modules, clocks, reboot, namespaces), looks into other processes, or has
@@ -295,7 +301,7 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_timerfd_gettime,
     libc::SYS_timerfd_settime,
     libc::SYS_times,
-    // What the machine is.
+    // Facts about the machine.
     libc::SYS_sysinfo,
     libc::SYS_uname,
 ];
@@ -305,7 +311,7 @@ const CALLS: &[libc::c_long] = &[
 const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
 /// Namespaces that clone(2) can make. clone3(2), whose flags a filter cannot see, is not allowed: C
-/// libraries then take clone(2).
+/// libraries then use clone(2).
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -318,7 +324,11 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 /// question which it is.
 const PERSONALITIES: [u64; 3] = [0, 0x4_0000, 0xffff_ffff];
 
-/// The filter as the cell's first process takes it.
+/// Returns the filter in the form that the cell's first process takes.
+///
+/// # Errors
+///
+/// When the filter cannot be compiled.
 pub fn bytes() -> io::Result<Vec<u8>> {
     let program = program().map_err(io::Error::other)?;
     let instruction = |each: &seccompiler::sock_filter| {

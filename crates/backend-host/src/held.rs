@@ -1,4 +1,4 @@
-//! A file of the kernel, and what it held before a cell changed it.
+//! A file of the kernel, with its content before a cell changed it.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use crate::LiveError;
 pub const PREEMPT: &str = "/sys/kernel/debug/sched/preempt";
 const FEATURES: &str = "/sys/kernel/debug/sched/features";
 
-/// A file of the kernel and what it held.
+/// File of the kernel with its earlier content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
@@ -24,8 +24,12 @@ pub struct Held {
 }
 
 impl Held {
-    /// What a file holds; `None` for one that is not there or that a locked-down kernel refuses,
-    /// which then cannot be changed either.
+    /// Reads a file's content; `None` for a file that is not there or that a locked-down kernel
+    /// refuses, which then cannot be changed either.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError::Kernel`] when it cannot be read.
     pub fn read(path: &Path) -> Result<Option<Self>, LiveError> {
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(Self { file: path.to_owned(), text: text.trim().to_owned() })),
@@ -34,7 +38,11 @@ impl Held {
         }
     }
 
-    /// Writes what was there, and makes sure of it.
+    /// Writes the earlier content, and checks that the file holds it.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError`] when the file cannot be written, or holds something else afterwards.
     pub fn restore(&self) -> Result<(), LiveError> {
         let path = || self.file.clone();
         let read = || {
@@ -53,8 +61,8 @@ impl Held {
         Err(LiveError::NotRestored { path: path(), wanted: self.text.clone(), found })
     }
 
-    /// What is to be written to a file that holds `now`, each by a write of its own: nothing where
-    /// that says the same as before.
+    /// Returns the texts to write to a file that holds `now`, each by a write of its own; none
+    /// where the content means the same.
     fn writes(&self, now: &str) -> Vec<String> {
         if self.text == now {
             return Vec::new();

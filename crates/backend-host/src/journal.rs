@@ -1,4 +1,4 @@
-//! What the kernel held before it was switched, where a killed process cannot take it along: in
+//! A journal of the kernel's state before it was switched, which survives a killed process: in
 //! `/run`, which a reboot empties just as it undoes the switches.
 
 use std::{
@@ -33,7 +33,7 @@ struct Journal {
     held: Vec<Held>,
 }
 
-/// Whether a killed run has left the kernel switched; the next one gives back what it was.
+/// Returns whether a killed run has left the kernel switched; the next run restores it.
 pub fn is_left_behind() -> bool {
     let is_free = || {
         let lock = File::open(LOCK).ok();
@@ -42,7 +42,7 @@ pub fn is_left_behind() -> bool {
     Path::new(JOURNAL).exists() && is_free()
 }
 
-/// That no other run uses the kernel, until this is dropped or the process ends.
+/// Lock by which no other run uses the kernel, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it is held")] File);
 
@@ -73,7 +73,11 @@ impl Lock {
     }
 }
 
-/// Writes down what the kernel holds.
+/// Writes the kernel's state to the journal.
+///
+/// # Errors
+///
+/// [`LiveError::Journal`] when it cannot be written.
 pub fn write(held: &[Held]) -> Result<(), LiveError> {
     let journal = Journal { format: FORMAT, boot_id: boot_id(Path::new("/")), held: held.to_vec() };
     let error =
@@ -82,7 +86,11 @@ pub fn write(held: &[Held]) -> Result<(), LiveError> {
     preemptlab_durable::replace(Path::new(JOURNAL), &bytes).map_err(error)
 }
 
-/// Removes the journal, when the kernel holds again what it says.
+/// Removes the journal, once the kernel's state is restored.
+///
+/// # Errors
+///
+/// [`LiveError::Journal`] when it cannot be removed.
 pub fn remove() -> Result<(), LiveError> {
     match fs::remove_file(JOURNAL) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -92,7 +100,11 @@ pub fn remove() -> Result<(), LiveError> {
     }
 }
 
-/// Gives the kernel back what it held before a run that was killed.
+/// Restores the kernel's state before a run that was killed.
+///
+/// # Errors
+///
+/// [`LiveError`] when the journal cannot be read, or the state cannot be restored.
 pub fn restore(_: &Lock) -> Result<(), LiveError> {
     let Some(journal) = read()? else { return Ok(()) };
     // Another boot began with what it holds.

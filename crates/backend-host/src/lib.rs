@@ -44,7 +44,7 @@ pub use place::check;
 pub use reach::Kernels;
 pub use timed::Timed;
 
-/// What a [`Live`] is made of.
+/// Parts of a [`Live`].
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The program that is the first process of every cell.
@@ -64,9 +64,9 @@ pub struct Live {
 }
 
 impl Live {
-    /// Makes sure that cells can run here, gives the kernel back what a killed run has left
-    /// changed, and writes down what these cells are going to change. Until this is dropped no
-    /// other process can do the same.
+    /// Checks that cells can run here, restores the kernel after a killed run, and records the
+    /// state that these cells are going to change. Until this is dropped no other process can do
+    /// the same.
     ///
     /// # Errors
     ///

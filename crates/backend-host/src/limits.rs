@@ -1,4 +1,4 @@
-//! How much of the machine a cell may use, and whose its files are.
+//! The resources of the machine that a cell may use, and the owner of its files.
 
 use std::{fs, io, path::Path};
 
@@ -11,14 +11,14 @@ use rustix::{
 /// give away (systemd's "Users, Groups, UIDs and GIDs"), and of no user.
 const FIRST_ID: u32 = 1_900_000_000;
 
-/// The machine's root, whose cells have no user namespace.
+/// User id of the machine's root, whose cells have no user namespace.
 const MACHINE_ROOT: u32 = 0;
 
 /// Processes and threads of a cell, all together; a machine has 32768 or more.
 const PROCESSES_MAX: u64 = 30_000;
 
-/// What a program may have open: what the kernel gives its first process, and so every guest
-/// (`INR_OPEN_CUR` and `INR_OPEN_MAX`).
+/// Limits of the open files of a program, soft and hard: the kernel's limits of its first process,
+/// and so those of every guest (`INR_OPEN_CUR` and `INR_OPEN_MAX`).
 const FILES: (u64, u64) = (1024, 4096);
 
 /// 1 instead of 0: then not even a program that the machine has for them sees a core (core(5)).
@@ -26,11 +26,11 @@ const CORE_BYTES: u64 = 1;
 
 const PRIORITY_MAX: u64 = 99;
 
-/// For nice -20 (getrlimit(2)).
+/// Limit that allows nice -20 (getrlimit(2)).
 const NICE_MAX: u64 = 40;
 
-/// Who owns a cell's root: the first id of a user namespace of the cell's own, or the machine's root
-/// where there cannot be one.
+/// Returns the owner of a cell's root: the first id of a user namespace of the cell's own, or the
+/// machine's root where there cannot be one.
 ///
 /// Root of such a namespace has no capability of the machine's, and so gets real-time priorities from
 /// resource limits. Raising these takes CAP_SYS_RESOURCE, which some virtual machines and containers
@@ -44,7 +44,11 @@ pub fn owner() -> u32 {
     if may_raise && there_are { FIRST_ID } else { MACHINE_ROOT }
 }
 
-/// Sets the limits of the calling process and of what it starts.
+/// Sets the limits of the calling process and of its children.
+///
+/// # Errors
+///
+/// The error of setrlimit(2).
 pub fn set(owner: u32) -> io::Result<()> {
     let set = |resource, current, maximum| {
         setrlimit(resource, Rlimit { current, maximum }).map_err(io::Error::from)

@@ -11,7 +11,7 @@ use crate::LiveError;
 
 const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// Calls a function on a thread whose mounts are its own, and which has debugfs in its place.
+/// Calls a function on a thread that has mounts of its own, with debugfs at its place.
 ///
 /// # Errors
 ///
@@ -44,7 +44,11 @@ fn enter() -> Result<(), LiveError> {
     }
 }
 
-/// Says what could not be mounted.
+/// Adds the name of a mount to its error.
+///
+/// # Errors
+///
+/// The error of the mount.
 pub fn mounted(what: &Path, result: Result<(), rustix::io::Errno>) -> Result<(), io::Error> {
     result.map_err(|errno| {
         let error = io::Error::from(errno);

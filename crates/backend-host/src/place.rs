@@ -1,4 +1,4 @@
-//! Whether this process may do with the kernel what cells need.
+//! The check whether this process has the rights that cells need.
 
 use std::{fs, path::Path};
 
@@ -13,7 +13,7 @@ const ALL_IDS: [&str; 3] = ["0", "0", "4294967295"];
 /// given the machine.
 const MARKS: [&str; 3] = ["/run/.containerenv", "/.dockerenv", "/run/systemd/container"];
 
-/// Refuses who is not root of the machine.
+/// Refuses a user who is not root of the machine.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Which cells can run in this boot, and what has to be booted for the others.
+//! The cells that can run in this boot, and the boots that the others need.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,13 +10,13 @@ use preemptlab_model::{CellInputs, Digest, Kernel, KernelRef, PreemptMode};
 
 use crate::LiveError;
 
-/// The kernels of cells, by what stands for them in a cell's inputs.
+/// Kernels of cells, by the digest in a cell's inputs.
 pub type Kernels = BTreeMap<Digest, Kernel>;
 
-/// Where debugfs is.
+/// Mount point of debugfs.
 pub const DEBUGFS: &str = "/sys/kernel/debug/";
 
-/// What this boot can do.
+/// Abilities of this boot.
 #[derive(Clone, Debug)]
 pub struct Reach {
     kernels: Kernels,
@@ -29,7 +29,11 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Looks at the running kernel.
+    /// Reads the release, the command line and the mode of the running kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError`] when the kernel cannot be asked.
     pub fn find(kernels: Kernels, cells: &[&CellInputs]) -> Result<Self, LiveError> {
         let HostKernel { release, cmdline, mode, .. } = HostKernel::observe(Path::new("/"));
         let fixed = match (mode.evidence, mode.active) {
@@ -42,7 +46,7 @@ impl Reach {
         Ok(Self { kernels, release, cmdline, varied, fixed })
     }
 
-    /// What has to be booted before a cell can run; `None` for one that can run now.
+    /// Returns the boot that a cell needs before it can run; `None` for a cell that can run now.
     pub fn boot_needed(&self, cell: &CellInputs) -> Option<String> {
         let mut needed = Vec::new();
         let kernel = self.kernels.get(&cell.snapshot.kernel_sha256);
@@ -101,7 +105,7 @@ fn other_kernel(Kernel { name, release, .. }: &Kernel) -> String {
     }
 }
 
-/// Why the mode cannot be read or written.
+/// Returns the reason why the mode cannot be read or written.
 fn no_debugfs() -> String {
     let lockdown = std::fs::read_to_string("/sys/kernel/security/lockdown").unwrap_or_default();
     if lockdown.contains('[') && !lockdown.contains("[none]") {
@@ -114,8 +118,8 @@ fn name(word: &str) -> &str {
     word.split_once('=').map_or(word, |(name, _)| name)
 }
 
-/// A word of a kernel's command line for a shell's: the experiment may be a stranger's, and the
-/// command is there to be copied.
+/// Quotes a word of a kernel's command line for a shell: the experiment may be a stranger's, and
+/// the command is there to be copied.
 fn quoted(word: &str) -> String {
     if word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.,:=/+@%".contains(&byte)) {
         return word.to_owned();

@@ -1,5 +1,5 @@
-//! What a cell sees as its root: the guest's image in memory, a few devices, and what the kernel
-//! says of the machine's CPUs and memory nodes. /proc is mounted by the cell's first process.
+//! The root of a cell: the guest's image in memory, a few devices, and the kernel's files on the
+//! machine's CPUs and memory nodes. The cell's first process mounts /proc.
 
 use std::{
     fs::{self, File, Permissions},
@@ -34,7 +34,7 @@ pub const PROGRAM: &str = "/cell";
 /// Devices that programs expect.
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// What of sysfs there is: CPUs, their caches, clock sources and memory nodes.
+/// Part of sysfs that a cell sees: CPUs, their caches, clock sources and memory nodes.
 const SYSTEM: &str = "sys/devices/system";
 
 /// Folders that are there whatever is in the image, so that nothing of it can be in their place.
@@ -50,8 +50,12 @@ const TARGET_BYTES_MAX: u64 = 4096;
 /// All that a cell writes is in this one file system: at most half of the machine's memory.
 const OPTIONS: &str = "mode=0755,size=50%";
 
-/// Makes a cell's root in the calling thread's mount namespace, and returns where it is. Its files
+/// Makes a cell's root in the calling thread's mount namespace, and returns its path. Its files
 /// belong to `owner`.
+///
+/// # Errors
+///
+/// [`Stop`] when it cannot be made.
 pub fn make(image: &Path, program: &[u8], owner: u32) -> Result<PathBuf, Stop> {
     let root = PathBuf::from(ROOT);
     furnish(&root, image, program, owner)
@@ -165,8 +169,8 @@ impl Room {
         Ok(chownat(parent, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// The folder that a path of the archive is in, and its name there. Links on the way are
-    /// followed as if the root were the machine's.
+    /// Returns the folder that holds a path of the archive, and the name in it. Links on the way
+    /// are followed as if the root were the machine's.
     fn parent<'path>(&self, path: &'path str) -> io::Result<(OwnedFd, &'path str)> {
         let error = || io::Error::other(format!("the image has a file `{path}`"));
         let path = Path::new(path.strip_prefix('/').unwrap_or(path));

@@ -1,4 +1,4 @@
-//! Whether a job, which may come out of a stranger's recording, sets nothing but what may be set.
+//! The check that a job, which may come out of a stranger's recording, sets only what may be set.
 
 use preemptlab_model::{Setting, settable};
 use preemptlab_protocol::{Job, Write};
@@ -7,7 +7,11 @@ use crate::{LiveError, reach::DEBUGFS};
 
 const SYSCTLS: &str = "/proc/sys/";
 
-/// Checks every file that a job writes to, whatever the setting is called.
+/// Checks every file that a job writes to, whatever the name of the setting is.
+///
+/// # Errors
+///
+/// [`LiveError::NotSettable`] for the first file that may not be written.
 pub fn check(job: &Job) -> Result<(), LiveError> {
     let mut writes = job.settings.iter().filter_map(|setting| setting.write.as_ref());
     writes.try_for_each(|write| {
@@ -18,19 +22,19 @@ pub fn check(job: &Job) -> Result<(), LiveError> {
     })
 }
 
-/// The setting that writes this, if there is one.
+/// Returns the setting that makes this write, if there is one.
 fn setting(Write { file, text }: &Write) -> Option<Setting> {
     let setting: Setting = match (file.strip_prefix(SYSCTLS), file.strip_prefix(DEBUGFS)) {
         (Some(name), _) => format!("sysctl.{}={text}", name.replace('/', ".")).parse().ok()?,
         (_, Some(path)) => format!("{path}={text}").parse().ok()?,
         _ => return None,
     };
-    // What a name stands for is its file: no other path is taken for it.
+    // A name stands for one file, and no other path is taken for it.
     let written = file_of(&setting)?;
     (written == *file).then_some(setting)
 }
 
-/// The file that a setting is written to.
+/// Returns the file that a setting is written to.
 fn file_of(setting: &Setting) -> Option<String> {
     match setting {
         Setting::Sysctl { name, .. } => {

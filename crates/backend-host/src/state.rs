@@ -1,4 +1,4 @@
-//! What the kernel holds that cells change.
+//! The state of the kernel that cells change.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -10,7 +10,7 @@ use crate::{
     journal,
 };
 
-/// What cells are going to change, with what it was.
+/// Files that cells are going to change, with their earlier content.
 #[derive(Debug)]
 pub struct State {
     held: Vec<Held>,
@@ -18,7 +18,12 @@ pub struct State {
 }
 
 impl State {
-    /// Reads what these jobs change, and writes it down where it outlives this process.
+    /// Reads the files that these jobs change, and records them in the journal, which outlives this
+    /// process.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError`] when a file cannot be read, or the journal cannot be written.
     pub fn remember<'a>(
         lock: journal::Lock,
         jobs: impl Iterator<Item = &'a Job>,
@@ -40,14 +45,19 @@ impl State {
         Ok(Self { held, _lock: lock })
     }
 
-    /// Gives the kernel back what it held.
+    /// Restores the kernel's state.
+    ///
+    /// # Errors
+    ///
+    /// [`LiveError`] when a file cannot be restored.
     pub fn restore(&self) -> Result<(), LiveError> {
         self.held.iter().try_for_each(Held::restore)
     }
 }
 
 impl Drop for State {
-    /// The journal goes when the kernel is as it was; otherwise the next run has another try.
+    /// Restores the kernel, and removes the journal if that worked; otherwise the next run tries
+    /// again.
     fn drop(&mut self) {
         let restored = crate::namespace::with_debugfs(|| self.restore());
         if matches!(restored, Ok(Ok(()))) {

@@ -8,7 +8,7 @@ use preemptlab_host::Watch;
 use preemptlab_model::{CellInputs, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 
-/// A backend whose cells take the machine's own time, with what the machine did to each.
+/// Backend whose cells take the machine's own time, with the conditions of the machine during each.
 #[derive(Debug)]
 pub struct Timed<B> {
     backend: B,
