@@ -1,37 +1,37 @@
-//! What this process must be allowed, so that QEMU can run.
+//! The limits of this process that QEMU needs.
 
 use rustix::process::{Resource, getrlimit};
 
 use crate::args::TRANSLATION_CACHE_MIB;
 
-/// What QEMU takes besides the guest's memory and the translated code: its program and libraries, the
-/// memory that its threads reserve, and the tracing plugin. Half of it was measured.
+/// Memory of QEMU besides the guest's memory and the translated code, in MiB: its program and
+/// libraries, the memory that its threads reserve, and the tracing plugin. Half of it was measured.
 const QEMU_MIB: u64 = 1024;
 
 /// The stacks of QEMU's threads are as large as that of a program may be. It runs with these.
 const STACK_KIB: u64 = 256;
 
-/// Why QEMU would not run.
+/// Reason why QEMU would not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAllowed {
-    /// It is allowed too little address space.
+    /// This process is allowed too little address space.
     #[error(
         "a virtual machine of this experiment needs {needed_mib} MiB of address space, and this \
          process is allowed {allowed_mib} MiB: raise the limit (`ulimit -v`)"
     )]
     AddressSpace {
-        /// What it needs.
+        /// Address space that QEMU needs, in MiB.
         needed_mib: u64,
-        /// What it is allowed.
+        /// Address space that this process is allowed, in MiB.
         allowed_mib: u64,
     },
-    /// Its stacks would be too small.
+    /// The stacks of QEMU's threads would be too small.
     #[error(
         "a virtual machine needs stacks of {STACK_KIB} KiB, and this process is allowed \
          {allowed_kib} KiB: raise the limit (`ulimit -s`)"
     )]
     Stack {
-        /// What it is allowed.
+        /// Size of a stack that this process is allowed, in KiB.
         allowed_kib: u64,
     },
 }

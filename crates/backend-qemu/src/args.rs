@@ -1,4 +1,9 @@
-//! QEMU's arguments. Pure.
+//! QEMU's arguments, as a pure function of the inputs.
+//!
+//! The properties of the machine that a guest can see are fixed here or come from the inputs:
+//! virtual time counts instructions (`-icount`), the clock starts at a fixed date, random numbers
+//! come from `-seed`, and no device answers asynchronously. Boot and cell must have the same
+//! devices, or the snapshot cannot be loaded.
 //!
 //! What a guest can see of the machine is fixed here or comes from the inputs: virtual time counts
 //! instructions (`-icount`), the clock starts at a fixed date, random numbers come from `-seed`, and
@@ -22,7 +27,12 @@ const BOOT_SEED: u64 = 1;
 /// turnstile's `flush.rs`.
 pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 
-/// QEMU's environment in virtual time, beside what preloads the turnstile.
+/// QEMU's environment in virtual time, besides the variables of the turnstile.
+///
+/// QEMU computes the results of some instructions of the x87 (FSIN, FCOS, FPTAN, FSINCOS) with the
+/// host's mathematics library. The GNU C library has those functions with and without fused
+/// multiplication, which round differently. On every host it uses those without
+/// (`glibc.cpu.hwcaps`).
 ///
 /// QEMU computes what some instructions of the x87 give (FSIN, FCOS, FPTAN, FSINCOS) by the host's
 /// mathematics library, and the GNU C library has those functions with and without fused
@@ -31,13 +41,13 @@ pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 pub(crate) const ENVIRONMENT: [(&str, &str); 1] =
     [("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2")];
 
-/// Where QEMU finds and puts things: descriptors that it inherits, so that its messages name no file of
-/// this machine.
+/// Files that QEMU reads and writes: descriptors that it inherits, so that its messages name no
+/// file of this machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paths<'a> {
-    /// The bzImage.
+    /// Kernel image (bzImage).
     pub(crate) kernel: &'a str,
-    /// The initramfs.
+    /// Guest image (initramfs).
     pub(crate) image: &'a str,
     /// Receives the serial console.
     pub(crate) console: &'a str,
@@ -45,14 +55,14 @@ pub(crate) struct Paths<'a> {
     pub(crate) results: &'a str,
 }
 
-/// What QEMU is started for.
+/// Purpose for which QEMU is started.
 #[derive(Clone, Debug)]
 pub(crate) enum Role<'a> {
-    /// To boot.
+    /// QEMU boots the guest.
     Boot,
-    /// To load a snapshot.
+    /// QEMU loads a snapshot and executes a cell.
     Cell {
-        /// Where the guest's random numbers come from.
+        /// Seed of the guest's random numbers.
         seed: u64,
         /// Holds the job, as JSON.
         job: &'a str,
@@ -61,7 +71,7 @@ pub(crate) enum Role<'a> {
     },
 }
 
-/// The arguments, without the program. The monitor is on standard input and output.
+/// Returns the arguments, without the program. The monitor is on standard input and output.
 pub(crate) fn arguments(
     inputs: &SnapshotInputs,
     paths: Paths<'_>,

@@ -1,4 +1,4 @@
-//! From the start of the kernel to the snapshot.
+//! The boot, from the start of the kernel to the snapshot.
 
 use std::{fs::File, os::fd::AsFd, time::Duration};
 
@@ -16,15 +16,18 @@ use crate::{
     snapshot::{HEADER_BYTES, unusable},
 };
 
-/// How often is looked whether a guest in host time is ready.
+/// Interval at which a guest in host time is asked whether it is ready.
 const READY_POLL: Duration = Duration::from_millis(20);
 
-/// When a guest in host time is stopped, after it is ready. It settles for a second, and sleeps for
-/// as long as this is.
+/// Time after which a guest in host time is stopped once it is ready. The guest settles for a
+/// second, and sleeps for as long as this time.
 const ASLEEP_AFTER: Duration = Duration::from_nanos(SNAPSHOT_DELAY_NS);
 
 /// Boots to the point where the guest stops, and writes the machine's state after the header page
 /// of `draft`.
+///
+/// The guest arms its watchdog and sleeps. All virtual CPUs are idle when the watchdog expires, so
+/// the saved state does not depend on how fast QEMU's main loop stops them.
 ///
 /// The guest arms its watchdog and sleeps. All virtual CPUs are idle when it expires, so that what
 /// is saved does not depend on how fast QEMU's main loop stops them: it has nothing to stop.
@@ -66,9 +69,9 @@ pub(crate) fn boot_and_save(
     }
 }
 
-/// In host time QEMU's main loop may hear of the watchdog when the guest is awake again and looks for
-/// the job that no boot has. So the guest is stopped in the midst of its sleep, and its watchdog
-/// expires in its cells.
+/// Stops a guest in host time in the midst of its sleep; its watchdog expires in its cells.
+/// Otherwise QEMU's main loop could hear of the watchdog when the guest is awake again and looks
+/// for the job that no boot has.
 fn run_until_asleep(guest: &mut Guest, qemu: &mut Qemu<'_>) -> Result<Result<(), Halt>, Stop> {
     if let Err(halt) = qemu.resume() {
         return Ok(Err(halt));

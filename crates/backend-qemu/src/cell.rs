@@ -1,4 +1,4 @@
-//! From the snapshot to the end of a cell.
+//! The execution of a cell, from the snapshot to its end.
 
 use std::{
     fs::File,
@@ -19,12 +19,12 @@ use crate::{
     tracing::Plugin,
 };
 
-/// Why a cell was not executed.
+/// Reason why a cell was not executed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// QEMU does not accept the snapshot, for this reason.
     Unloadable(String),
-    /// Anything else.
+    /// Every other reason.
     Stop(Stop),
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn execute(
     let loaded = qemu.negotiate().and_then(|()| qemu.load(&uri));
     let halt = match loaded {
         Ok(Ok(())) => match qemu.run() {
-            // In host time the snapshot is of a guest whose watchdog still runs.
+            // In host time the snapshot's guest still has its watchdog running.
             Halt::Watchdog if !cell.snapshot.backend.is_vm() => qemu.run(),
             halt => halt,
         },

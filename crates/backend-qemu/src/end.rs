@@ -1,4 +1,4 @@
-//! How a guest ended, and what that means for its boot or its cell. Pure.
+//! The end of a guest, and its meaning for a boot or a cell, as a pure function.
 
 use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
 
@@ -8,15 +8,15 @@ use preemptlab_runner::{Execution, Stop};
 
 use crate::process::OUTPUT_BYTES_MAX;
 
-/// How a guest ended.
+/// End of a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Its watchdog expired, and the machine stands still.
+    /// The guest's watchdog expired, and the machine stands still.
     Watchdog,
-    /// Its watchdog expired, and the machine went on.
+    /// The guest's watchdog expired, and the machine went on.
     Hung,
-    /// It may have ended as it should, but a flush of QEMU's cache of translated code has ended the
-    /// turn of one of several CPUs on the way.
+    /// The guest may have ended well, but a flush of QEMU's cache of translated code has cut the
+    /// turn of one of several CPUs.
     CutTurn,
     /// The host gave up waiting after so long.
     WallLimit(Duration),
@@ -24,16 +24,17 @@ pub(crate) enum End {
     Monitor(String),
     /// QEMU ended.
     Exited {
-        /// With this status.
+        /// Exit status of QEMU.
         status: ExitStatus,
-        /// For this reason (`ShutdownCause` in QEMU's `qapi/run-state.json`), if it gave one.
+        /// Reason of the shutdown (`ShutdownCause` in QEMU's `qapi/run-state.json`), if QEMU gave
+        /// one.
         shutdown: Option<String>,
         /// After these last words.
         stderr: String,
     },
 }
 
-/// What a guest leaves.
+/// Output of a guest, with its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Remains {
     pub(crate) end: End,
@@ -43,8 +44,8 @@ pub(crate) struct Remains {
     pub(crate) console: Vec<u8>,
 }
 
-/// Why QEMU ended before any guest ran. It reads kernel and image then; what else it may stumble
-/// over is no cell's fault.
+/// Returns the reason why QEMU ended before any guest ran. QEMU reads kernel and image at that
+/// time; every other error is that of the host, and no cell's.
 pub(crate) fn of_start(status: ExitStatus, stderr: &str) -> Stop {
     if refuses_plugin(stderr) {
         let reason = format!(
@@ -61,12 +62,13 @@ pub(crate) fn of_start(status: ExitStatus, stderr: &str) -> Stop {
     }
 }
 
-/// Whether QEMU ended over the tracing plugin (`plugin_load` in its plugins/loader.c).
+/// Returns whether QEMU ended because of the tracing plugin (`plugin_load` in its
+/// plugins/loader.c).
 pub(crate) fn refuses_plugin(stderr: &str) -> bool {
     stderr.contains("Could not load plugin")
 }
 
-/// Whether a boot has come to where its snapshot is to be taken.
+/// Checks that a boot has reached the point of its snapshot.
 pub(crate) fn of_boot(remains: Remains) -> Result<(), Stop> {
     let messages = frame::decode(&remains.said);
     let (cause, reason) = match (&remains.end, messages.as_deref()) {
@@ -78,16 +80,16 @@ pub(crate) fn of_boot(remains: Remains) -> Result<(), Stop> {
         (End::Exited { .. } | End::Watchdog, Err(error)) => (FailureCause::Boot, error.to_string()),
         _ => trouble(&remains),
     };
-    // What does not depend on the host is a property of this kernel and image.
+    // A cause that does not depend on the host is a property of this kernel and image.
     let cause = if cause.depends_on_host() { cause } else { FailureCause::Boot };
     Err(Stop::Failed { cause, reason, console: remains.console })
 }
 
-/// The result of a cell.
+/// Returns the result of a cell.
 pub(crate) fn of_cell(remains: Remains) -> Result<Execution, Stop> {
     let (cause, reason) = match (guest_code(&remains.end), frame::decode(&remains.said)) {
         (Some(code), Ok(mut messages)) => match messages.pop() {
-            // A guest whose init failed ends with a code of its own.
+            // A guest with a failed init ends with a code of its own.
             Some(message)
                 if matches!(message, Message::Failed(_))
                     || code == DONE_CODE && matches!(message, Message::Done(_)) =>
@@ -103,7 +105,7 @@ pub(crate) fn of_cell(remains: Remains) -> Result<Execution, Stop> {
     Err(Stop::Failed { cause, reason, console: remains.console })
 }
 
-/// What the guest wrote to the exit port, if that ended QEMU.
+/// Returns the number that the guest wrote to the exit port, if that ended QEMU.
 fn guest_code(end: &End) -> Option<u8> {
     let End::Exited { status, .. } = end else { return None };
     let code = u8::try_from(status.code()?).ok()?;
@@ -111,7 +113,7 @@ fn guest_code(end: &End) -> Option<u8> {
     (code % 2 == 1 && code > 1).then_some(code >> 1)
 }
 
-/// What went wrong with a guest that did not end by itself.
+/// Returns the cause of a guest that did not end by itself, with a sentence.
 fn trouble(remains: &Remains) -> (FailureCause, String) {
     // QEMU's processor thread blocks SIGXFSZ: what goes beyond the bound is lost, and the guest runs
     // on until something else ends it.
@@ -156,7 +158,7 @@ fn of_exit(status: ExitStatus, shutdown: Option<&str>, stderr: &str) -> (Failure
     }
 }
 
-/// The end of a QEMU that should not have ended, in words.
+/// Describes the end of a QEMU that should not have ended.
 pub(crate) fn how_qemu_ended(status: ExitStatus, stderr: &str) -> String {
     let last_words = if stderr.is_empty() { "it gave no reason" } else { stderr };
     match status.signal() {
@@ -167,7 +169,7 @@ pub(crate) fn how_qemu_ended(status: ExitStatus, stderr: &str) -> String {
     }
 }
 
-/// The kernel's own words about its panic (kernel/panic.c).
+/// Returns the kernel's line about its panic (kernel/panic.c) with its cause.
 fn panic_line(console: &[u8]) -> Option<(FailureCause, String)> {
     let console = String::from_utf8_lossy(console);
     let line = console.lines().find_map(|line| {

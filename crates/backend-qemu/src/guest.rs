@@ -1,4 +1,4 @@
-//! A guest's side of the host: what it is started with and what it leaves.
+//! The files through which a guest and the host communicate.
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use crate::{
     qemu::Qemu,
 };
 
-/// Receives what a guest says.
+/// Receiver of a guest's output.
 #[derive(Debug)]
 pub(crate) struct Guest {
     console: MemoryFile,
@@ -63,13 +63,13 @@ impl Guest {
         Qemu::start(&config.command, arguments, inputs, &inherited, wall, cancel)
     }
 
-    /// Whether the guest has said that its snapshot can be taken, and nothing else.
+    /// Returns whether the guest has reported that its snapshot can be taken, and nothing else.
     pub(crate) fn is_ready(&mut self) -> Result<bool, Stop> {
         let said = self.results.content().map_err(no_memory_file)?;
         Ok(matches!(frame::decode(&said).as_deref(), Ok([Message::Ready(_)])))
     }
 
-    /// What the guest has left so far.
+    /// Returns the guest's output so far.
     pub(crate) fn remains(&mut self, end: End) -> Result<Remains, Stop> {
         let said = self.results.content().map_err(no_memory_file)?;
         let console = self.console.content().map_err(no_memory_file)?;
@@ -97,7 +97,8 @@ fn open_artifact(artifacts: &Artifacts, digest: Digest, kind: &str) -> Result<Fi
     )))
 }
 
-/// Whether a file's content has its digest; read once in a process, however many cells use it.
+/// Returns whether a file's content has its digest. A file is read once in a process, however many
+/// cells use it.
 fn is_whole(file: &mut File, digest: Digest) -> io::Result<bool> {
     static KNOWN: Mutex<BTreeSet<(Digest, [i64; 4])>> = Mutex::new(BTreeSet::new());
     let metadata = file.metadata()?;

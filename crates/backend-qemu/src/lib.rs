@@ -35,7 +35,7 @@ use crate::{cell::Trouble, snapshot::Snapshots};
 #[doc(hidden)]
 pub use qmp::hostile_monitor;
 
-/// What a boot's end may mean that needs hardware virtualisation.
+/// Hint for a boot that ended because hardware virtualisation does not work.
 const NO_KVM: &str = " (where hardware virtualisation does not work, as on machines that are virtual \
     themselves, use --backend vm)";
 
@@ -47,12 +47,12 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Nothing is started or touched before the first boot.
+    /// Creates the backend. Before the first boot it starts and touches nothing.
     pub fn new(config: Config) -> Self {
         Self { snapshots: Snapshots::new(config.snapshots.clone()), config }
     }
 
-    /// The snapshot of a boot, booted for if there is none.
+    /// Returns the snapshot of a boot; boots if there is none.
     fn snapshot(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<File, Stop> {
         let snapshot = self.snapshots.get_or_make(inputs.id(), |draft| {
             boot::boot_and_save(&self.config, inputs, cancel, draft)

@@ -14,20 +14,20 @@ use rustix::fs::{MemfdFlags, memfd_create};
 pub(crate) struct MemoryFile(File);
 
 impl MemoryFile {
-    /// The name is for people who look at a process from outside.
+    /// Creates an empty file. The name is for people who look at the process from outside.
     pub(crate) fn new(name: &str) -> io::Result<Self> {
         Ok(Self(memfd_create(name, MemfdFlags::CLOEXEC)?.into()))
     }
 
-    /// A file that has something in it.
+    /// Creates a file with some content.
     pub(crate) fn with_content(name: &str, content: &[u8]) -> io::Result<Self> {
         let mut file = Self::new(name)?;
         file.0.write_all(content)?;
         Ok(file)
     }
 
-    /// Everything that was written so far. What a guest can write is bounded by
-    /// [`OUTPUT_BYTES_MAX`](crate::process::OUTPUT_BYTES_MAX).
+    /// Returns everything that was written so far.
+    /// [`OUTPUT_BYTES_MAX`](crate::process::OUTPUT_BYTES_MAX) bounds the output of a guest.
     pub(crate) fn content(&mut self) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         self.0.rewind()?;
@@ -35,7 +35,7 @@ impl MemoryFile {
         Ok(content)
     }
 
-    /// A second descriptor of the same file.
+    /// Returns a second descriptor of the same file.
     pub(crate) fn try_clone(&self) -> io::Result<File> {
         self.0.try_clone()
     }
@@ -47,12 +47,12 @@ impl AsFd for MemoryFile {
     }
 }
 
-/// The path by which a process that inherited a descriptor can open its file anew.
+/// Returns the path by which a process that inherited a descriptor can open its file anew.
 pub(crate) fn inherited_path(fd: impl AsFd) -> String {
     format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
 
-/// What to say when files in memory cannot be made or read.
+/// Returns the error of a file in memory that cannot be made or read.
 pub(crate) fn no_memory_file(error: io::Error) -> Stop {
     Stop::Host { reason: format!("cannot hold a guest's output in memory: {error}") }
 }

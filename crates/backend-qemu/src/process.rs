@@ -78,7 +78,7 @@ impl Process {
         }
     }
 
-    /// Lifts the bound on what the process may write to a file, for the snapshot.
+    /// Lifts the bound on the size of the process's files, for the snapshot.
     pub(crate) fn allow_large_files(&self) -> io::Result<()> {
         prlimit(Some(self.pid), Resource::Fsize, getrlimit(Resource::Fsize))?;
         Ok(())
@@ -94,7 +94,7 @@ impl Process {
         Ok((status, last.chars().take(500).collect()))
     }
 
-    /// The group is killed before its leader is waited for, because until then its number cannot
+    /// Kills the process group, and then waits for its leader, because until then its number cannot
     /// belong to anything else.
     fn kill_and_wait(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.ended {
@@ -120,7 +120,7 @@ impl Drop for Process {
     }
 }
 
-/// What the child does to itself before it becomes another program.
+/// Confines the child before it becomes another program.
 fn confine(parent: Pid, inherited: &[RawFd]) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the signal was asked for.

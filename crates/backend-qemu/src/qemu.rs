@@ -24,28 +24,28 @@ use crate::{
     turnstile::Turnstile,
 };
 
-/// How long a machine gets to stop when its watchdog has expired. It stops when all its CPUs are
-/// idle, which those of a guest that hangs may never be.
+/// Time for a machine to stop when its watchdog has expired. It stops when all its CPUs are idle;
+/// those of a guest that hangs may never be.
 const STOP_WALL: Duration = Duration::from_secs(5);
 
-/// What QEMU needs to be deterministic, said where it is lacking.
+/// Error of a QEMU that the turnstile cannot make deterministic.
 const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not take the library that \
     keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
     GNU C library; without --qemu release 13's is used";
 
-/// What several CPUs need of QEMU beside that, said where it is lacking.
+/// Error of a QEMU that the turnstile cannot make deterministic with several CPUs.
 const NO_FLUSHES: &str = "this QEMU would not be deterministic with several CPUs: the library that \
     keeps a full cache of translated code from ending a CPU's turn does not notice how this QEMU \
     empties it; without --qemu release 13's is used";
 
-/// What `/dev/kvm` is worth on some machines that are virtual themselves.
+/// Error of a `/dev/kvm` that opens but cannot run guests, as on some virtual machines.
 const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
     although /dev/kvm opens";
 
-/// How often a wait looks whether the run was cancelled.
+/// Interval at which a wait checks whether the run was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 
-/// Why a wait ends without what it waited for.
+/// Reason why a wait ended early.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// The run was cancelled.
@@ -58,13 +58,13 @@ pub(crate) enum Halt {
     Watchdog,
     /// The guest's watchdog has expired, and the machine goes on.
     Hung,
-    /// It may have ended as it should, but a CPU's turn has not.
+    /// The guest may have ended well, but the turn of a CPU was cut.
     CutTurn,
-    /// The machine was stopped by what should run it.
+    /// KVM stopped the machine.
     NoVirtualisation,
     /// The turnstile is not in its place.
     NoTurnstile,
-    /// The turnstile does not see what several CPUs need it for.
+    /// The turnstile does not notice the flushes, which it must with several CPUs.
     NoFlushes,
     /// QEMU does not behave as one.
     Qmp(QmpError),
@@ -81,19 +81,24 @@ impl From<QmpError> for Halt {
 pub(crate) struct Qemu<'a> {
     process: Process,
     qmp: Qmp,
-    /// Only virtual time has one.
+    /// Turnstile, in virtual time only.
     turnstile: Option<Turnstile>,
     /// The only CPU of a machine goes on after its turn, whatever has ended it.
     has_several_cpus: bool,
     wall: Duration,
     deadline: Instant,
-    /// Why QEMU is about to end, as far as it has said.
+    /// Reason why QEMU is about to end, as far as it has reported one.
     shutdown: Option<String>,
     cancel: &'a Cancel,
 }
 
 impl<'a> Qemu<'a> {
     /// Starts QEMU and waits for its greeting.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Cancelled`], the errors of [`end::of_start`], and [`Stop::Host`] when the program
+    /// cannot be started or is no QEMU.
     ///
     /// # Errors
     ///
@@ -145,7 +150,7 @@ impl<'a> Qemu<'a> {
         Err(host(format!("`{name}` is no QEMU that can be used: {trouble}")))
     }
 
-    /// Opens the conversation: after this, QEMU tells what happens.
+    /// Opens the conversation: after this, QEMU reports events.
     pub(crate) fn negotiate(&mut self) -> Result<(), Halt> {
         self.execute("qmp_capabilities", json!({}))?;
         if self.turnstile.as_mut().is_some_and(|turnstile| !turnstile.is_in_place()) {
@@ -233,7 +238,7 @@ impl<'a> Qemu<'a> {
         self.execute("stop", json!({})).map(drop)
     }
 
-    /// Follows what happens to the guest.
+    /// Follows the events of the guest.
     fn follow(&mut self) -> Result<Infallible, Halt> {
         let deadline = self.deadline;
         let mut expired = false;
@@ -249,7 +254,7 @@ impl<'a> Qemu<'a> {
                 }
                 // The machine stands still only now.
                 "STOP" if expired => {
-                    // What follows, such as saving the machine, has the time that it had before.
+                    // The next step, such as saving the machine, has its earlier deadline.
                     self.deadline = deadline;
                     return Err(Halt::Watchdog);
                 }
@@ -303,7 +308,7 @@ impl<'a> Qemu<'a> {
             }
             let ended = self.wait(left.min(CANCEL_POLL))?;
             let taken = self.qmp.fill()?;
-            // What was said before the end comes first.
+            // Messages from before the end come first.
             if ended && taken == 0 {
                 return Err(Halt::Ended);
             }

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 /// The longest line that is accepted; QEMU's answers to the commands used here have below 4 KiB.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// How many events may come before one answer.
+/// Largest number of events before one answer.
 const EVENTS_MAX: usize = 1000;
 
-/// What QEMU says.
+/// Message of QEMU.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Message {
@@ -36,38 +36,38 @@ pub(crate) enum Message {
     },
     /// The refusal of a command.
     Error {
-        /// Why.
+        /// Reason of the refusal.
         error: Refusal,
     },
     /// Something that happened by itself.
     Event(Event),
 }
 
-/// Why a command was refused.
+/// Reason why a command was refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Refusal {
-    /// In words.
+    /// Description in words.
     pub(crate) desc: String,
 }
 
 /// Something that happened in QEMU.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Event {
-    /// Its name, as in QEMU `qapi/*.json`.
+    /// Name of the event, as in QEMU `qapi/*.json`.
     pub(crate) event: String,
-    /// What belongs to it.
+    /// Data of the event.
     #[serde(default)]
     pub(crate) data: Value,
 }
 
 impl Event {
-    /// A text in the event's data; empty where there is none.
+    /// Returns a text in the event's data; empty where there is none.
     pub(crate) fn text(&self, key: &str) -> &str {
         self.data[key].as_str().unwrap_or_default()
     }
 }
 
-/// Why no conversation is possible.
+/// Reason why no conversation is possible.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum QmpError {
     #[error("it says `{0}`, which is no QMP message")]
@@ -84,8 +84,7 @@ pub(crate) enum QmpError {
     Io(#[from] io::Error),
 }
 
-/// The client's end of a monitor. It never blocks: who waits for what is the business of
-/// [`Qemu`](crate::qemu::Qemu).
+/// Client's end of a monitor. It never blocks; [`Qemu`](crate::qemu::Qemu) does the waiting.
 #[derive(Debug)]
 pub(crate) struct Qmp {
     stream: UnixStream,
@@ -111,7 +110,7 @@ impl Qmp {
         }
     }
 
-    /// Takes in what QEMU has sent since. Returns how many bytes that was.
+    /// Reads the bytes that QEMU has sent since, and returns their number.
     pub(crate) fn fill(&mut self) -> Result<usize, QmpError> {
         let mut chunk = [0; 4096];
         let mut taken = 0;
@@ -137,12 +136,12 @@ impl Qmp {
         Ok(taken)
     }
 
-    /// Whether QEMU has closed the monitor.
+    /// Returns whether QEMU has closed the monitor.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The next message that was taken in whole.
+    /// Returns the next whole message.
     pub(crate) fn message(&mut self) -> Result<Option<Message>, QmpError> {
         let Some(end) = self.received.iter().position(|byte| *byte == b'\n') else {
             return if self.received.len() > LINE_BYTES_MAX {
@@ -170,13 +169,13 @@ impl Qmp {
         Ok(())
     }
 
-    /// The first event that was kept.
+    /// Returns the first event that was kept.
     pub(crate) fn kept_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 }
 
-/// Reads what a monitor says to its end, for the fuzzer.
+/// Reads a monitor's bytes to their end, for the fuzzer.
 #[doc(hidden)]
 pub fn hostile_monitor(bytes: &[u8]) {
     let Ok((ours, mut theirs)) = UnixStream::pair() else { return };
@@ -212,7 +211,7 @@ impl AsFd for Qmp {
 mod tests {
     use super::*;
 
-    /// A client, and QEMU's end of its monitor.
+    /// Returns a client, and QEMU's end of its monitor.
     fn monitor() -> (Qmp, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         (Qmp::new(ours).unwrap(), theirs)

@@ -25,7 +25,7 @@ use rustix::fs::statvfs;
 
 use crate::output::inherited_path;
 
-/// Where QEMU's stream begins.
+/// Offset of QEMU's stream, in bytes.
 pub(crate) const HEADER_BYTES: u64 = 4096;
 
 const MAGIC: [u8; 8] = *b"PLABSNAP";
@@ -99,7 +99,7 @@ impl Snapshots {
     }
 }
 
-/// Says that a snapshot cannot be saved or read, and what to do where room is short.
+/// Returns the error of a snapshot that cannot be saved or read, with a remedy where room is short.
 pub(crate) fn unusable(folder: &Path, reason: impl fmt::Display) -> Stop {
     let mut reason = format!("cannot keep a snapshot in `{}`: {reason}", folder.display());
     let lacks_room = ["No space left", "quota exceeded", "File too large"]
@@ -122,7 +122,7 @@ fn seal(draft: &File) -> io::Result<()> {
     draft.write_all_at(&header(&mut stream)?, 0)
 }
 
-/// Whether the header is the one of the stream.
+/// Returns whether the header belongs to the stream.
 fn is_whole(file: &mut File) -> io::Result<bool> {
     let mut found = [0; HEADER_USED_BYTES];
     match file.read_exact_at(&mut found, 0) {
@@ -132,7 +132,7 @@ fn is_whole(file: &mut File) -> io::Result<bool> {
     }
 }
 
-/// The header that belongs to the stream in a file.
+/// Computes the header of the stream in a file.
 fn header(file: &mut File) -> io::Result<[u8; HEADER_USED_BYTES]> {
     file.seek(SeekFrom::Start(HEADER_BYTES))?;
     let mut hasher = crc32fast::Hasher::new();
@@ -165,7 +165,8 @@ fn remove_if_same(path: &Path, file: &File) -> io::Result<()> {
     }
 }
 
-/// A thread that panicked while it held the lock has changed nothing that others rely on.
+/// Takes a lock, also after a panic: a thread that panicked while it held the lock has changed
+/// nothing that others rely on.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -30,7 +30,7 @@ impl<'a> Plugin<'a> {
         })
     }
 
-    /// The value of QEMU's option `-plugin`.
+    /// Returns the value of QEMU's option `-plugin`.
     pub(crate) fn option(&self) -> String {
         let [library, program] = [&self.library, &self.program].map(inherited_path);
         format!("{library},program={program},out={}", inherited_path(self.out))

@@ -14,7 +14,7 @@ const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_t
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     library: MemoryFile,
-    /// The library writes to it what it has found, a byte a word.
+    /// File to which the library writes its findings, one byte each.
     found: MemoryFile,
 }
 
@@ -26,7 +26,7 @@ impl Turnstile {
         })
     }
 
-    /// The variables by which the loader and the library find what they need.
+    /// Returns the variables that the loader and the library read.
     pub(crate) fn environment(&self) -> [(&'static str, String); 2] {
         [
             ("LD_PRELOAD", inherited_path(&self.library)),
@@ -38,19 +38,20 @@ impl Turnstile {
         [self.library.as_fd(), self.found.as_fd()]
     }
 
-    /// Whether the library is in its place. A loader only warns of what it cannot preload, and a
-    /// static program has none. A QEMU that answers has started the thread of its CPUs.
+    /// Returns whether the library is in its place. A loader only warns of a library that it cannot
+    /// preload, and a static program has no loader. A QEMU that answers has started the thread of
+    /// its CPUs.
     pub(crate) fn is_in_place(&mut self) -> bool {
         self.has_said(b'.')
     }
 
-    /// Whether the library notices how the cache of translated code is emptied. QEMU empties it
-    /// whenever it loads a machine.
+    /// Returns whether the library notices how the cache of translated code is emptied. QEMU
+    /// empties it whenever it loads a machine.
     pub(crate) fn notices_flushes(&mut self) -> bool {
         self.has_said(b'f')
     }
 
-    /// Whether a CPU's turn was ended by a flush of the cache of translated code.
+    /// Returns whether a flush of the cache of translated code ended a CPU's turn.
     pub(crate) fn has_cut_a_turn(&mut self) -> bool {
         self.has_said(b'!')
     }

@@ -1,4 +1,5 @@
-//! No descriptor is lost, whatever becomes of a QEMU. Alone in its process, because it counts them.
+//! Test that no descriptor is lost, however a QEMU ends. It is alone in its process, because it
+//! counts descriptors.
 
 mod fake;
 

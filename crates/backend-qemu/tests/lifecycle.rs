@@ -1,4 +1,4 @@
-//! What becomes of a QEMU that behaves, misbehaves, or loses its parent.
+//! Tests of a QEMU that behaves, misbehaves, or loses its parent.
 
 mod fake;
 
@@ -18,7 +18,8 @@ use preemptlab_runner::{Backend, Cancel, Stop};
 /// Enough for a start on an idle machine. Where it was not enough, twice as much is tried.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Whether QEMU had not even begun when its time was up, so that nothing is known of what follows.
+/// Returns whether QEMU had not begun when its time was up, so that nothing is known of its
+/// behaviour.
 fn is_too_short(stop: &Stop, behaviour: &str, wall: Duration) -> bool {
     let says_nothing = matches!(stop, Stop::Host { reason } if reason.contains("says nothing"));
     says_nothing && behaviour != "mute" && wall < LONG
@@ -188,7 +189,7 @@ fn nothing_of_this_process_leaks_into_qemu() {
 const FOLDER: &str = "PREEMPTLAB_TEST_FOLDER";
 const STAGE: &str = "PREEMPTLAB_TEST_STAGE";
 
-/// Not a test: the process that [`a_killed_parent_leaves_nothing`] kills.
+/// Is no test, but the process that [`a_killed_parent_leaves_nothing`] kills.
 #[test]
 #[ignore = "is run by another test"]
 fn parent() {
@@ -222,7 +223,8 @@ fn a_killed_parent_leaves_nothing() {
     }
 }
 
-/// Whether a process exists that is no zombie: its new parent may be in no hurry to wait for it.
+/// Returns whether a process exists that is no zombie: its new parent may be in no hurry to wait
+/// for it.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))

@@ -7,7 +7,7 @@ use preemptlab_backend_qemu::{Config, Limits, Vm};
 use preemptlab_model::{Arch, CellInputs, Digest, Machine, QemuBuild, SnapshotInputs};
 use preemptlab_protocol::{FORMAT, Job, LoadStart, Message, Report, System, frame};
 
-/// Longer than any test takes, however busy the machine is: what takes as long is stuck.
+/// Time that no test takes, however busy the machine is.
 pub const LONG: Duration = Duration::from_secs(3600);
 
 /// The folder that the fake QEMU works in.
@@ -16,7 +16,7 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// In a new folder, or in one of another process.
+    /// Creates a fake QEMU in a new folder, or in one of another process.
     pub fn new(folder: PathBuf) -> Self {
         let message = |message| frame::encode(&message).unwrap();
         fs::write(folder.join("ready"), message(Message::Ready(System::default()))).unwrap();
@@ -24,7 +24,7 @@ impl Fake {
         Self { folder }
     }
 
-    /// A backend whose QEMU behaves like this.
+    /// Returns a backend whose QEMU behaves like this.
     pub fn vm(&self, behaviour: &str, wall: Duration) -> Vm {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake/qemu.sh");
         let folder = self.folder.clone();
@@ -32,7 +32,7 @@ impl Fake {
         self.vm_with(command, wall)
     }
 
-    /// A backend that runs this command.
+    /// Returns a backend that runs this command.
     pub fn vm_with(&self, command: Vec<OsString>, wall: Duration) -> Vm {
         Vm::new(Config {
             command,
@@ -52,19 +52,19 @@ impl Fake {
         self.folder.join("snapshots")
     }
 
-    /// The names in the folder of snapshots.
+    /// Returns the names in the folder of snapshots.
     pub fn snapshot_names(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.snapshots()) else { return Vec::new() };
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// What a fake QEMU wrote to a file, by lines.
+    /// Returns the lines that a fake QEMU wrote to a file.
     pub fn lines(&self, name: &str) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join(name)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The processes of fake QEMUs that still exist, zombies included.
+    /// Returns the processes of fake QEMUs that still exist, zombies included.
     pub fn left(&self) -> Vec<String> {
         let mut pids = self.lines("pids");
         pids.retain(|pid| PathBuf::from(format!("/proc/{pid}")).exists());
