@@ -10,7 +10,7 @@ const BTF_BYTES_MAX: usize = 256 << 20;
 /// The most types (include/uapi/linux/btf.h, `BTF_MAX_TYPE`).
 const TYPES_MAX: usize = 0xf_ffff;
 
-/// The longest name; what is longer is cut (kernel/bpf/btf.c, `__btf_name_valid`).
+/// Longest name, in bytes; a longer one is cut (kernel/bpf/btf.c, `__btf_name_valid`).
 const NAME_BYTES_MAX: usize = 512;
 
 /// The parts of the header that every version has, in bytes.
@@ -36,7 +36,8 @@ pub(crate) mod kind {
     pub(crate) const ENUM64: u8 = 19;
 }
 
-/// For each kind what follows the common part, in bytes: once, and for each of its `vlen` entries.
+/// Sizes of the data after the common part, by kind, in bytes: once, and for each of its `vlen`
+/// entries.
 const LAYOUTS: [(usize, usize); 20] = [
     (0, 0),  // void, which no record has
     (4, 0),  // INT
@@ -65,21 +66,21 @@ const LAYOUTS: [(usize, usize); 20] = [
 pub(crate) struct Btf {
     types: Box<[u8]>,
     strings: Box<[u8]>,
-    /// Where each type is in `types`. The first one has the id 1: 0 is `void`.
+    /// Offsets of the types in `types`. The first one has the id 1: 0 is `void`.
     starts: Vec<u32>,
 }
 
-/// One type.
+/// Type of a blob.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Type<'a> {
-    /// One of [`kind`].
+    /// Kind of the type, one of [`kind`].
     pub(crate) kind: u8,
     /// The kind's flag: of a structure, that its members may name a bitfield's size; of an
     /// enumeration, that its constants are signed.
     pub(crate) flag: bool,
-    /// Its name; empty for none.
+    /// Name of the type; empty for none.
     pub(crate) name: &'a [u8],
-    /// Its size in bytes, or the type that it refers to, as the kind has it.
+    /// Size in bytes, or the id of the type that it refers to, as the kind has it.
     pub(crate) size_or_type: u32,
     words: &'a [u8],
 }
@@ -139,12 +140,12 @@ impl Btf {
         Ok(Self { types: types.into(), strings: strings.into(), starts })
     }
 
-    /// The ids of every type but `void`.
+    /// Returns the ids of every type but `void`.
     pub(crate) fn ids(&self) -> Range<u32> {
         1..self.starts.len() as u32 + 1
     }
 
-    /// A type; `None` for `void` and for what there is not.
+    /// Returns a type; `None` for `void` and for an id without a type.
     pub(crate) fn get(&self, id: u32) -> Option<Type<'_>> {
         let place = (id as usize).checked_sub(1)?;
         let start = *self.starts.get(place)? as usize;
@@ -161,7 +162,7 @@ impl Btf {
         })
     }
 
-    /// The name at an offset into the names; empty for one that is not there.
+    /// Returns the name at an offset into the names; empty for an offset outside of them.
     pub(crate) fn name(&self, offset: u32) -> &[u8] {
         let rest = self.strings.get(offset as usize..).unwrap_or_default();
         let rest = &rest[..rest.len().min(NAME_BYTES_MAX)];
@@ -169,7 +170,7 @@ impl Btf {
     }
 }
 
-/// Where each type begins.
+/// Returns the offset of each type.
 fn starts(types: &[u8], layouts: &[u8]) -> Result<Vec<u32>, &'static str> {
     let mut starts = Vec::new();
     let mut offset = 0;
@@ -197,8 +198,8 @@ fn starts(types: &[u8], layouts: &[u8]) -> Result<Vec<u32>, &'static str> {
     }
 }
 
-/// The kind out of a type's second word. Its lower 24 bits are the number of entries; before 7.1
-/// they were 16, and the kind had 5 bits: the others were zero.
+/// Returns the kind in a type's second word. Its lower 24 bits are the number of entries; before
+/// 7.1 they were 16, and the kind had 5 bits: the others were zero.
 fn kind_of(info: u32) -> u8 {
     (info >> 24) as u8 & 0x7f
 }

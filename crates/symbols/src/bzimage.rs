@@ -82,7 +82,7 @@ pub(crate) fn vmlinux(image: &[u8]) -> Result<Vec<u8>, TypesError> {
     }
 }
 
-/// The compressed kernel in a bzImage.
+/// Returns the compressed kernel in a bzImage.
 fn payload(image: &[u8]) -> Result<&[u8], TypesError> {
     check(image, LOCATED)?;
     let at = |offset| u32_at(image, offset).ok_or(TypesError::Truncated);
@@ -169,7 +169,7 @@ mod tests {
         zstd::encode_all(bytes, 1).unwrap()
     }
 
-    /// The start of a bzImage with this release.
+    /// Returns the start of a bzImage with this release.
     fn image(release: &str) -> Vec<u8> {
         let mut image = testing::bzimage(1, &[]);
         image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());

@@ -1,4 +1,4 @@
-/// Why a text is not usable as a kernel's symbols.
+/// Reason why a text is not usable as a kernel's symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SymbolError {
     /// The text has no symbol.
@@ -23,7 +23,7 @@ pub enum SymbolError {
     },
 }
 
-/// Why a file is no kernel's image.
+/// Reason why a file is no kernel's image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BzImageError {
     /// The header's magic is missing.
@@ -32,12 +32,12 @@ pub enum BzImageError {
          a /boot/vmlinuz"
     )]
     Magic,
-    /// The boot protocol is too old for what is asked of the image.
+    /// The boot protocol is too old to tell.
     #[error("its boot protocol is too old")]
     Protocol,
 }
 
-/// Why a kernel's types cannot be read.
+/// Reason why a kernel's types cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TypesError {
     /// The image is no bzImage, or one that does not say where the kernel proper is.

@@ -18,7 +18,12 @@ const LAST_BYTES_MAX: u64 = 64 << 10;
 /// Stands for no symbol in a table of functions.
 const NOBODY: u32 = u32::MAX;
 
-/// The symbols of one running kernel.
+/// Symbols of one running kernel.
+///
+/// Addresses are those of the running kernel, after any relocation. The address of a per-CPU
+/// variable is the one that the kernel lists: a small number before 6.15, since then one like any
+/// other. A CPU's own copy is always at that address plus the CPU's entry of `__per_cpu_offset`,
+/// which is the base of GS in kernel mode too.
 ///
 /// Addresses are where the kernel runs, after any relocation. That of a per-CPU variable is what
 /// the kernel lists: a small number before 6.15, since then one like any other. A CPU's own is
@@ -28,7 +33,7 @@ const NOBODY: u32 = u32::MAX;
 pub struct Symbols {
     /// Every name, one after the other, in the order of the text, as are the next three.
     names: String,
-    /// Where each name begins in `names`, and where the last one ends.
+    /// Offsets of the names in `names`, and the end of the last one.
     name_starts: Vec<u32>,
     addresses: Vec<u64>,
     /// The module of each symbol: 0 for the kernel proper, else one more than its place in
@@ -37,15 +42,15 @@ pub struct Symbols {
     modules: Vec<Box<str>>,
     /// The symbols in the order of their names; namesakes in the order of the text.
     by_name: Vec<u32>,
-    /// Where a function begins, or a part of the code without one, ascending.
+    /// Starts of functions, and of parts of the code without one, ascending.
     starts: Steps,
     /// The symbol that stands for each of `starts`, or [`NOBODY`].
     functions: Vec<u32>,
 }
 
 impl Symbols {
-    /// Parses the text of `/proc/kallsyms`: lines of `ADDRESS TYPE NAME` with `[MODULE]` behind
-    /// the symbols of modules.
+    /// Parses the text of `/proc/kallsyms`: lines of `ADDRESS TYPE NAME`, with `[MODULE]` after the
+    /// symbols of modules.
     ///
     /// # Errors
     ///
@@ -137,8 +142,8 @@ impl Symbols {
         self.functions = text;
     }
 
-    /// Where the code of the kernel proper is. The types do not tell: Debian's 7.2 has its
-    /// section `.data` marked as executable, and so lists data with the types of code.
+    /// Returns the ranges of the kernel's own code. The types do not tell them: Debian's 7.2 has
+    /// its section `.data` marked as executable, and so lists data with the types of code.
     fn code(&self) -> Code {
         let part = |begin, end| Some(self.address(begin)?..=self.address(end)?);
         Code { always: part("_stext", "_etext"), early: part("_sinittext", "_einittext") }
@@ -168,8 +173,7 @@ impl Symbols {
             .map(|symbol| self.addresses[symbol as usize])
     }
 
-    /// Returns the symbols of code and data whose names begin with this prefix, in the order of
-    /// their names.
+    /// Returns the symbols of code and data with this prefix, in the order of their names.
     pub fn starting_with<'a>(
         &'a self,
         prefix: &'a str,
@@ -179,7 +183,8 @@ impl Symbols {
             .take_while(move |(_, name)| name.starts_with(prefix))
     }
 
-    /// The symbols from the first one that is not before a name, in the order of their names.
+    /// Returns the symbols from the first one that is not before a name, in the order of their
+    /// names.
     fn named_from(&self, name: &str) -> impl Iterator<Item = u32> + '_ {
         let first = self.by_name.partition_point(|symbol| self.name(*symbol) < name);
         self.by_name[first..].iter().copied()
@@ -227,7 +232,7 @@ struct Code {
 }
 
 impl Code {
-    /// Everything may be code where the text does not tell.
+    /// Returns whether an address can be code: every address, where the text does not tell.
     fn contains(&self, address: u64) -> bool {
         match &self.always {
             None => true,
@@ -247,7 +252,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// `None` for a blank line.
+    /// Parses a line; `None` for a blank one.
     fn parse(line: &'a str) -> Result<Option<Self>, &'static str> {
         let mut fields = line.split_ascii_whitespace();
         let Some(address) = fields.next() else { return Ok(None) };
@@ -279,26 +284,27 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The types of symbols in code: global, local, weak and indirect ones (nm(1)).
+/// Returns whether a type is that of symbols in code: global, local, weak and indirect ones
+/// (nm(1)).
 fn is_text(kind: u8) -> bool {
     matches!(kind, b'T' | b't' | b'W' | b'w' | b'i')
 }
 
-/// Whether a symbol names what the compiler puts before a function, and no function.
+/// Returns whether a symbol names the padding before a function, and no function.
 fn is_padding(name: &str) -> bool {
     name.starts_with("__pfx_") || name.starts_with("__cfi_")
 }
 
-/// Whether a symbol looks like one of the linker script's for where something begins or ends. It
-/// says nothing about the function at the same address.
+/// Returns whether a symbol looks like one of the linker script's for the start or the end of a
+/// region. Such a symbol tells nothing about the function at the same address.
 fn is_boundary(name: &str) -> bool {
     is_section(name)
         || name.starts_with("__")
             && ["_start", "_begin", "_end"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether a symbol is surely one of the linker script's for where code begins or ends, such as
-/// `_etext` and `__sched_text_start`: there is no function behind it.
+/// Returns whether a symbol is surely one of the linker script's for the start or the end of code,
+/// such as `_etext` and `__sched_text_start`: it names no function.
 fn is_section(name: &str) -> bool {
     // Code that runs before relocation sees its own aliases (arch/x86/boot/startup).
     let name = name.strip_prefix("__pi_").unwrap_or(name);
@@ -477,7 +483,7 @@ ffffffffc0001000 t last [two]
             }
         }
 
-        /// Against a search through every line.
+        /// Compares with a search through every line.
         #[test]
         fn agrees_with_a_linear_search(
             lines in prop::collection::vec((0..64u64, "[TtDw]", "[ab]{1,2}"), 1..40),

@@ -7,8 +7,8 @@ pub struct Located<'a> {
     pub start: u64,
     /// The distance of the address from the symbol's beginning, in bytes.
     pub offset: u64,
-    /// Where the next symbol of the same module begins: the end, with the padding that follows.
-    /// `None` for a module's last symbol, whose end the kernel does not tell.
+    /// Start of the next symbol of the same module: the end of this one, with the padding that
+    /// follows. `None` for a module's last symbol, whose end the kernel does not tell.
     pub end: Option<u64>,
     /// The module that the symbol belongs to; `None` for the kernel proper.
     pub module: Option<&'a str>,

@@ -6,16 +6,16 @@ const COARSE_MAX: u32 = 1 << 18;
 /// the search down to a few.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Steps {
-    /// The numbers.
+    /// All numbers, ascending.
     pub(crate) all: Vec<u64>,
-    /// For each part of the range, and for what follows it, how many numbers lie before it.
+    /// Number of the numbers before each part of the range, and before the end of the range.
     coarse: Vec<u32>,
     /// The logarithm of the size of a part.
     part_log: u32,
 }
 
 impl Steps {
-    /// From ascending numbers, fewer than 2^32.
+    /// Creates the index of ascending numbers, of which there are fewer than 2^32.
     pub(crate) fn new(numbers: impl Iterator<Item = u64>) -> Self {
         let all: Vec<u64> = numbers.collect();
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return Self::default() };
@@ -33,7 +33,7 @@ impl Steps {
         Self { all, coarse, part_log }
     }
 
-    /// The place of the last number that is not above this one.
+    /// Returns the place of the last number that is not above this one.
     pub(crate) fn last_up_to(&self, number: u64) -> Option<usize> {
         let distance = number.checked_sub(*self.all.first()?)?;
         // Beyond the range only the last number remains.

@@ -2,7 +2,7 @@
 
 use crate::btf::kind;
 
-/// A bzImage with so many sectors of real-mode code and this compressed kernel.
+/// Returns a bzImage with so many sectors of real-mode code and this compressed kernel.
 pub(crate) fn bzimage(sectors: u8, payload: &[u8]) -> Vec<u8> {
     // Something is between the real-mode code and the kernel, as in a real image.
     const OFFSET: usize = 0x123;
@@ -19,7 +19,7 @@ pub(crate) fn bzimage(sectors: u8, payload: &[u8]) -> Vec<u8> {
     image
 }
 
-/// An ELF file of a 64-bit x86 machine with one section.
+/// Returns an ELF file of a 64-bit x86 machine with one section.
 pub(crate) fn elf(name: &str, data: &[u8]) -> Vec<u8> {
     let names = format!("\0{name}\0.shstrtab\0");
     let (names_at, data_at) = (64, 64 + names.len());
@@ -56,7 +56,7 @@ pub(crate) fn elf(name: &str, data: &[u8]) -> Vec<u8> {
 pub(crate) struct Blob {
     types: Vec<u8>,
     strings: Vec<u8>,
-    /// Where each type begins.
+    /// Offset of each type.
     starts: Vec<usize>,
 }
 
@@ -81,7 +81,7 @@ impl Blob {
         self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
 
-    /// Adds a type, whose entries may be added next, and returns its id.
+    /// Adds a type and returns its id. Its entries may be added next.
     pub(crate) fn record(
         &mut self,
         name: &str,
@@ -124,7 +124,7 @@ impl Blob {
         self.record("", kind::ARRAY, 0, 0, &[element, 1, length])
     }
 
-    /// With the name, the type and the offset in bits of each member.
+    /// Adds a structure with the name, the type and the offset in bits of each member.
     pub(crate) fn structure(
         &mut self,
         name: &str,
@@ -142,7 +142,7 @@ impl Blob {
         self.assemble(24, &[])
     }
 
-    /// With the lengths of kinds, as newer blobs have.
+    /// Returns the blob with the lengths of kinds, as newer blobs have them.
     pub(crate) fn bytes_with(&self, layouts: &[u8]) -> Vec<u8> {
         self.assemble(32, layouts)
     }

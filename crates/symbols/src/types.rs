@@ -6,13 +6,14 @@ use crate::{
     bzimage,
 };
 
-/// How often a type may refer to another before that counts as a circle.
+/// Largest number of references from one type to the next; more count as a circle.
 const REFERENCES_MAX: u32 = 64;
 
-/// How many definitions a name may have. Debian's kernels have a handful at most.
+/// Largest number of definitions of a name. Debian's kernels have a handful at most.
 const DEFINITIONS_MAX: usize = 64;
 
-/// How many members are looked at for one name. The largest structures have some hundreds.
+/// Largest number of members that are searched for one name. The largest structures have some
+/// hundreds.
 const MEMBERS_MAX: u32 = 1 << 16;
 
 /// The size of a pointer of a 64-bit kernel, in bytes; the format does not tell it.
@@ -23,7 +24,7 @@ const POINTER_BYTES: u64 = 8;
 pub struct Member {
     /// The distance from the beginning of the outermost structure, in bytes.
     pub offset_bytes: u32,
-    /// Its own size, in bytes; zero for a flexible array.
+    /// Size of the member, in bytes; zero for a flexible array.
     pub size_bytes: u32,
 }
 
@@ -122,7 +123,8 @@ impl Types {
         agreed(values.map(|(_, value)| value)).flatten()
     }
 
-    /// The types of a name: structures and unions, whose names are apart in C, or else the others.
+    /// Returns the types of a name: structures and unions, whose names are apart in C, or else the
+    /// others.
     fn definitions(&self, name: &str) -> impl Iterator<Item = u32> + '_ {
         let named = |id: &u32| self.btf.get(*id).map_or(&b""[..], |found| found.name);
         let first = self.by_name.partition_point(|id| named(id) < name.as_bytes());
@@ -156,7 +158,7 @@ impl Types {
         })
     }
 
-    /// A member's offset in bits and its type; `None` for a bitfield too.
+    /// Returns a member's offset in bits and its type; `None` for a bitfield too.
     fn named_member(&self, structure: u32, wanted: &[u8]) -> Option<(u64, u32)> {
         if wanted.is_empty() {
             return None;
@@ -189,7 +191,8 @@ impl Types {
         None
     }
 
-    /// Whether a type is an integer that does not fill its bytes, as old blobs have for bitfields.
+    /// Returns whether a type is an integer that does not fill its bytes, as old blobs have for
+    /// bitfields.
     fn is_part_of_int(&self, id: u32) -> bool {
         self.plain(id, kind::INT).is_some_and(|int| {
             int.entries().next().is_some_and(|[encoding]: [u32; 1]| {
@@ -199,7 +202,7 @@ impl Types {
         })
     }
 
-    /// A type's size in bytes; `None` for what has none, such as `void` and functions.
+    /// Returns a type's size in bytes; `None` for a type without one, such as `void` and functions.
     fn size(&self, mut id: u32) -> Option<u64> {
         let mut count = 1_u64;
         for _ in 0..REFERENCES_MAX {
@@ -219,7 +222,7 @@ impl Types {
         None
     }
 
-    /// A type of this kind behind its qualifiers.
+    /// Returns the type of this kind behind a type's qualifiers.
     fn plain(&self, id: u32, kind: u8) -> Option<Type<'_>> {
         self.unqualified(id).filter(|found| found.kind == kind)
     }
@@ -247,7 +250,7 @@ fn is_scalar(kind: u8) -> bool {
     matches!(kind, kind::INT | kind::ENUM | kind::ENUM64 | kind::FLOAT)
 }
 
-/// The value that all have.
+/// Returns the value that all have.
 fn agreed<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|value| value == first).then_some(first)
