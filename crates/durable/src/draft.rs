@@ -101,6 +101,11 @@ impl<'a> Replacement<'a> {
     ///
     /// # Errors
     ///
+    /// When the folder cannot be written to; for a path that is no regular file, when that cannot
+    /// be.
+    ///
+    /// # Errors
+    ///
     /// When the folder, or what is no regular file, cannot be written to.
     pub fn begin(path: &'a Path) -> io::Result<Self> {
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
@@ -108,17 +113,21 @@ impl<'a> Replacement<'a> {
             return Ok(Self { path, draft: Err(file) });
         }
         let folder = folder_of(path);
-        // What cannot be swept is in nobody's way.
+        // A draft that cannot be removed disturbs no other.
         let _ = sweep(folder);
         Ok(Self { path, draft: Ok(Draft::new_in(folder)?) })
     }
 
-    /// The file to write to.
+    /// Returns the file to write to.
     pub fn file(&mut self) -> &mut File {
         self.draft.as_mut().map_or_else(|file| file, |draft| &mut draft.file)
     }
 
-    /// Flushes the content to the disk and puts it in its place.
+    /// Flushes the content to the disk and puts the file in its place.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full; then the old file is still there.
     ///
     /// # Errors
     ///

@@ -71,7 +71,7 @@ pub fn lock(folder: &Path) -> io::Result<Lock> {
     let file = match LockFile::take(folder) {
         Ok(Ok(file)) => Some(file),
         Ok(Err(holder)) => return Ok(Lock::Held(holder)),
-        // Who cannot write there is in nobody's way.
+        // A user who cannot write there disturbs no other.
         Err(error) if matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied) => None,
         Err(error) => return Err(error),
     };
@@ -106,8 +106,8 @@ impl LockFile {
         let mut draft = Draft::new_in(folder)?;
         draft.file().write_all(text.as_bytes())?;
         draft.publish(&path)?;
-        // Two that saw a process gone may both have removed its file, and the later one that of the
-        // other: whose file is there has the folder.
+        // Two processes that saw a third one end may both have removed its file, and the later one
+        // the file of the earlier: the process whose file is there has the folder.
         match content(&path)? {
             Some(there) if there == text => Ok(Ok(Self { path, text })),
             _ => Ok(Err(None)),
@@ -156,7 +156,7 @@ mod tests {
         drop(first);
         assert!(!path.exists());
 
-        // Of a process that this machine cannot see, nobody knows that it is gone.
+        // A process that this machine cannot see may still run.
         let elsewhere = format!("1-{}-1-2-3 node7\n", "0".repeat(32));
         fs::write(&path, &elsewhere).unwrap();
         let holder = LockFile::take(folder.path()).unwrap().unwrap_err().unwrap();
