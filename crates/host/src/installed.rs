@@ -13,7 +13,7 @@ use crate::{files::mode_file, kernel};
      which runs, `ls /boot` which are installed"
 )]
 pub struct NotInstalled {
-    /// The release.
+    /// Release of the kernel.
     pub release: String,
 }
 

@@ -25,9 +25,9 @@ pub struct HostKernel {
     pub release: String,
     /// `uname -v`.
     pub version: String,
-    /// The preemption mode.
+    /// Preemption mode.
     pub mode: HostMode,
-    /// Whether it is a `PREEMPT_RT` kernel.
+    /// Whether the kernel is built with `PREEMPT_RT`.
     pub rt: bool,
     /// The tick's frequency: the inverse of the resolution of `CLOCK_MONOTONIC_COARSE`, which is
     /// one tick (clock_getres(2)).
@@ -40,11 +40,11 @@ pub struct HostKernel {
     pub isolated: Option<String>,
     /// `rcu_nocbs=` of the command line.
     pub rcu_nocbs: Option<String>,
-    /// Whether interrupt handlers run in threads because of `threadirqs` or rt.
+    /// Whether interrupt handlers run in threads, because of `threadirqs` or rt.
     pub threaded_interrupts: bool,
     /// `kernel.sched_rt_runtime_us`; -1 is no throttling.
     pub sched_rt_runtime_us: Option<i64>,
-    /// The command line.
+    /// Kernel command line.
     pub cmdline: String,
     /// The path of the config.
     pub config_path: Option<PathBuf>,

@@ -2,13 +2,13 @@ use std::{fs::OpenOptions, io, path::Path};
 
 use serde::Serialize;
 
-/// Whether hardware virtualisation works. Virtual time cannot use it, `--backend kvm` does.
+/// State of hardware virtualisation. Virtual time cannot use it, `--backend kvm` does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kvm {
     /// `/dev/kvm` opens.
     Usable,
-    /// There is no `/dev/kvm`.
+    /// The machine has no `/dev/kvm`.
     Absent,
     /// `/dev/kvm` exists and does not open, for this reason.
     Refused(String),

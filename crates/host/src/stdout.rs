@@ -1,4 +1,4 @@
-//! Whether this process was started with a standard output.
+//! The check whether this process was started with a standard output.
 
 use std::{
     os::fd::BorrowedFd,
