@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(backwards.digest(), files().digest());
     }
 
-    /// A recording's digests depend on these bytes, so they must never change.
+    /// Checks bytes that must never change, because a recording's digests depend on them.
     #[test]
     fn the_bytes_are_the_same_forever() {
         let digest = files().digest().to_string();

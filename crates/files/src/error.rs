@@ -7,7 +7,7 @@ pub(crate) const BYTES_MAX: u64 = 64 << 20;
 /// The largest number of files, folders and links.
 pub(crate) const NODES_MAX: usize = 1_000;
 
-/// Why the files of a folder or an archive are refused.
+/// Reason why the files of a folder or an archive are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// The operating system reports an error.
@@ -15,7 +15,7 @@ pub enum FilesError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         error: io::Error,
     },
     /// The path does not name a folder.
@@ -24,7 +24,7 @@ pub enum FilesError {
     /// The files have too many bytes together.
     #[error("there are more than {} MiB in it", BYTES_MAX >> 20)]
     TooLarge,
-    /// There are too many files and folders.
+    /// The folder or the archive holds too many files and folders.
     #[error("there are more than {NODES_MAX} files and folders in it")]
     TooMany,
     /// A name that cannot be a guest's.
@@ -36,9 +36,9 @@ pub enum FilesError {
     /// A link that would lead elsewhere in a guest, or nowhere.
     #[error("`{path}` is a link to `{}`, which leads out of the folder", target.escape_debug())]
     Leaves {
-        /// The link.
+        /// Path of the link.
         path: String,
-        /// Where it leads.
+        /// Target of the link.
         target: String,
     },
     /// An archive holds two entries of one path.

@@ -19,9 +19,9 @@ pub enum Node {
     Folder,
     /// A regular file.
     File {
-        /// Whether it may be executed.
+        /// Whether the file may be executed.
         executable: bool,
-        /// Its content.
+        /// Content of the file.
         bytes: Vec<u8>,
     },
     /// A symbolic link to this path, which is relative and does not lead out of the folder.
