@@ -5,45 +5,45 @@ use preemptlab_model::{
 /// A cell of a plan, whatever became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The recording's name.
+    /// Name of the recording.
     pub run: String,
-    /// What executed it.
+    /// Backend that executed the cell.
     pub backend: BackendKind,
-    /// Its place in its experiment.
+    /// Factors of the cell.
     pub factors: Factors,
     /// `uname -r` of its kernel; `None` where nothing tells.
     pub release: Option<String>,
-    /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.
+    /// Whether the cell's kernel is built with `PREEMPT_RT`; `None` where nothing tells.
     pub rt: Option<bool>,
     /// The mode that the guest observed; `None` where the kernel does not tell.
     pub observed: Option<PreemptMode>,
-    /// Its seed; `None` for a cell that cannot be executed.
+    /// Seed of the cell; `None` for a cell that cannot be executed.
     pub seed: Option<u64>,
-    /// The look at the results before which it was planned; 0 for what was from the beginning.
+    /// Number of looks at the results before the cell was planned; 0 for the cells of the manifest.
     pub look: u32,
-    /// What became of it.
+    /// Status of the cell.
     pub status: Status,
-    /// Its identity; `None` for a cell that cannot be executed.
+    /// Identity of the cell; `None` for a cell that cannot be executed.
     pub id: Option<CellId>,
-    /// Of everything that the guest said; `None` for a cell that did not run to its end.
+    /// Digest of all messages of the guest; `None` for a cell that did not run to its end.
     pub digest: Option<Digest>,
 }
 
-/// What became of a cell.
+/// Status of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It was measured.
+    /// The cell has measurements.
     Completed,
-    /// It ran, or tried to, and has no results; why.
+    /// The cell was executed, at least in part, and has no results, for this reason.
     Failed(String),
-    /// It cannot exist; why.
+    /// The cell cannot exist, for this reason.
     Unavailable(String),
-    /// It was not executed yet.
+    /// The cell was not executed yet.
     Missing,
 }
 
 impl Status {
-    /// `completed`, `failed`, `unavailable` or `missing`.
+    /// Returns `completed`, `failed`, `unavailable` or `missing`.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -53,7 +53,8 @@ impl Status {
         }
     }
 
-    /// Why the cell has no results; `None` where it has, and where it was not executed.
+    /// Returns the reason why the cell has no results; `None` where it has, and where it was not
+    /// executed.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Failed(reason) | Self::Unavailable(reason) => Some(reason),
@@ -62,19 +63,19 @@ impl Status {
     }
 }
 
-/// What a probe of a cell saw.
+/// Distribution that a probe of a cell measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probe {
-    /// What it saw.
+    /// Name of the distribution.
     pub of: Distribution,
-    /// The samples.
+    /// Samples of the probe.
     pub histogram: Histogram,
     /// The unit of the histogram's values.
     pub unit: &'static str,
 }
 
 impl Probe {
-    /// The histogram's rows, ascending; the overflow, if there is any, is the last.
+    /// Returns the histogram's rows, ascending; the overflow, if there is any, is the last.
     pub(crate) fn buckets(&self) -> impl Iterator<Item = Bucket> {
         let row = |kind, latency, count| Bucket {
             probe: self.of.to_string(),
@@ -102,7 +103,7 @@ pub struct Bucket {
     pub unit: &'static str,
 }
 
-/// What a row of a histogram stands for.
+/// Kind of a histogram's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BucketKind {
     /// Samples of one value.

@@ -3,15 +3,15 @@ use std::borrow::Cow;
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its type.
+    /// Type of the values.
     pub kind: Kind,
-    /// Whether rows may lack it: an empty field in CSV, a null in Parquet.
+    /// Whether rows may lack a value: an empty field in CSV, a null in Parquet.
     pub optional: bool,
     /// The unit, where it is always the same one.
     pub unit: Option<&'static str>,
-    /// What it says, in a sentence.
+    /// Description of the column, in a sentence.
     pub about: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// `utf8`, `u32`, `i64`, `f64` or `bool`.
+    /// Returns `utf8`, `u32`, `i64`, `f64` or `bool`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Utf8 => "utf8",
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What a row holds in a column.
+/// Value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     Absent,

@@ -4,37 +4,37 @@ use parquet::errors::ParquetError;
 
 use crate::Table;
 
-/// Why a table cannot be written.
+/// Reason why a table cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// Its file cannot be written to.
+    /// The table's file cannot be written to.
     #[error("cannot write the table of {table}: {error}")]
     Io {
-        /// The table.
+        /// Table of the file.
         table: Table,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
-    /// The recording holds what no sound one does.
+    /// The recording holds a value that no sound one has.
     #[error("`{column}` of {cell} is {value} in the table of {table}, which is no {kind}")]
     Value {
-        /// The table.
+        /// Table of the value.
         table: Table,
-        /// The column.
+        /// Column of the value.
         column: &'static str,
-        /// The column's type.
+        /// Type of the column.
         kind: &'static str,
-        /// The cell.
+        /// Cell of the value.
         cell: String,
-        /// What it holds.
+        /// Value, as text.
         value: String,
     },
     /// The table is larger than the format can be.
     #[error("cannot write the table of {table} as Parquet: {error}")]
     Parquet {
-        /// The table.
+        /// Table of the file.
         table: Table,
-        /// What the writer said.
+        /// Error of the writer.
         error: ParquetError,
     },
 }

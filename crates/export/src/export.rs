@@ -37,7 +37,11 @@ impl<W: Write + Send> Export<W> {
         })
     }
 
-    /// Adds a cell and what it measured.
+    /// Adds a cell and its measurements.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written to, or a value does not fit its column.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the tables hold: each column with its description and where its value comes from.
+//! The content of the tables: each column with its description and the source of its values.
 
 use preemptlab_model::{Metric, PreemptMode};
 
@@ -100,7 +100,7 @@ pub static FACTORS: [OfCell; 12] = [
     .optional(),
 ];
 
-/// What the table of cells has besides.
+/// Further columns of the table of cells.
 pub static CELL: [OfCell; 5] = [
     OfCell::new(
         "look",
@@ -142,7 +142,7 @@ pub static CELL: [OfCell; 5] = [
     .optional(),
 ];
 
-/// What the table of metrics has besides.
+/// Further columns of the table of metrics.
 pub static METRIC: [OfMetric; 4] = [
     OfMetric::new("metric", Kind::Utf8, "Its name, as `compare --all` shows it.", |metric| {
         Value::display(&metric.name)
@@ -160,7 +160,7 @@ pub static METRIC: [OfMetric; 4] = [
     }),
 ];
 
-/// What the table of histograms has besides.
+/// Further columns of the table of histograms.
 pub static BUCKET: [OfBucket; 5] = [
     OfBucket::new(
         "probe",

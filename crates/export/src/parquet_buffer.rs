@@ -58,7 +58,11 @@ impl Buffer {
         }
     }
 
-    /// Writes the values as the next column of a row group, and is empty then.
+    /// Writes the values as the next column of a row group, and empties the buffer.
+    ///
+    /// # Errors
+    ///
+    /// The error of the writer.
     pub fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
@@ -91,7 +95,11 @@ fn write<T: DataType, W: Write + Send>(
     Ok(())
 }
 
-/// The column in the schema of a file.
+/// Returns the column's type in the schema of a file.
+///
+/// # Errors
+///
+/// When a name is no valid one of Parquet.
 pub fn schema(column: &Column) -> Result<Type> {
     let (physical, logical) = match column.kind {
         Kind::Utf8 => (Physical::BYTE_ARRAY, Some(LogicalType::String)),

@@ -16,7 +16,7 @@ use crate::{
 /// The version of the tables, in their metadata. Columns may be added within a version.
 const FORMAT: &str = "1";
 
-/// Rows of a group: what is in memory at a time, some 20 MB of the widest table.
+/// Number of rows of a group, which are in memory at a time: some 20 MB of the widest table.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// A table as Parquet: strings with dictionaries, compressed, columns described in the metadata.
@@ -50,7 +50,7 @@ impl<W: Write + Send> ParquetTable<W> {
         finished.map(drop).map_err(ExportError::parquet(self.table))
     }
 
-    /// Writes what there is as a group.
+    /// Writes the buffered rows as a group.
     fn flush(&mut self) -> Result<()> {
         if self.rows == 0 {
             return Ok(());

@@ -8,12 +8,16 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row that has no values yet.
+    /// Creates a row that has no values yet.
     pub fn new(table: Table, cell: &'a Cell) -> Self {
         Self { table, cell, values: Vec::new() }
     }
 
-    /// The row with the values of further columns.
+    /// Adds the values of further columns to the row.
+    ///
+    /// # Errors
+    ///
+    /// [`ExportError::Value`] when a value does not fit its column.
     pub fn with<R>(
         mut self,
         fields: &'static [Field<R>],
@@ -52,7 +56,7 @@ fn fits(column: &Column, value: &Value<'_>) -> bool {
     }
 }
 
-/// The value as CSV has it.
+/// Returns the value in the form of CSV.
 pub fn text(value: &Value<'_>) -> String {
     match value {
         Value::Absent => String::new(),

@@ -8,11 +8,11 @@ use crate::{
 /// A table of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row per cell of the plan.
+    /// Table with one row per cell of the plan.
     Cells,
-    /// One row per completed cell and metric.
+    /// Table with one row per completed cell and metric.
     Metrics,
-    /// One row per completed cell, probe and bucket.
+    /// Table with one row per completed cell, probe and bucket.
     Histograms,
 }
 
@@ -20,7 +20,7 @@ impl Table {
     /// Every table, in the order in which [`Export`](crate::Export) takes its files.
     pub const ALL: [Self; 3] = [Self::Cells, Self::Metrics, Self::Histograms];
 
-    /// Its name, and that of its file.
+    /// Returns the name of the table and of its file.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cells => "cells",
@@ -29,7 +29,7 @@ impl Table {
         }
     }
 
-    /// What its rows are, in a sentence.
+    /// Returns a sentence that describes the rows.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Cells => "One row per cell of the plan, whatever became of it.",
@@ -40,7 +40,7 @@ impl Table {
         }
     }
 
-    /// Its columns, in their order.
+    /// Returns the columns, in their order.
     pub fn columns(self) -> Vec<Column> {
         fn columns<R>(fields: &[Field<R>]) -> impl Iterator<Item = Column> {
             fields.iter().map(|field| field.column)
@@ -70,7 +70,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// How the files' names end.
+    /// Returns the extension of the files' names.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",

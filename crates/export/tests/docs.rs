@@ -1,10 +1,10 @@
-//! docs/export.md describes what is written.
+//! Test that docs/export.md describes the tables as they are written.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use preemptlab_export::{Column, Table};
 
-/// The line of a column in the page.
+/// Returns the line of a column in the page.
 fn line(column: &Column) -> String {
     let optional = if column.optional { ", may be absent" } else { "" };
     format!(
@@ -16,7 +16,7 @@ fn line(column: &Column) -> String {
     )
 }
 
-/// The lines of columns in the page's section of that title.
+/// Returns the lines of columns in the page's section of that title.
 fn documented<'a>(page: &'a str, title: &str) -> Vec<&'a str> {
     let start = page.find(&format!("\n## {title}\n")).unwrap_or_else(|| panic!("no `{title}`"));
     let section = &page[start + 4..];

@@ -1,4 +1,4 @@
-//! Both formats hold the same, and what cannot be written is refused.
+//! Tests that both formats hold the same values, and that a value that fits no column is refused.
 
 use std::{
     fs::File,
@@ -61,7 +61,7 @@ fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {
     Ok(files)
 }
 
-/// The rows of a CSV file, the header first.
+/// Returns the rows of a CSV file, the header first.
 fn csv_rows(file: &[u8]) -> Vec<Vec<String>> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(file);
     let rows = reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect());
@@ -74,7 +74,7 @@ fn reader(file: &[u8]) -> SerializedFileReader<File> {
     SerializedFileReader::new(copy).unwrap()
 }
 
-/// The same of a Parquet file.
+/// Returns the rows of a Parquet file, the names of its columns first.
 fn parquet_rows(file: &[u8]) -> Vec<Vec<String>> {
     let reader = reader(file);
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
