@@ -13,23 +13,23 @@ const WITHIN_NS_MIN: u64 = 50_000;
 /// An expectation that applies to a model and a kernel, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Its line in the scenario's file, counting from 1.
+    /// Line in the scenario's file, counting from 1.
     pub line: usize,
     /// The thread; `None` when it is of the whole.
     pub thread: Option<String>,
     /// `wakes`, `latency`, `finishes`, `finishes_before` or `deadlock`.
     pub subject: &'static str,
-    /// Which wait of the thread, counting from 1, where it is of one.
+    /// Index of the thread's wait, counting from 1, for an expectation of a wait.
     pub wait: Option<usize>,
-    /// The expected value.
+    /// Expected value.
     pub expected: Value,
-    /// How far a time may be off.
+    /// Tolerance of a time, in nanoseconds.
     pub within_ns: Option<u64>,
     /// The observed value; `None` when the event never happened.
     pub found: Option<Value>,
-    /// Whether it is met.
+    /// Whether the expectation is met.
     pub met: bool,
-    /// Why this kernel is expected to differ.
+    /// Reason why this kernel is expected to differ.
     pub because: Option<String>,
 }
 
@@ -93,7 +93,7 @@ fn checked(
         }
         Expected::FinishesBefore { thread, other } => {
             let other = *other.get(&model)?;
-            // Who never finishes comes last; of two at the same time, none is the first.
+            // A thread that never finishes comes last; of two at the same time, none is the first.
             let end = |thread: usize| {
                 threads.get(thread).and_then(|thread| thread.finished_ns).unwrap_or(u64::MAX)
             };
@@ -133,7 +133,7 @@ fn checked(
 }
 
 impl fmt::Display for Checked {
-    /// `hi wakes: expected 3 s, found 3.00002 s`
+    /// Writes a line such as `hi wakes: expected 3 s, found 3.00002 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(thread) = &self.thread {
             write!(f, "{thread} ")?;

@@ -6,9 +6,9 @@ use preemptlab_model::nearest;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ScenarioError {
-    /// The mistake.
+    /// Mistake, in words.
     pub message: String,
-    /// The valid alternatives.
+    /// Valid alternatives.
     pub help: Option<String>,
     /// The line of the mistake, counting from 1.
     pub line: usize,
@@ -16,7 +16,7 @@ pub struct ScenarioError {
     pub span: Range<usize>,
 }
 
-/// A mistake and its place: a [`ScenarioError`] whose line is not known yet.
+/// Mistake and its place: a [`ScenarioError`] whose line is not known yet.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub span: Range<usize>,
@@ -29,7 +29,7 @@ impl Refusal {
         Self { span, message: message.into(), help: Some(help.into()) }
     }
 
-    /// A name that is none of the valid ones.
+    /// Returns the error of a name that is none of the valid ones.
     pub fn unknown(span: Range<usize>, message: String, name: &str, valid: &[&str]) -> Self {
         let help = match nearest(name, valid.iter().copied()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -53,7 +53,7 @@ impl From<toml::de::Error> for Refusal {
     }
 }
 
-/// The line of a byte, counting from 1.
+/// Returns the line of a byte, counting from 1.
 pub(crate) fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }

@@ -9,53 +9,54 @@ pub struct Expectation {
     pub line: usize,
     /// The expected value by model; missing models are not checked.
     pub expected: Expected,
-    /// How far a time may be off, in nanoseconds; `None`: 1 % of it, and 50 us at least.
+    /// Tolerance of a time, in nanoseconds; `None`: 1 % of it, and 50 us at least.
     pub within_ns: Option<u64>,
     /// The series of kernels, such as `6.1`, that it is limited to; empty: every series for which
     /// no other expectation of the same is limited to it.
     pub kernels: Vec<String>,
-    /// Why these kernels differ.
+    /// Reason why these kernels differ.
     pub because: Option<String>,
 }
 
 /// An expected value by model. Threads are numbers, as in the script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// When the thread is back in user space from a wait, in nanoseconds of the script.
+    /// The time at which the thread is back in user space from a wait, in nanoseconds of the
+    /// script.
     Wakes {
-        /// The thread.
+        /// Index of the thread.
         thread: usize,
-        /// Which of its waits, counting from 1.
+        /// Index of its wait, counting from 1.
         wait: usize,
-        /// By model.
+        /// Expected time, by model.
         at_ns: BTreeMap<Model, u64>,
     },
-    /// How long after a wait was over the thread is back in user space, in nanoseconds.
+    /// The time from the end of a wait until the thread is back in user space, in nanoseconds.
     Latency {
-        /// The thread.
+        /// Index of the thread.
         thread: usize,
-        /// Which of its waits, counting from 1.
+        /// Index of its wait, counting from 1.
         wait: usize,
-        /// By model.
+        /// Expected latency, by model.
         latency_ns: BTreeMap<Model, u64>,
     },
-    /// When the thread's last step ends, in nanoseconds of the script.
+    /// The end of the thread's last step, in nanoseconds of the script.
     Finishes {
-        /// The thread.
+        /// Index of the thread.
         thread: usize,
-        /// By model.
+        /// Expected time, by model.
         at_ns: BTreeMap<Model, u64>,
     },
-    /// That the thread's last step ends before that of another.
+    /// The thread's last step ends before that of another.
     FinishesBefore {
-        /// The thread.
+        /// Index of the thread.
         thread: usize,
         /// By model, the other.
         other: BTreeMap<Model, usize>,
     },
     /// Whether some thread never finishes.
     Deadlock {
-        /// By model.
+        /// Expected answer, by model.
         expected: BTreeMap<Model, bool>,
     },
 }
@@ -73,7 +74,7 @@ impl Expected {
         }
     }
 
-    /// Whether it says anything of a model.
+    /// Returns whether the expectation holds for a model.
     pub(crate) fn covers(&self, model: Model) -> bool {
         match self {
             Self::Wakes { at_ns, .. } | Self::Finishes { at_ns, .. } => at_ns.contains_key(&model),

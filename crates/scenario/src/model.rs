@@ -3,8 +3,7 @@ use std::{fmt, str::FromStr};
 use preemptlab_model::{Flavour, PreemptMode, nearest};
 use serde::{Serialize, Serializer};
 
-/// A preemption model: what a column of the comparison is. It is a kernel's flavour and a mode of
-/// it.
+/// Preemption model, a column of the comparison: a kernel's flavour and a mode of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Model {
     /// The generic kernel in mode none.
@@ -26,7 +25,7 @@ impl Model {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Voluntary, Self::Full, Self::Lazy, Self::Rt, Self::RtLazy];
 
-    /// Its name.
+    /// Returns the name of the model.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -38,7 +37,7 @@ impl Model {
         }
     }
 
-    /// The flavour of the kernel that it takes.
+    /// Returns the flavour of the model's kernel.
     pub const fn flavour(self) -> Flavour {
         match self {
             Self::Rt | Self::RtLazy => Flavour::Rt,
@@ -46,7 +45,7 @@ impl Model {
         }
     }
 
-    /// The mode of that kernel.
+    /// Returns the mode of that kernel.
     pub const fn mode(self) -> PreemptMode {
         match self {
             Self::None => PreemptMode::None,
@@ -76,7 +75,7 @@ impl Serialize for Model {
     None => "; the models are none, voluntary, full, lazy, rt and rt-lazy".to_owned(),
 })]
 pub struct ParseModelError {
-    /// The given name.
+    /// Name that is no model.
     pub name: String,
     /// The nearest valid name.
     pub nearest: Option<&'static str>,

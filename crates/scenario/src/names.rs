@@ -20,7 +20,7 @@ pub enum LockClass {
 }
 
 impl LockClass {
-    /// Its name.
+    /// Returns the name of the class.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Spinlock => "spinlock",
@@ -52,12 +52,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The futex's number; `None` when there are too many.
+    /// Returns the number of a futex; `None` when there are too many.
     pub fn futex_number(&mut self, name: &str) -> Option<u8> {
         number(&mut self.futexes, name)
     }
 
-    /// The lock's number within its class; `None` when there are too many.
+    /// Returns the number of a lock within its class; `None` when there are too many.
     pub fn lock_number(&mut self, class: LockClass, name: &str) -> Option<u8> {
         number(self.locks.entry(class).or_default(), name)
     }

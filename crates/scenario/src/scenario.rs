@@ -48,9 +48,9 @@ impl Scenario {
     }
 }
 
-/// Whether a step is a wait: a sleep, a futex, or a system call that sleeps or waits for an
-/// interrupt. Waits of a thread are counted in this order, whether they turn out to take any time
-/// or not, so that the N-th is the same one under every model.
+/// Returns whether a step is a wait: a sleep, a futex, or a system call that sleeps or waits for an
+/// interrupt. Waits of a thread are counted in this order, even those that take no time, so that
+/// the N-th is the same one under every model.
 pub(crate) fn is_wait(step: &Step) -> bool {
     match step {
         Step::SleepUntil(_) | Step::SleepFor(_) | Step::FutexLock(_) => true,

@@ -20,9 +20,9 @@ pub struct Counts {
 /// A scenario played under one model.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
-    /// The model.
+    /// Model of the outcome.
     pub model: Model,
-    /// The outcome.
+    /// Outcome of playing the scenario.
     pub outcome: &'a Outcome,
     /// The counts of its trace; `None` without a trace.
     pub counts: Option<Counts>,
@@ -31,13 +31,14 @@ pub struct Column<'a> {
 /// The difference between a model and a reference model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Score {
-    /// The model.
+    /// Model that is scored.
     pub model: Model,
-    /// The reference model.
+    /// Model that it is compared with.
     pub reference: Model,
-    /// How many switches it added; negative: saved. `None` unless both were counted.
+    /// Number of context switches that the model adds; negative if it saves some. `None` unless
+    /// both were counted.
     pub added_switches: Option<i64>,
-    /// How many calls of `schedule` it added, likewise.
+    /// Number of calls of `schedule` that the model adds, in the same form.
     pub added_schedule_calls: Option<i64>,
     /// Every wait of both that has a latency under both.
     pub waits: Vec<WaitScore>,
@@ -46,13 +47,13 @@ pub struct Score {
 /// A wait under two models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitScore {
-    /// The thread.
+    /// Name of the thread.
     pub thread: String,
-    /// Which of its waits, counting from 1.
+    /// Index of its wait, counting from 1.
     pub wait: usize,
-    /// Its latency under the model.
+    /// Latency of the wait under the model.
     pub latency_ns: u64,
-    /// Its latency under the reference.
+    /// Latency of the wait under the reference.
     pub reference_latency_ns: u64,
 }
 
@@ -89,7 +90,8 @@ fn against(column: &Column<'_>, reference: &Column<'_>) -> Score {
 }
 
 impl WaitScore {
-    /// Whether the latencies differ by more than the noise: 1 % of the longer, and 50 us at least.
+    /// Returns whether the latencies differ by more than the noise: 1 % of the longer, and 50 us at
+    /// least.
     pub fn differs(&self) -> bool {
         let longer = self.latency_ns.max(self.reference_latency_ns);
         self.latency_ns.abs_diff(self.reference_latency_ns) > (longer / 100).max(50_000)
@@ -97,7 +99,7 @@ impl WaitScore {
 }
 
 impl fmt::Display for Score {
-    /// The lines of a slide; `+` is what is better, `-` what is worse.
+    /// Writes the lines of a slide: `+` marks a better value, `-` a worse one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(added) = self.added_switches {
             let verb = if added < 0 { "saved" } else { "added" };

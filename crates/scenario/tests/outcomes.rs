@@ -1,4 +1,4 @@
-//! What came of playing, what was expected of it, and the score.
+//! Tests of the outcomes of playing, of the checks of expectations, and of the score.
 
 use preemptlab_protocol::script::{
     FORMAT, Played, PlayedEvent, PlayedStep, PlayedThread, Span, Step,
@@ -9,10 +9,10 @@ use preemptlab_scenario::{
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
-/// When the scenarios here start, on the guest's clock.
+/// Start of the scenarios, on the guest's clock.
 const START_NS: u64 = 7_000 * MS;
 
-/// Times are given in milliseconds of the scenario; a missing end is of what was not over.
+/// Returns a span from times in milliseconds of the scenario; a span without an end was not over.
 fn span(begin_ms: u64, end_ms: impl Into<Option<u64>>) -> Span {
     let at = |ms: u64| START_NS + ms * MS;
     Span { begin_ns: at(begin_ms), end_ns: end_ms.into().map(at) }
@@ -42,7 +42,8 @@ fn parse(text: &str) -> Scenario {
     Scenario::parse(&format!("{head}{text}")).unwrap()
 }
 
-/// A real-time task waits for a timer, and another one for an interrupt.
+/// Returns a scenario in which a real-time task waits for a timer, and another one for an
+/// interrupt.
 fn demo() -> Scenario {
     parse(
         r#"
@@ -350,8 +351,8 @@ fn any_event() -> impl Strategy<Value = PlayedEvent> {
     )
 }
 
-/// Steps that follow each other as they must, and end anywhere; with operations as the script has
-/// them, so that what comes after the validation is reached.
+/// Returns steps that follow each other as they must, and end anywhere. Their operations are those
+/// of the script, so that the code after the validation is reached.
 fn plausible(scenario: &Scenario, ns: &[u64], cuts: &[usize]) -> Played {
     let mut ns = ns.iter().copied().cycle();
     let mut next = move |clock: &mut u64| {
@@ -407,7 +408,7 @@ fn look_at_everything(scenario: &Scenario, outcome: &Outcome) {
 }
 
 proptest! {
-    /// Whatever a guest says, it is an outcome or an error.
+    /// Any report of a guest is an outcome or an error.
     #[test]
     fn no_guest_is_too_much(
         threads in proptest::collection::vec(proptest::collection::vec(any_step(), 0..4), 2),
@@ -422,7 +423,7 @@ proptest! {
         }
     }
 
-    /// What is in order has an outcome, wherever each thread stops.
+    /// A report in order has an outcome, wherever each thread stops.
     #[test]
     fn what_is_in_order_has_an_outcome(
         ns in proptest::collection::vec(prop_oneof![0..3 * MS, Just(u64::MAX)], 1..20),

@@ -1,4 +1,5 @@
-//! What is read, and what is refused with its line, its cause and what is possible instead.
+//! Tests of the reader: scenarios that are read, and those that are refused with the line, the
+//! cause and the alternatives.
 
 use preemptlab_protocol::script::{LockKind, Operation, Policy, Step};
 use preemptlab_scenario::{Scenario, ScenarioError};
@@ -148,7 +149,7 @@ fn a_step_of_the_wrong_side_is_sent_to_the_other() {
     assert!(error.help.as_ref().is_some_and(|help| help.contains("no value")), "{error:?}");
 }
 
-/// What makes no sense, with a word of the message that says so.
+/// Each change makes no sense, and is refused with this word in the message.
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (from, to, message) in [
@@ -221,7 +222,7 @@ fn what_makes_no_sense_is_refused() {
     }
 }
 
-/// What is forbidden by either kind of kernel.
+/// Operations that either kind of kernel forbids are refused.
 #[test]
 fn nothing_sleeps_where_some_kernel_forbids_it() {
     let sleeping = [
@@ -293,14 +294,14 @@ fn there_are_limits() {
     let call = "{ repeat = 500, do = [{ call = [{ repeat = 60, do = [\"cond_resched\"] }] }] }";
     let long = format!("{text}[thread.a]\nsteps = [{call}]");
     assert!(Scenario::parse(&long).unwrap_err().message.contains("when it is written out"));
-    // What repeats what repeats is not written out before it is found to be too much.
+    // Nested repetitions are not written out before they are found to be too much.
     let repeat = "{ repeat = 512, do = [".repeat(8) + "\"yield\"" + &"] }".repeat(8);
     let text = format!("{text}[thread.a]\nsteps = [{repeat}]");
     assert!(Scenario::parse(&text).unwrap_err().message.contains("more than 512"));
 }
 
 proptest! {
-    /// Whatever becomes of a text, reading it ends with a scenario or an error in it.
+    /// Any damage to a text ends with a scenario, or with an error that has a place in it.
     #[test]
     fn no_text_is_too_much(at in 0..ALL.len(), remove in 0..40_usize, insert in "[\\[\\]{}\"=,a-z0-9.: \n-]{0,8}") {
         let end = (at + remove).min(ALL.len());

@@ -10,8 +10,8 @@ use super::{
     stuck::{Blocked, holders},
 };
 
-/// The shortest cycle through each thread that is in one; threads that a cycle has named already
-/// name none of their own.
+/// Returns the shortest cycle through each thread that is in one. A thread that a cycle names
+/// already gets no cycle of its own.
 pub(super) fn cycles(
     scenario: &Scenario,
     holds: &[Hold],
@@ -42,7 +42,7 @@ pub(super) fn cycles(
     cycles
 }
 
-/// The threads of a shortest way from one back to itself.
+/// Returns the threads of a shortest way from one back to itself.
 fn shortest(graph: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
     let mut from = BTreeMap::new();
     let mut queue = VecDeque::from([start]);

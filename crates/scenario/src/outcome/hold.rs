@@ -1,4 +1,4 @@
-//! Who had which futex or lock, and from when to when.
+//! The holders of each futex and lock, with the times.
 
 use preemptlab_protocol::script::{LockKind, Operation, Played, PlayedStep, Script, Step};
 
@@ -30,14 +30,14 @@ impl Key {
 pub(super) struct Hold {
     pub thread: usize,
     pub key: Key,
-    /// Whether others may have it too, who read as well.
+    /// Whether other readers may hold the lock at the same time.
     pub is_shared: bool,
-    /// When the thread began to give it back: whoever waits may have it from then on, even if the
-    /// thread that gives it back is preempted by the other while it does.
+    /// Time at which the thread began to release it. A waiting thread may have it from then on,
+    /// even if it preempts the releasing thread.
     pub until_ns: Option<u64>,
 }
 
-/// All of them, by thread and then in the order in which they were taken.
+/// Returns all holds, by thread and then in the order in which they began.
 pub(super) fn holds(script: &Script, played: &Played) -> Vec<Hold> {
     let mut holds = Vec::new();
     for (number, (thread, played)) in script.threads.iter().zip(&played.threads).enumerate() {

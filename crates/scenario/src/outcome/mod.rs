@@ -21,6 +21,11 @@ pub use valid::PlayedError;
 ///
 /// # Errors
 ///
+/// [`PlayedError`] where the report cannot be that of this scenario: the player's words come from a
+/// guest and are not trusted.
+///
+/// # Errors
+///
 /// [`PlayedError`] where what was played cannot be this scenario: the player's words come from a
 /// guest and are not trusted.
 pub fn outcome(scenario: &Scenario, played: &Played) -> Result<Outcome, PlayedError> {

@@ -1,4 +1,4 @@
-//! Where the threads that had not finished were, and what they waited for.
+//! The places of the threads that had not finished, and the reasons of their waits.
 
 use preemptlab_protocol::script::{LockKind, Operation, Played, PlayedStep, Step, Thread};
 
@@ -9,14 +9,14 @@ use super::{
     hold::{Hold, Key},
 };
 
-/// A thread that had begun to take what it never got.
+/// Resource that a thread had begun to take and never got.
 #[derive(Clone, Copy)]
 pub(super) struct Blocked {
     pub key: Key,
     is_shared: bool,
 }
 
-/// By thread, what it is blocked on at the end.
+/// Returns the resource that each thread is blocked on at the end.
 pub(super) fn blocked(scenario: &Scenario, played: &Played) -> Vec<Option<Blocked>> {
     let threads = scenario.script().threads.iter().zip(&played.threads);
     threads
@@ -36,20 +36,20 @@ pub(super) fn blocked(scenario: &Scenario, played: &Played) -> Vec<Option<Blocke
         .collect()
 }
 
-/// The step that was begun and never ended.
+/// Returns the step that was begun and never ended.
 fn current<'a>(thread: &'a Thread, steps: &'a [PlayedStep]) -> Option<(&'a Step, &'a PlayedStep)> {
     let last = steps.last().filter(|step| step.end_ns.is_none())?;
     Some((thread.steps.get(steps.len() - 1)?, last))
 }
 
-/// The operation that was begun and never ended.
+/// Returns the operation that was begun and never ended.
 fn operation<'a>(operations: &'a [Operation], step: &PlayedStep) -> Option<&'a Operation> {
     step.operations.last().filter(|span| span.end_ns.is_none())?;
     operations.get(step.operations.len() - 1)
 }
 
-/// Who has what a thread waits for. A reader that waits behind a writer that waits itself, as
-/// `rwlock_t` has it without `PREEMPT_RT`, is kept from it by nobody who has it.
+/// Returns the holders of the resource that a thread waits for. A reader that waits behind a
+/// waiting writer, as `rwlock_t` has it without `PREEMPT_RT`, may have no holder.
 pub(super) fn holders(holds: &[Hold], blocked: &[Option<Blocked>], thread: usize) -> Vec<usize> {
     let Some(Blocked { key, is_shared }) = blocked[thread] else { return Vec::new() };
     let mut holders: Vec<usize> = holds
@@ -63,7 +63,7 @@ pub(super) fn holders(holds: &[Hold], blocked: &[Option<Blocked>], thread: usize
     holders
 }
 
-/// Where a thread was at the end; `None`: it had finished.
+/// Returns the place of a thread at the end; `None` for one that had finished.
 pub(super) fn stuck(
     scenario: &Scenario,
     played: &Played,

@@ -7,16 +7,16 @@ use crate::LockClass;
 /// The outcome of playing a scenario. Times count from its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// When the last thread had finished, or the scenario's end.
+    /// End of the last thread, or of the scenario.
     pub end_ns: u64,
-    /// In the order of the scenario.
+    /// Outcomes of the threads, in the order of the scenario.
     pub threads: Vec<ThreadOutcome>,
     /// Threads that wait for each other at the end.
     pub cycles: Vec<Cycle>,
 }
 
 impl Outcome {
-    /// Whether every thread did all of its steps.
+    /// Returns whether every thread did all of its steps.
     pub fn is_finished(&self) -> bool {
         self.threads.iter().all(|thread| thread.finished_ns.is_some())
     }
@@ -25,31 +25,31 @@ impl Outcome {
 /// The outcome of one thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ThreadOutcome {
-    /// Its name.
+    /// Name of the thread.
     pub name: String,
     /// Every wait of its steps, also those that it never came to.
     pub waits: Vec<Wait>,
-    /// When its last step ended; `None` when it never did.
+    /// End of its last step; `None` when it never ended.
     pub finished_ns: Option<u64>,
-    /// Where it was at the end, when it had not finished.
+    /// Place of a thread that had not finished.
     pub stuck: Option<Stuck>,
 }
 
-/// A wait.
+/// Wait of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Wait {
-    /// Its step, counting from 1, with repetitions written out.
+    /// Index of the step, counting from 1, with repetitions written out.
     pub step: usize,
     /// The kind of step.
     pub kind: WaitKind,
-    /// When the step was begun; `None` when it never was.
+    /// Start of the step; `None` when it never began.
     pub begin_ns: Option<u64>,
-    /// When the wait was over as far as what it waits for is concerned; `None` when it never was,
-    /// or nothing says when.
+    /// Time at which the thread could go on; `None` when it never could, or when nothing tells the
+    /// time.
     pub due_ns: Option<u64>,
-    /// When the thread was back in user space.
+    /// Time at which the thread was back in user space.
     pub back_ns: Option<u64>,
-    /// From the one to the other.
+    /// Time from `due_ns` to `back_ns`.
     pub latency_ns: Option<u64>,
     /// The cause of the wait.
     pub cause: Cause,
@@ -59,11 +59,11 @@ pub struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
-    /// It sleeps until a time.
+    /// The thread sleeps until a time.
     SleepUntil,
-    /// It sleeps for a time.
+    /// The thread sleeps for a time.
     Sleep,
-    /// It takes a futex.
+    /// The thread takes a futex.
     Futex,
     /// A system call that sleeps or waits for an interrupt.
     Call,
@@ -77,30 +77,30 @@ pub enum Cause {
     Time,
     /// A futex.
     Futex {
-        /// Its name.
+        /// Name of the futex.
         name: String,
-        /// Who gave it back last, if anybody had it in between.
+        /// Thread that released it last, if another one had it in between.
         given_back_by: Option<String>,
     },
     /// An interrupt line.
     Interrupt {
-        /// Its name.
+        /// Name of the interrupt line.
         name: String,
-        /// Which of its events it was, counting from 1.
+        /// Index of its event, counting from 1.
         event: Option<usize>,
     },
 }
 
-/// Where a thread was at the end.
+/// Place of a thread at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stuck {
     /// The step that it was in or had before it, counting from 1.
     pub step: usize,
-    /// Whether it had begun that step.
+    /// Whether the thread had begun that step.
     pub begun: bool,
     /// The thing that the thread lacks.
     pub on: StuckOn,
-    /// The threads that have what it waits for.
+    /// Threads that hold the awaited resource.
     pub holders: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ pub enum StuckOn {
     Resource(Resource),
     /// The next event of an interrupt line.
     Interrupt {
-        /// Its name.
+        /// Name of the interrupt line.
         name: String,
     },
     /// A time that had not come.
@@ -127,38 +127,39 @@ pub enum StuckOn {
 pub enum Resource {
     /// A futex.
     Futex {
-        /// Its name.
+        /// Name of the futex.
         name: String,
     },
     /// A lock of the kernel's.
     Lock {
-        /// Its kind.
+        /// Kind of the lock.
         class: LockClass,
-        /// Its name.
+        /// Name of the lock.
         name: String,
     },
 }
 
-/// Threads each of which waits for what the next one has, and the last for what the first has.
+/// Cycle of threads, each of which waits for a resource of the next, and the last for one of the
+/// first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cycle {
-    /// Each thread once.
+    /// Links of the cycle; each thread waits in one of them.
     pub links: Vec<Link>,
 }
 
-/// One thread that waits for another.
+/// Thread that waits for another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Who waits.
+    /// Name of the thread that waits.
     pub thread: String,
-    /// For what.
+    /// Resource that it waits for.
     pub resource: Resource,
-    /// Who has it.
+    /// Name of the thread that holds the resource.
     pub holder: String,
 }
 
 impl fmt::Display for Resource {
-    /// `the futex m`, `the mutex l`
+    /// Writes words such as `the futex m` or `the mutex l`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Futex { name } => write!(f, "the futex {name}"),
@@ -168,7 +169,7 @@ impl fmt::Display for Resource {
 }
 
 impl fmt::Display for Stuck {
-    /// `in step 2: waits for the futex m, which b holds`
+    /// Writes words such as `in step 2: waits for the futex m, which b holds`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.begun { "in" } else { "before" };
         write!(f, "{place} step {}: ", self.step)?;
@@ -187,7 +188,8 @@ impl fmt::Display for Stuck {
 }
 
 impl fmt::Display for Cycle {
-    /// `a waits for the futex m, which b holds; b waits for the mutex l, which a holds`
+    /// Writes words such as `a waits for the futex m, which b holds; b waits for the mutex l, which
+    /// a holds`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, Link { thread, resource, holder }) in self.links.iter().enumerate() {
             let separator = if number == 0 { "" } else { "; " };

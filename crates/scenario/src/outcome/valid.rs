@@ -1,4 +1,4 @@
-//! Whether what was played can be the scenario at all.
+//! The check whether a player's report can be that of the scenario.
 
 use preemptlab_protocol::script::{
     FORMAT, Interrupt, Played, PlayedEvent, PlayedStep, Span, Step, Thread,
@@ -6,7 +6,7 @@ use preemptlab_protocol::script::{
 
 use crate::Scenario;
 
-/// Why what was played cannot be the scenario.
+/// Reason why a player's report cannot be that of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what the player reports is impossible: {0}")]
 pub struct PlayedError(pub String);
@@ -63,7 +63,7 @@ fn thread(thread: &Thread, played: &[PlayedStep], start_ns: u64) -> Valid {
     Ok(())
 }
 
-/// Each begins when the one before it has ended.
+/// Checks that each span begins when the one before it has ended.
 fn in_order(spans: impl Iterator<Item = Span>, from_ns: u64, what: &str) -> Valid {
     let mut free_ns = Some(from_ns);
     for (number, span) in spans.enumerate() {

@@ -11,7 +11,7 @@ use super::{
     hold::{Hold, Key},
 };
 
-/// Every wait of a thread's script, in order.
+/// Returns every wait of a thread's script, in order.
 pub(super) fn waits(
     scenario: &Scenario,
     played: &Played,
@@ -62,8 +62,8 @@ impl Reader<'_> {
         })
     }
 
-    /// A futex can be had once the last one who had it meanwhile gave it back; at once if nobody
-    /// had it.
+    /// Returns the time at which a futex was free: when its last holder in between released it, or
+    /// at once if there was none.
     fn futex(&self, futex: u8, played: Option<&PlayedStep>) -> (Option<u64>, Cause) {
         let name = self.scenario.names.futex(futex).to_owned();
         let span = played.and_then(|played| Some((played.begin_ns, played.end_ns?)));
@@ -83,8 +83,8 @@ impl Reader<'_> {
         (Some(due_ns), Cause::Futex { name, given_back_by })
     }
 
-    /// The last operation of a system call that waits, among those that were begun, is what the
-    /// return to user space comes after.
+    /// Returns the end of a system call's waiting: that of its last waiting operation that was
+    /// begun, before the return to user space.
     fn call(
         &self,
         operations: &[Operation],
@@ -121,8 +121,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The event that ended a wait: the first that was done while it lasted. It was due when the
-    /// script has it come, however late the interrupt was taken.
+    /// Returns the event that ended a wait: the first that was done while the wait lasted. Its due
+    /// time is that of the script, however late the interrupt was taken.
     fn event(&self, line: u8, wait: Span) -> Option<(u64, usize)> {
         let line = usize::from(line);
         let script = self.scenario.script().interrupts.get(line)?;
@@ -137,7 +137,7 @@ impl Reader<'_> {
     }
 }
 
-/// When the last part of an event was done; `None` when it was not.
+/// Returns the end of an event's last part; `None` when the event was not done.
 fn done_ns(line: &Interrupt, event: &PlayedEvent) -> Option<u64> {
     let parts = [
         (true, event.hard),

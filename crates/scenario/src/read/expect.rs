@@ -101,7 +101,7 @@ fn belongs(node: &Node<'_>, key: &str, to: &str) -> Refusal {
     )
 }
 
-/// The number of a thread that is named.
+/// Reads the name of a thread, and returns its index.
 fn thread(node: &Node<'_>, script: &Script) -> Result<usize, Refusal> {
     let name = fields::text(node)?;
     script.threads.iter().position(|thread| thread.name == name).ok_or_else(|| {
@@ -119,7 +119,7 @@ fn other(node: &Node<'_>, script: &Script, than: usize) -> Result<usize, Refusal
     Ok(other)
 }
 
-/// Which wait of the thread is meant, counting from 1.
+/// Reads the index of a thread's wait, counting from 1.
 fn nth_wait(wait: Option<&Node<'_>>, node: &Node<'_>, thread: &Thread) -> Result<usize, Refusal> {
     let waits = thread.steps.iter().filter(|step| is_wait(step)).count();
     let wait_number = match wait {
@@ -142,7 +142,7 @@ fn nth_wait(wait: Option<&Node<'_>>, node: &Node<'_>, thread: &Thread) -> Result
 /// A table of models with a value each, or one value for every model.
 type ByModel<T> = BTreeMap<Model, T>;
 
-/// One value for every model, or a table of values.
+/// Reads one value for every model, or a table of values.
 fn by_model<T: Clone>(
     node: &Node<'_>,
     read: impl Fn(&Node<'_>) -> Result<T, Refusal>,

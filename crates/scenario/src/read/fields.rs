@@ -25,7 +25,11 @@ pub(super) struct Fields<'a, 'i> {
 }
 
 impl<'a, 'i> Fields<'a, 'i> {
-    /// `what` is what the table describes, with its article.
+    /// Creates the reader of a table. `what` is the described object, with its article.
+    ///
+    /// # Errors
+    ///
+    /// A key that is not known.
     pub fn new(
         table: &'a DeTable<'i>,
         span: Range<usize>,
@@ -42,7 +46,11 @@ impl<'a, 'i> Fields<'a, 'i> {
         Ok(Self { table, span, what })
     }
 
-    /// The keys of a value that must be a table.
+    /// Creates the reader of a value that must be a table.
+    ///
+    /// # Errors
+    ///
+    /// A value that is no table, or has an unknown key.
     pub fn of(node: &'a Node<'i>, what: &'static str, known: &[&str]) -> Result<Self, Refusal> {
         let table = table(node, what)?;
         Self::new(table, node.span(), what, known)
@@ -60,7 +68,11 @@ impl<'a, 'i> Fields<'a, 'i> {
         })
     }
 
-    /// The tables under a key, by name and in the order of the file.
+    /// Returns the tables under a key, by name and in the order of the file.
+    ///
+    /// # Errors
+    ///
+    /// A value that is no table, or holds too many.
     pub fn tables(&self, key: &str, max: usize, plural: &str) -> Result<Named<'a, 'i>, Refusal> {
         let Some(node) = self.get(key) else { return Ok(Vec::new()) };
         let table = table(node, "what has names")?;
@@ -126,7 +138,7 @@ pub(super) fn integer_to(node: &Node<'_>, range: RangeInclusive<u64>) -> Result<
     })
 }
 
-/// A time, in nanoseconds.
+/// Reads a time, in nanoseconds.
 pub(super) fn time(node: &Node<'_>) -> Result<u64, Refusal> {
     let text = node
         .get_ref()
@@ -145,7 +157,7 @@ pub(super) fn time(node: &Node<'_>) -> Result<u64, Refusal> {
     }
 }
 
-/// A time longer than nothing, in nanoseconds.
+/// Reads a time longer than nothing, in nanoseconds.
 pub(super) fn time_above_0(node: &Node<'_>) -> Result<u64, Refusal> {
     match time(node)? {
         0 => Err(Refusal::new(node.span(), "no time at all", "1ns is the shortest")),

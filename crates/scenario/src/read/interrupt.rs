@@ -9,7 +9,7 @@ use super::{
 
 const KEYS: [&str; 6] = ["at", "hard", "threaded", "softirq", "work", "priority"];
 
-/// An interrupt line, whose last event comes before the scenario's end.
+/// Reads an interrupt line, whose last event must come before the scenario's end.
 pub(super) fn interrupt(name: String, node: &Node<'_>, end_ns: u64) -> Result<Interrupt, Refusal> {
     let line = Fields::of(node, "an interrupt line", &KEYS)?;
     let at = line.need("at")?;

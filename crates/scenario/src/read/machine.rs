@@ -13,7 +13,7 @@ use super::{
 /// The most entries for kernel threads.
 const KERNEL_THREADS_MAX: usize = 16;
 
-/// Which futexes lend priorities, by their numbers.
+/// Returns for each futex, by its number, whether it lends priorities.
 pub(super) fn futexes(file: &Fields<'_, '_>, names: &Names) -> Result<Vec<bool>, Refusal> {
     let mut is_pi = vec![false; names.futexes.len()];
     for (name, node) in file.tables("futex", usize::MAX, "futexes")? {

@@ -1,5 +1,5 @@
-//! From TOML to a scenario. The text's tree is walked by hand, because every value keeps its place
-//! in it: so what is well-formed but makes no sense is refused with its line too.
+//! The reader of scenarios in TOML. It walks the text's tree by hand, because every value keeps its
+//! place in it: so a value that is well-formed but makes no sense is refused with its line too.
 
 mod expect;
 mod fields;

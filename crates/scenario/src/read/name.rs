@@ -1,4 +1,4 @@
-//! Names of scenarios and of what is in them.
+//! Names of scenarios and of their parts.
 
 use preemptlab_model::Name;
 use preemptlab_protocol::script::NAME_BYTES_MAX;
@@ -7,12 +7,12 @@ use crate::error::Refusal;
 
 use super::fields::Node;
 
-/// A name that the kernel can keep whole in `comm`.
+/// Reads a name that the kernel can keep whole in `comm`.
 pub(super) fn comm(name: &str, node: &Node<'_>) -> Result<String, Refusal> {
     plain_name(name, node, NAME_BYTES_MAX)
 }
 
-/// A name that needs no quotes anywhere.
+/// Reads a name that needs no quotes anywhere.
 pub(super) fn plain_name(name: &str, node: &Node<'_>, bytes_max: usize) -> Result<String, Refusal> {
     let plain = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-')

@@ -30,7 +30,11 @@ impl<'n> OperationReader<'n> {
         Self { names, lines, sections: Vec::new(), held: Vec::new(), operations: Vec::new() }
     }
 
-    /// All operations, with repetitions written out.
+    /// Reads all operations, with repetitions written out.
+    ///
+    /// # Errors
+    ///
+    /// The first operation that is unknown, malformed or forbidden at its place.
     pub fn operations(mut self, node: &Node<'_>) -> Result<Vec<Operation>, Refusal> {
         self.block(node)?;
         Ok(self.operations)
@@ -100,7 +104,7 @@ impl<'n> OperationReader<'n> {
         }
     }
 
-    /// Refuses what must not happen where the reader is.
+    /// Refuses an operation that must not happen in the present sections.
     fn allow(&self, node: &Node<'_>, name: &str, may_sleep: MaySleep) -> Result<(), Refusal> {
         match forbidden(&self.sections, name, may_sleep) {
             Some((message, help)) => Err(Refusal::new(node.span(), message, help)),

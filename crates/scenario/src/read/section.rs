@@ -1,6 +1,6 @@
-//! Which operations a section forbids. A file runs on kernels of both kinds, so reading refuses an
-//! operation that either of them forbids: without `PREEMPT_RT` a `spinlock_t` and a `rwlock_t` are
-//! held with preemption off, and with it taking one may sleep
+//! The operations that a section forbids. A file runs on kernels of both kinds, so reading refuses
+//! an operation that either of them forbids: without `PREEMPT_RT` a `spinlock_t` and a `rwlock_t`
+//! are held with preemption off, and with it taking one may sleep
 //! (Documentation/locking/locktypes.rst).
 
 /// A state that lasts until it is undone.
@@ -20,7 +20,7 @@ pub(super) enum Section {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MaySleep {
     Always,
-    /// With `PREEMPT_RT` only.
+    /// The operation may sleep with `PREEMPT_RT` only.
     WithRt,
     Never,
 }
@@ -38,7 +38,8 @@ impl Section {
         }
     }
 
-    /// Why what may sleep must not do so here, on some kernel.
+    /// Returns the reason why an operation that may sleep must not be in this section, on some
+    /// kernel.
     fn forbids(self, may_sleep: MaySleep) -> Option<&'static str> {
         match (self, may_sleep) {
             (_, MaySleep::Never) | (Self::Sleepable, _) => None,
@@ -56,7 +57,7 @@ impl Section {
     }
 }
 
-/// Why an operation is impossible within sections; `None`: it is possible.
+/// Returns the reason why an operation is impossible within sections; `None` for a possible one.
 pub(super) fn forbidden(
     sections: &[Section],
     operation: &str,

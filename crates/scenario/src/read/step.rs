@@ -25,7 +25,11 @@ impl<'n> StepReader<'n> {
         Self { names, lines, end_ns, held: Vec::new(), steps: Vec::new() }
     }
 
-    /// All steps of the thread, with repetitions written out.
+    /// Reads all steps of the thread, with repetitions written out.
+    ///
+    /// # Errors
+    ///
+    /// The first step that is unknown or malformed.
     pub fn steps(&mut self, node: &Node<'_>) -> Result<Vec<Step>, Refusal> {
         self.block(node)?;
         Ok(std::mem::take(&mut self.steps))

@@ -29,7 +29,7 @@ pub(super) fn thread(
     Ok(Thread { name, policy, cpus: allowed, steps })
 }
 
-/// A policy, written as `fifo:50`.
+/// Reads a policy, written as `fifo:50`.
 pub(super) fn policy(node: &Node<'_>) -> Result<Policy, Refusal> {
     let text = fields::text(node)?;
     let (name, number) = match text.split_once(':') {
@@ -77,7 +77,7 @@ fn within(
     })
 }
 
-/// A list of CPUs, written as the kernel does: `0`, `0-1`, `0,2-3`.
+/// Reads a list of CPUs, written as the kernel does: `0`, `0-1`, `0,2-3`.
 fn cpu_list(node: &Node<'_>, cpus: u32) -> Result<Vec<u32>, Refusal> {
     let text = fields::text(node)?;
     let refuse = |message: String, help: String| Err(Refusal::new(node.span(), message, help));

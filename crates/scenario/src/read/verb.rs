@@ -1,4 +1,4 @@
-//! What is to be done: a word, or a table with one key that says what.
+//! The reader of steps and operations: a word, or a table with one key that names the action.
 
 use preemptlab_protocol::script::LOCKS_MAX;
 
@@ -17,7 +17,7 @@ pub(super) struct Verbs {
     tables: &'static [(&'static str, bool)],
 }
 
-/// What a thread does in user space.
+/// Actions of a thread in user space.
 pub(super) static STEPS: Verbs = Verbs {
     kind: "step",
     words: &["yield"],
@@ -31,7 +31,7 @@ pub(super) static STEPS: Verbs = Verbs {
     ],
 };
 
-/// What happens in a system call.
+/// Actions in a system call.
 pub(super) static OPERATIONS: Verbs = Verbs {
     kind: "operation",
     words: &["cond_resched", "might_resched"],
@@ -53,7 +53,7 @@ pub(super) static OPERATIONS: Verbs = Verbs {
     ],
 };
 
-/// The key of a table that says what is to be done, with its value and its block.
+/// Key of a table that names an action, with its value and its block.
 pub(super) struct Verb<'a, 'i> {
     pub name: &'static str,
     pub value: &'a Node<'i>,
@@ -62,7 +62,11 @@ pub(super) struct Verb<'a, 'i> {
 }
 
 impl<'a, 'i> Verb<'a, 'i> {
-    /// Reads what a node says is to be done; `None`: it is one of the words.
+    /// Reads the action of a node; `None` for one of the words.
+    ///
+    /// # Errors
+    ///
+    /// A node that names no action, or several.
     pub fn read(node: &'a Node<'i>, verbs: &'static Verbs) -> Result<Option<Self>, Refusal> {
         let Verbs { kind, words, tables } = verbs;
         if let Some(word) = node.get_ref().as_str() {
@@ -104,6 +108,10 @@ impl<'a, 'i> Verb<'a, 'i> {
     }
 
     /// Returns the steps inside it.
+    ///
+    /// # Errors
+    ///
+    /// An action without steps.
     pub fn block(&self) -> Result<&'a Node<'i>, Refusal> {
         self.block.ok_or_else(|| {
             let message = format!("`{}` needs a `do`", self.name);
@@ -112,7 +120,8 @@ impl<'a, 'i> Verb<'a, 'i> {
     }
 }
 
-/// A step or operation that there is not; one of the other kind gets a hint where it belongs.
+/// Returns the error of an unknown step or operation; one of the other kind gets a hint to its
+/// place.
 fn unknown(span: std::ops::Range<usize>, name: &str, verbs: &Verbs) -> Refusal {
     let Verbs { kind, words, tables } = *verbs;
     let has = |verbs: &Verbs| {
@@ -139,7 +148,7 @@ fn unknown(span: std::ops::Range<usize>, name: &str, verbs: &Verbs) -> Refusal {
     Refusal::unknown(span, format!("there is no {kind} `{name}`"), name, &valid)
 }
 
-/// The name of a futex or lock.
+/// Reads the name of a futex or lock.
 pub(super) fn lock_name<'a>(node: &'a Node<'_>) -> Result<&'a str, Refusal> {
     let name = fields::text(node)?;
     comm(name, node)?;
