@@ -56,7 +56,8 @@ fn main() {
     }
 }
 
-/// Restore plus teardown: a cell whose job the guest refuses as soon as it has read it.
+/// Measures restore and teardown, with a cell whose job the guest refuses as soon as it has read
+/// it.
 fn fork(vm: &dyn Backend, cell: &CellInputs) {
     let mut cell = cell.clone();
     cell.job.format = u32::MAX;
@@ -76,7 +77,7 @@ fn fork(vm: &dyn Backend, cell: &CellInputs) {
     );
 }
 
-/// Every cell again and again: one digest each, and what the host paid.
+/// Executes every cell again and again, and prints the number of digests and the host's time.
 fn identity(writer: &RecordingWriter, vm: &dyn Backend, jobs: usize, busy: bool, rounds: usize) {
     if rounds == 0 {
         return;

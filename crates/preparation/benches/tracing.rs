@@ -1,5 +1,5 @@
-//! What tracing costs: the time of a traced cell against one without, the speed of the decoder
-//! beside other tools', the size of traces.
+//! The cost of tracing: the time of a traced cell against one without, the speed of the decoder
+//! against that of other tools, the size of traces.
 //!
 //! `make bench` runs it on the first replicate of the configurations of `studies/quick.toml` whose
 //! load is processes.
@@ -103,7 +103,7 @@ fn median(mut durations: Vec<Duration>) -> Duration {
     durations[durations.len() / 2]
 }
 
-/// The decoder on its own, on as many events as the others get.
+/// Measures the decoder on its own, on as many events as the other tools get.
 fn decode(mut stream: File, kernel: &Kernel, cell: &CellInputs) {
     let bytes = stream.metadata().expect("a file").len();
     let mut walls: Vec<Duration> = Vec::new();
@@ -132,7 +132,8 @@ fn decode(mut stream: File, kernel: &Kernel, cell: &CellInputs) {
     );
 }
 
-/// `trace-cmd report` and `perf script` on as many page faults, where the machine lets one record.
+/// Measures `trace-cmd report` and `perf script` on as many page faults, where the machine allows
+/// recording them.
 fn peers(folder: &Path) {
     let itself = std::env::current_exe().expect("a path");
     let (perf, trace) = (folder.join("perf.data"), folder.join("trace.dat"));
@@ -171,7 +172,7 @@ fn report(name: &str, recorded: std::io::Result<std::process::ExitStatus>, comma
     println!("{name}: {:.2} million events/s ({lines} lines)", lines as f64 / wall / 1e6);
 }
 
-/// As many page faults as the decoders get events.
+/// Causes as many page faults as the decoders get events.
 fn touch_pages() {
     const PAGES: usize = 25_000;
     const PAGE_BYTES: usize = 4096;

@@ -6,8 +6,12 @@ use preemptlab_recording::RecordingError;
 
 use crate::{Lab, LabError, Prepared};
 
-/// Checks whether the machine's own kernel can execute an experiment. A kernel parameter takes a boot,
-/// which is another's to prepare.
+/// Checks whether the machine's own kernel can execute an experiment. A kernel parameter needs a
+/// boot, which this function does not prepare.
+///
+/// # Errors
+///
+/// When this process lacks the rights, or the experiment holds a setting that no machine is given.
 ///
 /// # Errors
 ///
@@ -54,7 +58,8 @@ impl Lab<'_> {
         self.go_on(Derived::check(&recording)?)
     }
 
-    /// The kernel `host` by its release: a recording is of that, whatever is booted later.
+    /// Gives the kernel `host` its release, so that the recording names it, whatever is booted
+    /// later.
     fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
         for kernel in &mut experiment.factors.kernel {
             if let KernelRef::Host { release: release @ None } = kernel

@@ -4,40 +4,40 @@ use preemptlab_experiment::{Experiment, SpecError};
 use preemptlab_files::{Files, FilesError, Folders, Node};
 use preemptlab_workload::{Folder, Workload};
 
-/// Why the folder of a workload cannot be used.
+/// Reason why the folder of a workload cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// The folder itself.
+    /// The folder itself cannot be read.
     #[error("the workload `{workload}` cannot be read from {}: {error}", path.display())]
     Files {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its folder.
+        /// Folder of the workload.
         path: PathBuf,
-        /// What is wrong.
+        /// Error of reading the files.
         error: FilesError,
     },
-    /// Nothing says what it is.
+    /// The folder has no definition.
     #[error("the workload `{workload}` cannot be read from {}: there is no {}", path.display(), Folder::DEFINITION)]
     Undefined {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// Its folder.
+        /// Folder of the workload.
         path: PathBuf,
     },
-    /// What says what it is makes no sense.
+    /// The folder's definition makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
-        /// The file.
+        /// Path of the definition.
         path: PathBuf,
-        /// What it says.
+        /// Text of the definition.
         text: String,
-        /// What is wrong.
+        /// Error in the text.
         error: SpecError,
     },
 }
 
-/// Puts what the folders of workloads hold in the place of their paths, which are relative to
+/// Puts the content of the workloads' folders in the place of their paths, which are relative to
 /// `base`, and returns their files.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ mod tests {
         Experiment::parse(&text).unwrap()
     }
 
-    /// A folder of experiments, and in it `mine`, the folder of a workload.
+    /// Returns a folder of experiments with `mine`, the folder of a workload.
     fn folder(definition: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("mine")).unwrap();

@@ -5,10 +5,10 @@ use preemptlab_provision::{
 };
 use preemptlab_runner::Stop;
 
-/// Why an experiment cannot be prepared.
+/// Reason why an experiment cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// What a recording planned is not what its experiment says.
+    /// The plan of a recording is not that of its experiment.
     #[error(transparent)]
     NotOfExperiment(#[from] NotOfExperiment),
     /// A kernel cannot be had.
@@ -32,11 +32,11 @@ pub enum LabError {
          name a mirror that has it with --mirror, or run the experiment anew into another folder"
     )]
     KernelGone {
-        /// How the experiment named it.
+        /// Name of the kernel in the experiment.
         name: KernelRef,
-        /// What it was.
+        /// Release that was recorded.
         release: String,
-        /// What is there instead, or what went wrong.
+        /// Present release, or the error.
         reason: String,
     },
     /// A file of the user's own is not the one that a recording was made with.
@@ -47,7 +47,7 @@ pub enum LabError {
     Changed {
         /// The file or the folder.
         what: String,
-        /// How it differs.
+        /// Difference, in words.
         how: String,
     },
     /// A recording was made with another QEMU.
@@ -56,7 +56,7 @@ pub enum LabError {
          with --qemu, or run the experiment anew into another folder"
     )]
     OtherQemu {
-        /// The recording's build.
+        /// Build of the recording.
         recorded: String,
         /// The one at hand.
         present: String,
@@ -67,7 +67,7 @@ pub enum LabError {
          it, or run the experiment anew into another folder"
     )]
     OtherImage,
-    /// This process is not allowed what virtual machines need.
+    /// The limits of this process are too small for virtual machines.
     #[error(transparent)]
     NotAllowed(#[from] preemptlab_backend_qemu::NotAllowed),
     /// The files of a workload's folder are not at hand.
@@ -81,10 +81,10 @@ pub enum LabError {
         "{what}; the machine's own kernel is given no module: leave it out, or use --backend vm"
     )]
     NeedsModules {
-        /// What needs a module.
+        /// Part of the experiment that needs a module.
         what: String,
     },
-    /// An experiment would tell the machine what no stranger may tell it.
+    /// An experiment holds a setting that no machine is given.
     #[error(transparent)]
     NotSettable(#[from] preemptlab_model::NotSettable),
     /// Cells cannot run on the machine's own kernel.
@@ -105,13 +105,14 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Whether a recording and what is at hand do not belong together, which is nothing that the
-    /// machine or a mirror could mend.
+    /// Returns whether the recording and the present inputs do not belong together, which neither
+    /// the machine nor a mirror can mend.
     pub fn is_of_other_inputs(&self) -> bool {
         matches!(self, Self::Changed { .. } | Self::OtherQemu { .. } | Self::OtherImage)
     }
 
-    /// Whether it was refused for what somebody wrote, and not because something is missing here.
+    /// Returns whether the experiment was refused for its own content, and not for a lack of this
+    /// machine.
     pub fn is_refused(&self) -> bool {
         matches!(
             self,
@@ -122,7 +123,7 @@ impl LabError {
         )
     }
 
-    /// Whether nothing went wrong, but somebody ended it.
+    /// Returns whether the user ended the preparation.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,

@@ -28,12 +28,12 @@ pub struct Kernels<'a> {
 type Slot = Arc<Mutex<Option<Arc<Kernel>>>>;
 
 impl<'a> Kernels<'a> {
-    /// For a recording's traces in `folder`, where the layouts are kept too.
+    /// Creates the reader for a recording's traces in `folder`, which keeps the layouts too.
     pub fn new(prepared: &'a Prepared, vm: &'a dyn Backend, folder: &'a TraceFolder) -> Self {
         Self { prepared, vm, folder, known: Mutex::default() }
     }
 
-    /// The kernel of a cell.
+    /// Returns the kernel of a cell.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl<'a> Kernels<'a> {
         match store.layout(id) {
             Ok(Some(layout)) => return Ok(layout),
             Ok(None) => {}
-            // What another version has left in the store is made again.
+            // A layout that another version has left in the store is made again.
             Err(_) => store.remove_layout(id)?,
         }
         let kallsyms = self.kallsyms(cell, cancel)?;
@@ -95,13 +95,13 @@ impl<'a> Kernels<'a> {
         Ok(layout)
     }
 
-    /// Has a guest read its own kallsyms: a cell without a load, whose probe does nothing. Which mode
-    /// it is in changes nothing about them, so it takes one that the kernel has.
+    /// Reads the guest's own kallsyms, with a cell without a load, whose probe does nothing. The
+    /// symbols are the same in every mode, so it takes a mode that the kernel has.
     fn kallsyms(&self, cell: &CellInputs, cancel: &Cancel) -> Result<String, LabError> {
         let mut cell = cell.clone();
         cell.job.load.clear();
         cell.job.load_start = LoadStart { written_bytes_min: 0, settle_ns: 0 };
-        // What the cell itself lacks is its own affair.
+        // The cell's own settings may be missing from this kernel, and change no symbols.
         cell.job.settings.clear();
         cell.job.hz = None;
         cell.job.probes.truncate(1);
@@ -118,7 +118,8 @@ impl<'a> Kernels<'a> {
     }
 }
 
-/// What a cell says in its own mode, or else in the first other one that the kernel has.
+/// Returns the report of a cell in its own mode, or else in the first other one that the kernel
+/// has.
 fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Report, LabError> {
     let mut modes = VecDeque::from([cell.job.preempt.clone()]);
     modes.extend(PreemptMode::ALL.map(|mode| mode.as_str().to_owned()));
@@ -186,8 +187,8 @@ mod tests {
         }
     }
 
-    /// Asks a guest whose kernel has these modes and says this of itself. Returns what the guest
-    /// was asked for, and the mode in which it answered.
+    /// Asks a guest whose kernel has these modes and shows `says` in its mode file. Returns the
+    /// modes that were asked for, and the mode in which the guest answered.
     fn ask(has: &[&str], says: Option<&str>) -> (Vec<String>, Result<String, String>) {
         let asked_for = Mutex::new(Vec::new());
         let system = || System { preempt: says.map(str::to_owned), ..System::default() };

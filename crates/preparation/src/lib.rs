@@ -1,4 +1,7 @@
-//! Brings everything here that an experiment needs, and wires it into a backend.
+//! Brings everything that an experiment needs to this machine, and wires it into a backend.
+//!
+//! A new experiment is resolved: its kernel names become the newest builds on offer. A recording is
+//! pinned: exactly its own inputs are brought here again, or nothing is run.
 //!
 //! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
 //! is pinned: exactly what it was made with is brought here again, or nothing is run.
@@ -30,7 +33,7 @@ pub use kernels::Kernels;
 const LIMITS: Limits =
     Limits { boot_wall: Duration::from_secs(600), cell_wall: Duration::from_secs(3600) };
 
-/// Where experiments are prepared.
+/// Preparation of experiments on this machine.
 pub struct Lab<'a> {
     provision: Provision<'a>,
     qemu: Option<PathBuf>,
@@ -38,13 +41,13 @@ pub struct Lab<'a> {
     folders: &'a Folders,
 }
 
-/// Of experiments without workloads of their own.
+/// Folders of experiments without workloads in folders.
 static NO_FOLDERS: Folders = Folders::new();
 
 /// An experiment with everything that it needs at hand.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The experiment, what it was resolved to, and its plan.
+    /// Manifest: the experiment, the inputs that its names resolved to, and its plan.
     pub manifest: Manifest,
     /// The kernels from source that nobody has built yet, where none are to be built.
     pub unbuilt: Vec<KernelRef>,
@@ -54,18 +57,18 @@ pub struct Prepared {
 }
 
 impl<'a> Lab<'a> {
-    /// `qemu` is another QEMU than release 13's.
+    /// Creates the preparation. `qemu` replaces the QEMU of release 13.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
         Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS }
     }
 
-    /// For another backend than virtual machines in virtual time.
+    /// Sets a backend other than virtual machines in virtual time.
     #[must_use]
     pub fn on(self, backend: BackendKind) -> Self {
         Self { backend, ..self }
     }
 
-    /// With the files of the users' own workloads, which their images need.
+    /// Adds the files of the workloads in folders, which their images need.
     #[must_use]
     pub fn with_folders(mut self, folders: &'a Folders) -> Self {
         self.folders = folders;
@@ -74,7 +77,7 @@ impl<'a> Lab<'a> {
 }
 
 impl Prepared {
-    /// What executes these cells of it.
+    /// Returns the backend that executes these cells of the experiment.
     ///
     /// # Errors
     ///
@@ -94,12 +97,12 @@ impl Prepared {
         Ok(Box::new(Timed::new(Live::open(config, cells)?)))
     }
 
-    /// What executes its cells in virtual machines.
+    /// Returns the virtual machines that execute its cells.
     pub fn vm(&self) -> Vm {
         Vm::new(self.vm_config())
     }
 
-    /// What that is made of.
+    /// Returns the parts of those virtual machines.
     pub fn vm_config(&self) -> Config {
         Config {
             command: self.command.clone(),
@@ -109,7 +112,7 @@ impl Prepared {
         }
     }
 
-    /// The boots of its plan whose snapshots do not exist yet.
+    /// Returns the number of boots of the plan whose snapshots do not exist yet.
     pub fn boots_missing(&self) -> usize {
         let snapshots = self.store.snapshots();
         let exists = |id: &str| snapshots.join(id).exists();

@@ -11,8 +11,12 @@ use preemptlab_recording::{Image, QemuUsed};
 use crate::{Lab, LabError, Prepared};
 
 impl Lab<'_> {
-    /// Brings exactly that here what a recording was made with. What the store still has is not
-    /// asked for again, so that this needs no mirror on the machine that made the recording.
+    /// Brings exactly the inputs of a recording to this machine. An input that the store still has
+    /// is not fetched again, so this needs no mirror on the machine that made the recording.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`] when an input cannot be had any more or has changed.
     ///
     /// # Errors
     ///
@@ -46,8 +50,8 @@ impl Lab<'_> {
         Ok(Prepared { manifest, unbuilt: Vec::new(), artifacts, command, store })
     }
 
-    /// The same, where the recording goes on: files of the user's own must still be those that it
-    /// was made with, although the store has copies of those.
+    /// Brings the inputs of a recording here, to continue it: kernels in files of the user must
+    /// still be those of the recording, although the store has copies of them.
     ///
     /// # Errors
     ///
@@ -170,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// The start of a bzImage with this release (Documentation/arch/x86/boot.rst).
+    /// Returns the start of a bzImage with this release (Documentation/arch/x86/boot.rst).
     fn image(release: &str) -> Vec<u8> {
         let mut image = vec![0; 0x400];
         image[0x202..0x206].copy_from_slice(b"HdrS");

@@ -14,7 +14,7 @@ use preemptlab_workload::Workload;
 
 use crate::{Lab, LabError, Prepared};
 
-/// What a workload wants of Debian.
+/// Packages that a workload needs of Debian.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Wanted<'a> {
     packages: Vec<&'a str>,
@@ -29,9 +29,9 @@ impl<'a> Wanted<'a> {
 
 /// A kernel of an experiment.
 enum Found {
-    /// Brought here.
+    /// Kernel that was brought to this machine.
     Provisioned(Box<ProvisionedKernel>),
-    /// On the machine already.
+    /// Kernel that was on the machine already.
     Installed(Kernel),
 }
 
@@ -44,7 +44,7 @@ impl Found {
     }
 }
 
-/// Refuses what needs modules in the machine's own kernel.
+/// Refuses experiments that need modules in the machine's own kernel.
 fn refuse_modules(experiment: &Experiment) -> Result<(), LabError> {
     let refuse = |what| Err(LabError::NeedsModules { what });
     if let Some(module) = experiment.machine.modules.first() {
@@ -57,8 +57,8 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), LabError> {
 }
 
 impl Lab<'_> {
-    /// Resolves a new experiment to what is on offer now. A kernel that cannot be built keeps its
-    /// cells, which are unavailable, and the others go on.
+    /// Resolves a new experiment to the builds on offer now. A kernel that cannot be built keeps
+    /// its cells, which are unavailable, and the others go on.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl Lab<'_> {
         Ok(self.provision.check_build_scripts(&factors.kernel, &machine.modules)?)
     }
 
-    /// The kernel that a name means, which a machine may have itself.
+    /// Returns the kernel of a name, which the machine may have itself.
     fn kernel(&self, name: &KernelRef) -> Result<Found, LabError> {
         match name {
             KernelRef::Host { release } if self.backend == BackendKind::Host => {
@@ -144,7 +144,7 @@ impl Lab<'_> {
         }
     }
 
-    /// The packages of every workload; those that want the same ask apt once.
+    /// Returns the packages of every workload; workloads with the same packages ask apt once.
     fn packages<'a>(
         &self,
         experiment: &'a Experiment,

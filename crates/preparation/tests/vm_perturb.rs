@@ -1,5 +1,5 @@
-//! What must not matter is varied on purpose, and every digest compared: QEMU's translation cache,
-//! tracing, the host's processor, memory, environment and load.
+//! Tests that vary on purpose every circumstance that must not matter, and compare every digest:
+//! QEMU's translation cache, tracing, the host's processor, memory, environment and load.
 //!
 //! A small part runs with every test; `make perturb` runs the rest. Packages and snapshots are kept in
 //! the user's own store, or in `PREEMPTLAB_STORE`.
@@ -27,7 +27,7 @@ use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 use preemptlab_trace::Kernel;
 
-/// One thing that must not matter.
+/// Circumstance that must not matter.
 #[derive(Clone, Copy)]
 struct Perturbation {
     name: &'static str,
@@ -36,7 +36,7 @@ struct Perturbation {
     /// Arguments of QEMU, before all others: of several accelerators it takes the first.
     arguments: &'static [&'static str],
     is_traced: bool,
-    /// Whether the kernel is booted under it too, or only the cell is executed.
+    /// Whether the kernel is booted under it too; else only the cell is executed.
     boots: bool,
     disturbance: Disturbance,
 }
@@ -72,8 +72,8 @@ const SMALL_TRACED: Perturbation = Perturbation {
 
 const TRACED: Perturbation = Perturbation { name: "traced", is_traced: true, ..NOTHING };
 
-/// The C library without what processors of the last ten years have, and memory that is never zero by
-/// luck.
+/// The C library without the instructions of processors of the last ten years, and memory that is
+/// never zero by luck.
 const TUNABLES: &str = "GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX2,-AVX,-FMA,-FMA4,\
     -BMI2,-SSE4_1,-SSSE3,-ERMS:glibc.malloc.perturb=165:glibc.malloc.tcache_count=0:\
     glibc.malloc.arena_max=1";
@@ -129,7 +129,8 @@ const OLD_PROCESSOR: Perturbation = Perturbation {
     ..NOTHING
 };
 
-/// What can be varied at the same time: where it makes no difference together, none of it does.
+/// All circumstances that can be varied at the same time: if they make no difference together, none
+/// does.
 const AT_ONCE: Perturbation = Perturbation {
     name: "at once: all that goes together",
     starter: &[
@@ -158,8 +159,8 @@ const AT_ONCE: Perturbation = Perturbation {
     disturbance: Disturbance::Stops,
 };
 
-/// The opposite, where that is something else than an undisturbed cell: what one host CPU hides shows
-/// with all of them.
+/// The opposite values, where those differ from an undisturbed cell; all host CPUs together show
+/// differences that one of them hides.
 const OTHERWISE: Perturbation = Perturbation {
     name: "at once: cache of 1024 MiB, no huge pages",
     arguments: LARGE_CACHE,
@@ -213,7 +214,8 @@ const ALL: &[Perturbation] = &[
     },
 ];
 
-/// A small part of everything, for every `make test`: what fills the cache, and what computes.
+/// Varies a small part of everything, for every `make test`: cells that fill the cache, and cells
+/// that compute.
 #[test]
 fn what_must_not_matter_does_not() {
     let perturbations = [SMALL, TRACED, SMALL_TRACED, STOPPED];
@@ -285,7 +287,7 @@ workloads! {
     arithmetic: super::ARITHMETIC;
 }
 
-/// One emulator in another takes minutes a cell, so there is but one cell of those that compute.
+/// Executes one computing cell only, because one emulator in another takes minutes a cell.
 #[test]
 #[ignore = "takes long: make perturb"]
 fn emulated_processor() {
@@ -294,7 +296,7 @@ fn emulated_processor() {
 
 const ARITHMETIC: &str = "[workload.arithmetic]\nkind = \"folder\"\npath = \"arithmetic\"\n";
 
-/// An experiment of these workloads, with so many CPUs.
+/// Returns an experiment of these workloads, with so many CPUs.
 fn experiment(cpus: &str, workloads: &str) -> String {
     format!(
         "format = 1\nname = \"perturb\"\n\
@@ -331,7 +333,7 @@ fn perturb(text: &str, perturbations: &[Perturbation]) {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// Shown while it runs, where nobody captures it.
+/// Prints progress, which a test run without capture shows.
 fn say(text: &str) {
     print!("{text}");
     std::io::stdout().flush().unwrap();
@@ -353,13 +355,13 @@ impl Bench {
         Self { folder: folder.to_owned(), prepared: prepared.unwrap() }
     }
 
-    /// The digest of what a cell says under a perturbation, or why it says nothing.
+    /// Returns the digest of a cell under a perturbation, or the reason why it has none.
     fn digest(&self, cell: &CellInputs, perturbation: &Perturbation) -> Result<Digest, String> {
         let mut config = self.prepared.vm_config();
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
         config.command.splice(0..0, words(perturbation.starter));
         config.command.extend(words(perturbation.arguments));
-        // Of a snapshot that was booted for under a perturbation, nobody else may fork a cell.
+        // No other cell may be forked from a snapshot that was made under a perturbation.
         let own = tempfile::tempdir_in(&self.folder).unwrap();
         if perturbation.boots {
             config.snapshots = own.path().to_owned();
@@ -412,7 +414,7 @@ fn make_arithmetic(folder: &Path) {
     assert!(compiler.arg(sources.join("arithmetic.c")).status().unwrap().success());
 }
 
-/// The store that lasts.
+/// Returns the user's store.
 fn store() -> Store {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let folder = folder("PREEMPTLAB_STORE")

@@ -25,8 +25,8 @@ pub fn prepare() -> Prepared {
     Lab::new(provision, None).resolve(experiment).expect("everything that it needs")
 }
 
-/// CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in ticks of
-/// `USER_HZ`, which is 100 on every machine that runs this (proc(5)).
+/// Returns the CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in
+/// ticks of `USER_HZ`, which is 100 on every machine that runs this (proc(5)).
 pub fn children_cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
     let fields: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What may happen to QEMU while a cell is executed.
+//! Disturbances of QEMU while a cell is executed.
 
 use std::{
     fs, hint,
@@ -9,24 +9,24 @@ use std::{
 
 use libc::{PR_SET_THP_DISABLE, SIGCONT, SIGSTOP, c_int, c_ulong, pid_t};
 
-/// Where the random moments come from.
+/// Seed of the random moments.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What the host does meanwhile.
+/// Disturbance by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// Nothing in particular.
+    /// The host does nothing in particular.
     None,
     /// Two threads for each of its CPUs that never sleep.
     Hogs,
-    /// It stops QEMU and has it go on, at random.
+    /// The host stops QEMU and continues it, at random moments.
     Stops,
-    /// It gives QEMU no huge pages.
+    /// The host gives QEMU no huge pages.
     NoHugePages,
 }
 
 impl Disturbance {
-    /// Does some work, disturbed.
+    /// Runs some work under the disturbance.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -75,8 +75,9 @@ fn stop_and_continue(is_over: &AtomicBool) {
     }
 }
 
-/// A child keeps its number until this process waits for it. Should it do so just here, nobody else
-/// has the number yet, because numbers are given in a row (pid_max, proc_sys_kernel(5)).
+/// Sends a signal to every child. A child keeps its number until this process waits for it. Should
+/// it do so just here, no other process has the number yet, because numbers are given in a row
+/// (pid_max, proc_sys_kernel(5)).
 fn signal_children(signal: c_int) {
     for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
@@ -88,7 +89,7 @@ fn signal_children(signal: c_int) {
     }
 }
 
-/// Children inherit it (PR_SET_THP_DISABLE(2const)).
+/// Allows or forbids huge pages; children inherit it (PR_SET_THP_DISABLE(2const)).
 fn has_huge_pages(allowed: bool) {
     let (disabled, zero) = (c_ulong::from(!allowed), c_ulong::from(false));
     // SAFETY: the call takes numbers.
