@@ -1,4 +1,4 @@
-//! What executes a cell.
+//! The interface of a backend, which executes cells.
 
 use std::fs::File;
 
@@ -17,13 +17,13 @@ pub trait Backend: Sync {
     /// [`Stop`].
     fn prepare(&self, snapshot: &SnapshotInputs, cancel: &Cancel) -> Result<(), Stop>;
 
-    /// What has to be booted before a cell can be executed, in words; `None` where it can be now,
-    /// as every cell of a virtual machine can.
+    /// Returns the boot that a cell needs before it can be executed, in words; `None` for a cell
+    /// that can be executed now, as every cell of a virtual machine can.
     fn boot_needed(&self, _: &CellInputs) -> Option<String> {
         None
     }
 
-    /// Executes one cell whose snapshot was prepared. Tracing changes nothing about it.
+    /// Executes one cell with a prepared snapshot. Tracing does not change its result.
     ///
     /// # Errors
     ///
@@ -36,45 +36,45 @@ pub trait Backend: Sync {
     ) -> Result<Execution, Stop>;
 }
 
-/// What to record of an execution besides what it says.
+/// Trace that an execution records.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracing<'a> {
-    /// What to record.
+    /// Program of the plugin: the events to record.
     pub program: &'a TraceProgram,
     /// Receives the stream, see [`preemptlab_protocol::trace::stream`].
     pub out: &'a File,
 }
 
-/// What an executed cell said.
+/// Output of an executed cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Its last message, which is never [`Message::Ready`].
+    /// Last message of the cell, which is never [`Message::Ready`].
     pub message: Message,
     /// The bytes of its messages as they came.
     pub said: Vec<u8>,
-    /// Its console, from the fork on.
+    /// Console of the guest, from the fork on.
     pub console: Vec<u8>,
-    /// What the machine did to it, where time is the machine's own.
+    /// Conditions of the machine during the cell, where time is the machine's own.
     pub conditions: Option<Conditions>,
 }
 
-/// Why a boot or a cell has nothing to show.
+/// Reason why a boot or a cell has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The run was cancelled; nothing may be recorded.
     Cancelled,
-    /// This cell cannot be executed, the others may.
+    /// This cell cannot be executed, others may.
     Failed {
-        /// What kind of trouble it was.
+        /// Kind of the failure.
         cause: FailureCause,
-        /// What went wrong, in words.
+        /// Failure, in words.
         reason: String,
-        /// The guest's console.
+        /// Console of the guest.
         console: Vec<u8>,
     },
-    /// No cell can be executed: the disk is full, QEMU cannot be started. The run must end.
+    /// No cell can be executed: the disk is full, or QEMU cannot be started. The run must end.
     Host {
-        /// What went wrong, in words.
+        /// Trouble of the host, in words.
         reason: String,
     },
 }

@@ -12,7 +12,7 @@ use preemptlab_workload::Workload;
 
 use crate::{Backend, Cancel, Event, RunError, Stop, Traces, outcome, queue};
 
-/// A cell with what it needs to be executed and judged.
+/// Cell with its factors, inputs and workload.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell<'a> {
     pub factors: &'a Factors,
@@ -20,7 +20,7 @@ pub(crate) struct Cell<'a> {
     pub workload: &'a Workload,
 }
 
-/// The executable cells of a recording, each once.
+/// Returns the executable cells of a recording, each once.
 pub(crate) fn cells_of(recording: Derived<'_>) -> Vec<Cell<'_>> {
     let recording = recording.recording();
     let mut seen = BTreeSet::new();
@@ -44,7 +44,7 @@ pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
         .collect()
 }
 
-/// Makes sure of every boot; returns those that failed, whose cells then fail for that reason.
+/// Prepares every boot; returns those that failed, whose cells then fail for that reason.
 pub(crate) fn boot(
     boots: &[&SnapshotInputs],
     backend: &dyn Backend,
@@ -68,7 +68,7 @@ pub(crate) fn boot(
     Ok(unbootable.into_inner().expect("no worker panicked"))
 }
 
-/// Executes a cell and judges what came of it; with the host time that it took.
+/// Executes a cell and judges its result. Returns the record and the host time of the execution.
 pub(crate) fn execute(
     cell: &Cell<'_>,
     backend: &dyn Backend,

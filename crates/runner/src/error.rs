@@ -4,10 +4,10 @@ use preemptlab_recording::RecordingError;
 
 use crate::Stop;
 
-/// Why a run ended early. Every cell that was finished is in the recording.
+/// Reason why a run ended early. Every cell that was finished is in the recording.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// It was asked to.
+    /// The user ended the run.
     #[error("interrupted; the same command goes on from here")]
     Cancelled,
     /// The host cannot go on.
@@ -19,7 +19,7 @@ pub enum RunError {
     /// The recording or the cache cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// What is planned is not what the experiment says.
+    /// The plan of the recording is not that of its experiment.
     #[error(transparent)]
     NotOfExperiment(#[from] NotOfExperiment),
 }

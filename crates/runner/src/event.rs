@@ -3,19 +3,19 @@ use std::time::Duration;
 use preemptlab_model::{CellRecord, Factors, SnapshotInputs};
 use preemptlab_recording::RecordingError;
 
-/// What happens during a run. Events of several workers come interleaved.
+/// Event of a run. Events of several workers come interleaved.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The work is known.
     Planned {
         /// Boots to make sure of.
         boots: usize,
-        /// Cells to execute.
+        /// Number of cells to execute.
         cells: usize,
         /// Cells that are finished already, in this recording or in the cache.
         finished: usize,
     },
-    /// What the store had of a cell was damaged: it is removed, and the cell is executed again.
+    /// A cell in the store was damaged: it is removed, and the cell is executed again.
     Damaged(&'a RecordingError),
     /// A boot begins.
     Booting(&'a SnapshotInputs),
@@ -27,7 +27,7 @@ pub enum Event<'a> {
     Finished {
         /// The first cell of the plan that has these inputs.
         factors: &'a Factors,
-        /// What became of it.
+        /// Record of the cell.
         record: &'a CellRecord,
         /// Host time that it took.
         wall: Duration,

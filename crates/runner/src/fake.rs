@@ -4,13 +4,13 @@ use preemptlab_model::{CellInputs, SnapshotInputs};
 
 use crate::{Backend, Cancel, Execution, Stop, Tracing};
 
-/// Answers every cell with what a function says.
+/// Backend that answers every cell with the result of a function.
 pub struct Fake<F> {
     answer: F,
 }
 
 impl<F: Fn(&CellInputs) -> Result<Execution, Stop> + Sync> Fake<F> {
-    /// A backend whose cells end as `answer` says.
+    /// Creates a backend whose cells end with the results of `answer`.
     pub fn new(answer: F) -> Self {
         Self { answer }
     }

@@ -1,4 +1,4 @@
-//! Runs the cells of a plan over the cores, and says what happens as it happens.
+//! Runs the cells of a plan over the cores, and reports events as they happen.
 
 mod backend;
 mod cancel;

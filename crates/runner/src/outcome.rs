@@ -4,10 +4,10 @@ use preemptlab_protocol::{CommandReport, Exit, Failure, FailureKind, Message, St
 use preemptlab_recording::CellFolder;
 use preemptlab_workload::Workload;
 
-/// How much of a console is kept.
+/// Number of a console's last lines that are kept.
 const CONSOLE_LINES_MAX: usize = 40;
 
-/// Judges what a backend came back with.
+/// Makes a cell's record of a backend's result.
 ///
 /// # Errors
 ///
@@ -77,8 +77,8 @@ fn failed(failure: Failure) -> Outcome {
     Outcome::Failed { cause, reason }
 }
 
-/// The last line that a command wrote to its standard error, for the reason of a failure; one that
-/// ended well is none, whatever it wrote.
+/// Returns the last line that a command wrote to its standard error, for the reason of a failure;
+/// `None` for a command that ended well.
 fn complaint(command: &CommandReport) -> Option<String> {
     if command.exit == Exit::Code(0) {
         return None;

@@ -10,29 +10,29 @@ use crate::{
     queue,
 };
 
-/// How to run.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     /// Virtual machines at a time.
     pub jobs: usize,
-    /// Where finished cells of every recording are kept; `None` neither reads nor writes any.
+    /// Folder of the finished cells of every recording; `None` neither reads nor writes any.
     pub cache: Option<CellFolder>,
     /// Execute the recording's failed cells again.
     pub retry_failed: bool,
     /// Trace every cell; `None` traces none.
     pub traces: Option<Traces<'a>>,
-    /// Which cell is executed before which.
+    /// Order in which cells are executed.
     pub order: Order,
 }
 
-/// Which cell is executed before which.
+/// Order in which cells are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As planned.
+    /// The order of the plan.
     #[default]
     Planned,
     /// Replicate after replicate, and of each the configurations in an order that this seed gives:
-    /// what drifts on a machine meets all of them alike.
+    /// the drift of a machine affects all of them alike.
     Interleaved(u64),
 }
 
@@ -47,12 +47,12 @@ impl Order {
     }
 }
 
-/// What came of a run. Cells of the plan with equal inputs count once.
+/// Result of a run. Cells of the plan with equal inputs count once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Cells with results.
+    /// Number of cells with results.
     pub completed: usize,
-    /// Cells without.
+    /// Number of cells without results.
     pub failed: usize,
     /// Cells that cannot exist.
     pub unavailable: usize,
@@ -60,7 +60,7 @@ pub struct Summary {
     pub waiting: usize,
 }
 
-/// Executes what the recording still lacks: first the boots, then the cells.
+/// Executes the unfinished cells of a recording: first the boots, then the cells.
 ///
 /// # Errors
 ///
@@ -98,7 +98,7 @@ pub fn run(
     Ok(summary.into_inner().expect("no worker panicked"))
 }
 
-/// Counts the cells that wait for another boot of the machine, by what is to be booted.
+/// Counts the cells that wait for another boot of the machine, by that boot.
 pub fn boots_waiting(writer: &RecordingWriter, backend: &dyn Backend) -> BTreeMap<String, usize> {
     let mut boots = BTreeMap::new();
     for (_, planned) in writer.recording().planned() {
@@ -112,7 +112,7 @@ pub fn boots_waiting(writer: &RecordingWriter, backend: &dyn Backend) -> BTreeMa
     boots
 }
 
-/// Counts what is finished, fetches what the cache has, and returns what is missing.
+/// Counts the finished cells, fetches those that the cache has, and returns those that are missing.
 fn take_stock<'a>(
     writer: &RecordingWriter,
     cells: &[Cell<'a>],
@@ -142,13 +142,13 @@ fn take_stock<'a>(
     Ok((summary, missing))
 }
 
-/// Whether a finished cell has its trace, if traces are wanted.
+/// Returns whether a finished cell has its trace, if traces are wanted.
 fn is_traced(record: &CellRecord, options: &Options<'_>) -> bool {
     let is_completed = matches!(record.outcome, Outcome::Completed { .. });
     options.traces.is_none_or(|traces| !is_completed || traces.folder.contains(record.id))
 }
 
-/// A damaged cell in the cache is no reason to stop: it is executed again.
+/// Copies a cell from the cache. A damaged cell does not stop the run: it is executed again.
 fn from_cache(
     writer: &RecordingWriter,
     options: &Options<'_>,
@@ -177,7 +177,7 @@ fn finish(
 ) -> Result<(), RunError> {
     if let Some(before) = writer.cells().get(record.id)? {
         if is_untraceable(record) {
-            // What it measured without a trace stays.
+            // The results without a trace stay.
             return Ok(());
         }
         if before.outcome.digest() != record.outcome.digest() {

@@ -15,19 +15,19 @@ use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
 /// Tells the kernel of a cell. One that cannot be traced fails its cells and no others.
 pub type KernelOf<'a> = dyn Fn(&CellInputs) -> Result<Arc<Kernel>, Untraceable> + Sync + 'a;
 
-/// Why a cell cannot be traced.
+/// Reason why a cell cannot be traced.
 #[derive(Debug)]
 pub enum Untraceable {
-    /// For this reason, which other kernels need not have.
+    /// The kernel cannot be traced, for this reason; other kernels may be.
     Kernel(String),
     /// The run cannot go on.
     Run(RunError),
 }
 
-/// How cells are traced.
+/// Tracing of a run's cells.
 #[derive(Clone, Copy)]
 pub struct Traces<'a> {
-    /// Where traces are kept.
+    /// Folder of the traces.
     pub folder: &'a TraceFolder,
     /// The kernel of a cell, ready to be traced. May execute something to find out.
     pub kernel: &'a KernelOf<'a>,
@@ -68,7 +68,7 @@ impl Traces<'_> {
         Ok((result, Some(Traced { stream, kernel })))
     }
 
-    /// Reads the stream of a completed cell, and keeps it with what it says.
+    /// Reads the stream of a completed cell, and keeps it with its findings.
     pub(crate) fn keep(
         &self,
         cell: &CellInputs,

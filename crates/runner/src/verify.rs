@@ -9,21 +9,21 @@ use crate::{
     queue,
 };
 
-/// Whether a cell says the same again.
+/// Comparison of a cell's two executions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The cell's place in the experiment.
     pub factors: Factors,
-    /// Its identity.
+    /// Identity of the cell.
     pub id: CellId,
-    /// Its digest in the recording, or why it has none.
+    /// Digest in the recording, or the reason why there is none.
     pub recorded: Result<Digest, String>,
-    /// Its digest in the other recording or when it was executed again, or why it has none.
+    /// Digest in the other recording or of the second execution, or the reason why there is none.
     pub other: Result<Digest, String>,
 }
 
 impl Verdict {
-    /// Whether both say the same.
+    /// Returns whether both digests are the same.
     pub fn is_same(&self) -> bool {
         self.recorded == self.other
     }
@@ -107,8 +107,8 @@ pub fn against(recording: &Recording, other: &Recording) -> Result<Vec<Verdict>,
     Ok(verdicts)
 }
 
-/// The digest of an outcome, unless another one has the same digest and says something else: then one
-/// of them was changed after it was recorded.
+/// Returns the digest of an outcome, unless another one has the same digest and other content: then
+/// one of them was changed after it was recorded.
 fn digest_beside(outcome: &Outcome, other: &Outcome) -> Result<Digest, String> {
     let digest = digest_of(outcome)?;
     if other.digest() == Some(digest) && outcome != other {
@@ -124,7 +124,7 @@ fn digest_of(outcome: &Outcome) -> Result<Digest, String> {
     }
 }
 
-/// `count` items, evenly spread.
+/// Returns `count` items, evenly spread.
 fn spread<T: Clone>(items: &[T], count: usize) -> Vec<T> {
     let count = count.min(items.len());
     (0..count).map(|index| items[index * items.len() / count].clone()).collect()

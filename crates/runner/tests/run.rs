@@ -1,4 +1,5 @@
-//! The runner on a fake backend: what is recorded, what is not, and what is not done twice.
+//! Tests of the runner on a fake backend: the records of a run, the results that it does not
+//! record, and the work that it does not repeat.
 
 mod common;
 
@@ -146,7 +147,7 @@ fn a_cancelled_run_goes_on_later() {
     assert_eq!(*cause, FailureCause::Workload);
 }
 
-/// A machine that has booted with what one mode needs, and would have to boot for the others.
+/// Machine that was booted for one mode, and would have to boot for the others.
 struct Booted {
     mode: &'static str,
     executed: Mutex<Vec<(String, u64)>>,
@@ -173,7 +174,7 @@ impl Backend for Booted {
     }
 }
 
-/// The cells in the order in which they were executed, and what came of the run.
+/// Returns the cells in the order of their execution, and the result of the run.
 fn executed(lab: &Lab, out: &str, mode: &'static str, seed: u64) -> (Vec<(String, u64)>, Summary) {
     let writer = RecordingWriter::open(&lab.folder.path().join(out), &lab.manifest).unwrap();
     let backend = Booted { mode, executed: Mutex::default() };
@@ -236,7 +237,7 @@ fn a_kernel_that_cannot_be_traced_fails_its_cells_only() {
     run_traced(&lab, "a", &untraceable).unwrap();
     assert_eq!(lab.outcomes("a"), measured);
 
-    // What the machine lacks ends the run.
+    // A lack of the machine ends the run.
     let host = |_: &CellInputs| Err(Untraceable::Run(RunError::Host("no memory".to_owned())));
     assert!(matches!(run_traced(&lab, "b", &host), Err(RunError::Host(_))));
 }

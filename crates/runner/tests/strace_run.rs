@@ -23,10 +23,10 @@ use preemptlab_runner::{Cancel, Execution, Options, Order, fake::Fake, run};
 const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,\
     fdatasync,ftruncate,link,linkat,fchmod,chmod,mkdir,mkdirat,flock,copy_file_range,syncfs";
 
-/// Where the disturbed process works.
+/// Variable that names the folder of the disturbed process.
 const FOLDER: &str = "PREEMPTLAB_FAULTS_FOLDER";
 
-/// What every cell comes to; it says which cell it is.
+/// Returns the result of every cell, which names the cell.
 fn answer(cell: &CellInputs) -> Execution {
     let reason = format!("no {}", cell.id());
     let (stage, kind) = (Stage::Setup, FailureKind::Unavailable);
@@ -39,8 +39,8 @@ fn answer(cell: &CellInputs) -> Execution {
     }
 }
 
-/// Everything that a run writes: a recording with a workload's folder, and replicates that are added;
-/// and the store's cells.
+/// Writes everything that a run writes: a recording with a workload's folder and with added
+/// replicates, and the store's cells.
 fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut writer = RecordingWriter::open(&folder.join("run"), &manifest(r#"["full", "lazy"]"#))?;
     let mut files = Files::default();
@@ -59,7 +59,7 @@ fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The process that is disturbed; alone it does nothing.
+/// Is the process that is disturbed; alone it does nothing.
 #[test]
 fn disturbed() {
     if let Some(folder) = env::var_os(FOLDER) {
@@ -76,7 +76,8 @@ fn below_strace(folder: &Path, options: &[&str]) -> ExitStatus {
     command.status().expect("strace is installed")
 }
 
-/// How often each call is made by the thread that makes it most often: strace counts per thread.
+/// Returns the number of calls of each kind by the thread that makes most of them: strace counts
+/// per thread.
 fn calls(folder: &Path) -> BTreeMap<String, u32> {
     let log = folder.join("strace.log");
     let trace = format!("trace={WRITING}");
@@ -140,7 +141,8 @@ fn disturb(fault: &str, step: usize) {
             work(place.path()).unwrap_or_else(|error| panic!("{context}: then {error}"));
             let mut then = tree(place.path());
             if !fault.starts_with("signal") {
-                // What the store could not take is in the recording, and stays out of the store.
+                // A cell that the store could not take is in the recording, and stays out of the
+                // store.
                 for (path, bytes) in expected.iter().filter(|(path, _)| path.starts_with("cells")) {
                     then.entry(path.clone()).or_insert_with(|| bytes.clone());
                 }

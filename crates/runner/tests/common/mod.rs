@@ -1,10 +1,11 @@
-//! What the tests of the runner execute.
+//! Workloads and experiments of the runner's tests.
 
 use preemptlab_experiment::{Experiment, Manifest};
 use preemptlab_model::{Digest, Kernel, KernelRef, PreemptMode, QemuBuild};
 use preemptlab_recording::{Image, QemuUsed};
 
-/// Two replicates in each of these modes, on a kernel that offers full and lazy.
+/// Returns a manifest with two replicates in each of these modes, on a kernel that offers full and
+/// lazy.
 pub fn manifest(modes: &str) -> Manifest {
     let text = format!(
         r#"
