@@ -13,7 +13,11 @@ use crate::Result;
 pub struct BootKernels(BTreeMap<SnapshotId, Option<Kernel>>);
 
 impl BootKernels {
-    /// The kernel of a boot; `None` where the folder has no layout of it.
+    /// Returns the kernel of a boot; `None` where the folder has no layout of it.
+    ///
+    /// # Errors
+    ///
+    /// When the layout cannot be read.
     pub fn get(&mut self, folder: &TraceFolder, boot: SnapshotId) -> Result<Option<&Kernel>> {
         let kernel = match self.0.entry(boot) {
             Entry::Occupied(known) => known.into_mut(),

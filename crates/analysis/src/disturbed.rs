@@ -6,7 +6,11 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::BackendKind;
 use preemptlab_recording::RecordingError;
 
-/// What disturbed cells, and how many of them; nothing for virtual time, which nothing disturbs.
+/// Counts by disturbance the cells of each recording that were disturbed; none in virtual time.
+///
+/// # Errors
+///
+/// When a cell cannot be read.
 pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
     let mut notes = Vec::new();
     for recording in recordings.iter().filter(|each| !each.manifest().backend.is_vm()) {

@@ -40,7 +40,11 @@ pub struct Measured {
     pub bound: Option<Bound>,
 }
 
-/// The measured cells of recordings, in the order of their plans.
+/// Returns the measured cells of recordings, in the order of their plans.
+///
+/// # Errors
+///
+/// When a cell cannot be read.
 pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingError> {
     let mut cells = Vec::new();
     for_each(recordings, |reading| cells.push(reading.into_cell()))?;
@@ -49,6 +53,10 @@ pub fn cells(recordings: &[&Recording]) -> Result<Vec<MeasuredCell>, RecordingEr
 
 /// Reads every planned cell of recordings, in the order of their plans; the files are read on
 /// several threads.
+///
+/// # Errors
+///
+/// When a cell cannot be read.
 pub fn for_each<'a>(
     recordings: &[&'a Recording],
     mut visit: impl FnMut(Reading<'a>),

@@ -10,6 +10,10 @@ use crate::{Error, Result};
 const SHOWN: usize = 12;
 
 /// Refuses metrics that no workload has. With traces there is the bound, too.
+///
+/// # Errors
+///
+/// [`Error::Unusable`] with the nearest name.
 pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: bool) -> Result<()> {
     let workloads = experiment.workload.values().map(|workload| workload.metric_names());
     let workloads: Vec<_> = workloads.collect();
@@ -38,6 +42,10 @@ pub(crate) fn no_metric(metric: &str, hint: &str) -> Error {
 }
 
 /// Refuses a baseline that is no configuration of the experiment.
+///
+/// # Errors
+///
+/// [`Error::Unusable`] with the nearest configuration, or with those that there are.
 pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()> {
     let factors = &experiment.factors;
     let is_kernel = |kernel: &KernelRef| {
@@ -74,6 +82,10 @@ pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()
 }
 
 /// Refuses a baseline none of whose cells can be executed: there would be nothing to compare with.
+///
+/// # Errors
+///
+/// [`Error::Unusable`] with the reason why they cannot.
 pub fn check_planned(baseline: &Baseline, recording: &Recording) -> Result<()> {
     let mut reason = None;
     for (_, planned) in recording.planned() {

@@ -8,8 +8,12 @@ use crate::measured;
 /// Why the bound is none where more was observed.
 pub const UNSOUND: &str = "a wakeup waited for more than the longest stretch and a switch";
 
-/// In how many traced cells of each recording the bound is only what was observed; nothing where it
-/// is sound.
+/// Counts the traced cells of each recording whose bound is only what was observed; names no recording
+/// where every bound is sound.
+///
+/// # Errors
+///
+/// When a cell or its findings cannot be read.
 pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
     let mut notes = Vec::new();
     for recording in recordings.iter().filter(|recording| recording.traces().exists()) {
