@@ -4,6 +4,10 @@
 //!
 //! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
 //! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
+//! on the environment or a cargo configuration. `tests/reproducible-guest` checks it.
+//!
+//! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
+//! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
 //! on what the environment or a cargo configuration adds. `tests/reproducible-guest` checks it.
 
 use std::{
@@ -77,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Cargo, without what the environment would add to the build.
+/// Returns the command of cargo, without the variables that would change the build.
 fn cargo(root: &Path) -> Result<Command, Box<dyn Error>> {
     let mut command = Command::new(env::var_os("CARGO").ok_or("CARGO is not set")?);
     command.current_dir(root);

@@ -17,7 +17,7 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The most that a package may unpack to, in bytes.
 const PACKAGE_BYTES_MAX: u64 = 8 << 30;
 
-/// Why a package cannot be read.
+/// Reason why a package cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DebError {
     /// `dpkg-deb` is not there.
@@ -26,9 +26,9 @@ pub enum DebError {
     /// The package is damaged, or the place to unpack it to is.
     #[error("the package `{}` cannot be unpacked: {reason}", path.display())]
     Unreadable {
-        /// The package.
+        /// Path of the package.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Damage, in words.
         reason: String,
     },
 }
@@ -36,15 +36,15 @@ pub enum DebError {
 /// Something that a package holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path, without a slash or a dot before it.
+    /// Path of the entry, without a slash or a dot before it.
     pub path: String,
-    /// Its permission bits.
+    /// Permission bits of the entry.
     pub mode: u32,
-    /// What it is.
+    /// Content of the entry.
     pub content: Content,
 }
 
-/// What an entry of a package is.
+/// Content of a package's entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A folder.
@@ -138,7 +138,7 @@ fn link(entry: &Stream<'_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&target).into_owned())
 }
 
-/// A path without what dpkg puts around it.
+/// Returns a path without the dots and slashes that dpkg puts around it.
 fn plain(path: &str) -> &str {
     path.trim_start_matches("./").trim_matches('/')
 }

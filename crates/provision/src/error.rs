@@ -1,28 +1,28 @@
 use crate::{AptError, DebError, StoreError};
 
-/// Why packages cannot be used for what they are wanted for.
+/// Reason why packages cannot be used for their purpose.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
-    /// They cannot be had.
+    /// apt cannot provide them.
     #[error(transparent)]
     Apt(#[from] AptError),
-    /// They cannot be read.
+    /// Their files cannot be read.
     #[error(transparent)]
     Deb(#[from] DebError),
     /// They cannot be put into the store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// They are not packaged as expected.
+    /// Their content is not as expected.
     #[error("the package {package} holds no {what}")]
     Lacks {
-        /// The package.
+        /// Name of the package.
         package: String,
-        /// What is missing.
+        /// Missing file.
         what: String,
     },
 }
 
-/// Lets `?` turn what is wrong with a package into what that means for whoever wanted it.
+/// Lets `?` turn an error of packages into the error of their user.
 macro_rules! from_package_errors {
     ($error:ident) => {
         impl<E> From<E> for $error

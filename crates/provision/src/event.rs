@@ -1,4 +1,4 @@
-/// What is happening, for whoever watches.
+/// Progress of provisioning, for an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Another process works on the store's packages, and this one waits for it.
@@ -16,17 +16,17 @@ pub enum Event {
     },
     /// Something is being unpacked into the store.
     Unpacking {
-        /// What it is.
+        /// Name of the object.
         what: String,
     },
     /// A kernel module is being built.
     Building {
-        /// Which one, and for which kernel.
+        /// Name of the module, with its kernel.
         what: String,
     },
     /// A kernel is being built.
     Compiling {
-        /// Which one.
+        /// Name of the object.
         what: String,
         /// Files that were made.
         steps: u32,

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use preemptlab_model::Digest;
 
-/// Of a file's content.
+/// Computes the SHA-256 of a file's content.
 pub(crate) fn sha256(path: &Path) -> io::Result<Digest> {
     Digest::of_reader(preemptlab_durable::open(path)?)
 }

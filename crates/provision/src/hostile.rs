@@ -1,4 +1,4 @@
-//! The parsers of what others write, for the fuzzer.
+//! Entry points of the parsers of outside data, for the fuzzer.
 
 use crate::{apt, mirror::Archives};
 

@@ -23,7 +23,7 @@ const LAYOUT: u32 = 2;
 /// The largest image that is made, in bytes: it has to fit into a guest's memory.
 const IMAGE_BYTES_MAX: usize = 512 << 20;
 
-/// What no command of a guest reads.
+/// Folders that no command of a guest reads.
 const LEFT_OUT: [&str; 16] = [
     "usr/lib/postgresql/17/lib/bitcode",
     "usr/lib/python3",
@@ -43,10 +43,10 @@ const LEFT_OUT: [&str; 16] = [
     "var",
 ];
 
-/// Where the files of a user's own workload are.
+/// Folder of the files of a user's own workload.
 const WORKLOAD: &str = "workload";
 
-/// Where init mounts something, and the folders that programs expect.
+/// Folders that init mounts over, and those that programs expect.
 const FOLDERS: [&str; 6] = ["dev", "proc", "root", "run", "sys", "tmp"];
 
 /// Root, and the ordinary user that unprivileged commands run as.
@@ -55,21 +55,21 @@ const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nbench:x:1000:1000:bench:/tm
 /// A guest image in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestImage {
-    /// Where it is: an uncompressed cpio archive (`newc`).
+    /// Path of the image: an uncompressed cpio archive (`newc`).
     pub path: PathBuf,
-    /// Of its content.
+    /// SHA-256 of the image's content.
     pub sha256: Digest,
 }
 
-/// Why there is no image.
+/// Reason why there is no image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
     /// A package is not the one that it should be.
     #[error("`{}` is not the package {name} that was downloaded; remove the file and run the command again", path.display())]
     Changed {
-        /// The package's name.
+        /// Name of the package.
         name: String,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A package or a module brings something that cannot be in an image, or that another one
@@ -78,7 +78,7 @@ pub enum ImageError {
     Unfit {
         /// The package or the module.
         from: String,
-        /// What is wrong with it.
+        /// Error, in words.
         reason: String,
     },
     /// The packages hold more than a guest has room for.
@@ -91,14 +91,14 @@ pub enum ImageError {
 
 from_package_errors!(ImageError);
 
-/// What a workload brings besides packages.
+/// Parts of an image that a workload brings besides packages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own<'a> {
-    /// What the guest runs before the snapshot.
+    /// Commands that the guest runs before the snapshot.
     pub prepare: &'a [Command],
-    /// What it finds in `/workload`.
+    /// Files that the workload finds in `/workload`.
     pub files: Option<&'a Files>,
-    /// Whether it plays a scenario, with `/player`.
+    /// Whether the workload plays a scenario, with `/player`.
     pub player: bool,
 }
 
@@ -122,10 +122,9 @@ struct Made {
     sha256: Digest,
 }
 
-/// Makes the image of some packages, each with the file that holds it, and of uncompressed kernel
-/// modules, each with its path in the image and after those it depends on, and of what a workload
-/// brings itself. An image that was made before is not made again. The same inputs make the same
-/// bytes.
+/// Makes the image of packages, each with the file that holds it; of uncompressed kernel modules,
+/// each with its path in the image and after those it depends on; and of a workload's own parts. An
+/// image that exists is not made again. The same inputs make the same bytes.
 ///
 /// # Errors
 ///
@@ -270,7 +269,7 @@ mod tests {
         (Package { name: name.parse().unwrap(), version: "1.0".parse().unwrap(), sha256 }, path)
     }
 
-    /// The modules of a test, the second of which depends on the first.
+    /// Returns the modules of a test, the second of which depends on the first.
     fn modules() -> Vec<(String, Vec<u8>)> {
         ["first", "second"].map(|name| (format!("/lib/modules/{name}.ko"), name.into())).into()
     }

@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 65;
 /// Reads the answer to a question. A file that is damaged, or that answers another question, is
 /// removed.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path, question: Digest) -> Option<T> {
-    // What is no regular file could keep its reader waiting for ever.
+    // A path that is no regular file could keep its reader waiting for ever.
     if !fs::symlink_metadata(path).ok()?.is_file() {
         return None;
     }
@@ -42,14 +42,14 @@ pub(crate) fn write(path: &Path, question: Digest, answer: &impl Serialize) {
     let _ = preemptlab_durable::replace(path, &bytes);
 }
 
-/// The answer in a file, if the file is whole and answers this question.
+/// Returns the answer in a file, if the file is whole and answers this question.
 fn sound(bytes: &[u8], question: Digest) -> Option<&[u8]> {
     let (header, body) = bytes.split_at_checked(HEADER_BYTES)?;
     let header = std::str::from_utf8(header).ok()?.strip_suffix('\n')?;
     (header.parse() == Ok(digest(question, body))).then_some(body)
 }
 
-/// Of a question with its answer, so that no file can take another one's place.
+/// Computes the digest of a question with its answer, so that no file can take another one's place.
 fn digest(question: Digest, body: &[u8]) -> Digest {
     Digest::of_json(&(question, Digest::of(body)))
 }

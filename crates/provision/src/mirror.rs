@@ -1,10 +1,10 @@
-//! Where Debian's archives are, from the machine's own apt configuration.
+//! The addresses of Debian's archives, from the machine's own apt configuration.
 
 use std::{io, path::Path, process::Command};
 
 use serde::{Deserialize, Serialize};
 
-/// Where Debian's archives are found.
+/// Addresses of Debian's archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mirror {
     /// The main archive's URL.
@@ -13,7 +13,7 @@ pub struct Mirror {
     pub security: String,
 }
 
-/// Why no mirror is known.
+/// Reason why no mirror is known.
 #[derive(Debug, thiserror::Error)]
 pub enum MirrorError {
     /// apt is not there.
@@ -37,7 +37,7 @@ pub enum MirrorError {
 const FORMAT: &str = "$(REPO_URI)\t$(RELEASE)\t$(COMPONENT)\t$(ORIGIN)\t$(LABEL)\t$(SIGNED_BY)";
 
 impl Mirror {
-    /// The given main archive or the machine's own.
+    /// Returns the given main archive or the machine's own.
     ///
     /// # Errors
     ///
@@ -56,18 +56,18 @@ pub(crate) struct Archives {
 }
 
 impl Archives {
-    /// Asks the machine's apt, which reads `config` first where that is not what `APT_CONFIG` names
-    /// already.
+    /// Asks the machine's apt for its archives. apt reads `config` first, unless `APT_CONFIG` names
+    /// that file already.
     pub(crate) fn of_machine(config: Option<&Path>) -> Result<Self, MirrorError> {
-        // Without `--no-release-info` apt names only sources whose lists were downloaded, but
-        // then it knows whose they are.
+        // Without `--no-release-info` apt names only sources with downloaded lists, but for these
+        // it knows the vendor.
         match Self::choose(&targets(config, &[])?) {
             Self { main: None, .. } => Ok(Self::choose(&targets(config, &["--no-release-info"])?)),
             found => Ok(found),
         }
     }
 
-    /// The given main archive or the machine's own, and the security archive.
+    /// Returns the given main archive or the machine's own, and the security archive.
     pub(crate) fn mirror(&self, given: Option<&str>) -> Result<Mirror, MirrorError> {
         let given = given.map(checked).transpose()?;
         let main = given.or_else(|| self.main.clone()).ok_or(MirrorError::None)?;
@@ -75,7 +75,7 @@ impl Archives {
         Ok(Mirror { main, security })
     }
 
-    /// The best main archive and the best security archive among index targets.
+    /// Chooses the best main archive and the best security archive among index targets.
     pub(crate) fn choose(targets: &str) -> Self {
         let best = |security: bool| {
             targets
@@ -147,8 +147,8 @@ impl<'a> Target<'a> {
             || self.release.contains("/updates")
     }
 
-    /// How surely this is an archive of Debian: the lower, the surer; `None` when it is not. Other
-    /// vendors use Debian's suite names too.
+    /// Returns how surely this is an archive of Debian: the lower, the surer; `None` for an archive
+    /// of another vendor, which may use Debian's suite names too.
     fn rank(&self) -> Option<u8> {
         const SUITES: [&str; 11] = [
             "bullseye",

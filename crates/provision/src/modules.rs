@@ -21,15 +21,15 @@ use crate::{
 /// The largest module that is read, unpacked, in bytes.
 const MODULE_BYTES_MAX: u64 = 256 << 20;
 
-/// How deep a folder of modules is searched.
+/// Depth to which a folder of modules is searched.
 const DEPTH_MAX: u32 = 32;
 
-/// A kernel module.
+/// Kernel module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, with underscores.
+    /// Name of the module, with underscores.
     pub name: String,
-    /// Its absolute path in the guest image.
+    /// Absolute path of the module in the guest image.
     pub path: String,
     /// The module itself, uncompressed.
     pub bytes: Vec<u8>,
@@ -37,37 +37,37 @@ pub struct Module {
     pub package: Option<Package>,
 }
 
-/// Where a kernel's modules are.
+/// Place of a kernel's modules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ModuleSource {
-    /// Nowhere, and why.
+    /// There are none, for this reason.
     None(String),
-    /// In a folder, as in `/lib/modules/RELEASE`.
+    /// They are in a folder, as in `/lib/modules/RELEASE`.
     Folder(PathBuf),
-    /// In a package.
+    /// They are in a package.
     Package {
-        /// It.
+        /// Package with the modules.
         candidate: Candidate,
-        /// The kernel's `modules.builtin`.
+        /// Path of the kernel's `modules.builtin`.
         builtin: PathBuf,
     },
 }
 
-/// Why modules cannot be had.
+/// Reason why modules cannot be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleError {
     /// The kernel came without modules.
     #[error("the module `{name}` is needed, but {reason}")]
     NoModules {
-        /// Its name.
+        /// Name of the module.
         name: String,
-        /// Why there are none.
+        /// Reason, in words.
         reason: String,
     },
     /// The kernel has no such module.
     #[error("{place} has no module `{name}`, and it is not built in")]
     Unknown {
-        /// Its name.
+        /// Name of the module.
         name: String,
         /// The package or the folder that was searched.
         place: String,
@@ -75,9 +75,9 @@ pub enum ModuleError {
     /// The module is damaged.
     #[error("the module `{}` cannot be read: {reason}", path.display())]
     Unreadable {
-        /// Its file.
+        /// Path of the module's file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error, in words.
         reason: String,
     },
     /// Modules need each other.
@@ -121,15 +121,15 @@ pub(crate) fn unpacked(
     Ok(folder)
 }
 
-/// A module that was built, and those of the kernel that it depends on.
+/// Returns a module that was built, and the names of the kernel's modules that it depends on.
 pub(crate) fn built(name: &str, bytes: Vec<u8>) -> Result<(Module, Vec<String>), ModuleError> {
     let path = format!("/lib/modules/{name}.ko");
     let depends = depends(&bytes).map_err(|reason| unreadable(Path::new(&path), reason))?;
     Ok((Module { name: name.to_owned(), path, bytes, package: None }, depends))
 }
 
-/// Some modules of a folder with those they depend on, each after its dependencies. What is built
-/// into the kernel is passed over.
+/// Loads some modules of a folder with those they depend on, each after its dependencies. Modules
+/// that are built into the kernel are left out.
 pub(crate) fn load(
     folder: &Path,
     builtin: &Path,
@@ -206,13 +206,13 @@ fn index(folder: &Path, depth: u32, files: &mut BTreeMap<String, PathBuf>) -> io
     Ok(())
 }
 
-/// The module's name that a path stands for: `-` and `_` are the same in it.
+/// Returns the module's name in a path, in which `-` and `_` are the same.
 fn module_name(path: &Path) -> Option<String> {
     let (name, ending) = path.file_name()?.to_str()?.split_once(".ko")?;
     ["", ".xz", ".zst", ".gz"].contains(&ending).then(|| name.replace('-', "_"))
 }
 
-/// A module's file, uncompressed.
+/// Reads a module's file, and decompresses it.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = preemptlab_durable::open(path)?;
     let reader: Box<dyn Read> = match path.extension().and_then(|extension| extension.to_str()) {
@@ -228,7 +228,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The names in `depends=` of the section `.modinfo` (scripts/mod/modpost.c, `add_depends`).
+/// Returns the names in `depends=` of the section `.modinfo` (scripts/mod/modpost.c,
+/// `add_depends`).
 fn depends(module: &[u8]) -> Result<Vec<String>, String> {
     let file = object::File::parse(module).map_err(|error| error.to_string())?;
     let section = file.section_by_name(".modinfo").ok_or("it has no section .modinfo")?;
@@ -252,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// An ELF file with nothing but a `.modinfo`.
+    /// Returns an ELF file with nothing but a `.modinfo`.
     fn module(depends: &str) -> Vec<u8> {
         let modinfo = format!("license=GPL\0depends={depends}\0name=x\0");
         let names = "\0.modinfo\0.shstrtab\0";

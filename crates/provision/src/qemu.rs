@@ -21,13 +21,13 @@ use crate::{
     whole::is_whole,
 };
 
-/// The oldest QEMU whose plugins can do what is needed, major and minor.
+/// Oldest QEMU whose plugins have all functions that the tracer uses, major and minor.
 const VERSION_MIN: (u32, u32) = (10, 0);
 
 /// A QEMU that can be run.
 #[derive(Clone, Debug)]
 pub struct Qemu {
-    /// Which one it is.
+    /// Build of this QEMU.
     pub build: QemuBuild,
     /// The program to run and its first arguments; a caller's own arguments follow.
     pub command: Vec<OsString>,
@@ -35,66 +35,66 @@ pub struct Qemu {
     pub packages: Vec<Package>,
 }
 
-/// Why QEMU cannot be used.
+/// Reason why QEMU cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// The file cannot be read.
     #[error("`{}` cannot be used as QEMU: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file is no program.
     #[error("`{}` cannot be used as QEMU: it is not executable", .0.display())]
     NotExecutable(PathBuf),
-    /// It does not run.
+    /// The program does not run.
     #[error("`{} {argument}` fails: {reason}", path.display())]
     Run {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// What it was asked.
+        /// Argument of the failed call.
         argument: &'static str,
-        /// What went wrong.
+        /// Error, in words.
         reason: String,
     },
-    /// It does not say that it is QEMU.
+    /// The program does not identify itself as QEMU.
     #[error("`{}` is no QEMU: it says `{said}`", path.display())]
     NotQemu {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// Its first line.
+        /// First line of its output.
         said: String,
     },
-    /// It is too old.
+    /// The program is too old.
     #[error(
         "`{}` is too old: {version}; 10.0 or newer is needed; without `--qemu` release 13's is used",
         path.display()
     )]
     TooOld {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
-        /// What it says.
+        /// Version that it prints.
         version: String,
     },
-    /// It was built without TCG plugins.
+    /// The program was built without TCG plugins.
     #[error(
         "`{}` was built without TCG plugins (configure it with `--enable-plugins`); without \
          `--qemu` release 13's is used", path.display()
     )]
     NoPlugins {
-        /// The program.
+        /// Path of the program.
         path: PathBuf,
     },
-    /// Its packages cannot be used.
+    /// QEMU's packages cannot be used.
     #[error(transparent)]
     Packages(PackageError),
 }
 
 from_package_errors!(QemuError);
 
-/// Release 13's QEMU, unpacked into the store.
+/// Provides release 13's QEMU, unpacked into the store.
 pub(crate) fn debian(
     apt: &Apt<'_>,
     store: &Store,
@@ -104,7 +104,7 @@ pub(crate) fn debian(
     unpacked(apt, store, lock, &apt.closure(&[GUEST.qemu_package], &[])?, on_event)
 }
 
-/// The QEMU that consists of these packages, unpacked into the store.
+/// Provides the QEMU that consists of these packages, unpacked into the store.
 pub(crate) fn unpacked(
     apt: &Apt<'_>,
     store: &Store,
@@ -124,7 +124,7 @@ pub(crate) fn unpacked(
     in_folder(&folder, packages)
 }
 
-/// The QEMU that consists of these packages, if the store has it.
+/// Returns the QEMU that consists of these packages, if the store has it.
 pub(crate) fn in_store(store: &Store, packages: &[Package]) -> Result<Option<Qemu>, QemuError> {
     let folder = store.qemu(digest_of(packages));
     if is_whole(&folder) { in_folder(&folder, packages.to_vec()).map(Some) } else { Ok(None) }
@@ -143,7 +143,7 @@ fn digest_of(packages: &[Package]) -> Digest {
     Digest::of_json(&digests)
 }
 
-/// One's own QEMU.
+/// Returns the QEMU in a file of the user.
 pub(crate) fn file(path: &Path) -> Result<Qemu, QemuError> {
     let error = |source| QemuError::File { path: path.to_owned(), source };
     let path = fs::canonicalize(path).map_err(error)?;
@@ -157,8 +157,8 @@ pub(crate) fn file(path: &Path) -> Result<Qemu, QemuError> {
     Ok(Qemu { build: QemuBuild { version, digest }, command, packages: Vec::new() })
 }
 
-/// How to run the QEMU in a tree of unpacked packages: through the loader and with the libraries
-/// of the same tree, because those of the machine may be older.
+/// Returns the command of the QEMU in a tree of unpacked packages: through the loader and with the
+/// libraries of the same tree, because those of the machine may be older.
 fn command_in(tree: &Path) -> Vec<OsString> {
     let libraries = tree.join("usr/lib").join(HOST.triplet);
     // libpulse finds a private library there by a path that holds for an installed package only.
@@ -179,7 +179,7 @@ fn command_in(tree: &Path) -> Vec<OsString> {
     ]
 }
 
-/// Makes sure that the program is a QEMU that can do the work, and returns what it says of itself.
+/// Checks that the program is a QEMU that can execute cells, and returns its version line.
 fn check(command: &[OsString]) -> Result<String, QemuError> {
     let said = ask(command, "--version")?;
     let version = said.lines().next().unwrap_or_default().trim().to_owned();
@@ -219,7 +219,8 @@ fn ask(command: &[OsString], argument: &'static str) -> Result<String, QemuError
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The version's first two numbers, from a line `QEMU emulator version 10.0.13 (Debian ...)`.
+/// Returns the version's first two numbers, from a line `QEMU emulator version 10.0.13 (Debian
+/// ...)`.
 fn version_of(line: &str) -> Option<(u32, u32)> {
     let number = line.strip_prefix("QEMU emulator version ")?.split_whitespace().next()?;
     let mut parts = number.split('.').map(|part| part.parse().ok());

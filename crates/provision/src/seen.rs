@@ -1,4 +1,4 @@
-//! What files look like, to notice that one of them has changed.
+//! Fingerprints of files, by which a change is noticed.
 
 use std::{
     collections::BTreeMap,
@@ -14,20 +14,20 @@ use serde::Serialize;
 
 use crate::{StoreError, hash::sha256};
 
-/// Up to here files are compared by what they hold, in bytes.
+/// Largest file that is compared by its content, in bytes.
 const HASHED_BYTES_MAX: u64 = 1 << 20;
 
 /// The coarsest clock that a filesystem marks files with, and one second because less is cut off.
 const CLOCK_STEP_MAX: Duration = Duration::from_secs(3);
 
-/// How deep a folder is looked into.
+/// Depth to which a folder is searched.
 const DEPTH_MAX: u32 = 4;
 
 /// A file or a folder.
 #[derive(Serialize)]
 enum Seen {
     Nothing,
-    /// It cannot be read by this user.
+    /// This user cannot read the file.
     Closed,
     Content(Digest),
     /// Whatever writes to a file changes its `ctime`, which nobody can set (inode(7)).
@@ -41,8 +41,8 @@ enum Seen {
     Folder(Vec<(String, Seen)>),
 }
 
-/// Of everything below some paths: of small files what they hold, of large ones the marks that
-/// change when they are written to.
+/// Computes a digest of everything below some paths: of small files' content, and of the marks of
+/// large ones that change when they are written to.
 pub(crate) fn digest(paths: &[impl AsRef<Path>]) -> Result<Digest, StoreError> {
     let seen: Result<Vec<_>, _> = paths
         .iter()
@@ -54,12 +54,12 @@ pub(crate) fn digest(paths: &[impl AsRef<Path>]) -> Result<Digest, StoreError> {
 /// The marks of everything in a folder.
 pub(crate) struct Marks {
     pub(crate) digest: Digest,
-    /// Whether whatever is written from now on changes them.
+    /// Whether every later write changes the marks.
     pub(crate) settled: bool,
 }
 
-/// Of everything in a folder, however deep and without following links, the marks that change when it
-/// is written to. Nothing is read.
+/// Returns the marks of everything in a folder, at any depth and without following links, that
+/// change when it is written to. It reads no file.
 pub(crate) fn marks(folder: &Path) -> io::Result<Marks> {
     let mut marks = BTreeMap::new();
     let mut newest = SystemTime::UNIX_EPOCH;

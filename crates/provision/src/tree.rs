@@ -17,7 +17,7 @@ pub(crate) struct Tree {
     nodes: BTreeMap<String, Node>,
 }
 
-/// What stands at a path.
+/// Entry of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
     Folder,
@@ -25,7 +25,7 @@ pub(crate) enum Node {
     Symlink(String),
 }
 
-/// Why something has no place in the tree.
+/// Reason why an entry has no place in the tree.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PlaceError {
     #[error("`{0}` is no path of a file in an image")]
@@ -35,7 +35,7 @@ pub(crate) enum PlaceError {
 }
 
 impl Tree {
-    /// A tree with the links of a merged /usr.
+    /// Creates a tree with the links of a merged /usr.
     pub(crate) fn new() -> Self {
         let folders = MERGED.map(|name| (format!("usr/{name}"), Node::Folder));
         let links = MERGED.map(|name| (name.to_owned(), Node::Symlink(format!("usr/{name}"))));
@@ -69,17 +69,18 @@ impl Tree {
         }
     }
 
-    /// What stands at a path.
+    /// Returns the entry at a path.
     pub(crate) fn get(&self, path: &str) -> Option<&Node> {
         self.nodes.get(&canonical(path).ok()?)
     }
 
-    /// The bytes of all files together.
+    /// Returns the bytes of all files together.
     pub(crate) fn bytes(&self) -> usize {
         self.nodes.values().map(|node| node.body().len()).sum()
     }
 
-    /// The tree as the kernel unpacks it: Documentation/driver-api/early-userspace/buffer-format.rst.
+    /// Returns the archive that the kernel unpacks:
+    /// Documentation/driver-api/early-userspace/buffer-format.rst.
     pub(crate) fn archive(&self) -> std::io::Result<Vec<u8>> {
         let mut archive = Vec::with_capacity(self.bytes() + 256 * self.nodes.len());
         for (inode, (path, node)) in (1..).zip(&self.nodes) {
@@ -111,7 +112,7 @@ impl Node {
     }
 }
 
-/// A path without a slash before it, in the merged /usr.
+/// Returns a path without a slash before it, in the merged /usr.
 ///
 /// # Errors
 ///
@@ -140,7 +141,7 @@ mod tests {
         Node::File { executable: false, bytes: text.into() }
     }
 
-    /// Every entry of an archive and its content.
+    /// Returns every entry of an archive and its content.
     fn entries(archive: &[u8]) -> Vec<(newc::Entry, Vec<u8>)> {
         let mut entries = Vec::new();
         let mut rest = archive;

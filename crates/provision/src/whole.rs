@@ -1,5 +1,5 @@
-//! Folders of the store that know what is in them, so that what the disk has spoilt, or somebody has
-//! changed, is noticed before it is run.
+//! Folders of the store with a list of their content, by which damage of the disk and changes are
+//! noticed before a program of theirs is run.
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::seen;
 
-/// The file in a folder that says what is in it.
+/// File in a folder that lists the folder's content.
 const CONTENTS: &str = ".contents";
 
 /// A folder of some 30,000 files takes 5 MB to describe.
@@ -40,15 +40,15 @@ enum Node {
     Special,
 }
 
-/// Writes into a folder what is in it.
+/// Writes the list of a folder's content into the folder.
 pub(crate) fn note(folder: &Path) -> io::Result<()> {
     let contents = serde_json::to_vec(&Contents::of(folder)?)?;
     fs::write(folder.join(CONTENTS), seal(contents))
 }
 
-/// Whether a folder holds what was noted, and nothing else. One without a note is not known to, and
-/// neither is one that cannot be read. Files are read again only where their marks have changed since
-/// they were last found whole.
+/// Returns whether a folder holds exactly the listed content. A folder without a readable list does
+/// not count as whole. Files are read again only where their marks have changed since they were
+/// last found whole.
 pub(crate) fn is_whole(folder: &Path) -> bool {
     // Taken first: what is written to while it is read has other marks afterwards.
     let Ok(marks) = seen::marks(folder) else { return false };
@@ -67,8 +67,8 @@ pub(crate) fn is_whole(folder: &Path) -> bool {
     is_whole
 }
 
-/// Where the marks are that a folder had when it was last found whole: beside it, because the folder
-/// never changes.
+/// Returns the path of the marks that a folder had when it was last found whole: beside it, because
+/// the folder never changes.
 pub(crate) fn seen_path(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(".seen");

@@ -1,5 +1,5 @@
-//! What apt answered before. Its resolver takes seconds, and its answers only change with what is in
-//! the private root.
+//! Earlier answers of apt. Its resolver takes seconds, and its answers change only with the content
+//! of the private root.
 
 use std::{
     cell::OnceCell,
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{Store, StoreError, kept, seen};
 
-/// The version of what is kept: counts up when the same question is to be asked anew.
+/// Version of the stored answers. A new number makes apt answer every question anew.
 const FORMAT: u32 = 1;
 
-/// What apt reads in its private root, other than what an argument names.
+/// Files of its private root that apt reads, besides those that an argument names.
 const READ: [&str; 7] = [
     "apt.conf",
     "etc",
@@ -37,7 +37,7 @@ pub(super) struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    /// Of a private root, whose lists are ready and locked.
+    /// Creates the answers of a private root, whose lists are ready and locked.
     pub(super) fn new(store: &'a Store, root: Root<'a>) -> Self {
         Self { store, root, folder: OnceCell::new() }
     }
@@ -51,7 +51,7 @@ impl<'a> Answers<'a> {
         self.ask_with(program, arguments, None)
     }
 
-    /// The same, with a file of this content that an argument names.
+    /// Asks a program, with a file of this content that an argument names.
     pub(super) fn ask_with<A: AsRef<str>>(
         &self,
         program: &'static str,
@@ -87,7 +87,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Whether apt complained that there is no such package, which is an answer.
+/// Returns whether apt complained that there is no such package, which is an answer.
 pub(super) fn is_unknown(output: &Output) -> bool {
     ["No packages found", "was not found", "Unable to locate"]
         .iter()

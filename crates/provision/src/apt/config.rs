@@ -18,8 +18,8 @@ const MAIN_SUITES: [&str; 6] =
 /// The suites of the security archive.
 const SECURITY_SUITES: [&str; 2] = ["trixie-security", "bookworm-security"];
 
-/// Which suite a package is taken from when several offer it: release 13 first, so that everybody
-/// gets the same build whatever the machine runs. Codenames, because suites move with releases.
+/// Preferences among the suites that offer a package: release 13 first, so that every user gets the
+/// same build whatever the machine runs. They are codenames, because suites move with releases.
 const PRIORITIES: [(&str, u16); 8] = [
     (STABLE, 900),
     ("trixie-updates", 900),
@@ -31,18 +31,18 @@ const PRIORITIES: [(&str, u16); 8] = [
     ("rc-buggy", 100),
 ];
 
-/// What makes apt trust a mirror.
+/// Reason for which apt trusts a mirror.
 #[derive(Clone, Debug)]
 pub(super) enum Trust {
-    /// Debian's signing keys.
+    /// The keyring with Debian's signing keys.
     Keyring(PathBuf),
-    /// Nothing: for tests with archives of their own.
+    /// No check, for tests with archives of their own.
     #[cfg(test)]
     Blind,
 }
 
 impl Trust {
-    /// The keyring of Debian's package debian-archive-keyring.
+    /// Finds the keyring of Debian's package debian-archive-keyring.
     pub(super) fn debian() -> Result<Self, AptError> {
         ["gpg", "pgp"]
             .map(|kind| {
@@ -55,12 +55,12 @@ impl Trust {
     }
 }
 
-/// Every suite.
+/// Returns every suite.
 pub(super) fn suites() -> impl Iterator<Item = &'static str> {
     MAIN_SUITES.into_iter().chain(SECURITY_SUITES)
 }
 
-/// The package sources, without those suites that are not wanted.
+/// Returns the package sources of the wanted suites.
 pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> bool) -> String {
     let trust = match trust {
         Trust::Keyring(path) => format!("Signed-By: {}", path.display()),
@@ -83,7 +83,7 @@ pub(super) fn sources(mirror: &Mirror, trust: &Trust, wanted: impl Fn(&str) -> b
         .collect()
 }
 
-/// The pins.
+/// Returns the pins.
 pub(super) fn preferences() -> String {
     PRIORITIES
         .iter()
@@ -93,7 +93,7 @@ pub(super) fn preferences() -> String {
         .collect()
 }
 
-/// The content of `apt.conf` for a private root.
+/// Returns the content of `apt.conf` for a private root.
 pub(super) fn apt_conf(root: &Path, allow_expired: bool, machine: &str) -> String {
     let (root, debian) = (root.display(), HOST.debian);
     format!(

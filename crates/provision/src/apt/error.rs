@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{MirrorError, StoreError};
 
-/// What kept apt from fetching something, read from what it said.
+/// Cause for which apt could not fetch something, read from its output.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trouble {
     /// The suite's release file is older than it may be.
     Expired {
-        /// For how long, in apt's words (`14d 11h 35min 16s`).
+        /// Time since the expiry, in apt's words (`14d 11h 35min 16s`).
         since: String,
     },
     /// The suite's release file comes from the future.
@@ -20,7 +20,7 @@ pub enum Trouble {
     Signature(String),
     /// The mirror does not have it.
     Missing,
-    /// It is not what the signed lists announce.
+    /// The file differs from the one that the signed lists announce.
     Corrupted(String),
     /// The mirror does not answer.
     Unreachable(String),
@@ -31,7 +31,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// Tells what a complaint of apt means.
+    /// Returns the cause that a complaint of apt means.
     pub(crate) fn classify(complaint: &str) -> Self {
         let has = |needles: &[&str]| needles.iter().any(|needle| complaint.contains(needle));
         let text = || first_sentence(complaint);
@@ -127,9 +127,9 @@ impl fmt::Display for Trouble {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// The suite's name.
+    /// Name of the suite.
     pub suite: String,
-    /// Why.
+    /// Cause for which it is left out.
     pub trouble: Trouble,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for LeftOutNote<'_> {
     }
 }
 
-/// Why packages cannot be had.
+/// Reason why packages cannot be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum AptError {
     /// No mirror is known.
@@ -165,12 +165,12 @@ pub enum AptError {
     /// A program of apt cannot be run.
     #[error("`{program}` cannot be run ({source}); preemptlab needs apt, as on Debian 12 and 13")]
     Tool {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Nothing to check signatures with.
+    /// The machine has no keys to check signatures with.
     #[error(
         "Debian's signing keys are not on this machine; install the package debian-archive-keyring"
     )]
@@ -178,18 +178,18 @@ pub enum AptError {
     /// Release 13 cannot be used.
     #[error("Debian 13 cannot be had from `{mirror}`{}", LeftOutNote(left_out))]
     NoStable {
-        /// The main archive.
+        /// Address of the main archive.
         mirror: String,
         /// The suites that cannot be used, and why.
         left_out: Vec<LeftOut>,
     },
-    /// That is no name or version of a package.
+    /// A text is no name or version of a package.
     #[error(transparent)]
     Name(#[from] ParseTextError),
     /// No suite has the package.
     #[error("the mirror offers no package `{name}`{}", LeftOutNote(left_out))]
     Unknown {
-        /// The package.
+        /// Name of the package.
         name: String,
         /// The suites that could not be asked.
         left_out: Vec<LeftOut>,
@@ -200,9 +200,9 @@ pub enum AptError {
         LeftOutNote(left_out)
     )]
     Unsatisfiable {
-        /// The packages.
+        /// Names of the packages.
         names: String,
-        /// What apt says.
+        /// Reason, in apt's words.
         reason: String,
         /// The suites that could not be asked.
         left_out: Vec<LeftOut>,
@@ -212,20 +212,20 @@ pub enum AptError {
     Download {
         /// The package and its version.
         name: String,
-        /// Why.
+        /// Cause, as apt reports it.
         trouble: Trouble,
     },
-    /// apt failed otherwise.
+    /// apt failed for another reason.
     #[error("`{program}` failed: {trouble}")]
     Failed {
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// Why.
+        /// Cause, as apt reports it.
         trouble: Trouble,
     },
 }
 
-/// The first line that says something, without apt's letter before it.
+/// Returns the first line with words, without apt's letter before it.
 fn first_sentence(complaint: &str) -> String {
     let line = complaint.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.unwrap_or("apt did not say why");

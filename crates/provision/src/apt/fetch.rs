@@ -12,13 +12,13 @@ use super::{Apt, AptError, Candidate, Trouble, run, wanted::Wanted};
 use crate::{Event, StoreError, hash::sha256};
 
 impl Apt<'_> {
-    /// Brings packages into the store. What is there already is not downloaded again, and what an
-    /// interrupted download left is resumed.
+    /// Brings packages into the store. A package that is there is not downloaded again, and an
+    /// interrupted download is resumed.
     pub(crate) fn fetch(&self, wanted: &[Candidate]) -> Result<Vec<PathBuf>, AptError> {
         self.fetch_each(wanted)?.into_iter().collect()
     }
 
-    /// The same, with a result for each package.
+    /// Brings packages into the store, with a result for each.
     pub(crate) fn fetch_each(
         &self,
         wanted: &[Candidate],
@@ -52,7 +52,7 @@ impl Apt<'_> {
             .collect())
     }
 
-    /// Whether the store holds the package. A copy that the disk has spoilt is thrown away.
+    /// Returns whether the store holds the package. A copy that the disk has damaged is removed.
     fn is_here(&self, candidate: &Candidate) -> Result<bool, StoreError> {
         let path = self.store.package(candidate.package.sha256);
         match sha256(&path) {
@@ -102,7 +102,7 @@ impl Apt<'_> {
             failed.push((candidate, trouble));
         }
         if failed.is_empty() {
-            // What is left are pieces of downloads that nobody went on with.
+            // The rest are pieces of interrupted downloads that no download resumed.
             fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
         Ok(failed)
@@ -129,24 +129,23 @@ impl Apt<'_> {
     }
 }
 
-/// How a package came out of a download.
+/// Result of downloading a package.
 enum Arrival {
-    /// In the store.
+    /// The package is in the store.
     Here,
-    /// Not at all.
+    /// The package was not downloaded.
     Missing,
-    /// With another hash.
+    /// The package has another hash.
     Corrupted(Digest),
 }
 
-/// The progress in a line `dlstatus:ITEM:PERCENT:TEXT`
-/// (apt's doc/progress-reporting.md).
+/// Returns the progress in a line `dlstatus:ITEM:PERCENT:TEXT` (apt's doc/progress-reporting.md).
 pub(super) fn percent(line: &str) -> Option<f64> {
     line.strip_prefix("dlstatus:")?.split(':').nth(1)?.parse().ok()
 }
 
-/// What apt says of one package: the line that names its file, with the lines below that go on;
-/// or else its first error.
+/// Returns apt's complaint about one package: the line that names its file, with the lines that
+/// continue it; or else apt's first error.
 pub(super) fn trouble_of(candidate: &Candidate, stderr: &str) -> Trouble {
     let name = candidate.package.name.replace('+', "%2b").replace('~', "%7e");
     let named = format!("/{name}_");

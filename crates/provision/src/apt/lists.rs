@@ -18,7 +18,7 @@ use crate::{Event, Mirror, Options, StoreError, StoreLock};
 /// Lists older than this are refreshed.
 const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What apt expects to find in its root.
+/// Folders that apt expects in its root.
 const FOLDERS: [&str; 6] = [
     "state/lists/partial",
     "cache/archives/partial",
@@ -43,9 +43,9 @@ pub(crate) struct Lists {
 #[serde(deny_unknown_fields)]
 struct Stamp {
     format: u32,
-    /// Of the sources and settings that the lists were fetched with.
+    /// Digest of the sources and settings that the lists were fetched with.
     inputs: Digest,
-    /// In seconds since 1970.
+    /// Time of the last refresh, in seconds since 1970.
     refreshed_unix_s: u64,
     left_out: Vec<LeftOut>,
 }
@@ -162,8 +162,8 @@ fn refresh(
     Ok((left_out, is_final))
 }
 
-/// What `apt-get update` says of suites that it could not refresh: blocks of `Err:` on standard
-/// output, lines on standard error.
+/// Returns the complaints of `apt-get update` about suites that it could not refresh: blocks of
+/// `Err:` on standard output, lines on standard error.
 pub(super) fn troubles(stdout: &str, stderr: &str) -> Vec<LeftOut> {
     let mut troubles = Vec::new();
     let mut add = |suite: &str, complaint: &str| {
@@ -210,7 +210,8 @@ impl Stamp {
         (stamp.format == STAMP_FORMAT).then_some(stamp)
     }
 
-    /// A stamp from the future is not fresh: the clock was wrong once.
+    /// Returns whether the lists are recent. A stamp from the future is not: the clock was wrong
+    /// once.
     fn is_fresh(&self, now: SystemTime) -> bool {
         let age_s = unix_s(now).checked_sub(self.refreshed_unix_s);
         age_s.is_some_and(|age_s| age_s < AGE_MAX.as_secs())

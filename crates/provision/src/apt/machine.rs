@@ -19,11 +19,12 @@ const FORMAT: u32 = 1;
 /// certificates and the like. What weakens apt's checks is not among them.
 const SETTINGS: [&str; 4] = ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
 
-/// Where the passwords of mirrors and proxies are.
+/// Settings of apt that name the files with passwords of mirrors and proxies.
 const PASSWORDS: [(&str, &str); 2] =
     [("Dir::Etc::netrc", "Dir::Etc::netrc/f"), ("Dir::Etc::netrcparts", "Dir::Etc::netrcparts/d")];
 
-/// What settings and sources are read from, and the lists that tell whose an archive is.
+/// Settings of apt that name its settings, its sources, and the lists that tell the vendor of an
+/// archive.
 const SOURCES: [&str; 5] = [
     "Dir::Etc::main/f",
     "Dir::Etc::parts/d",
@@ -32,11 +33,11 @@ const SOURCES: [&str; 5] = [
     "Dir::State::lists/d",
 ];
 
-/// The programs that answer, whose versions matter too.
+/// Programs that answer, whose versions matter too.
 pub(super) const PROGRAMS: [&str; 3] =
     ["/usr/bin/apt-cache", "/usr/bin/apt-config", "/usr/bin/apt-get"];
 
-/// What the machine's apt is set to.
+/// Configuration of the machine's apt.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Machine {
@@ -45,14 +46,14 @@ pub(super) struct Machine {
     /// The settings that say where passwords are, with these files and folders.
     passwords: Vec<(String, PathBuf)>,
     archives: Archives,
-    /// What all of this was read from, and how that looked.
+    /// Files that the configuration was read from, with their digest.
     read_from: Vec<PathBuf>,
     seen: Digest,
 }
 
 impl Machine {
-    /// Asks the machine's apt, unless what it said is kept in the private root and nothing that it
-    /// read was changed since. `config` is what `APT_CONFIG` names.
+    /// Asks the machine's apt, unless its answer is kept in the private root and no file that it
+    /// read has changed since. `config` is the file that `APT_CONFIG` names.
     pub(super) fn find(root: &Path, config: Option<&Path>) -> Result<Self, AptError> {
         let path = root.join("machine");
         let question = Digest::of_json(&(FORMAT, config));
@@ -62,7 +63,7 @@ impl Machine {
             return Ok(machine);
         }
         let machine = Self::ask(config)?;
-        // What was changed meanwhile, or includes what nobody knows of, is asked again.
+        // An answer whose files changed meanwhile, or that includes unknown files, is not kept.
         if seen::digest(&machine.read_from)? == machine.seen && !machine.includes() {
             kept::write(&path, question, &machine);
         }
@@ -88,7 +89,7 @@ impl Machine {
         Ok(Self { settings, passwords, archives, read_from, seen })
     }
 
-    /// Whether a file of the configuration includes others, which apt does not name.
+    /// Returns whether a file of the configuration includes others, which apt does not name.
     fn includes(&self) -> bool {
         let includes = |path: &Path| {
             fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains("#include"))
@@ -105,12 +106,14 @@ impl Machine {
         })
     }
 
-    /// The given main archive or the machine's own, and the security archive that belongs to it.
+    /// Returns the given main archive or the machine's own, and the security archive that belongs
+    /// to it.
     pub(super) fn mirror(&self, given: Option<&str>) -> Result<Mirror, AptError> {
         Ok(self.archives.mirror(given)?)
     }
 
-    /// The settings that are taken over, with where passwords are as far as this user may read them.
+    /// Returns the settings that are taken over, with the files of passwords that this user may
+    /// read.
     pub(super) fn settings(&self) -> String {
         let mut settings = self.settings.clone();
         for (setting, path) in &self.passwords {
@@ -123,7 +126,7 @@ impl Machine {
     }
 }
 
-/// What apt makes of settings that are paths, such as `Dir::Etc::main/f`.
+/// Returns apt's values of settings that are paths, such as `Dir::Etc::main/f`.
 fn paths(config: Option<&Path>, settings: &[&str]) -> Result<Vec<PathBuf>, AptError> {
     let mut arguments = vec!["shell"];
     arguments.extend(settings.iter().flat_map(|setting| ["path", setting]));

@@ -40,7 +40,7 @@ pub(crate) struct Apt<'a> {
 }
 
 impl<'a> Apt<'a> {
-    /// `path` is the store's apt root.
+    /// Creates the interface to apt. `path` is the store's apt root.
     pub(crate) fn new(
         store: &'a Store,
         path: &'a std::path::Path,
@@ -52,12 +52,12 @@ impl<'a> Apt<'a> {
         Self { store, root, answers: Answers::new(store, root), lists, on_event }
     }
 
-    /// The suites that take no part.
+    /// Returns the suites that are left out.
     pub(crate) fn left_out(&self) -> &[LeftOut] {
         &self.lists.left_out
     }
 
-    /// The names of all packages that start like this.
+    /// Returns the names of all packages with this prefix.
     pub(crate) fn names(&self, prefix: &'static str) -> Result<Vec<PackageName>, AptError> {
         let output = self.answers.ask("apt-cache", &["pkgnames", prefix])?;
         if !output.success {
@@ -66,7 +66,7 @@ impl<'a> Apt<'a> {
         Ok(output.stdout.lines().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The preferred version of each package, in the order of the names. A name may carry a
+    /// Returns the preferred version of each package, in the order of the names. A name may carry a
     /// version, as in `zlib1g=1:1.3`.
     pub(crate) fn show<N: AsRef<str>>(&self, names: &[N]) -> Result<Vec<Candidate>, AptError> {
         self.show_all(&Wanted::all(names)?)
@@ -77,7 +77,7 @@ impl<'a> Apt<'a> {
         found.map(|(found, wanted)| found.ok_or_else(|| self.unknown(wanted))).collect()
     }
 
-    /// The same, with nothing where no suite has the package.
+    /// Returns the preferred version of each package; `None` where no suite has it.
     pub(crate) fn find<N: AsRef<str>>(
         &self,
         names: &[N],
@@ -103,7 +103,7 @@ impl<'a> Apt<'a> {
         Ok(found.collect())
     }
 
-    /// Every version of a package, the newest first.
+    /// Returns every version of a package, the newest first.
     pub(crate) fn versions(&self, name: &str) -> Result<Vec<Candidate>, AptError> {
         let wanted = Wanted::all(&[name])?;
         let output = self.answers.ask("apt-cache", &run::arguments(&["show"], &wanted))?;
@@ -115,7 +115,7 @@ impl<'a> Apt<'a> {
         Ok(found)
     }
 
-    /// Exactly these packages; one that has other content than named counts as unknown.
+    /// Returns exactly these packages; one whose content differs counts as unknown.
     pub(crate) fn exact(&self, packages: &[Package]) -> Result<Vec<Candidate>, AptError> {
         let wanted: Vec<Wanted> = packages.iter().map(Wanted::exactly).collect();
         let candidates = self.show_all(&wanted)?;
@@ -125,8 +125,8 @@ impl<'a> Apt<'a> {
         }
     }
 
-    /// The packages with everything they depend on, sorted by name, as apt resolves them where
-    /// nothing is installed except the `assumed` packages.
+    /// Returns the packages with everything they depend on, sorted by name, as apt resolves them
+    /// where nothing is installed except the `assumed` packages.
     pub(crate) fn closure(
         &self,
         names: &[&str],
@@ -161,7 +161,7 @@ impl<'a> Apt<'a> {
         }
     }
 
-    /// A dpkg status in which these packages are installed.
+    /// Returns a dpkg status in which these packages are installed.
     fn installed(&self, assumed: &[Wanted]) -> Result<String, AptError> {
         let arguments = run::arguments(&["show", "--no-all-versions"], assumed);
         let output = self.answers.ask("apt-cache", &arguments)?;
@@ -185,7 +185,7 @@ impl<'a> Apt<'a> {
         Ok(status)
     }
 
-    /// No suite has this package.
+    /// Returns the error of a package that no suite has.
     pub(crate) fn unknown(&self, wanted: impl std::fmt::Display) -> AptError {
         AptError::Unknown { name: wanted.to_string(), left_out: self.left_out().to_vec() }
     }
@@ -226,7 +226,7 @@ pub(crate) fn read_in_every_way(text: &str) {
     let _ = names::builds(text.lines());
 }
 
-/// The package in a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.
+/// Returns the package in a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.
 fn chosen(line: &str) -> Option<Wanted> {
     let mut words = line.strip_prefix("Inst ")?.split_whitespace();
     let name = words.next()?.parse().ok()?;

@@ -19,7 +19,7 @@ pub(super) struct Root<'a> {
     pub(super) lock: &'a StoreLock,
 }
 
-/// What a program of apt said.
+/// Output of a program of apt.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Output {
@@ -87,7 +87,7 @@ impl Root<'_> {
     }
 }
 
-/// Options, and the packages behind what ends the options.
+/// Returns options, the mark that ends them, and the packages.
 pub(super) fn arguments<A: AsRef<str>>(options: &[A], wanted: &[Wanted]) -> Vec<String> {
     let options = options.iter().map(|option| option.as_ref().to_owned());
     options.chain(["--".to_owned()]).chain(wanted.iter().map(Wanted::to_string)).collect()

@@ -9,9 +9,9 @@ use crate::platform::HOST;
 /// A package that a suite offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its name, version and hash.
+    /// Name, version and hash of the package.
     pub package: Package,
-    /// What it runs on.
+    /// Architecture of the package.
     pub architecture: Architecture,
     /// The size of its `.deb`.
     pub bytes: u64,
@@ -22,7 +22,7 @@ pub struct Candidate {
 pub enum Architecture {
     /// That of this machine.
     Host,
-    /// Any.
+    /// Any architecture.
     All,
 }
 
@@ -40,14 +40,15 @@ impl Architecture {
 }
 
 impl Candidate {
-    /// The name that apt gives to the downloaded file (apt-pkg/acquire-item.cc, `StoreFilename`).
+    /// Returns the name that apt gives to the downloaded file (apt-pkg/acquire-item.cc,
+    /// `StoreFilename`).
     pub(crate) fn file_name(&self) -> String {
         let Package { name, version, .. } = &self.package;
         let architecture = self.architecture.as_str();
         format!("{name}_{}_{architecture}.deb", version.replace(':', "%3a"))
     }
 
-    /// From a paragraph of `apt-cache show`.
+    /// Reads a paragraph of `apt-cache show`.
     pub(crate) fn from_stanza(stanza: &Stanza<'_>) -> Option<Self> {
         Some(Self {
             package: Package {
@@ -61,7 +62,7 @@ impl Candidate {
     }
 }
 
-/// One paragraph: its fields that fit on a line.
+/// Paragraph of apt's output: the fields that fit on a line.
 pub(crate) type Stanza<'a> = BTreeMap<&'a str, &'a str>;
 
 /// Reads paragraphs.

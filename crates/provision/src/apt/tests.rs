@@ -279,7 +279,7 @@ fn a_closure_leaves_out_what_is_assumed() {
     }
 }
 
-/// What apt leaves behind when it runs.
+/// Returns whether apt has run, which leaves a cache behind, and removes the cache.
 fn traces_of_apt(fixture: &Fixture) -> bool {
     let cache = fixture.store.apt().join("cache");
     let ran = cache.join("pkgcache.bin").exists();

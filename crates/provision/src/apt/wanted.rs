@@ -11,7 +11,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Of names, each of which may carry a version: `zlib1g=1:1.3`.
+    /// Reads names of packages, each of which may carry a version: `zlib1g=1:1.3`.
     pub(super) fn all<N: AsRef<str>>(names: &[N]) -> Result<Vec<Self>, ParseTextError> {
         let wanted = names.iter().map(|name| match name.as_ref().split_once('=') {
             Some((name, version)) => {
@@ -22,12 +22,12 @@ impl Wanted {
         wanted.collect()
     }
 
-    /// Of the very version of a package.
+    /// Returns the request for the very version of a package.
     pub(super) fn exactly(package: &Package) -> Self {
         Self { name: package.name.clone(), version: Some(package.version.clone()) }
     }
 
-    /// Whether the package is what is wanted.
+    /// Returns whether a package meets the request.
     pub(super) fn is(&self, package: &Package) -> bool {
         package.name == self.name
             && self.version.as_ref().is_none_or(|version| package.version == *version)

@@ -1,10 +1,11 @@
-//! A kernel's configuration: Debian's, without what takes long to build, with what was asked for.
+//! A kernel's configuration: Debian's, without the parts that take long to build, and with the
+//! wanted symbols.
 
 use preemptlab_model::{KernelConfig, SymbolValue, Symbols};
 
 use crate::platform::GUEST;
 
-/// What is off in every kernel that is built, or needs a key that a build would make up. The
+/// Symbols that are off in every built kernel, or would need a key that a build makes up. The
 /// verification of signatures stays, as Debian has it.
 const STRIPPED: [(&str, &str); 3] =
     [("MODULE_SIG_ALL", "n"), ("MODULE_SIG_KEY", "\"\""), ("SYSTEM_TRUSTED_KEYS", "\"\"")];
@@ -12,8 +13,8 @@ const STRIPPED: [(&str, &str); 3] =
 /// The compiler's name, as the configuration has it.
 const COMPILER: &str = "CC_VERSION_TEXT";
 
-/// Debian's configuration with every module switched off and these symbols set, for the kernel's
-/// own tools to make a whole of. What stands last wins among the members of a choice.
+/// Returns Debian's configuration with every module switched off and these symbols set, which the
+/// kernel's own tools complete. Among the members of a choice the last one wins.
 pub(super) fn start(debian: &str, symbols: &Symbols) -> String {
     let is_ours = |name: &str| {
         symbols.contains(name) || STRIPPED.iter().any(|(stripped, _)| *stripped == name)
@@ -38,8 +39,8 @@ pub(super) fn start(debian: &str, symbols: &Symbols) -> String {
     text
 }
 
-/// The first symbol that does not have the value that was asked for, with this value. One that is
-/// absent, and is to be, counts if the kernel does not have it at all.
+/// Returns the first symbol whose value is not the wanted one, with the wanted value. A symbol that
+/// is absent, and is to be absent, counts if the kernel does not have it at all.
 pub(super) fn refused<'a>(
     config: &KernelConfig,
     symbols: &'a Symbols,
@@ -53,8 +54,8 @@ pub(super) fn refused<'a>(
     })
 }
 
-/// The compiler that Debian built with, as `gcc-14`; `None` where the configuration names none of
-/// that form.
+/// Returns the compiler that Debian built with, as `gcc-14`; `None` where the configuration names
+/// none of that form.
 pub(super) fn compiler(debian: &str) -> Option<String> {
     let config = KernelConfig::parse(debian);
     let program = config.get(COMPILER)?.split(' ').next()?;
@@ -85,7 +86,7 @@ mod tests {
         place("# CONFIG_UNIX is not set");
         place("CONFIG_LOG_BUF_SHIFT=18");
         place("CONFIG_CMDLINE=\"b\"");
-        // What is stripped can be asked for.
+        // A user can ask for a symbol that is otherwise stripped.
         let text = start(DEBIAN, &"+MODULE_SIG_ALL=y".parse().unwrap());
         assert!(
             text.contains("CONFIG_MODULE_SIG_ALL=y") && !text.contains("# CONFIG_MODULE_SIG_ALL")

@@ -4,10 +4,10 @@ use preemptlab_model::SymbolValue;
 
 use crate::{PackageError, error::from_package_errors};
 
-/// Why a kernel cannot be built from source.
+/// Reason why a kernel cannot be built from source.
 #[derive(Debug, thiserror::Error)]
 pub enum KbuildError {
-    /// It was built by nobody yet, and is not to be built now.
+    /// The kernel is not built yet, and must not be built now.
     #[error(
         "it is not built yet; `preemptlab run` builds it first, which takes some 17 minutes on 2 \
          CPUs"
@@ -16,11 +16,11 @@ pub enum KbuildError {
     /// The kernel has no such symbol.
     #[error("CONFIG_{symbol} is to be {asked}, and Linux {version} has no such symbol")]
     NoSymbol {
-        /// Its name.
+        /// Name of the symbol.
         symbol: String,
         /// The value that was asked for.
         asked: SymbolValue,
-        /// The kernel's version.
+        /// Version of the kernel.
         version: String,
     },
     /// The kernel's own tools did not leave a symbol at the value that was asked for.
@@ -32,21 +32,21 @@ pub enum KbuildError {
         )
     )]
     Symbol {
-        /// Its name.
+        /// Name of the symbol.
         symbol: String,
         /// The value that was asked for.
         asked: SymbolValue,
-        /// What it became; `None` when it is not there.
+        /// Value that the symbol got; `None` when it is not there.
         became: Option<String>,
-        /// The kernel's version.
+        /// Version of the kernel.
         version: String,
     },
     /// make or the compiler failed.
     #[error("`make {target}` failed: {reason} (the whole log is {log} in the store)")]
     Failed {
-        /// What was to be made.
+        /// Target of make.
         target: &'static str,
-        /// The first complaint.
+        /// First complaint of make.
         reason: String,
         /// The log's path in the store.
         log: String,
@@ -74,7 +74,7 @@ pub enum KbuildError {
 from_package_errors!(KbuildError);
 
 impl KbuildError {
-    /// Whether it is about this one kernel, and others can go on.
+    /// Returns whether the error concerns this one kernel, so that others can go on.
     pub fn is_of_kernel(&self) -> bool {
         matches!(
             self,

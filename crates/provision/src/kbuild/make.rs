@@ -17,7 +17,7 @@ use crate::{
     toolchain::{HOST_COMPILER, Programs},
 };
 
-/// What would otherwise say when, where and by whom a kernel was built
+/// Variables that would otherwise tell the time, the place and the user of the build
 /// (Documentation/kbuild/reproducible-builds.rst).
 const FIXED: [(&str, &str); 6] = [
     ("KBUILD_BUILD_HOST", "preemptlab"),
@@ -40,13 +40,13 @@ const COMPLAINT_CHARS_MAX: usize = 300;
 
 /// make in a source tree.
 pub(super) struct Make<'a> {
-    /// What it finds.
+    /// Programs that make finds.
     pub(super) programs: &'a Programs,
     /// The compiler, as `gcc-14`.
     pub(super) compiler: &'a str,
-    /// The source tree.
+    /// Source tree.
     pub(super) tree: &'a Path,
-    /// Where all is written that it says.
+    /// File for all output of make.
     pub(super) log: &'a Path,
     /// Held until it and its children have ended.
     pub(super) lock: &'a StoreLock,
@@ -59,7 +59,7 @@ impl Make<'_> {
         let io = |source| KbuildError::from(StoreError::new(self.log, source));
         let mut log = File::options().create(true).append(true).open(self.log).map_err(io)?;
         let (reader, writer) = io::pipe().map_err(KbuildError::Tool)?;
-        // The tree's path would be in the debug information, whose hash is in the image.
+        // The debug information would hold the tree's path, and the image a hash of it.
         let map = format!("-ffile-prefix-map={}=.", self.tree.display());
         let mut command = Command::new(self.programs.program("make"));
         command
@@ -100,7 +100,7 @@ impl Make<'_> {
         Ok(status.success())
     }
 
-    /// The first complaint in the log, without this machine's paths.
+    /// Returns the first complaint in the log, without this machine's paths.
     pub(super) fn complaint(&self) -> Result<String, StoreError> {
         let text = fs::read(self.log).map_err(StoreError::at(self.log))?;
         let mut text = String::from_utf8_lossy(&text).into_owned();
@@ -111,7 +111,7 @@ impl Make<'_> {
     }
 }
 
-/// Whether make says that it makes a file: `  CC      kernel/fork.o`.
+/// Returns whether a line of make's output announces a file: `  CC      kernel/fork.o`.
 fn is_step(line: &[u8]) -> bool {
     line.strip_prefix(b"  ").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_uppercase))
 }

@@ -1,6 +1,10 @@
 //! Kernels built from Debian's source packages, for configurations that no package offers.
 //!
 //! Source, configuration and compiler come from Debian's packages, and not from the machine. The
+//! build holds neither its time nor its place, so every user gets the same bytes. Modules are off:
+//! a guest has no disk and no network device, and modules take hours to build.
+//!
+//! Source, configuration and compiler come from Debian's packages, and not from the machine. The
 //! build says neither when nor where it happened, so that everybody gets the same bytes. Modules
 //! are off: a guest has no disk and no network device, and they are what takes hours.
 
@@ -40,7 +44,7 @@ const RECIPE: u32 = 1;
 const SOURCE: &str = "linux-source-";
 const CONFIG: &str = "linux-config-";
 
-/// What is built with, besides the compiler.
+/// Packages that the build uses, besides the compiler.
 const BUILT_WITH: [&str; 10] = [
     "bc",
     "bison",
@@ -54,7 +58,7 @@ const BUILT_WITH: [&str; 10] = [
     "zstd",
 ];
 
-/// What make says while it builds 6.12's configuration of the generic flavour, in files.
+/// Number of files that make announces for 6.12's configuration of the generic flavour.
 const STEPS_EXPECTED: u32 = 3700;
 
 /// The largest configuration that is read, in bytes.
@@ -66,7 +70,7 @@ const BUILTIN_FILE: &str = "modules.builtin";
 const IMAGE_FILE: &str = "image";
 const LOG_FILE: &str = "log";
 
-/// A kernel to be built: its packages, resolved, and what is configured differently.
+/// Kernel to be built: its resolved packages, and the symbols that differ from Debian's.
 pub(crate) struct Recipe {
     name: KernelRef,
     flavour: Flavour,
@@ -80,11 +84,11 @@ pub(crate) struct Recipe {
     toolchain: Toolchain,
 }
 
-/// What is kept of a kernel that was built.
+/// Files that are kept of a built kernel.
 pub(crate) struct Built {
-    /// Of its bzImage, which is among the kernels of the store.
+    /// SHA-256 of its bzImage, which is among the kernels of the store.
     pub(crate) image_sha256: Digest,
-    /// Its configuration.
+    /// Path of its configuration.
     pub(crate) config: PathBuf,
     /// The folder with its `modules.builtin`.
     pub(crate) folder: PathBuf,
@@ -154,13 +158,13 @@ impl Recipe {
         })
     }
 
-    /// Every package that it is built from and with.
+    /// Returns every package that the kernel is built from and with.
     pub(crate) fn packages(&self) -> Vec<Package> {
         let sources = [&self.source, &self.config].into_iter().map(|candidate| &candidate.package);
         sources.chain(self.toolchain.packages()).cloned().collect()
     }
 
-    /// What the store has of it, if it was built before and its image is still sound.
+    /// Returns the built kernel in the store, if there is one and its image is still sound.
     pub(crate) fn built(&self, store: &Store) -> Option<Built> {
         let folder = store.build(self.digest());
         let digest = fs::read_to_string(folder.join(IMAGE_FILE)).ok()?.parse().ok()?;
@@ -172,7 +176,7 @@ impl Recipe {
         (found == digest).then_some(Built { image_sha256: digest, config, folder })
     }
 
-    /// Downloads everything, and unpacks what is built with.
+    /// Downloads everything, and unpacks the programs of the build.
     pub(crate) fn fetch(
         &self,
         apt: &Apt<'_>,
@@ -259,7 +263,7 @@ impl Recipe {
         Ok(fs::read(&image).map_err(StoreError::at(&image))?)
     }
 
-    /// Every symbol must have got its value.
+    /// Checks that every symbol got its value.
     fn check(&self, tree: &Path, path: &Path) -> Result<(), KbuildError> {
         let text = fs::read_to_string(path).map_err(StoreError::at(path))?;
         let config = KernelConfig::parse(&text);
@@ -301,12 +305,12 @@ impl Recipe {
         Ok(KbuildError::Failed { target, reason, log })
     }
 
-    /// Where the log of a build is kept that failed.
+    /// Returns the path of a failed build's log.
     fn log(&self, store: &Store) -> PathBuf {
         store.build(self.digest()).with_extension("log")
     }
 
-    /// The kernel's own version, without that of Debian's package.
+    /// Returns the kernel's own version, without that of Debian's package.
     fn version(&self) -> String {
         upstream(&self.source.package.version).to_owned()
     }
@@ -323,7 +327,7 @@ impl Recipe {
     }
 }
 
-/// The package with the source of a version, or of the newest of a series.
+/// Finds the package with the source of a version, or of the newest of a series.
 fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, KernelError> {
     let series = names::series(version);
     let package = format!("{SOURCE}{series}");
@@ -350,12 +354,12 @@ fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, K
     Err(unknown(nearest.iter().map(|version| format!("source:{version}")).collect()))
 }
 
-/// `6.12.117` of `6.12.117-1~deb12u1`.
+/// Returns the version of the kernel in that of a package: `6.12.117` of `6.12.117-1~deb12u1`.
 fn upstream(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// Debian's configuration of a flavour.
+/// Returns Debian's configuration of a flavour.
 fn debian_config(
     apt: &Apt<'_>,
     package: &Candidate,

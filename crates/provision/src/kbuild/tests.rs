@@ -9,7 +9,8 @@ use crate::{PackageError, apt::Architecture};
 
 const IMAGE: &[u8] = b"the image";
 
-/// A make that does what the kernel's does when all is well: it takes every symbol but `NEEDY`.
+/// A make with the effects of the kernel's own when a build succeeds: it takes every symbol but
+/// `NEEDY`.
 const MAKE: &str = r#"
 case "$*" in
 *olddefconfig) sed -i '/CONFIG_NEEDY/d' .config ;;
@@ -39,7 +40,7 @@ impl Fixture {
         Self { folder, store }
     }
 
-    /// The package `linux-source-6.12` in the store, with a source of two files.
+    /// Puts the package `linux-source-6.12` into the store, with a source of two files.
     fn source(&self) -> Candidate {
         let root = self.folder.path().join("deb");
         let source = self.folder.path().join("linux-source-6.12");
@@ -93,7 +94,7 @@ impl Fixture {
         recipe.build(&self.store, &programs, keep, on_event)
     }
 
-    /// The names in the folder of builds.
+    /// Returns the names in the folder of builds.
     fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.store.root().join("builds")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -15,7 +15,7 @@ use crate::{PackageError, StoreError, deb};
 /// The most that a source may unpack to, in bytes.
 const BYTES_MAX: u64 = 8 << 30;
 
-/// How deep folders are searched for symbols.
+/// Depth to which folders are searched for symbols.
 const DEPTH_MAX: u32 = 16;
 
 /// The largest Kconfig file that is read, in bytes.
@@ -40,7 +40,7 @@ pub(super) fn unpack(deb: &Path, package: &str, folder: &Path) -> Result<PathBuf
     }
 }
 
-/// Whether the kernel has a symbol, whatever it depends on.
+/// Returns whether the kernel has a symbol, whatever it depends on.
 pub(super) fn has_symbol(tree: &Path, symbol: &str) -> Result<bool, StoreError> {
     has_symbol_in(tree, symbol, DEPTH_MAX).map_err(StoreError::at(tree))
 }

@@ -2,13 +2,13 @@ use std::{io, path::PathBuf};
 
 use crate::{PackageError, error::from_package_errors};
 
-/// Why one of the project's own modules cannot be built.
+/// Reason why one of the project's own modules cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum KmodError {
-    /// There is no such module.
+    /// preemptlab has no such module.
     #[error("preemptlab has no module `{name}`; it has {}", known.join(", "))]
     Unknown {
-        /// The name.
+        /// Name of the module.
         name: String,
         /// Those that there are.
         known: Vec<&'static str>,
@@ -16,20 +16,20 @@ pub enum KmodError {
     /// The kernel has no headers.
     #[error("no module can be built for the kernel {release}: {reason}")]
     NoHeaders {
-        /// Its release.
+        /// Release of the kernel.
         release: String,
-        /// Why, and what to do.
+        /// Reason, with a remedy.
         reason: String,
     },
-    /// What builds it is a stranger's until somebody says otherwise.
+    /// The Makefile that builds the module is a stranger's, and the user has not allowed it.
     #[error(
         "the module `{name}` would be built by the Makefile in `{}`, which can run any command; look \
          at it, and allow it with --allow-build-scripts", tree.display()
     )]
     NotAllowed {
-        /// The module.
+        /// Name of the module.
         name: &'static str,
-        /// The build tree.
+        /// Path of the build tree.
         tree: PathBuf,
     },
     /// make would take the path for several.
@@ -44,11 +44,11 @@ pub enum KmodError {
     /// make or the compiler failed.
     #[error("the module `{name}` cannot be built for the kernel {release}:\n{output}")]
     Failed {
-        /// Its name.
+        /// Name of the module.
         name: &'static str,
-        /// The kernel's release.
+        /// Release of the kernel.
         release: String,
-        /// The last lines of what they said.
+        /// Last lines of the build's output.
         output: String,
     },
     /// A package cannot be used.

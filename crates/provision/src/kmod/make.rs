@@ -15,7 +15,7 @@ use crate::{
     toolchain::{self, MACHINE_PATH, Programs},
 };
 
-/// How much of what a failed build said is shown, in bytes and in lines.
+/// Largest part of a failed build's output that is shown, in bytes and in lines.
 const OUTPUT_BYTES_MAX: u64 = 64 << 10;
 const OUTPUT_LINES_MAX: usize = 15;
 
@@ -30,7 +30,7 @@ pub(super) struct Make {
 }
 
 impl Make {
-    /// The machine's own, with the compiler that the tree itself names.
+    /// Returns the machine's own make, with the compiler that the tree itself names.
     pub(super) fn of_machine(tree: &Path) -> Self {
         Self {
             program: "make".into(),
@@ -41,7 +41,7 @@ impl Make {
         }
     }
 
-    /// That of a toolchain.
+    /// Returns the make of a toolchain.
     pub(super) fn of_packages(programs: &Programs, headers: &Path, tree: &Path) -> Self {
         let mut environment = programs.environment();
         // Debian's Makefile asks dpkg otherwise, and until 6.1 it takes the compiler with the
@@ -121,7 +121,7 @@ pub(super) fn check_path(path: &Path) -> Result<(), KmodError> {
     }
 }
 
-/// A variable on make's command line.
+/// Returns a variable on make's command line.
 fn assigned(name: &str, value: &std::ffi::OsStr) -> OsString {
     let mut argument = OsString::from(name);
     argument.push("=");

@@ -22,16 +22,16 @@ use crate::{Event, Store, StoreError, StoreLock, apt::Apt, whole::is_whole};
 /// Counts up when the same source and packages are to make another module.
 const RECIPE: u32 = 1;
 
-/// What a kernel's modules are built from.
+/// Headers that a kernel's modules are built from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Headers {
-    /// Nothing, and why.
+    /// There are none, for this reason.
     None(String),
     /// A build tree of this machine, as `/lib/modules/RELEASE/build`.
     Tree(std::path::PathBuf),
-    /// A package with what it depends on.
+    /// A package with its dependencies.
     Package {
-        /// Its name.
+        /// Name of the package.
         name: String,
         /// The kernel's package that it depends on as well, and no build needs.
         assumed: String,
@@ -48,7 +48,7 @@ struct Inputs<'a> {
     tools: Digest,
 }
 
-/// The source of a module of this name.
+/// Finds the source of the module of this name.
 pub(crate) fn find(name: &str) -> Result<&'static Source, KmodError> {
     Source::find(name)
         .ok_or_else(|| KmodError::Unknown { name: name.to_owned(), known: Source::names() })
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::PackageError;
 
-    /// A build tree whose Makefile does this for the target `modules`.
+    /// Creates a build tree whose Makefile has this recipe for the target `modules`.
     fn tree(folder: &Path, recipe: &str) -> std::path::PathBuf {
         let tree = folder.join("build");
         fs::create_dir_all(&tree).unwrap();

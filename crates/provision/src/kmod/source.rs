@@ -2,13 +2,13 @@
 
 use preemptlab_model::Digest;
 
-/// How the names of the project's own modules begin.
+/// First part of the names of the project's own modules.
 pub(crate) const PREFIX: &str = "preemptlab_";
 
 /// The source of a module.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The module's name.
+    /// Name of the module.
     pub(crate) name: &'static str,
     /// The folder with its `Kbuild`, among the files.
     pub(crate) folder: &'static str,
@@ -23,7 +23,7 @@ macro_rules! file {
     };
 }
 
-/// Every module.
+/// Sources of all modules.
 const SOURCES: [Source; 3] = [
     Source {
         name: "preemptlab_hold",
@@ -56,17 +56,17 @@ const SOURCES: [Source; 3] = [
 ];
 
 impl Source {
-    /// The module of that name.
+    /// Finds the module of that name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         const { &SOURCES }.iter().find(|source| source.name == name)
     }
 
-    /// The names of all modules.
+    /// Returns the names of all modules.
     pub(crate) fn names() -> Vec<&'static str> {
         SOURCES.iter().map(|source| source.name).collect()
     }
 
-    /// Of every file and its path.
+    /// Computes the digest of every file and its path.
     pub(crate) fn digest(&self) -> Digest {
         Digest::of_json(&self.files)
     }

@@ -19,14 +19,14 @@ use crate::{
 /// Counts up when the same packages are to be unpacked differently.
 const LAYOUT: u32 = 1;
 
-/// How the packages with a kernel's headers and its build programs begin; the others are the
-/// compiler and its friends.
+/// First parts of the names of the packages with a kernel's headers and its build programs; all
+/// other packages are the compiler and its tools.
 const HEADERS: [&str; 2] = ["linux-headers-", "linux-kbuild-"];
 
-/// What is built with, besides what headers depend on.
+/// Packages that a build uses, besides the dependencies of the headers.
 const BUILT_WITH: &str = "make";
 
-/// What headers depend on and no module is built with.
+/// Dependencies of the headers that no module is built with.
 const NOT_BUILT_WITH: [&str; 3] = ["binutils", "linux-base", "pahole"];
 
 /// The beginnings of the packages that the build programs depend on to sign modules.
@@ -40,7 +40,7 @@ pub(super) struct Tools {
     compiler: Toolchain,
 }
 
-/// The same, unpacked.
+/// Tools of a kernel's modules, unpacked.
 pub(super) struct Unpacked {
     headers: PathBuf,
     compiler: Programs,
@@ -48,7 +48,7 @@ pub(super) struct Unpacked {
 }
 
 impl Tools {
-    /// Resolves the package with a kernel's headers, with what it depends on.
+    /// Resolves the package with a kernel's headers, with its dependencies.
     pub(super) fn find(
         apt: &Apt<'_>,
         release: &str,
@@ -78,12 +78,12 @@ impl Tools {
         Ok(Self { release: release.to_owned(), name: name.to_owned(), headers, compiler })
     }
 
-    /// Of all packages.
+    /// Computes the digest of all packages.
     pub(super) fn digest(&self) -> Digest {
         Digest::of_json(&[toolchain::digest_of(LAYOUT, &self.headers), self.compiler.digest()])
     }
 
-    /// Downloads and unpacks what the store does not have yet.
+    /// Downloads and unpacks the packages that the store does not have yet.
     pub(super) fn unpacked(
         &self,
         apt: &Apt<'_>,
@@ -106,7 +106,7 @@ impl Tools {
         Ok(Unpacked { headers, compiler, tree })
     }
 
-    /// The build tree in the unpacked headers.
+    /// Returns the build tree in the unpacked headers.
     fn tree(&self, headers: &Path) -> PathBuf {
         headers.join("usr/src").join(format!("linux-headers-{}", self.release))
     }
@@ -128,13 +128,13 @@ impl Tools {
 }
 
 impl Unpacked {
-    /// How to build with them.
+    /// Returns the make that builds with these tools.
     pub(super) fn make(&self) -> Make {
         Make::of_packages(&self.compiler, &self.headers, &self.tree)
     }
 }
 
-/// Whether a path of the headers is needed: what other architectures have is not.
+/// Returns whether a path of the headers is needed; those of other architectures are not.
 fn is_header(path: &str) -> bool {
     match path.split('/').collect::<Vec<_>>()[..] {
         ["usr", "src", _, "arch", architecture, _, ..] => architecture == GUEST.kernel_folder,

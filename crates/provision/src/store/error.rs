@@ -3,10 +3,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Why a store cannot be used.
+/// Reason why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It belongs to someone else.
+    /// The store belongs to another user.
     #[error("no permission to write to the store `{}`; choose a folder of your own", .0.display())]
     NoPermission(PathBuf),
     /// The folder that it should be in is not there.
@@ -15,23 +15,23 @@ pub enum StoreError {
          store with --store", store.display(), parent.display()
     )]
     NoParent {
-        /// The store.
+        /// Path of the store.
         store: PathBuf,
         /// The folder that is missing.
         parent: PathBuf,
     },
-    /// Another user owns it, who can put programs into it that would be run.
+    /// The store belongs to another user, who could put programs into it that would be run.
     #[error(
         "the store's folder `{}` belongs to the user with the number {owner}, and you are {user}: \
          what is run from there would be theirs to choose; run the command as that user, or name a \
          store of your own with --store", path.display()
     )]
     Foreign {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// Whose it is.
+        /// User that owns the folder.
         owner: u32,
-        /// Who runs this.
+        /// User of this process.
         user: u32,
     },
     /// Anybody could put programs into it that would be run.
@@ -41,11 +41,11 @@ pub enum StoreError {
         path.display(), root.display()
     )]
     Writable {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the folder.
         mode: u32,
-        /// The store.
+        /// Path of the store.
         root: PathBuf,
     },
     /// Anybody could put another store into its place.
@@ -56,7 +56,7 @@ pub enum StoreError {
     WritableParent {
         /// The folder above the store.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the store.
         mode: u32,
     },
     /// A file stands where a folder should be.
@@ -78,15 +78,15 @@ pub enum StoreError {
     /// Anything else that the operating system reports.
     #[error("the store cannot use `{}`: {source}", path.display())]
     Io {
-        /// What it was about.
+        /// Path that the error is about.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// What the system's error about a path means.
+    /// Creates the error from the system's error about a path.
     pub(crate) fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -99,7 +99,7 @@ impl StoreError {
         }
     }
 
-    /// The same, to be handed to `map_err`.
+    /// Returns a function that creates the error, for `map_err`.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::new(path, source)
     }

@@ -22,10 +22,10 @@ use crate::{Event, whole};
 
 pub use error::StoreError;
 
-/// How the name of every folder begins that is still being filled.
+/// First part of the name of every folder that is still being filled.
 const UNPACK_PREFIX: &str = ".unpack-";
 
-/// The folders whose content is only written under the store's lock.
+/// Folders whose content is only written under the store's lock.
 const LOCKED_FOLDERS: [&str; 8] =
     ["packages", "kernels", "modules", "configs", "qemu", "headers", "toolchains", "kmod"];
 
@@ -33,8 +33,8 @@ const LOCKED_FOLDERS: [&str; 8] =
 /// everybody else goes on meanwhile.
 const BUILDS: &str = "builds";
 
-/// How often somebody who waits for a lock asks again. A wait in the kernel would outlast a signal
-/// whose handler sets a flag.
+/// Interval at which a process that waits for a lock asks again. A wait in the kernel would outlast
+/// a signal whose handler sets a flag.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A folder with everything that was brought here or made here once and can be used again. What
@@ -68,118 +68,118 @@ impl Store {
         Ok(store)
     }
 
-    /// The same, which waits for other processes only until a flag is set.
+    /// Makes the store wait for other processes only until a flag is set.
     #[must_use]
     pub fn until(self, interrupt: Arc<AtomicBool>) -> Self {
         Self { interrupt, ..self }
     }
 
-    /// The folder itself.
+    /// Returns the folder of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The private apt root.
+    /// Returns the private apt root.
     pub fn apt(&self) -> PathBuf {
         self.root.join("apt")
     }
 
-    /// The folder of the packages.
+    /// Returns the folder of the packages.
     pub fn packages(&self) -> PathBuf {
         self.root.join("packages")
     }
 
-    /// What apt answered before.
+    /// Returns the folder of apt's earlier answers.
     pub(crate) fn answers(&self) -> PathBuf {
         self.root.join("answers")
     }
 
-    /// A package's file.
+    /// Returns the path of a package's file.
     pub fn package(&self, sha256: Digest) -> PathBuf {
         self.packages().join(format!("{sha256}.deb"))
     }
 
-    /// A kernel's folder, by the hash of its bzImage.
+    /// Returns the path of a kernel's folder, by the hash of its bzImage.
     pub fn kernel(&self, image_sha256: Digest) -> PathBuf {
         self.root.join("kernels").join(image_sha256.to_string())
     }
 
-    /// A kernel's bzImage.
+    /// Returns the path of a kernel's bzImage.
     pub fn kernel_image(&self, image_sha256: Digest) -> PathBuf {
         self.kernel(image_sha256).join("vmlinuz")
     }
 
-    /// Where it is written which bzImage a package holds.
+    /// Returns the path of the file that names the bzImage in a package.
     pub(crate) fn kernel_of_package(&self, sha256: Digest) -> PathBuf {
         self.root.join("kernels").join(format!("{sha256}.json"))
     }
 
-    /// The modules of a kernel, by the hash of the package that they come in.
+    /// Returns the folder of a kernel's modules, by the hash of their package.
     pub(crate) fn modules(&self, package_sha256: Digest) -> PathBuf {
         self.root.join("modules").join(package_sha256.to_string())
     }
 
-    /// A kernel's configuration, by the hash of the package it was read from.
+    /// Returns the path of a kernel's configuration, by the hash of the package it was read from.
     pub(crate) fn config_of_package(&self, sha256: Digest) -> PathBuf {
         self.root.join("configs").join(sha256.to_string())
     }
 
-    /// An unpacked QEMU, by the digest of its build.
+    /// Returns the folder of an unpacked QEMU, by the digest of its build.
     pub fn qemu(&self, digest: Digest) -> PathBuf {
         self.root.join("qemu").join(digest.to_string())
     }
 
-    /// Unpacked headers of a kernel, by the digest of their packages.
+    /// Returns the folder of a kernel's unpacked headers, by the digest of their packages.
     pub(crate) fn headers(&self, digest: Digest) -> PathBuf {
         self.root.join("headers").join(digest.to_string())
     }
 
-    /// An unpacked compiler of kernels, by the digest of its packages.
+    /// Returns the folder of an unpacked compiler of kernels, by the digest of its packages.
     pub(crate) fn toolchain(&self, digest: Digest) -> PathBuf {
         self.root.join("toolchains").join(digest.to_string())
     }
 
-    /// One of the project's own modules, by the digest of what it was built from.
+    /// Returns the folder of one of the project's own modules, by the digest of its inputs.
     pub(crate) fn kmod(&self, digest: Digest) -> PathBuf {
         self.root.join("kmod").join(digest.to_string())
     }
 
-    /// A folder to build a module in that is not to be kept.
+    /// Creates a folder to build a module in that is not kept.
     pub(crate) fn kmod_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
         draft_in(&self.root.join("kmod"))
     }
 
-    /// A kernel that was built, by the digest of everything that it was built from.
+    /// Returns the folder of a built kernel, by the digest of all its inputs.
     pub(crate) fn build(&self, digest: Digest) -> PathBuf {
         self.root.join(BUILDS).join(digest.to_string())
     }
 
-    /// The folder of the guest images.
+    /// Returns the folder of the guest images.
     pub fn images(&self) -> PathBuf {
         self.root.join("images")
     }
 
-    /// A guest image.
+    /// Returns the path of a guest image.
     pub fn image(&self, sha256: Digest) -> PathBuf {
         self.images().join(sha256.to_string())
     }
 
-    /// The folder of the boot snapshots.
+    /// Returns the folder of the boot snapshots.
     pub fn snapshots(&self) -> PathBuf {
         self.root.join("snapshots")
     }
 
-    /// The folder of the layouts of kernels, with which traces are read.
+    /// Returns the folder of the layouts of kernels, with which traces are read.
     pub fn layouts(&self) -> PathBuf {
         self.root.join("layouts")
     }
 
-    /// The folder of the finished cells.
+    /// Returns the folder of the finished cells.
     pub fn cells(&self) -> PathBuf {
         self.root.join("cells")
     }
 
-    /// Takes the store's lock, waiting for other processes, and removes what killed ones left.
+    /// Takes the store's lock, waits for other processes, and removes the drafts of killed ones.
     ///
     /// # Errors
     ///
@@ -188,8 +188,8 @@ impl Store {
         self.locked("lock", &LOCKED_FOLDERS, on_event)
     }
 
-    /// The same for the kernels that are built. Whoever holds it may take the store's lock, and
-    /// nobody does it the other way round.
+    /// Takes the lock of the kernels that are built. A process that holds it may take the store's
+    /// lock, and none does it the other way round.
     pub(crate) fn lock_builds(&self, on_event: &dyn Fn(Event)) -> Result<StoreLock, StoreError> {
         self.locked("builds.lock", &[BUILDS], on_event)
     }
@@ -236,8 +236,8 @@ pub struct StoreLock {
 }
 
 impl StoreLock {
-    /// The lock as a child's standard input. When this process is killed, the store stays locked
-    /// until its children have ended too.
+    /// Returns the lock as a child's standard input. When this process is killed, the store stays
+    /// locked until its children have ended too.
     pub(crate) fn share(&self) -> io::Result<Stdio> {
         self.file.try_clone().map(Stdio::from)
     }
@@ -320,7 +320,7 @@ fn exchange(draft: &Path, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A folder that is removed again, at the latest when the store is locked the next time.
+/// Creates a folder that is removed again, at the latest when the store is locked the next time.
 fn draft_in(parent: &Path) -> Result<tempfile::TempDir, StoreError> {
     let prefix = match Owner::this() {
         Some(owner) => format!("{UNPACK_PREFIX}{owner}-"),
@@ -333,9 +333,9 @@ fn draft_in(parent: &Path) -> Result<tempfile::TempDir, StoreError> {
         .map_err(StoreError::at(parent))
 }
 
-/// Removes what killed processes left in a folder; another machine may still write to its own, where
-/// the lock does not reach it. Only the folders of kernels get files after
-/// they have their name, so only these are looked into.
+/// Removes the drafts of killed processes from a folder. It keeps those of other machines, which
+/// the lock does not reach and which may still write. Only the folders of kernels get files after
+/// they have their name, so it searches only these.
 fn sweep(folder: &Path) -> io::Result<()> {
     preemptlab_durable::sweep(folder)?;
     for entry in fs::read_dir(folder)? {
@@ -450,7 +450,7 @@ mod tests {
         .unwrap();
         assert!(target.join("all").is_file());
 
-        // What was spoilt is filled again.
+        // A damaged folder is filled again.
         fs::write(target.join("all"), b"spoilt").unwrap();
         assert!(!whole::is_whole(&target));
         lock.fill(&target, |draft| {

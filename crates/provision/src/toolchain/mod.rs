@@ -1,4 +1,8 @@
-//! A compiler with its friends from Debian's packages, unpacked into the store.
+//! A compiler with its tools from Debian's packages, unpacked into the store.
+//!
+//! A build uses nothing of the machine but a shell and its simple tools, whose output is the same
+//! everywhere. Headers and libraries come from these packages as well, and programs that are
+//! compiled to run during a build run with them.
 //!
 //! Nothing of the machine reaches what is built with it but a shell and its simple tools, whose
 //! output is the same everywhere. Headers and libraries come from these packages as well, and what
@@ -27,11 +31,11 @@ use crate::{
 /// Counts up when the same packages are to be unpacked differently.
 const LAYOUT: u32 = 2;
 
-/// Where the machine's own programs are.
+/// Folders of the machine's own programs.
 pub(crate) const MACHINE_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The beginnings of the packages that nothing here is built with: what the compiler depends on to
-/// link programs that are checked or counted while they run.
+/// First parts of the names of packages that nothing here is built with: dependencies of the
+/// compiler for programs that are checked or counted while they run.
 const NOT_USED: [&str; 11] = [
     "debconf",
     "libasan",
@@ -50,7 +54,7 @@ const NOT_USED: [&str; 11] = [
 /// architecture; one without an ending has, too.
 const LINKS_SUFFIX: &str = "-for-host";
 
-/// What is kept of the packages, by the beginnings of the paths.
+/// First parts of the paths that are kept of the packages.
 const KEPT: [&str; 17] = [
     "usr/bin/bc",
     "usr/bin/bison",
@@ -94,13 +98,14 @@ pub(crate) struct Toolchain {
     candidates: Vec<Candidate>,
 }
 
-/// An unpacked toolchain.
+/// Unpacked toolchain.
 pub(crate) struct Programs {
     root: PathBuf,
 }
 
 impl Toolchain {
-    /// Of a compiler's packages; those that nothing is built with are left out.
+    /// Creates the toolchain of a compiler's packages; those that nothing is built with are left
+    /// out.
     pub(crate) fn new(mut candidates: Vec<Candidate>) -> Self {
         let name = |candidate: &Candidate| candidate.package.name.to_string();
         candidates.retain(|found| !NOT_USED.iter().any(|start| name(found).starts_with(start)));
@@ -109,12 +114,12 @@ impl Toolchain {
         Self { candidates }
     }
 
-    /// Of all packages.
+    /// Computes the digest of all packages.
     pub(crate) fn digest(&self) -> Digest {
         digest_of(LAYOUT, &self.candidates)
     }
 
-    /// Every package.
+    /// Returns every package.
     pub(crate) fn packages(&self) -> impl Iterator<Item = &Package> {
         self.candidates.iter().map(|candidate| &candidate.package)
     }
@@ -143,23 +148,23 @@ impl Toolchain {
 }
 
 impl Programs {
-    /// Those in a folder, for tests.
+    /// Returns the programs in a folder, for tests.
     #[cfg(test)]
     pub(crate) fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Their folder.
+    /// Returns the folder of the programs.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A program.
+    /// Returns the path of a program.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.root.join("usr/bin").join(name)
     }
 
-    /// The `PATH` on which they find each other, and the machine's simple tools.
+    /// Returns the `PATH` on which the programs find each other, and the machine's simple tools.
     pub(crate) fn path(&self) -> OsString {
         let mut path = self.root.join("usr/bin").into_os_string();
         path.push(":");
@@ -167,7 +172,7 @@ impl Programs {
         path
     }
 
-    /// What they need in their environment to find their own files.
+    /// Returns the variables by which the programs find their own files.
     pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![
             (wrap::VARIABLE, self.root.clone().into_os_string()),
@@ -177,7 +182,7 @@ impl Programs {
     }
 }
 
-/// Of packages and how they are unpacked, whatever their order.
+/// Computes the digest of packages and the layout of their unpacked files, whatever their order.
 pub(crate) fn digest_of(layout: u32, candidates: &[Candidate]) -> Digest {
     let mut digests: Vec<_> = candidates.iter().map(|candidate| candidate.package.sha256).collect();
     digests.sort();
@@ -196,13 +201,13 @@ pub(crate) fn unpack(
     })
 }
 
-/// Whether make and shells take a path as one, and read nothing into it.
+/// Returns whether make and shells take a path as one word, without a special meaning.
 pub(crate) fn is_plain(path: &Path) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@,~".contains(byte);
     path.as_os_str().as_encoded_bytes().iter().all(|byte| is_plain(byte) || *byte >= 0x80)
 }
 
-/// Whether a package only has links to what another one of these has.
+/// Returns whether a package only has links to files of another one of these.
 fn is_links(name: &str, names: &[String]) -> bool {
     let plain = name.strip_suffix(LINKS_SUFFIX).unwrap_or(name);
     names.contains(&format!("{plain}-{}", HOST.package_suffix()))

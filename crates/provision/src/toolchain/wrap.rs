@@ -14,10 +14,10 @@ use crate::{
     platform::{HOST, named},
 };
 
-/// Where programs are that others start.
+/// Folders of the programs that other programs start.
 const PROGRAM_FOLDERS: [&str; 3] = ["usr/bin", "usr/lib", "usr/libexec"];
 
-/// What a program is called whose name a script has taken.
+/// Suffix of a program whose name a script has taken.
 const PROGRAM_SUFFIX: &str = ".program";
 
 /// The variable with the folder of the compiler's packages, which the scripts read.
@@ -34,7 +34,7 @@ exec "$libraries/{loader}" --inhibit-cache --library-path "$libraries" \
 const COMPILERS: [&str; 2] = ["{triplet}-gcc-", "{triplet}-cpp-"];
 const COMPILER_OPTIONS: &str = r#""--sysroot=$PREEMPTLAB_TOOLS" "#;
 
-/// How deep folders of programs are searched.
+/// Depth to which folders of programs are searched.
 const DEPTH_MAX: u32 = 16;
 
 /// Puts a script in the place of every program.
@@ -69,13 +69,14 @@ fn wrap_in(folder: &Path, depth: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is `x86_64-linux-gnu-gcc-14`, and not `x86_64-linux-gnu-gcc-ar-14`.
+/// Returns whether a name is that of a compiler, such as `x86_64-linux-gnu-gcc-14`, and not of a
+/// tool, such as `x86_64-linux-gnu-gcc-ar-14`.
 fn is_compiler(name: &str) -> bool {
     let version = COMPILERS.iter().find_map(|compiler| name.strip_prefix(&named(compiler, HOST)));
     version.is_some_and(|version| version.parse::<u32>().is_ok())
 }
 
-/// Whether a file is an executable that is no library, no script, and not wrapped.
+/// Returns whether a file is an executable that is no library, no script, and not wrapped.
 fn is_program(path: &Path, name: &str) -> io::Result<bool> {
     if name.contains(".so") || name.ends_with(PROGRAM_SUFFIX) {
         return Ok(false);
