@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// A processor architecture.
+/// Processor architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
@@ -8,7 +8,7 @@ pub enum Arch {
     Amd64,
 }
 
-/// Names an architecture in the words of those who have their own: Debian, GNU, Linux and QEMU.
+/// Names of an architecture in Debian, GNU, Linux and QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The architecture of Debian's packages (`dpkg --print-architecture`).

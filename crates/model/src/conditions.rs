@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// What the machine did to a cell that ran in the machine's own time. What cannot be read is `None`
-/// or empty.
+/// Conditions of the machine during a cell that ran in the machine's own time. A condition that
+/// cannot be read is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
-    /// How many cells this run had executed before; cells are executed one at a time.
+    /// Number of cells that this run had executed before; cells are executed one at a time.
     pub order: u32,
-    /// When it began, in seconds since 1970 in UTC.
+    /// Start of the cell, in seconds since 1970 in UTC.
     pub start_unix_s: u64,
     /// The boot that it ran in (`/proc/sys/kernel/random/boot_id`).
     pub boot_id: Option<String>,
@@ -23,16 +23,16 @@ pub struct Conditions {
     pub hypervisor: bool,
     /// CPU time that passed meanwhile on all CPUs, in clock ticks (`USER_HZ`).
     pub ticks: u64,
-    /// How much of it a hypervisor kept to itself (`steal` of /proc/stat).
+    /// Time that a hypervisor kept to itself, in ticks (`steal` of /proc/stat).
     pub steal_ticks: u64,
     /// The hottest thermal zone before the cell, in thousandths of a degree Celsius.
     pub temperature_before_mc: Option<i64>,
     /// The same after it.
     pub temperature_after_mc: Option<i64>,
-    /// How often CPUs were throttled for heat meanwhile, where they count it.
+    /// Number of times that CPUs were throttled for heat meanwhile, where they count it.
     pub throttled: Option<u64>,
-    /// The load average over the last minute before the cell, in hundredths of a task: what else the
-    /// machine was doing.
+    /// Load average over the last minute before the cell, in hundredths of a task, which shows the
+    /// other work of the machine.
     pub load_average_centi: Option<u32>,
 }
 
@@ -40,7 +40,8 @@ pub struct Conditions {
 const STEAL_PERCENT_MAX: u64 = 1;
 
 impl Conditions {
-    /// What may have moved the numbers, in words; nothing on a quiet machine at a fixed frequency.
+    /// Returns the conditions that may have changed the results, in words; none on a quiet machine
+    /// at a fixed frequency.
     pub fn disturbances(&self) -> Vec<String> {
         let mut found = Vec::new();
         if self.steal_ticks * 100 > self.ticks * STEAL_PERCENT_MAX {

@@ -11,9 +11,9 @@ pub struct Cpus(BTreeSet<u32>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no list of CPUs: {reason}; write it as in 2-7 or 1,3,5", text.escape_debug())]
 pub struct CpuListError {
-    /// What was given.
+    /// Text that is no list.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in the text.
     pub reason: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for CpuList {
     }
 }
 
-/// What `isolcpus=` takes: a list of CPUs, which flags may precede, such as `managed_irq,domain,6-7`.
+/// Value of `isolcpus=`: a list of CPUs, which flags may precede, such as `managed_irq,domain,6-7`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IsolatedCpus(String);
 
@@ -54,7 +54,7 @@ impl fmt::Display for IsolatedCpus {
     }
 }
 
-/// The list that flags may precede (kernel/sched/isolation.c, `housekeeping_isolcpus_setup`).
+/// Returns the list after its flags (kernel/sched/isolation.c, `housekeeping_isolcpus_setup`).
 pub fn without_flags(list: &str) -> &str {
     let is_flag = |word: &str| matches!(word, "nohz" | "domain" | "managed_irq");
     let mut rest = list;
@@ -116,8 +116,8 @@ impl Cpus {
         Ok(Self(cpus))
     }
 
-    /// Reads a list of numbers and ranges alone, which means the same on every machine: what the
-    /// kernel prints, and what it takes at run time.
+    /// Reads a list of numbers and ranges alone, which means the same on every machine. The kernel
+    /// prints such lists, and takes them at run time.
     ///
     /// # Errors
     ///
@@ -132,44 +132,44 @@ impl Cpus {
         }
     }
 
-    /// The CPUs from 0 to `last`.
+    /// Returns the CPUs from 0 to `last`.
     pub fn up_to(last: u32) -> Self {
         Self((0..=last).collect())
     }
 
-    /// The CPUs in order.
+    /// Returns the CPUs in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
 
-    /// The last one.
+    /// Returns the last CPU.
     pub fn last(&self) -> Option<u32> {
         self.0.last().copied()
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether it is among them.
+    /// Returns whether a CPU is in the list.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// Those that are not among the others.
+    /// Returns the CPUs that are not in the other list.
     pub fn without(&self, others: &Self) -> Self {
         Self(self.0.difference(&others.0).copied().collect())
     }
 
-    /// Both together.
+    /// Returns the CPUs of both lists.
     pub fn and(&self, others: &Self) -> Self {
         Self(self.0.union(&others.0).copied().collect())
     }
 }
 
 impl fmt::Display for Cpus {
-    /// As the kernel prints it: `0,2-7`.
+    /// Writes the list as the kernel prints it: `0,2-7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         for cpu in self.iter() {

@@ -7,17 +7,17 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256.
+/// SHA-256 of some content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// Of some bytes.
+    /// Computes the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Of everything that a reader gives.
+    /// Computes the digest of everything that a reader gives.
     ///
     /// # Errors
     ///
@@ -35,8 +35,8 @@ impl Digest {
         }
     }
 
-    /// Of a value, through its JSON. Struct fields keep their order of declaration and maps in
-    /// this workspace are sorted, so equal values have equal digests on every machine.
+    /// Computes the digest of a value from its JSON. Struct fields keep their order of declaration
+    /// and maps in this workspace are sorted, so equal values have equal digests on every machine.
     ///
     /// # Panics
     ///
@@ -45,12 +45,12 @@ impl Digest {
         Self::of(&serde_json::to_vec(value).expect("the value has a JSON form"))
     }
 
-    /// From the 32 bytes of a SHA-256 that was computed elsewhere.
+    /// Creates a digest from the 32 bytes of a SHA-256 that was computed elsewhere.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The first 12 of the 64 hexadecimal digits: for people.
+    /// Returns the first 12 of the 64 hexadecimal digits, for people.
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
     }

@@ -1,4 +1,4 @@
-/// How often each value occurred. Values are whole numbers of the caller's unit.
+/// Number of occurrences of each value. Values are whole numbers of the caller's unit.
 ///
 /// Samples beyond the recorder's last bucket are kept as overflow: their number, and the largest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// From the number of samples of each value. Values may repeat; zero counts are dropped.
+    /// Creates a histogram from the number of samples of each value. Values may repeat; zero counts
+    /// are dropped.
     pub fn new(counts: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut histogram = Self { counts: counts.into_iter().collect(), ..Self::default() };
         histogram.sort();
@@ -30,7 +31,7 @@ impl Histogram {
         });
     }
 
-    /// With `samples` more beyond the last bucket, the largest of which is `max`.
+    /// Adds `samples` beyond the last bucket, the largest of which is `max`.
     #[must_use]
     pub fn with_overflow(mut self, samples: u64, max: u64) -> Self {
         if samples > 0 {
@@ -52,7 +53,7 @@ impl Histogram {
         self.overflow_max = self.overflow_max.max(other.overflow_max);
     }
 
-    /// The values that occurred, ascending, and how often each did; without the overflow.
+    /// Returns the values that occurred, ascending, with their counts; without the overflow.
     pub fn counts(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.counts.iter().copied()
     }
@@ -62,28 +63,28 @@ impl Histogram {
         self.overflow
     }
 
-    /// Every sample.
+    /// Returns the number of all samples.
     pub fn count(&self) -> u64 {
         self.counts().fold(self.overflow, |sum, (_, count)| sum.saturating_add(count))
     }
 
-    /// The least value; `None` when every sample overflowed, or when there is none.
+    /// Returns the least value; `None` when every sample overflowed, or when there is none.
     pub fn min(&self) -> Option<u64> {
         self.counts.first().map(|(value, _)| *value)
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn max(&self) -> Option<u64> {
         let overflow = (self.overflow > 0).then_some(self.overflow_max);
         overflow.or_else(|| self.counts.last().map(|(value, _)| *value))
     }
 
-    /// The sum of the samples that did not overflow.
+    /// Returns the sum of the samples that did not overflow.
     pub fn sum(&self) -> u128 {
         self.counts().map(|(value, count)| u128::from(value) * u128::from(count)).sum()
     }
 
-    /// The quantile by nearest rank: of `n` samples in ascending order the one at rank
+    /// Returns the quantile by nearest rank: of `n` samples in ascending order the one at rank
     /// `ceil(n * permille / 1000)`, at least the first. It is a value that occurred; nothing is
     /// interpolated. A rank among the overflow gives the maximum, which bounds it from above.
     pub fn quantile(&self, permille: u32) -> Option<u64> {

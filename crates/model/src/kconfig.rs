@@ -30,32 +30,32 @@ impl KernelConfig {
         Self { symbols }
     }
 
-    /// The value of `CONFIG_<symbol>`; `None` when it is not set.
+    /// Returns the value of `CONFIG_<symbol>`; `None` when it is not set.
     pub fn get(&self, symbol: &str) -> Option<&str> {
         self.symbols.get(symbol)?.as_deref()
     }
 
-    /// Whether `CONFIG_<symbol>` is `y`.
+    /// Returns whether `CONFIG_<symbol>` is `y`.
     pub fn is_builtin(&self, symbol: &str) -> bool {
         self.get(symbol) == Some("y")
     }
 
-    /// Whether the kernel is built with `PREEMPT_RT`.
+    /// Returns whether the kernel is built with `PREEMPT_RT`.
     pub fn is_rt(&self) -> bool {
         self.is_builtin("PREEMPT_RT")
     }
 
-    /// Whether the mode can be chosen at boot and at run time (`PREEMPT_DYNAMIC`).
+    /// Returns whether the mode can be chosen at boot and at run time (`PREEMPT_DYNAMIC`).
     pub fn is_dynamic(&self) -> bool {
         self.is_builtin("PREEMPT_DYNAMIC")
     }
 
-    /// The tick's frequency in Hz.
+    /// Returns the tick's frequency in Hz.
     pub fn hz(&self) -> Option<u32> {
         self.get("HZ")?.parse().ok()
     }
 
-    /// The mode that the kernel boots with.
+    /// Returns the mode that the kernel boots with.
     pub fn default_mode(&self) -> Option<PreemptMode> {
         MODE_SYMBOLS
             .into_iter()
@@ -64,7 +64,7 @@ impl KernelConfig {
             .or_else(|| self.is_rt().then_some(PreemptMode::Full))
     }
 
-    /// The modes that the kernel can run in.
+    /// Returns the modes that the kernel can run in.
     ///
     /// With `PREEMPT_DYNAMIC` these are the modes whose symbols could be set at all: from 7.0 on
     /// `PREEMPT_NONE` and `PREEMPT_VOLUNTARY` depend on the lack of `ARCH_HAS_PREEMPT_LAZY`, and
@@ -102,7 +102,7 @@ mod tests {
         KernelConfig::parse(text).offered_modes()
     }
 
-    /// The preemption symbols of Debian's kernels, read from their packages.
+    /// The symbols are the preemption symbols of Debian's kernels, read from their packages.
     #[test]
     fn offered_modes_of_debian_kernels() {
         let generic_6_12 = "CONFIG_PREEMPT_BUILD=y\n# CONFIG_PREEMPT_NONE is not set\n\

@@ -4,8 +4,8 @@ use crate::text::checked_text;
 const BYTES_MAX: usize = 64;
 
 checked_text! {
-    /// What a person calls an experiment or a workload: a word that is one component of a path, no
-    /// option of a program, and the same in every shell, table and file.
+    /// Name of an experiment or a workload: a word that is one component of a path, no option of a
+    /// program, and the same in every shell, table and file.
     Name, is_name,
     "a name: letters, digits, `-`, `_` and `.`, 64 at most, the first a letter, a digit or `_`"
 }

@@ -1,13 +1,13 @@
-//! What a stranger wrote, as text that is nothing but text.
+//! Text of strangers, made harmless for those who show it.
 //!
 //! Names in a recording, console lines of a guest, symbols of a kernel and paths come from anybody.
-//! Whatever shows them asks here.
+//! Code that shows them uses these functions.
 
 use std::borrow::Cow;
 
-/// Returns the character, or a blank for one that would steer a terminal or change how others read:
-/// control characters (C0, DEL, C1), those that turn the direction of text, what has no width, and
-/// what no XML may hold.
+/// Returns the character, or a blank for one that would steer a terminal or change how other
+/// characters are read: control characters (C0, DEL, C1), those that turn the direction of text,
+/// those without a width, and those that no XML may hold.
 pub const fn visible(char: char) -> char {
     match char {
         '\0'..='\x1f' | '\x7f'..='\u{9f}' => ' ',
@@ -25,12 +25,12 @@ pub const fn is_steering(char: char) -> bool {
     char != ' ' && visible(char) == ' '
 }
 
-/// Returns a text as one line, with blanks for what steers.
+/// Returns a text as one line, with blanks for steering characters.
 pub fn line(text: &str) -> Cow<'_, str> {
     replaced(text, |_| false)
 }
 
-/// Returns a text with its line feeds and tabs, and with blanks for what steers.
+/// Returns a text with its line feeds and tabs, and with blanks for other steering characters.
 pub fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |char| matches!(char, '\n' | '\t'))
 }
@@ -53,14 +53,14 @@ pub fn lines_in_place(text: &str) -> String {
 pub fn spreadsheet(text: &str) -> Cow<'_, str> {
     let text = lines(text);
     let begins = |text: &str| text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠']);
-    // What comes after blanks is a formula for some of them.
+    // Some of them take text after blanks for a formula too.
     match begins(text.trim_start()) && text.parse::<f64>().is_err() {
         true => Cow::Owned(format!("'{text}")),
         false => text,
     }
 }
 
-/// Returns JSON with what steers escaped, which it can only hold inside strings.
+/// Returns JSON with steering characters escaped, which it can only hold inside strings.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_escaped = |char: char| is_steering(char) && !matches!(char, '\n' | '\r' | '\t');
     if !text.contains(is_escaped) {

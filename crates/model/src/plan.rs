@@ -6,35 +6,35 @@ use crate::{CellInputs, Factors, SnapshotInputs};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plan {
-    /// The cells.
+    /// Cells of the plan.
     pub cells: Vec<PlannedCell>,
 }
 
-/// One cell of a plan.
+/// Cell of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedCell {
-    /// Its place in the experiment.
+    /// Factors of the cell.
     pub factors: Factors,
-    /// What is to be done for it.
+    /// Task for the cell.
     pub planned: Planned,
 }
 
-/// What is to be done for a cell.
+/// Task for a cell of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Planned {
-    /// Execute it.
+    /// The cell is to be executed.
     Execute(Box<CellInputs>),
-    /// Nothing: the kernel's config says that it cannot exist.
+    /// The cell cannot exist, as the kernel's config tells.
     Unavailable {
-        /// Why.
+        /// Reason, in words.
         reason: String,
     },
 }
 
 impl PlannedCell {
-    /// The inputs of a cell that can be executed.
+    /// Returns the inputs of a cell that can be executed.
     pub fn inputs(&self) -> Option<&CellInputs> {
         match &self.planned {
             Planned::Execute(inputs) => Some(inputs),
@@ -44,7 +44,7 @@ impl PlannedCell {
 }
 
 impl Plan {
-    /// The inputs of every cell that can be executed, each once, in the plan's order.
+    /// Returns the inputs of every cell that can be executed, each once, in the plan's order.
     pub fn executable(&self) -> Vec<&CellInputs> {
         let mut seen = std::collections::BTreeSet::new();
         self.cells
@@ -54,7 +54,7 @@ impl Plan {
             .collect()
     }
 
-    /// The boots that the plan needs, each once, in the order of their first cells.
+    /// Returns the boots that the plan needs, each once, in the order of their first cells.
     pub fn snapshots(&self) -> Vec<&SnapshotInputs> {
         let mut seen = std::collections::BTreeSet::new();
         self.cells

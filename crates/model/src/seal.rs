@@ -1,5 +1,6 @@
-//! JSON files that know their own digest: `{...,"sha256":"HEX"}`, the SHA-256 of everything before
-//! the comma. What the disk has spoilt is noticed; who changes a file on purpose can seal it again.
+//! JSON files with a seal, which is their own digest: `{...,"sha256":"HEX"}`, the SHA-256 of
+//! everything before the comma. A seal shows damage of the disk. It does not stop a person, who can
+//! seal a changed file again.
 
 use crate::Digest;
 
@@ -62,8 +63,7 @@ mod tests {
         assert_eq!(unseal(&mut Vec::new()), Ok(false));
     }
 
-    /// A type that knows all its fields has no `sha256`, so that what is left of a spoilt seal is
-    /// refused by it.
+    /// A type that knows all its fields has no `sha256`, so it refuses the rest of a damaged seal.
     #[test]
     fn every_flipped_bit_and_every_cut_is_noticed() {
         let sealed = seal(JSON.to_vec());

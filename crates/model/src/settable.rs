@@ -1,4 +1,12 @@
-//! What may be set at run time on a machine that is no guest of ours.
+//! The settings at run time that a machine may be given.
+//!
+//! A guest may be given every well-formed setting, because it ends with its cell. A machine goes
+//! on, and the words that reach it may be a stranger's, from a recording or an experiment. So this
+//! is a list of settings that change how the kernel schedules, accounts and sends. It holds none
+//! that decides who may do what (`kernel.unprivileged_bpf_disabled`), which program is executed
+//! (`kernel.core_pattern`, `kernel.modprobe`), or that can end the machine (`kernel.panic*`,
+//! `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of CPUs, since a
+//! string can name a file or a module.
 //!
 //! A guest may be told anything that is well-formed: it ends with its cell. A machine goes on, and
 //! the words that reach it may be a stranger's, from a recording or an experiment. So this is a list
@@ -40,7 +48,7 @@ const SCHEDULER: &[&str] = &[
     "kernel.timer_migration",
 ];
 
-/// Watchdogs and samplers, whose timers and threads interrupt what is measured (kernel.rst).
+/// Watchdogs and samplers, whose timers and threads interrupt the measured tasks (kernel.rst).
 const WATCHDOGS: &[&str] = &[
     "kernel.hung_task_check_interval_secs",
     "kernel.hung_task_timeout_secs",
@@ -55,8 +63,8 @@ const WATCHDOGS: &[&str] = &[
 const WATCHDOG_CPUS: &[&str] = &["kernel.watchdog_cpumask"];
 
 /// Background work of memory management that delays tasks or runs on isolated CPUs
-/// (Documentation/admin-guide/sysctl/vm.rst). Those that reserve memory, or decide who gets none,
-/// are not among them.
+/// (Documentation/admin-guide/sysctl/vm.rst). Settings that reserve memory, or decide which task
+/// gets none, are not among them.
 const MEMORY: &[&str] = &[
     "vm.compact_unevictable_allowed",
     "vm.compaction_proactiveness",
@@ -71,7 +79,7 @@ const MEMORY: &[&str] = &[
     "vm.zone_reclaim_mode",
 ];
 
-/// How long the network's softirqs run and poll, and what costs time for each packet
+/// Lengths of the network's softirqs and polls, and work for each packet
 /// (Documentation/admin-guide/sysctl/net.rst, Documentation/networking/ip-sysctl.rst).
 const NETWORK: &[&str] = &[
     "net.core.busy_poll",
@@ -116,9 +124,9 @@ const FEATURES: &str = "sched/features";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{setting}` is not set on a machine: {reason}")]
 pub struct NotSettable {
-    /// The setting.
+    /// Setting that is refused.
     pub setting: String,
-    /// Why.
+    /// Reason, in words.
     pub reason: String,
 }
 
@@ -173,20 +181,20 @@ pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
     }
 }
 
-/// A number in decimal that fits into 64 bits.
+/// Returns whether a value is a number in decimal that fits into 64 bits.
 fn is_number(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     digits.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<i64>().is_ok()
 }
 
-/// The name of a feature, with `NO_` before it where it is turned off.
+/// Returns whether a value is the name of a feature, with `NO_` before it where it is turned off.
 fn is_feature(value: &str) -> bool {
     let mut bytes = value.bytes();
     bytes.next().is_some_and(|byte| byte.is_ascii_uppercase())
         && bytes.all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// `sched/fair_server/cpu0/runtime`.
+/// Returns whether a path is one such as `sched/fair_server/cpu0/runtime`.
 fn is_fair_server(path: &str) -> bool {
     let Some(rest) = path.strip_prefix("sched/fair_server/cpu") else { return false };
     rest.split_once('/').is_some_and(|(cpu, file)| {

@@ -10,23 +10,23 @@ pub enum Setting {
     /// A parameter of the kernel's command line, such as `threadirqs` or `nohz_full=1`
     /// (Documentation/admin-guide/kernel-parameters.txt).
     Parameter {
-        /// Its name.
+        /// Name of the parameter.
         name: ParameterName,
-        /// What follows the `=`.
+        /// Text after the `=`.
         value: Option<Value>,
     },
     /// `sysctl.NAME=VALUE`, the form that the command line has for a sysctl; it is set at run time.
     Sysctl {
-        /// Its name.
+        /// Name of the sysctl.
         name: SysctlName,
-        /// Its value.
+        /// Value of the sysctl.
         value: Value,
     },
     /// `PATH=VALUE`, a file of debugfs, such as `sched/base_slice_ns=1000000`; set at run time.
     Debugfs {
-        /// Its path.
+        /// Path of the file.
         path: DebugfsPath,
-        /// What is written to it.
+        /// Text that is written to the file.
         value: Value,
     },
 }
@@ -52,7 +52,7 @@ checked_text! {
 }
 
 checked_text! {
-    /// What a setting is set to: visible ASCII characters without quotes, backquotes, `\` and `$`.
+    /// Value of a setting: visible ASCII characters without quotes, backquotes, `\` and `$`.
     Value, is_value,
     "what a kernel's command line keeps as it is"
 }
@@ -89,9 +89,9 @@ impl DebugfsPath {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is no setting: {reason}", text.escape_debug())]
 pub struct ParseSettingError {
-    /// What was given.
+    /// Text that is no setting.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in the text.
     pub reason: &'static str,
 }
 
@@ -138,7 +138,8 @@ impl FromStr for Setting {
 }
 
 impl Setting {
-    /// What it switches: two settings of one switch cannot both be in force.
+    /// Returns the switch that the setting changes: two settings of one switch cannot both be in
+    /// force.
     fn switch(&self) -> (u8, String) {
         match self {
             // To the kernel both are the same (kernel/params.c, `parameq`).
@@ -153,7 +154,7 @@ impl Setting {
         }
     }
 
-    /// Returns the kernel's file that it is written to at run time, and what is written; `None` for a
+    /// Returns the kernel's file and the text that is written to it at run time; `None` for a
     /// kernel parameter.
     pub fn write(&self) -> Option<(String, &str)> {
         match self {
@@ -194,17 +195,17 @@ impl<'de> Deserialize<'de> for Setting {
 pub struct Settings(Vec<Setting>);
 
 impl Settings {
-    /// Each of them, in the order given.
+    /// Returns the settings, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no settings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those that are parameters of the kernel's command line.
+    /// Returns the settings that are parameters of the kernel's command line.
     pub fn parameters(&self) -> impl Iterator<Item = &Setting> {
         self.iter().filter(|setting| matches!(setting, Setting::Parameter { .. }))
     }

@@ -1,4 +1,4 @@
-/// The valid name nearest to a misspelt one, if one is near enough to be what was meant.
+/// Returns the valid name nearest to a misspelt one, if one is near enough.
 pub fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     valid
         .into_iter()

@@ -25,12 +25,12 @@ pub enum SymbolValue {
 }
 
 impl Symbols {
-    /// Every symbol with its value, ordered by name.
+    /// Returns every symbol with its value, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &SymbolValue)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Whether there is this symbol.
+    /// Returns whether a symbol is among them.
     pub fn contains(&self, name: &str) -> bool {
         self.values.contains_key(name)
     }

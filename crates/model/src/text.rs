@@ -1,11 +1,11 @@
-//! Texts that can only hold what is valid: whoever has one need not look at it again.
+//! Texts that can only hold valid values, so that their users need no check.
 
 use std::fmt;
 
 /// The most characters of a refused text that its error shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// The text is not what it is to be.
+/// Error of a text that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseTextError {
     what: &'static str,
@@ -31,7 +31,7 @@ impl fmt::Display for ParseTextError {
 
 impl std::error::Error for ParseTextError {}
 
-/// A text of which a function says whether it is valid, and what it is called if it is not.
+/// Defines a text type from the function that checks it and from its name in errors.
 macro_rules! checked_text {
     ($(#[$doc:meta])* $name:ident, $is_valid:path, $what:literal) => {
         $(#[$doc])*

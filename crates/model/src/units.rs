@@ -15,27 +15,27 @@ pub struct VirtualDuration {
 }
 
 impl VirtualDuration {
-    /// From nanoseconds.
+    /// Creates a duration from nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Self { ns }
     }
 
-    /// From microseconds, saturating.
+    /// Creates a duration from microseconds, saturating.
     pub const fn from_us(us: u64) -> Self {
         Self { ns: us.saturating_mul(1_000) }
     }
 
-    /// From milliseconds, saturating.
+    /// Creates a duration from milliseconds, saturating.
     pub const fn from_ms(ms: u64) -> Self {
         Self { ns: ms.saturating_mul(1_000_000) }
     }
 
-    /// In nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.ns
     }
 
-    /// In seconds.
+    /// Returns the duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.ns as f64 / 1e9
     }
@@ -44,14 +44,15 @@ impl VirtualDuration {
 impl Add for VirtualDuration {
     type Output = Self;
 
-    /// The sum, saturating.
+    /// Returns the sum, saturating.
     fn add(self, other: Self) -> Self {
         Self { ns: self.ns.saturating_add(other.ns) }
     }
 }
 
 impl fmt::Display for VirtualDuration {
-    /// With the largest unit that keeps at least one digit before the point: `1.5 ms`, `250 us`.
+    /// Writes the duration with the largest unit that keeps at least one digit before the point:
+    /// `1.5 ms`, `250 us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.ns {
             0..1_000 => return write!(f, "{} ns", self.ns),
@@ -82,18 +83,18 @@ pub const HOST_UNITS: &[(&str, u64)] =
 /// The text is no span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseTimeError {
-    /// Its unit is none of those that are known.
+    /// The unit is not a known one.
     #[error("`{}` is no unit of time; there are {known}", unit.escape_debug())]
     Unit {
-        /// The unit.
+        /// Unit in the text.
         unit: String,
         /// Those that are known.
         known: String,
     },
-    /// It is no decimal number with a unit, or no whole number of nanoseconds, or too long.
+    /// The text is no decimal number with a unit, or no whole number of nanoseconds, or too long.
     #[error("`{}` is no time in whole nanoseconds, such as 20{unit}", text.escape_debug())]
     Number {
-        /// The text.
+        /// Text that is no time.
         text: String,
         /// A unit that is known.
         unit: &'static str,
@@ -133,7 +134,7 @@ pub fn parse_ns(text: &str, units: &[(&'static str, u64)]) -> Result<u64, ParseT
     }
 }
 
-/// So many units, which must be a whole number of nanoseconds.
+/// Returns a decimal number of units in nanoseconds, if it is a whole number of them.
 fn decimal(number: &str, ns_of_unit: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
