@@ -6,6 +6,10 @@ use crate::SpecError;
 ///
 /// # Errors
 ///
+/// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
+///
+/// # Errors
+///
 /// [`SpecError`] with the line, and the nearest valid name of what is misspelt.
 pub fn definition(text: &str) -> Result<Definition, SpecError> {
     let definition: Definition =
@@ -53,7 +57,7 @@ from = "sign:/tmp/times"
 unit = "ms"
 "#;
 
-    /// The line of the error, with what is wrong and what to do.
+    /// Returns the line of the error, its message and its remedy.
     #[track_caller]
     fn refused(from: &str, to: &str) -> (usize, String, String) {
         assert!(SMALL.contains(from), "{from}");

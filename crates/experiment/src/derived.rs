@@ -1,5 +1,6 @@
-//! Whether a plan is that of its experiment. A recording may come from anybody: what is executed
-//! again is what its experiment says, and not what somebody wrote beside it.
+//! The check that a plan is that of its experiment. A recording may come from anybody: the cells
+//! that are executed again are those of its experiment, and not others that a stranger wrote beside
+//! it.
 
 use std::{collections::BTreeMap, ops::Deref, path::PathBuf};
 
@@ -9,26 +10,30 @@ use serde_json::Value;
 
 use crate::{Manifest, Recording, Resolved, plan, replicate};
 
-/// A recording whose every cell is what its experiment comes to: the only kind that is executed.
+/// Recording whose every cell follows from its experiment: only such a recording is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Derived<'a>(&'a Recording);
 
-/// What would have been executed is not what the experiment says.
+/// Error of a recording whose cells do not follow from its experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} is not what its experiment comes to: {what}; nothing of it is executed: run the \
      experiment anew into another folder", path.display()
 )]
 pub struct NotOfExperiment {
-    /// The recording.
+    /// Folder of the recording.
     pub path: PathBuf,
-    /// The first difference.
+    /// First difference, in words.
     pub what: String,
 }
 
 impl<'a> Derived<'a> {
-    /// Derives every cell's inputs again from the experiment and what was pinned for it, and compares
+    /// Derives every cell's inputs again from the experiment and its pinned inputs, and compares
     /// them with those of the recording.
+    ///
+    /// # Errors
+    ///
+    /// When a cell differs.
     ///
     /// # Errors
     ///
@@ -85,12 +90,12 @@ fn check<'a>(
     Ok(())
 }
 
-/// The factors without the replicate.
+/// Returns the factors without the replicate.
 fn configuration(cell: &PlannedCell) -> preemptlab_model::Factors {
     preemptlab_model::Factors { replicate: 0, ..cell.factors.clone() }
 }
 
-/// What the recording says that the experiment's names stand for: no more than these, and each once.
+/// Returns the recording's values of the experiment's names: no more than these, and each once.
 fn resolved(manifest: &Manifest) -> Result<Resolved, String> {
     let Manifest { experiment, kernels, backend, qemu, images, plan, .. } = manifest;
     let wanted = &experiment.factors.kernel;
@@ -133,7 +138,7 @@ fn resolved(manifest: &Manifest) -> Result<Resolved, String> {
     Ok(resolved)
 }
 
-/// Why a kernel was not to be had: words that nothing but the plan has.
+/// Returns the reason why a kernel was not available, which only the plan holds.
 fn reason(cells: &[PlannedCell], kernel: &KernelRef) -> String {
     let of_it = cells.iter().filter(|cell| cell.factors.kernel == *kernel);
     let mut reasons = of_it.filter_map(|cell| match &cell.planned {
@@ -159,7 +164,7 @@ fn same(cell: &PlannedCell, derived: &PlannedCell) -> Result<(), String> {
     Err(format!("the cell {} is not that of the experiment, in `{field}`", derived.factors))
 }
 
-/// The first field in which two values differ: `job.load.0.argv.1`.
+/// Returns the path of the first field in which two values differ: `job.load.0.argv.1`.
 fn place(one: &impl Serialize, other: &impl Serialize) -> String {
     let value = |of: Result<Value, _>| of.unwrap_or(Value::Null);
     let (one, other) = (value(serde_json::to_value(one)), value(serde_json::to_value(other)));
@@ -278,7 +283,8 @@ mod tests {
         assert_eq!(add_replicates(&mut writer, &[(lazy, 9)]).unwrap(), 0);
     }
 
-    /// The text of a manifest whose keys are sorted, with a workload's `kind` where it is read.
+    /// Returns the text of a manifest whose keys are sorted, with a workload's `kind` first, where
+    /// it is read.
     fn kind_first(text: &str) -> String {
         let kind = "\"kind\":\"cyclictest-hackbench\",";
         let Some((before, after)) = text.split_once("\"workload\":{\"") else { return text.into() };
@@ -286,7 +292,7 @@ mod tests {
         format!("{before}\"workload\":{{\"{after}")
     }
 
-    /// A recording whose plan was changed, and what is said of it.
+    /// Changes the plan of a recording, and returns the error.
     fn foreign(change: impl FnOnce(&mut serde_json::Value)) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run");
@@ -351,7 +357,7 @@ mod tests {
         }
     }
 
-    /// What an older preemptlab wrote is still what its experiment comes to.
+    /// A recording of an older preemptlab still follows from its experiment.
     #[test]
     fn the_recording_that_lasts_is_that_of_its_experiment() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");

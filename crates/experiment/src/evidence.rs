@@ -1,4 +1,5 @@
-//! How a guest puts a setting into force, and what shows that it is.
+//! The settings in the form of the guest: the writes that put them into force, and the evidence
+//! that they are.
 
 use preemptlab_model::{CpuList, Cpus, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
@@ -6,13 +7,13 @@ use preemptlab_protocol::{self as protocol, Evidence, Write};
 const CMDLINE: &str = "/proc/cmdline";
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// Of q35, the one interrupt that every kernel requests and that may be threaded: ACPI's.
+/// Thread of the one interrupt of q35 that every kernel requests and that may be threaded: ACPI's.
 const THREADED_INTERRUPT: &str = "irq/9-";
 
 /// The most CPUs that a list may name; more than any machine here has.
 const CPUS_MAX: u32 = 64;
 
-/// The setting as the guest takes it.
+/// Returns the setting in the form that the guest takes.
 pub fn provable(setting: &Setting) -> protocol::Setting {
     let (write, evidence) = match setting {
         Setting::Sysctl { name, value } => written(name.file(), value.as_str(), false),
@@ -26,7 +27,8 @@ pub fn provable(setting: &Setting) -> protocol::Setting {
     protocol::Setting { name: setting.to_string(), write, evidence }
 }
 
-/// A file that holds afterwards what was written, or one word of it that is as written.
+/// Returns the write to a file, with the evidence that the file, or one word of it, then holds the
+/// value.
 fn written(file: String, value: &str, is_word: bool) -> (Option<Write>, Vec<Evidence>) {
     let evidence = if is_word {
         Evidence::Word { file: file.clone(), word: value.to_owned() }
@@ -36,8 +38,8 @@ fn written(file: String, value: &str, is_word: bool) -> (Option<Write>, Vec<Evid
     (Some(Write { file, text: value.to_owned() }), vec![evidence])
 }
 
-/// A parameter must have reached the kernel, the kernel must know it, and what it switches must
-/// show it where there is a place for that.
+/// Returns the evidence of a parameter: it must have reached the kernel, the kernel must know it,
+/// and the switch that it sets must show it where the kernel has a place for that.
 fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::Word { file: CMDLINE.to_owned(), word: setting.to_string() }];
     if let Some((module, parameter)) = name.split_once('.') {
@@ -68,7 +70,7 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
     evidence
 }
 
-/// Whether the scheduler's domains leave the CPUs out, which flags have to ask for
+/// Returns whether the scheduler's domains leave the CPUs out, which flags have to ask for
 /// (`housekeeping_isolcpus_setup` in kernel/sched/isolation.c).
 fn isolates_domain(value: &str) -> bool {
     let mut flags = value.split(',').filter(|part| part.starts_with(|c: char| c.is_alphabetic()));
@@ -83,9 +85,9 @@ fn shows(file: &str, list: List) -> Evidence {
     Evidence::Text { file: format!("{CPUS}/{file}"), any_of: vec![text] }
 }
 
-/// How a module's parameter may read afterwards: as it was written, a truth value as `Y` or `N`, a
-/// number in decimal. The kernel looks at a truth value's beginning only (`kstrtobool` in
-/// lib/kstrtox.c).
+/// Returns the texts that a module's parameter may have afterwards: the written one, `Y` or `N` for
+/// a truth value, a number in decimal. The kernel looks at a truth value's beginning only
+/// (`kstrtobool` in lib/kstrtox.c).
 fn readings(value: Option<&str>) -> Vec<String> {
     let text = value.unwrap_or("1");
     let boolean = match text.as_bytes() {
@@ -102,9 +104,9 @@ fn readings(value: Option<&str>) -> Vec<String> {
 /// A list of CPUs in a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum List {
-    /// It means these on every machine.
+    /// The list means these CPUs on every machine.
     Cpus(Cpus),
-    /// No kernel reads it, and so none shows it: its cell fails.
+    /// No kernel reads the list, and so none shows it: the cell fails.
     Unreadable(String),
 }
 
@@ -117,8 +119,8 @@ impl List {
     }
 }
 
-/// Reads a list such as `1-3,5`; `None` for none, and for what means other CPUs on another machine
-/// (`all`, or a list with groups).
+/// Reads a list such as `1-3,5`; `None` for no list, and for one that means other CPUs on another
+/// machine (`all`, or a list with groups).
 fn cpu_list(text: &str) -> Option<List> {
     if text.is_empty() {
         return None;
@@ -132,7 +134,7 @@ fn cpu_list(text: &str) -> Option<List> {
     }
 }
 
-/// Returns what follows the flags of `isolcpus`: the kernel skips those that it does not know
+/// Returns the text after the flags of `isolcpus`: the kernel skips unknown ones
 /// (`housekeeping_isolcpus_setup` in kernel/sched/isolation.c).
 fn after_flags(value: &str) -> &str {
     let mut rest = value;

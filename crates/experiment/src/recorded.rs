@@ -1,4 +1,4 @@
-//! Recordings of experiments, and of what their manifests are made.
+//! Recordings of experiments, with the types of their manifests.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use preemptlab_workload::Workload;
 
 use crate::{Experiment, Resolved, plan, replicate};
 
-/// What a recording is of, with the whole experiment.
+/// Manifest of a recording with its whole experiment.
 pub type Manifest = preemptlab_recording::Manifest<Experiment>;
 
-/// A recording of an experiment, to read. [`Derived`](crate::Derived) is one whose cells may be
+/// Recording of an experiment, to read. The cells of a [`Derived`](crate::Derived) may also be
 /// executed.
 pub type Recording = preemptlab_recording::Recording<Experiment>;
 
