@@ -1,4 +1,4 @@
-//! From recordings to a recommendation, and from that to settings.
+//! From recordings to a recommendation, and from a recommendation to settings.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use preemptlab_tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{Error, Result, measured};
 
-/// What is optimized where nothing else is said.
+/// Metric that is optimized by default.
 const OBJECTIVE: &str = "throughput";
 
 /// Refuses recordings of several kinds of time: a recommendation weighs numbers of all recordings
@@ -45,8 +45,8 @@ pub fn question(
     Question { requirements: requirements.to_vec(), objective: objective.to_owned(), direction }
 }
 
-/// Adds the settings of what is recommended, and what would decide it; `allowed` are kernel parameters
-/// that are let through by name.
+/// Adds the recommended settings to a recommendation, and the command that would decide it;
+/// `allowed` are kernel parameters that the user let through by name.
 pub fn advice<'a>(
     recommendation: &'a Recommendation,
     recordings: &[&Recording],
@@ -65,7 +65,7 @@ pub fn advice<'a>(
     }
 }
 
-/// The recording that the recommended configuration is from.
+/// Returns the recording of the recommended configuration.
 fn recording<'a>(
     recommendation: &Recommendation,
     choice: &Choice,
@@ -98,9 +98,9 @@ fn settings(
     }))
 }
 
-/// The command that goes on with the recording until it is decided; `None` where the others are from
-/// another recording, to which it would not add. Where replicates were added before, it goes on as it
-/// was begun.
+/// Returns the command that continues the recording until the recommendation is decided; `None`
+/// where the other candidates are from another recording, to which it would not add. A recording
+/// with added replicates continues under its own rule.
 fn next(
     recommendation: &Recommendation,
     choice: &Choice,
@@ -132,7 +132,11 @@ fn next(
     Some(Command(words).to_string())
 }
 
-/// Returns the settings of what a recording recommends.
+/// Returns the recommended settings of a recording.
+///
+/// # Errors
+///
+/// [`Error::No`] when no configuration satisfies every requirement, or the answer is undecided.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What recordings can be asked for at all.
+//! The analyses that a kind of recording allows.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,11 @@ use preemptlab_model::{CellRecord, Outcome, Planned};
 
 use crate::{Error, Result};
 
-/// Refuses a recording in the machine's own time for what only virtual time can do.
+/// Refuses a recording in the machine's own time for an analysis that needs virtual time.
+///
+/// # Errors
+///
+/// When the recording is one; the text ends with the analyses that virtual time allows.
 ///
 /// # Errors
 ///

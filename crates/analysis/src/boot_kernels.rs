@@ -8,7 +8,7 @@ use preemptlab_trace::Kernel;
 
 use crate::Result;
 
-/// The kernels whose traces were read, each once, since all cells of a boot share one.
+/// Kernels of the traces that were read, each once, since all cells of a boot share one.
 #[derive(Default)]
 pub struct BootKernels(BTreeMap<SnapshotId, Option<Kernel>>);
 

@@ -12,18 +12,23 @@ pub struct Compared {
     margin: Margin,
 }
 
-/// What is to be known of recordings before they are compared.
+/// Notice about recordings before their comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// What may be an oversight.
+    /// A possible oversight.
     Warning(String),
-    /// What is as it should be.
+    /// A fact that is no oversight.
     Note(String),
 }
 
 impl Compared {
-    /// Opens recordings, with what makes them less than comparable. What is not given is as it was
-    /// when replicates were added with `run --until`.
+    /// Opens recordings, with notices on everything that makes them less comparable. A missing
+    /// argument has the value with which replicates were added by `run --until`.
+    ///
+    /// # Errors
+    ///
+    /// When a recording cannot be read, two of them cannot be compared, or the baseline is no
+    /// configuration.
     ///
     /// # Errors
     ///
@@ -50,7 +55,11 @@ impl Compared {
         Ok((compared, notices))
     }
 
-    /// The comparison of what is finished.
+    /// Returns the comparison of the finished cells.
+    ///
+    /// # Errors
+    ///
+    /// When a recording cannot be read, or has no measurements of the baseline.
     ///
     /// # Errors
     ///
@@ -59,7 +68,11 @@ impl Compared {
         self.comparison_of(&measured::cells(&self.recordings())?)
     }
 
-    /// The same, of cells that were read already.
+    /// Returns the comparison of cells that were read already.
+    ///
+    /// # Errors
+    ///
+    /// When the baseline has no measurements.
     ///
     /// # Errors
     ///
@@ -68,18 +81,22 @@ impl Compared {
         Ok(compare(cells, self.rule())?)
     }
 
-    /// How they are compared.
+    /// Returns the rule of the comparison.
     pub fn rule(&self) -> Rule<'_> {
         rule(&self.recordings(), self.baseline.as_ref(), self.margin)
     }
 
-    /// The recordings.
+    /// Returns the recordings.
     pub fn recordings(&self) -> Vec<&Recording> {
         self.recordings.iter().collect()
     }
 }
 
-/// The comparison of recordings, finished or not.
+/// Returns the comparison of recordings, finished or not.
+///
+/// # Errors
+///
+/// When a recording cannot be read, or has no measurements of the baseline.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the machine did to recordings in its own time.
+//! Disturbances of recordings in the machine's own time.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@ use preemptlab_recording::RecordingError;
 use preemptlab_stats::{ParseBaselineError, RecommendError, UnknownBaseline};
 use preemptlab_trace::TraceError;
 
-/// Says why a question about recordings has no answer. Texts name the cause and what to do.
+/// Reason why a question about recordings has no answer. Texts name the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The answer is no.
@@ -11,10 +11,10 @@ pub enum Error {
     /// The recordings, an experiment or the question cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// No cell measured anything.
+    /// No cell has measurements.
     #[error("{0}")]
     Unmeasured(String),
-    /// This machine gets in the way, such as with a full disk.
+    /// The machine has a problem, such as a full disk.
     #[error("{0}")]
     Machine(String),
     /// A recording cannot be read or written.
@@ -41,5 +41,5 @@ impl Error {
     }
 }
 
-/// Is what this crate's functions return.
+/// Result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,5 +1,5 @@
-//! What `run --until` decides after each look at the results: replicates are added where they are
-//! needed.
+//! The decision of `run --until` after each look at the results: replicates are added where they
+//! are needed.
 
 use preemptlab_model::{Factors, MetricName, nearest};
 use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
@@ -9,9 +9,9 @@ use crate::{Result, named::no_metric};
 /// A look at the results.
 #[derive(Debug)]
 pub struct Look {
-    /// How many comparisons are undecided.
+    /// Number of undecided comparisons.
     pub undecided: usize,
-    /// Which replicates would decide them; where there are none, more would not help.
+    /// Replicates that would decide them; where there are none, more would not help.
     pub needed: Vec<Needed>,
 }
 
@@ -30,7 +30,7 @@ impl Look {
         self.needed.iter().map(|needed| needed.more).sum()
     }
 
-    /// Says what is added, by configuration: `debian:6.12/none +3`.
+    /// Lists the added replicates by configuration: `debian:6.12/none +3`.
     pub fn added(&self) -> String {
         let words = self.needed.iter().map(|Needed { factors, more, .. }| {
             let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
@@ -39,7 +39,7 @@ impl Look {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// Says what it comes to where nothing is needed.
+    /// States the conclusion where no replicate is needed.
     pub fn conclusion(&self) -> String {
         match self.undecided {
             0 => "every comparison is decided".to_owned(),
@@ -50,7 +50,7 @@ impl Look {
     }
 }
 
-/// Whether a metric is to be decided.
+/// Returns whether a metric is to be decided.
 fn decides(metrics: &[String], metric: &MetricName) -> bool {
     if metrics.is_empty() {
         metric.is_headline()

@@ -8,7 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::{Error, Result};
 
-/// Opens recordings that measured the same thing, with warnings of what may be an oversight.
+/// Opens recordings of the same workloads, with warnings of possible oversights.
+///
+/// # Errors
+///
+/// When one cannot be read, is named twice, or has another workload of the same name.
 ///
 /// # Errors
 ///
@@ -21,8 +25,8 @@ pub fn open(paths: &[PathBuf]) -> Result<(Vec<Recording>, Vec<String>)> {
     Ok((recordings, warnings))
 }
 
-/// Refuses recordings in which one name stands for two workloads, and one that is named twice, whose
-/// replicates would count twice.
+/// Refuses recordings in which one name stands for two workloads, and one that is named twice,
+/// whose replicates would count twice.
 fn refuse(recordings: &[Recording]) -> Result<()> {
     for (one, other) in pairs(recordings) {
         let place = |recording: &Recording| std::fs::canonicalize(recording.path()).ok();
@@ -46,7 +50,8 @@ fn refuse(recordings: &[Recording]) -> Result<()> {
     Ok(())
 }
 
-/// A cell that two recordings share was measured once, however often it was executed.
+/// Warns of cells that two recordings share: such a cell was measured once, however often it was
+/// executed.
 fn shared(recordings: &[Recording]) -> Vec<String> {
     let ids = |recording: &Recording| -> BTreeSet<CellId> {
         recording.planned().filter_map(|(_, cell)| Some(cell.inputs()?.id())).collect()
@@ -80,7 +85,7 @@ fn machines(recordings: &[Recording]) -> Vec<String> {
     differing.collect()
 }
 
-/// Every two of them.
+/// Returns every pair of them.
 fn pairs(recordings: &[Recording]) -> impl Iterator<Item = (&Recording, &Recording)> {
     let after = |at: usize| recordings.iter().skip(at + 1);
     recordings
@@ -89,7 +94,7 @@ fn pairs(recordings: &[Recording]) -> impl Iterator<Item = (&Recording, &Recordi
         .flat_map(move |(at, one)| after(at).map(move |other| (one, other)))
 }
 
-/// The keys that differ, with both values.
+/// Returns the keys that differ, with both values.
 fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> String {
     let (Ok(Value::Object(one)), Ok(Value::Object(other))) =
         (serde_json::to_value(one), serde_json::to_value(other))
@@ -99,7 +104,7 @@ fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> St
     differing("", &one, &other).join(", ")
 }
 
-/// The same of an object in another, whose keys begin with a prefix.
+/// Returns the differing keys of an object in another, with a prefix.
 fn differing(prefix: &str, one: &Map<String, Value>, other: &Map<String, Value>) -> Vec<String> {
     let of_key = |(key, value): (&String, &Value)| {
         let same = other.get(key).unwrap_or(&Value::Null);

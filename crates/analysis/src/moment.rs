@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use preemptlab_model::{ParseTimeError, VirtualDuration};
 
-/// What is shown around a moment when nothing else is asked for, in nanoseconds.
+/// Default time before and after a moment, in nanoseconds.
 const WINDOW_NS: u64 = 10_000;
 
 /// More than this is no detail any more.
@@ -13,9 +13,9 @@ const WINDOW_NS_MAX: u64 = 10_000_000;
 /// A moment of virtual time, and how much around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Its middle, in nanoseconds.
+    /// Middle of the moment, in nanoseconds.
     pub ns: u64,
-    /// To each side of it.
+    /// Time before and after the middle, in nanoseconds.
     pub window_ns: u64,
 }
 
@@ -34,7 +34,7 @@ impl FromStr for Moment {
     }
 }
 
-/// A span of time; without a unit it is in nanoseconds.
+/// Reads a span of time; without a unit it is in nanoseconds.
 fn duration_ns(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let unit = if text.ends_with(|c: char| c.is_ascii_digit()) { "ns" } else { "" };

@@ -1,11 +1,11 @@
-//! What a trace of an experiment's cells can answer.
+//! The questions that a trace of an experiment's cells can answer.
 
 use std::path::Path;
 
 use preemptlab_experiment::Experiment;
 
-/// What is lacking in the traces of workloads, said before they are recorded; nothing where every
-/// workload has the real-time probe whose wakeups `explain` explains.
+/// Returns the questions that the traces of workloads cannot answer, before they are recorded; none
+/// where every workload has the real-time probe whose wakeups `explain` explains.
 pub fn notes(experiment: &Experiment) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, workload) in &experiment.workload {
@@ -26,7 +26,7 @@ pub fn notes(experiment: &Experiment) -> Vec<String> {
     notes
 }
 
-/// The command that looks at the traces of a recording.
+/// Returns the command that looks at the traces of a recording.
 pub fn next(experiment: &Experiment, out: &Path) -> String {
     let names: Vec<_> =
         experiment.workload.values().map(|workload| workload.metric_names()).collect();

@@ -1,11 +1,11 @@
-//! Cells whose trace allows less than was observed.
+//! Cells in whose trace the bound is below an observed latency.
 
 use preemptlab_experiment::Recording;
 use preemptlab_recording::RecordingError;
 
 use crate::measured;
 
-/// Why the bound is none where more was observed.
+/// Reason why the bound does not hold where a wakeup was later.
 pub const UNSOUND: &str = "a wakeup waited for more than the longest stretch and a switch";
 
 /// Counts the traced cells of each recording whose bound is only what was observed; names no recording

@@ -1,4 +1,4 @@
-//! Which cell of a recording is meant.
+//! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellId, CellInputs, Factors, MetricName, Outcome};
@@ -6,22 +6,22 @@ use preemptlab_protocol::Report;
 
 use crate::{Error, Result};
 
-/// A completed cell.
+/// Completed cell that was chosen.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Its place in the experiment.
+    /// Factors of the cell.
     pub factors: Factors,
-    /// Its identity.
+    /// Identity of the cell.
     pub id: CellId,
     /// Everything that it depends on.
     pub inputs: CellInputs,
-    /// What it said.
+    /// Report of the cell.
     pub report: Report,
     /// The largest latency that its probe saw, in microseconds.
     pub max_us: f64,
 }
 
-/// So many cells are listed.
+/// Number of cells that are listed.
 const SHOWN: usize = 12;
 
 /// Returns the cell that was named by words of its name or the beginning of its identity, or else
@@ -102,7 +102,7 @@ pub(crate) fn name_of(cell: &Chosen) -> String {
     format!("{} ({:.8})", cell.factors, cell.id.to_string())
 }
 
-/// By the beginning of its identity, or by words of its name.
+/// Returns whether a name means a cell: the first digits of its identity, or words of its factors.
 fn is_named(cell: &Chosen, name: &str) -> bool {
     let called = cell.factors.to_string();
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);

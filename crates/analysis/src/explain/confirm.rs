@@ -1,4 +1,7 @@
-//! Whether a wakeup at the worst instant would really have been that late.
+//! The check whether a wakeup at the worst instant would really have been that late.
+//!
+//! The trace shows the kernel while no task waited. A kernel that polls `need_resched` stops early
+//! when a task waits, so a prediction may be too high: then the next one is tried.
 //!
 //! The trace says what the kernel did while nobody waited. A kernel that polls `need_resched` stops
 //! early when somebody does, so that a prediction may be too high: then the next one is tried.
@@ -24,18 +27,18 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// What a prediction may be off by: so many nanoseconds, or one part in so many.
+/// Tolerance of a prediction: so many nanoseconds, or one part in so many.
 const TOLERANCE_NS: u64 = 2_000;
 const TOLERANCE_PART: u64 = 20;
 
-/// Of the longest stretches so many are offered to one execution, which takes the first at which the
-/// probe's timer is the next to expire.
+/// Number of the longest stretches that are offered to one execution, which takes the first at
+/// which the probe's timer is the next to expire.
 const OFFERED: usize = 6;
 
 /// After so many executions without a confirmation it is given up.
 const EXECUTIONS_MAX: usize = 8;
 
-/// What executions with moved timers observed, as a document.
+/// Results of executions with moved timers, as a document.
 #[derive(Debug, Serialize)]
 struct Document {
     format: u32,
@@ -48,7 +51,7 @@ struct Document {
     attempts: Vec<Attempt>,
 }
 
-/// One execution with a moved timer.
+/// Execution with a moved timer.
 #[derive(Debug, Serialize)]
 struct Attempt {
     /// The function in which the stretch begins.
@@ -61,9 +64,9 @@ struct Attempt {
     timeline: Option<Timeline>,
 }
 
-/// Moves the probe's timer to the worst instants of a cell's trace, one after the other, until the cell
-/// observes what the trace predicts: executes [`Self::next_program`] and takes its stream, as long as
-/// there is one.
+/// Confirmation of a bound. It moves the probe's timer to the worst instants of a cell's trace, one
+/// after the other, until the cell observes the predicted latency. The caller executes
+/// [`Self::next_program`] and hands over its stream, as long as there is one.
 pub struct Confirmation<'a> {
     cell: &'a Chosen,
     kernel: Kernel,
@@ -107,7 +110,7 @@ impl<'a> Confirmation<'a> {
         Ok(Self { cell, kernel, comm, floor_ns, left, offered, executions, document })
     }
 
-    /// Returns what to execute the cell with next; `None` when it is confirmed or given up.
+    /// Returns the program of the next execution; `None` when the bound is confirmed or given up.
     pub fn next_program(&mut self) -> Option<TraceProgram> {
         if self.document.confirmed || self.executions == EXECUTIONS_MAX || self.left.is_empty() {
             return None;
@@ -138,17 +141,17 @@ impl<'a> Confirmation<'a> {
         Ok(())
     }
 
-    /// Tells whether an execution observed what the trace predicts.
+    /// Returns whether an execution observed the predicted latency.
     pub fn is_confirmed(&self) -> bool {
         self.document.confirmed
     }
 
-    /// Returns what was observed as a document.
+    /// Returns the observations as a document.
     pub fn document(&self) -> &impl Serialize {
         &self.document
     }
 
-    /// Shows what was observed.
+    /// Shows the observations.
     pub fn text(&self, terminal: Terminal) -> String {
         let (cell, document) = (self.cell, &self.document);
         let us = |ns: u64| format!("{:.3}", ns as f64 / 1e3);
@@ -200,7 +203,7 @@ impl<'a> Confirmation<'a> {
     }
 }
 
-/// The timer that was moved, and the wakeup that came of it.
+/// Returns the timer that was moved, with the wakeup that it caused.
 fn met(offered: &[MovedTimer], all: Vec<Wakeup>) -> Option<(MovedTimer, Wakeup)> {
     all.into_iter().find_map(|wakeup| {
         let is_met = |moved: &&MovedTimer| moved.to_monotonic_ns == wakeup.due_monotonic_ns;

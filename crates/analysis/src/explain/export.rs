@@ -11,13 +11,18 @@ use crate::{Error, Result};
 /// The form of another tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceForm {
-    /// For ui.perfetto.dev.
+    /// The form of ui.perfetto.dev.
     Perfetto,
     /// The text of /sys/kernel/tracing/trace.
     Ftrace,
 }
 
 /// Writes the trace of a cell in another tool's form.
+///
+/// # Errors
+///
+/// When the cell has no trace, or it cannot be read; `unwritable` makes the error of a failed
+/// write.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What keeps preemption and interrupts off for longest, per configuration.
+//! The functions that keep preemption and interrupts off for longest, per configuration.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +25,15 @@ pub struct Ranking {
 #[derive(Debug, Serialize)]
 struct Configuration {
     workload: String,
-    /// Its kernel, mode and settings.
+    /// Kernel, mode and settings of the configuration.
     configuration: String,
     cells: usize,
     sections: Vec<Ranked>,
 }
 
 impl Ranking {
-    /// Ranks what keeps preemption and interrupts off in each configuration, over all of its traced
-    /// cells.
+    /// Ranks the functions that keep preemption and interrupts off in each configuration, over all
+    /// of its traced cells.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ fn merged(ours: Vec<Ranked>, theirs: Vec<Ranked>) -> Vec<Ranked> {
                 by_function.insert(key, ranked);
             }
             Some(known) => {
-                // What a recording says may be anything.
+                // The numbers of a recording may be anything.
                 let count = known.count.saturating_add(ranked.count);
                 let total_ns = known.total_ns.saturating_add(ranked.total_ns);
                 if ranked.max_ns > known.max_ns {

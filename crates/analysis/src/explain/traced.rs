@@ -25,13 +25,21 @@ impl<'a> Traced<'a> {
         Ok(Self { recording, cell, kernel })
     }
 
-    /// The stream of a cell's trace.
+    /// Opens the stream of a cell's trace.
+    ///
+    /// # Errors
+    ///
+    /// When the cell has no trace, or it cannot be read.
     pub fn stream(recording: &Recording, cell: &Chosen) -> Result<impl Read + use<>> {
         let stream = recording.traces().stream(cell.id)?;
         stream.ok_or_else(|| Error::unusable("the cell has no trace"))
     }
 
-    /// The wakeups of the cell's probe, in its window.
+    /// Returns the wakeups of the cell's probe, in its window.
+    ///
+    /// # Errors
+    ///
+    /// When the trace cannot be read.
     pub fn wakeups(&self, comm: &str, is_fair: bool) -> Result<Vec<Wakeup>> {
         let stream = Self::stream(self.recording, self.cell)?;
         let target = Target { comm, is_realtime: !is_fair };
@@ -39,7 +47,11 @@ impl<'a> Traced<'a> {
         wakeups(stream, &self.kernel, target, window).map_err(|error| self.unreadable(error))
     }
 
-    /// Where the time of wakeups went.
+    /// Returns the timelines of wakeups.
+    ///
+    /// # Errors
+    ///
+    /// When the trace cannot be read.
     pub fn timelines(&self, wakeups: Vec<Wakeup>) -> Result<Vec<Timeline>> {
         let stream = Self::stream(self.recording, self.cell)?;
         timelines(stream, &self.kernel, wakeups).map_err(|error| self.unreadable(error))
@@ -50,7 +62,7 @@ impl<'a> Traced<'a> {
     }
 }
 
-/// The program of the cell's probes.
+/// Returns the program of the cell's probes.
 pub(super) fn probe(cell: &Chosen) -> Result<String> {
     target(&cell.inputs.job).ok_or_else(|| {
         let workload = &cell.factors.workload;

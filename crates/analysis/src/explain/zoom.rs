@@ -10,7 +10,7 @@ use crate::{Error, Moment, Result};
 /// A window of a cell in which every call and return is recorded.
 pub struct Zoom {
     kernel: Kernel,
-    /// What records them.
+    /// Program of the plugin that records the calls.
     pub program: TraceProgram,
 }
 

@@ -6,7 +6,7 @@ use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
 use super::gathered::Worst;
 use crate::{Error, boot_kernels::BootKernels};
 
-/// Draws the worst wakeups of traced cells. Nothing is executed for it: what has no trace has no
+/// Drawer of the worst wakeups of traced cells. It executes nothing: a cell without a trace has no
 /// timeline.
 #[derive(Default)]
 pub struct Timelines {
@@ -14,7 +14,11 @@ pub struct Timelines {
 }
 
 impl Timelines {
-    /// The worst wakeup of the real-time probe.
+    /// Draws the worst wakeup of the real-time probe.
+    ///
+    /// # Errors
+    ///
+    /// When the trace cannot be read.
     pub fn of(&mut self, cell: &Worst<'_>) -> Result<Option<Timeline>, Error> {
         let (record, folder) = (&cell.record, cell.recording.traces());
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };

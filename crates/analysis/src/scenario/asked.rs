@@ -5,13 +5,13 @@ use preemptlab_scenario::{Model, Scenario};
 
 /// A scenario and the file that it is from.
 pub struct Loaded {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it says.
+    /// Scenario in the file.
     pub scenario: Scenario,
 }
 
-/// What scenarios are played under.
+/// Conditions under which scenarios are played.
 #[derive(Clone, Copy, Debug)]
 pub struct Under<'a> {
     /// The kernel, in whatever flavour.

@@ -12,7 +12,7 @@ use super::{
 /// The version of the document.
 const FORMAT: u32 = 1;
 
-/// All scenarios.
+/// Document of all scenarios.
 #[derive(Serialize)]
 struct Document<'a> {
     format: u32,
@@ -67,7 +67,7 @@ pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
     Document { format: FORMAT, scenarios: shown.iter().map(scenario).collect() }
 }
 
-/// Returns what each model added to the first and took from it.
+/// Returns the scores of the models against the first.
 pub(super) fn scores(columns: &[Column]) -> Vec<Score> {
     let scored: Vec<Scored<'_>> = columns
         .iter()

@@ -20,14 +20,14 @@ const MODULE: &str = "preemptlab_scenario";
 /// `CLOCK_MONOTONIC` by the TSC (`unsynchronized_tsc`, arch/x86/kernel/tsc.c).
 const ONE_TSC: &str = "tsc=reliable";
 
-/// So many digits of an experiment's digest tell its recording from those of the same name.
+/// Number of digits of an experiment's digest that tell its recording from those of the same name.
 const DIGEST_DIGITS: usize = 8;
 
 /// Scenarios that share their boots: the same machine, and the same modules.
 pub struct Batch<'a> {
-    /// What is run.
+    /// Experiment that plays the scenarios.
     pub experiment: Experiment,
-    /// The scenarios, whose workloads are called as they are, with their places on the command line.
+    /// Scenarios, whose workloads have their names, with their places on the command line.
     pub scenarios: Vec<(usize, &'a Scenario)>,
 }
 
@@ -94,7 +94,7 @@ pub fn batches<'a>(
     Ok(groups.into_iter().map(batch).collect())
 }
 
-/// The name of a scenario, whose grammar is a part of that of all names.
+/// Returns the name of a scenario, whose grammar is a part of that of all names.
 fn name_of(name: &str) -> Name {
     name.parse().expect("a scenario's name is a name")
 }

@@ -1,4 +1,4 @@
-//! From scenarios to the experiments that play them, and from their recordings to what came of them.
+//! From scenarios to the experiments that play them, and from their recordings to the outcomes.
 
 mod asked;
 mod document;

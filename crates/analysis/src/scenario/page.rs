@@ -20,7 +20,7 @@ svg { max-width: 100%; height: auto; background: #fff }
 </style>
 ";
 
-/// Writes the page: a picture, a table and what was expected, for each scenario.
+/// Writes the page: a picture, a table and the expectations, for each scenario.
 pub fn page(shown: &[Shown<'_>]) -> String {
     let mut page = HEAD.to_owned();
     for each in shown {

@@ -1,4 +1,4 @@
-//! What is drawn of a scenario.
+//! The picture of a scenario.
 
 use preemptlab_model::VirtualDuration;
 use preemptlab_report::{LaneMark, LanesPanel, ShownThread};
@@ -11,14 +11,14 @@ const KERNEL_THREADS: [&str; 3] = ["irq/", "ksoftirqd/", "ktimers/"];
 /// A wait is marked when its latency is at least this part of the whole.
 const MARKED_PART: u64 = 100;
 
-/// What is marked on a thread's lane: where it was late.
+/// Mark on a thread's lane where the thread was late.
 struct Late {
     start_ns: u64,
     end_ns: u64,
     label: String,
 }
 
-/// What is marked, by thread.
+/// Returns the marks, by thread.
 fn marks(column: &Column) -> Vec<Vec<Late>> {
     let Some(played) = column.played() else { return Vec::new() };
     let least_ns = played.outcome.end_ns / MARKED_PART;
@@ -42,7 +42,7 @@ pub(super) fn drawn(
     (!panels.is_empty()).then(|| draw(&panels))
 }
 
-/// A panel for each model under which the scenario was played.
+/// Returns a panel for each model under which the scenario was played.
 fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPanel<'a>> {
     let panel = |(column, marks): (&'a Column, &'a Vec<Vec<Late>>)| {
         let played = column.played()?;
@@ -55,7 +55,7 @@ fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPa
         let threads = threads.map(|((thread, record), marks)| ShownThread {
             pid: record.pid.cast_unsigned(),
             name: &thread.name,
-            // Who is done waits for the others, which is the player's business.
+            // A finished thread waits for the others, which is the player's work.
             until_ns: thread.finished_ns,
             marks: marks.iter().map(mark).collect(),
         });

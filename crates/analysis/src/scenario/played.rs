@@ -1,4 +1,4 @@
-//! What came of a scenario under each model, out of a recording.
+//! The outcomes of a scenario under each model, read from a recording.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
@@ -14,26 +14,26 @@ use crate::{Result, boot_kernels::BootKernels};
 
 /// A scenario under one model.
 pub struct Column {
-    /// The model.
+    /// Model of the column.
     pub model: Model,
-    /// Its kernel.
+    /// Kernel of the model.
     pub kernel: KernelRef,
-    /// What became of it.
+    /// State of the scenario under the model.
     pub state: State,
 }
 
-/// What became of a scenario under a model.
+/// State of a scenario under a model.
 pub enum State {
-    /// It was played.
+    /// The scenario was played.
     Played(Box<Played>),
-    /// It was not.
+    /// The scenario was not played.
     Failed {
-        /// Why.
+        /// Reason, in words.
         reason: String,
     },
     /// The kernel has no such model.
     Unavailable {
-        /// Why.
+        /// Reason, in words.
         reason: String,
     },
 }
@@ -44,16 +44,16 @@ pub struct Played {
     pub release: String,
     /// The threads' numbers and times.
     pub record: Record,
-    /// What came of it.
+    /// Outcome of the threads.
     pub outcome: Outcome,
-    /// What was expected.
+    /// Expectations and their results.
     pub checked: Vec<Checked>,
-    /// What everybody did from its start, which is its time 0, to its end.
+    /// Lanes of all threads and CPUs from the scenario's start, which is its time 0, to its end.
     pub lanes: Lanes,
 }
 
 impl Played {
-    /// What its trace counts.
+    /// Returns the counts of the trace.
     pub fn counts(&self) -> Counts {
         let cpus = &self.lanes.cpus;
         Counts {
@@ -65,14 +65,14 @@ impl Played {
         }
     }
 
-    /// How many expectations are met.
+    /// Returns the number of expectations that are met.
     pub fn met(&self) -> usize {
         self.checked.iter().filter(|checked| checked.met).count()
     }
 }
 
 impl Column {
-    /// What was played, if it was.
+    /// Returns the played scenario, if it was played.
     pub fn played(&self) -> Option<&Played> {
         match &self.state {
             State::Played(played) => Some(played),
@@ -81,7 +81,7 @@ impl Column {
     }
 }
 
-/// Returns what came of a scenario under every model.
+/// Returns the outcome of a scenario under every model.
 ///
 /// # Errors
 ///
@@ -174,12 +174,12 @@ fn played(
     Ok(Ok(Played { release, record, outcome, checked, lanes }))
 }
 
-/// A thread that only waits is reported as it is at the end; one that keeps the CPU from everybody, and
-/// with it from who would report that, is not.
+/// Hint for a scenario that does not end. A thread that only waits is reported at the end; a thread
+/// that keeps the CPU from all others keeps it from the reporter too.
 const ENDLESS: &str = "something kept the CPU long after the end; look for a busy of a real-time \
                        thread, an irqs_off or a preempt_off that is longer than the scenario";
 
-/// `6.12` of `6.12.107+deb13-amd64`.
+/// Returns the series of a release: `6.12` of `6.12.107+deb13-amd64`.
 fn series(release: &str) -> &str {
     let end = release.match_indices(|c: char| !c.is_ascii_digit()).nth(1);
     end.map_or(release, |(end, _)| &release[..end])

@@ -11,16 +11,16 @@ use super::{
 };
 use crate::{Result, boot_kernels::BootKernels};
 
-/// A scenario with what came of it under each model.
+/// Scenario with its outcome under each model.
 pub struct Shown<'a> {
-    /// The scenario.
+    /// Scenario that was played.
     pub scenario: &'a Scenario,
-    /// In the order of the models.
+    /// Outcomes, in the order of the models.
     pub columns: Vec<Column>,
 }
 
 impl<'a> Shown<'a> {
-    /// Reads what came of a scenario out of a recording.
+    /// Reads the outcomes of a scenario from a recording.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// What scenarios come to.
+/// Result of scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every expectation is met.

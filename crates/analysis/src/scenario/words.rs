@@ -1,4 +1,4 @@
-//! Scenarios for people: the picture, the waits, the score, and what was expected.
+//! Scenarios in words: the picture, the waits, the score, and the expectations.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::{
     shown::Shown,
 };
 
-/// What is said once, because it must be known to read the numbers.
+/// Caption of the numbers, which states once how to read them.
 pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
 
 /// Shows scenarios on a terminal.
@@ -30,7 +30,7 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
     concluded(text, shown, |table| table.terminal(terminal))
 }
 
-/// The waits, the score and what was expected.
+/// Returns the waits, the score and the expectations.
 pub(super) fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
     waits_and_said(shown, |table| table.terminal(terminal))
 }
@@ -57,7 +57,7 @@ fn waits_and_said(shown: &Shown<'_>, render: impl Fn(&Table) -> String) -> Strin
     text
 }
 
-/// The text with what is said of all scenarios together.
+/// Adds the conclusion over all scenarios to the text.
 fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> String) -> String {
     if shown.len() > 1 {
         text += &render(&summary(shown));
@@ -66,7 +66,8 @@ fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> S
     text + CAPTION + "\n"
 }
 
-/// When each thread was back from each of its waits, under each model.
+/// Returns the table of the times at which each thread was back from each of its waits, under each
+/// model.
 fn waits(shown: &Shown<'_>) -> Table {
     let Shown { scenario, columns } = shown;
     let heads = columns.iter().map(|column| TableColumn::right(column.model.as_str()));
@@ -112,7 +113,7 @@ fn purpose(wait: &Wait) -> String {
     }
 }
 
-/// `5 s +2 s`, short enough for four models beside each other.
+/// Returns words such as `5 s +2 s`, short enough for four models beside each other.
 fn back(wait: &Wait) -> Cell {
     let Some(back_ns) = wait.back_ns else { return Cell::new("never", Tone::Worse) };
     match wait.latency_ns {
@@ -125,14 +126,14 @@ fn duration(ns: u64) -> String {
     rounded(ns, 4)
 }
 
-/// With so many digits that count.
+/// Rounds a time to so many significant digits.
 fn rounded(ns: u64, digits: u32) -> String {
     let length = ns.checked_ilog10().unwrap_or(0) + 1;
     let unit = 10_u64.pow(length.saturating_sub(digits));
     VirtualDuration::from_ns((ns + unit / 2) / unit * unit).to_string()
 }
 
-/// Scores, expectations, and what became of those that got stuck.
+/// Writes scores, expectations, and the places of stuck threads.
 fn said(shown: &Shown<'_>, text: &mut String) {
     for score in document::scores(&shown.columns) {
         let said = score.to_string();
@@ -172,7 +173,7 @@ fn expectations(column: &Column, played: &Played, text: &mut String) {
     let _ = writeln!(text, "{model}: {met} of {} expectations met", played.checked.len());
 }
 
-/// A line per scenario.
+/// Returns a table with a line per scenario.
 fn summary(shown: &[Shown<'_>]) -> Table {
     let models = shown.first().map_or(&[][..], |first| &first.columns);
     let heads = models.iter().map(|column| TableColumn::left(column.model.as_str()));
