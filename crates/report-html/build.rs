@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-/// What the bundle is made of; tests and types are not needed for it.
+/// Files that the bundle is made of; it needs neither tests nor types.
 const SOURCES: [&str; 5] = ["package.json", "package-lock.json", ".npmrc", "build.mjs", "src"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let copy = out.join("web");
     let sources = copy.join("src");
     if sources.exists() {
-        // What was removed from the sources must not stay in the copy.
+        // A file that was removed from the sources must not stay in the copy.
         fs::remove_dir_all(sources)?;
     }
     for source in SOURCES {
