@@ -13,6 +13,7 @@ mod error;
 pub mod explain;
 mod letter;
 pub mod looks;
+pub mod meant;
 pub mod measured;
 pub mod mixed;
 mod moment;

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, process::ExitCode};
 
-use preemptlab_analysis::Error;
+use preemptlab_analysis::{Error, meant::no_recording};
 use preemptlab_apply::Error as ApplyError;
 use preemptlab_preparation::LabError;
 use preemptlab_provision::StoreError;
@@ -77,6 +77,9 @@ impl From<Error> for Failure {
 /// A disk that is full is the machine's fault, a folder of something else the user's.
 impl From<RecordingError> for Failure {
     fn from(error: RecordingError) -> Self {
+        if let RecordingError::Absent(path) = &error {
+            return unusable(no_recording(path));
+        }
         let code = match error {
             RecordingError::Io { .. } | RecordingError::Busy { .. } => HOST,
             _ => UNUSABLE,

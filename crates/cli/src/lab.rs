@@ -10,6 +10,7 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use preemptlab_analysis::meant;
 use preemptlab_experiment::{Derived, Experiment, Recording, SpecError};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
@@ -109,7 +110,12 @@ pub fn read(path: &Path) -> exit::Result<String> {
     let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     });
-    text.map_err(|error| exit::unusable(format!("cannot read {}: {error}", path.display())))
+    text.map_err(|error| {
+        let kinds = [io::ErrorKind::NotFound, io::ErrorKind::IsADirectory];
+        let near = kinds.contains(&error.kind()).then(|| meant::file(path)).flatten();
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        exit::unusable(format!("cannot read {}: {error}{hint}", path.display()))
+    })
 }
 
 /// Reads an experiment, and the folders of its workloads; a mistake is shown in its place.
@@ -118,7 +124,15 @@ pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
     let mistake = |path: &Path, text, error: SpecError| {
         mistake(path, text, error.message, error.help, error.span)
     };
-    let experiment = Experiment::parse(&text).map_err(|error| mistake(path, text, error))?;
+    let experiment = match Experiment::parse(&text) {
+        Ok(experiment) => experiment,
+        Err(error) => {
+            return Err(match meant::no_experiment(&text, path) {
+                Some(other) => exit::unusable(other),
+                None => mistake(path, text, error),
+            });
+        }
+    };
     let base = path.parent().unwrap_or(Path::new(""));
     preemptlab_preparation::embed(experiment, base).map_err(|error| match error {
         EmbedError::Definition { path, text, error } => mistake(&path, text, error),

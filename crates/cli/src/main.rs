@@ -12,6 +12,7 @@ mod lab;
 mod output;
 mod progress;
 mod session;
+mod usage;
 mod writable;
 
 use std::{process::ExitCode, thread};
@@ -66,6 +67,9 @@ fn execute() -> ExitCode {
         }
         Err(error) if error.use_stderr() => {
             // It repeats arguments, among which a shell's pattern may have put names of files.
+            let arguments: Vec<String> =
+                std::env::args_os().skip(1).filter_map(|it| it.into_string().ok()).collect();
+            let error = usage::with_example(error, &arguments);
             output::say(error.render().to_string().trim_end());
             Err(exit::UNUSABLE)
         }

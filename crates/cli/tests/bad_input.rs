@@ -101,7 +101,98 @@ fn what_a_machine_may_not_be_told_is_refused_before_anything_runs() {
 #[test]
 fn what_is_no_recording_is_refused() {
     let desk = Desk::new();
-    desk.run(&["compare", "nowhere"]).fails(2, &["nowhere is not a recording"]);
+    desk.run(&["compare", "nowhere"]).fails(2, &["there is no folder nowhere"]);
+    fs::create_dir(desk.path("empty")).unwrap();
+    desk.run(&["compare", "empty"]).fails(2, &["empty is not a recording"]);
+}
+
+/// The verbs that read recordings, each with a place for one.
+const READERS: [&[&str]; 7] = [
+    &["compare"],
+    &["report"],
+    &["explain"],
+    &["recommend"],
+    &["export"],
+    &["verify"],
+    &["apply", "--yes", "--from"],
+];
+
+/// A desk with `move.toml`, `play.toml` and two recordings, of which only the presence matters.
+fn desk_of_runs() -> Desk {
+    let desk = Desk::new();
+    desk.write("move.toml", &SMALL.replace("small", "move"));
+    desk.write("new.toml", &SMALL.replace("small", "new"));
+    let scenario = "format = 1\nname = \"play\"\ndescription = \"d\"\nend = \"50ms\"\n\
+                    [thread.a]\nsteps = [{ busy = \"1ms\" }]\n";
+    desk.write("play.toml", scenario);
+    for folder in ["runs/move", "runs/play-c0ffee", "fine"] {
+        fs::create_dir_all(desk.path(folder).join("cells")).unwrap();
+        desk.write(&format!("{folder}/recording.json"), "{}");
+    }
+    desk
+}
+
+#[test]
+fn a_path_that_is_no_recording_is_told_from_the_one_that_was_meant() {
+    let desk = desk_of_runs();
+    for (path, said) in [
+        ("move.toml", "it is an experiment; its recording is runs/move"),
+        ("new.toml", "its recording will be runs/new: preemptlab run new.toml"),
+        ("play.toml", "it is a scenario; its recording is runs/play-c0ffee"),
+        ("mvoe", "there is no folder mvoe; did you mean runs/move?"),
+        ("move", "there is no folder move; did you mean runs/move?"),
+        ("runs/mvoe", "did you mean runs/move?"),
+        ("rnus/move", "did you mean runs/move?"),
+        ("fien", "did you mean fine?"),
+        ("./fien", "did you mean ./fine?"),
+        ("fine/cells", "did you mean fine?"),
+        ("runs/move/recording.json", "did you mean runs/move?"),
+        ("runs", "it holds runs/move, runs/play-c0ffee"),
+        ("nothing/like/it", "there is no folder nothing/like/it"),
+    ] {
+        for verb in READERS {
+            let finished = desk.run(&[verb, &[path]].concat());
+            finished.fails(2, &[said]);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_or_of_another_kind_is_told_from_the_one_that_was_meant() {
+    let desk = desk_of_runs();
+    for (arguments, said) in [
+        (["run", "mvoe.toml"], "did you mean move.toml?"),
+        (["plan", "./mvoe.toml"], "did you mean ./move.toml?"),
+        (["run", "moev"], "did you mean move.toml?"),
+        (["plan", "runs"], "cannot read runs"),
+        (["scenario", "paly.toml"], "did you mean play.toml?"),
+        (["run", "play.toml"], "play it with: preemptlab scenario play.toml"),
+        (["scenario", "move.toml"], "run it with: preemptlab run move.toml"),
+    ] {
+        desk.run(&arguments).fails(2, &[said]);
+    }
+}
+
+#[test]
+fn names_of_files_in_hints_steer_no_terminal() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.path("runs/mo\u{1b}[2Jve")).unwrap();
+    desk.write("runs/mo\u{1b}[2Jve/recording.json", "{}");
+    let finished = desk.run(&["compare", "mo[2Jve"]);
+    finished.fails(2, &["did you mean runs/mo [2Jve?"]);
+    assert!(!finished.stderr.contains('\u{1b}'), "{:?}", finished.stderr);
+}
+
+#[test]
+fn a_value_that_is_missing_comes_with_an_example() {
+    let desk = Desk::new();
+    desk.run(&["compare"]).fails(2, &["for example: preemptlab compare runs/quick"]);
+    desk.run(&["run", "x.toml", "--jobs"]).fails(2, &["run studies/quick.toml --jobs 2"]);
+    desk.write("bad.toml", &SMALL.replace("preempt = [\"none\", \"full\"]\n", ""));
+    desk.run(&["plan", "bad.toml"]).fails(2, &["bad.toml:4", "preempt = [\"none\", \"full\"]"]);
+    desk.write("bad.toml", &SMALL.replace("none", "rt"));
+    desk.run(&["plan", "bad.toml"])
+        .fails(2, &["bad.toml:6", "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"]);
 }
 
 #[test]

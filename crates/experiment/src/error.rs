@@ -1,6 +1,8 @@
 use std::ops::Range;
 
-use preemptlab_model::nearest;
+use preemptlab_model::{Flavour, KernelRef, is_rt, nearest};
+
+use crate::example::example;
 
 /// Why a text is no experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,9 +21,17 @@ pub struct SpecError {
 impl SpecError {
     pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
+        // An error of a value of its own says what was meant.
+        let (message, meant) = match error.message().rsplit_once("; ") {
+            Some((message, meant)) if meant.starts_with("did you mean ") => (message, Some(meant)),
+            _ => (error.message(), None),
+        };
         Self {
-            message: error.message().to_owned(),
-            help: suggestion(error.message()),
+            message: message.to_owned(),
+            help: meant
+                .map(str::to_owned)
+                .or_else(|| suggestion(text, message))
+                .or_else(|| missing(text, message, &span)),
             line: line_of(text, span.start),
             span,
         }
@@ -45,12 +55,47 @@ fn line_of(text: &str, offset: usize) -> usize {
 }
 
 /// The nearest valid name, out of a message of serde: "unknown field `x`, expected one of `a`, `b`".
-fn suggestion(message: &str) -> Option<String> {
+fn suggestion(text: &str, message: &str) -> Option<String> {
+    if !message.starts_with("unknown ") {
+        return None;
+    }
     let (unknown, valid) = message.split_once("expected ")?;
     let name = unknown.split('`').nth(1)?;
     let valid: Vec<&str> = valid.split('`').skip(1).step_by(2).collect();
+    if is_rt(name) && valid.contains(&"voluntary") {
+        return Some(format!("rt is a kernel flavour: kernel = [\"{}\"]", rt_kernel(text)));
+    }
+    // What other tools and this one's tables call it.
+    let other_word = ["mode", "modes", "model", "models"].contains(&name);
     Some(match nearest(name, valid.iter().copied()) {
+        _ if other_word && valid.contains(&"preempt") => "did you mean `preempt`?".to_owned(),
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("valid here: {}", valid.join(", ")),
     })
+}
+
+/// The first kernel of a text that has a flavour with PREEMPT_RT, in it.
+fn rt_kernel(text: &str) -> String {
+    let quoted = text.split('"').skip(1).step_by(2);
+    let mut kernels = quoted.filter_map(|word| {
+        let kernel: KernelRef = word.parse().ok()?;
+        let rt = kernel.in_flavour(Flavour::Rt);
+        (rt != kernel || word.contains("-rt")).then(|| rt.to_string())
+    });
+    kernels.next().unwrap_or_else(|| "debian:6.12-rt".to_owned())
+}
+
+/// An example of a value that is missing or of another type.
+fn missing(text: &str, message: &str, span: &Range<usize>) -> Option<String> {
+    let key = match message.strip_prefix("missing field `") {
+        Some(rest) => rest.split('`').next()?,
+        None => {
+            // The key of the line.
+            let start = text.get(..span.start)?.rfind('\n').map_or(0, |end| end + 1);
+            text.get(start..)?.split('=').next()?.trim()
+        }
+    };
+    let example = example(key)?;
+    let space = if example.contains('\n') { '\n' } else { ' ' };
+    Some(format!("for example:{space}{example}"))
 }

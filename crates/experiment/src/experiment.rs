@@ -280,6 +280,51 @@ kind = "cyclictest-hackbench"
     }
 
     #[test]
+    fn rt_as_a_mode_is_told_to_be_a_flavour_of_the_kernel() {
+        for word in ["rt", "RT", "rt-full", "PREEMPT_RT"] {
+            let error = error("\"none\"", &format!("\"{word}\""));
+            let help = "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]";
+            assert_eq!((error.line, error.help.as_deref()), (7, Some(help)));
+        }
+        let text = SMALL.replace("debian:6.12", "source:7.2+HZ=9").replace("none", "rt");
+        let error = Experiment::parse(&text).unwrap_err();
+        assert!(error.help.unwrap().ends_with("kernel = [\"source:7.2-rt+HZ=9\"]"));
+    }
+
+    #[test]
+    fn a_mode_goes_by_the_name_of_its_key() {
+        let error = error("preempt =", "mode =");
+        assert_eq!((error.line, error.help.as_deref()), (7, Some("did you mean `preempt`?")));
+    }
+
+    #[test]
+    fn a_kernel_that_is_nearly_one_is_named() {
+        for (name, wanted) in [("6.12-rt", "debian:6.12-rt"), ("debain:7.2", "debian:7.2")] {
+            let error = error("debian:6.12", name);
+            assert_eq!((error.line, error.help), (6, Some(format!("did you mean `{wanted}`?"))));
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_missing_comes_with_an_example() {
+        for line in SMALL.lines().filter(|line| line.contains('=')) {
+            let key = line.split(' ').next().unwrap();
+            for to in [String::new(), format!("{key} ="), format!("{key} = {{}}")] {
+                let said = error(line, &to);
+                let help = said.help.as_deref().unwrap_or_default();
+                let example = help.strip_prefix("for example: ");
+                let is_of_key = example.is_some_and(|example| example.starts_with(key));
+                assert!(is_of_key, "{to}: {said}: {help}");
+            }
+        }
+        for (table, wanted) in [("[factors]", "[factors]"), ("[workload.hackbench]", "[workload")] {
+            let text = &SMALL[..SMALL.find(table).unwrap()];
+            let help = Experiment::parse(text).unwrap_err().help.unwrap();
+            assert!(help.starts_with(&format!("for example:\n{wanted}")), "{help}");
+        }
+    }
+
+    #[test]
     fn a_misspelt_workload_key_is_named_with_its_line() {
         let error =
             error("kind = \"cyclictest-hackbench\"", "kind = \"cyclictest-hackbench\"\ngruops = 2");

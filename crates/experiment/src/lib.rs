@@ -5,6 +5,7 @@ mod definition;
 mod derived;
 mod error;
 mod evidence;
+mod example;
 mod experiment;
 mod plan;
 mod recorded;

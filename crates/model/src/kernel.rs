@@ -2,7 +2,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Arch, Digest, KernelConfig, Package, PreemptMode, Symbols, plain};
+use crate::{Arch, Digest, KernelConfig, Package, PreemptMode, Symbols, nearest, plain};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,22 +83,31 @@ impl KernelRef {
 
 /// The text names no kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no kernel: {reason}")]
+#[error("`{text}` names no kernel: {reason}{}", match nearest {
+    Some(nearest) => format!("; did you mean `{nearest}`?"),
+    None => String::new(),
+})]
 pub struct ParseKernelRefError {
     /// What was given.
     pub text: String,
     /// What is wrong with it.
     pub reason: &'static str,
+    /// What was probably meant.
+    pub nearest: Option<String>,
 }
 
 impl FromStr for KernelRef {
     type Err = ParseKernelRefError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |reason| ParseKernelRefError { text: plain::line(text).into_owned(), reason };
+        let error = |reason| ParseKernelRefError {
+            text: plain::line(text).into_owned(),
+            reason,
+            nearest: meant(text),
+        };
         if text.len() > BYTES_MAX {
             let text = text.chars().take(80).collect();
-            return Err(ParseKernelRefError { text, reason: "it is too long" });
+            return Err(ParseKernelRefError { text, reason: "it is too long", nearest: None });
         }
         match text.split_once(':') {
             Some(("debian", name)) => {
@@ -157,6 +166,33 @@ impl FromStr for KernelRef {
             )),
         }
     }
+}
+
+/// The kernel that a text without a valid name probably means: its version, from the source that its
+/// first word is near to, in the flavour that it has a word of.
+fn meant(text: &str) -> Option<String> {
+    let given = text;
+    let text = given.trim().to_ascii_lowercase();
+    let is_version = |char: char| char.is_ascii_digit() || char == '.';
+    let start = text.find(|char: char| char.is_ascii_digit())?;
+    let (before, rest) = text.split_at(start);
+    let (version, after) = rest.split_at(rest.find(|c| !is_version(c)).unwrap_or(rest.len()));
+    let words = |text| str::split(text, |char: char| !char.is_alphanumeric());
+    let has = |names: &[&str]| words(before).chain(words(after)).any(|word| names.contains(&word));
+    let flavour = match () {
+        () if has(&["rt", "realtime"]) => Flavour::Rt,
+        () if has(&["cloud"]) => Flavour::Cloud,
+        () => Flavour::Generic,
+    };
+    let source = match words(before).find(|word| !word.is_empty()) {
+        None | Some("rt" | "cloud" | "deb" | "kernel" | "linux" | "v") => "debian",
+        Some("src") => "source",
+        Some(word) => nearest(word, ["debian", "source"])?,
+    };
+    let version = version.trim_end_matches('.');
+    let known = words(after).all(|word| ["", "rt", "realtime", "cloud", "amd64"].contains(&word));
+    let name = format!("{source}:{version}{}", flavour.suffix());
+    (known && version.contains('.') && name != given).then_some(name)
 }
 
 /// Whether a text is what a kernel calls itself: it becomes a part of paths and of package names.
@@ -301,6 +337,37 @@ mod tests {
         // The order of the symbols makes no other kernel.
         let kernel = |text: &str| text.parse::<KernelRef>().unwrap();
         assert_eq!(kernel("source:6.12+B=y+A=n"), kernel("source:6.12+A=n+B=y"));
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_one_gets_it_suggested() {
+        for (text, wanted) in [
+            ("6.12", "debian:6.12"),
+            ("6.12-rt", "debian:6.12-rt"),
+            ("6.12rt", "debian:6.12-rt"),
+            ("v7.2", "debian:7.2"),
+            ("rt:6.12", "debian:6.12-rt"),
+            ("linux-6.12", "debian:6.12"),
+            ("debain:6.12-rt", "debian:6.12-rt"),
+            ("Debian:6.12", "debian:6.12"),
+            ("debian-6.12", "debian:6.12"),
+            ("debian 6.12 rt", "debian:6.12-rt"),
+            ("debian:v6.12", "debian:6.12"),
+            ("sorce:6.12", "source:6.12"),
+            ("source/6.12-cloud", "source:6.12-cloud"),
+        ] {
+            let error = text.parse::<KernelRef>().unwrap_err();
+            assert_eq!(error.nearest.as_deref(), Some(wanted), "{text}");
+            wanted.parse::<KernelRef>().unwrap();
+            assert!(error.to_string().ends_with(&format!("; did you mean `{wanted}`?")));
+        }
+        for text in ["ubuntu:24.04", "debian:", "debian:6", "rt", "source:6.12+HZ", "6.12; rm", ""]
+        {
+            let error = text.parse::<KernelRef>().unwrap_err();
+            let wanted = error.nearest.as_deref();
+            assert!(wanted.is_none_or(|name| name.parse::<KernelRef>().is_ok()), "{text}");
+            assert!(text != "ubuntu:24.04" || wanted.is_none(), "{wanted:?}");
+        }
     }
 
     #[test]

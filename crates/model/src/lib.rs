@@ -44,7 +44,7 @@ pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, Outcome};
 pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
-pub use preempt::{ModeFile, ParseModeError, PreemptMode};
+pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};
 pub use settable::{NotSettable, settable};

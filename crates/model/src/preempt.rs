@@ -45,8 +45,8 @@ impl fmt::Display for PreemptMode {
 /// The text names no preemption mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown preemption mode `{name}`{}", match nearest {
+    _ if is_rt(name) => "; rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]".to_owned(),
     Some(nearest) => format!("; did you mean `{nearest}`?"),
-    None if name == "rt" => "; rt is a kernel flavour (`debian:6.12-rt`), not a mode".to_owned(),
     None => "; the modes are none, voluntary, full and lazy".to_owned(),
 })]
 pub struct ParseModeError {
@@ -65,6 +65,13 @@ impl FromStr for PreemptMode {
             nearest: nearest(name, Self::ALL.map(Self::as_str)),
         })
     }
+}
+
+/// Tells whether a word that stands for a mode means PREEMPT_RT, such as `rt`, `rt-lazy` or
+/// `PREEMPT_RT`: that is a flavour of a kernel.
+pub fn is_rt(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    word.split(|char: char| !char.is_alphanumeric()).any(|part| ["rt", "realtime"].contains(&part))
 }
 
 /// The content of debugfs `sched/preempt`: the modes on offer, the active one in parentheses.
@@ -113,6 +120,13 @@ mod tests {
     fn a_misspelt_mode_gets_a_suggestion() {
         let error = "voluntery".parse::<PreemptMode>().unwrap_err();
         assert_eq!(error.nearest, Some("voluntary"));
-        assert!("rt".parse::<PreemptMode>().unwrap_err().to_string().contains("flavour"));
+        for word in ["rt", "RT", "rt-lazy", "full-rt", "PREEMPT_RT", "realtime"] {
+            let said = word.parse::<PreemptMode>().unwrap_err().to_string();
+            assert!(
+                said.contains("rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"),
+                "{said}"
+            );
+        }
+        assert!(!is_rt("part") && !is_rt("lazy"));
     }
 }

@@ -55,6 +55,7 @@ pub enum KernelError {
     /// No such kernel is on offer.
     #[error("no kernel `{name}` is on offer{}{}", match nearest.as_slice() {
         [] => String::new(),
+        [one] => format!("; did you mean `{one}`?"),
         nearest => format!("; the nearest are {}", nearest.join(", ")),
     }, LeftOutNote(left_out))]
     Unknown {
@@ -119,7 +120,8 @@ pub(crate) fn debian(
     let name = KernelRef::Debian { version: version.to_owned(), flavour };
     let builds = builds(apt)?;
     let Some(build) = names::resolve(&builds, version, flavour) else {
-        let nearest = names::nearest(&builds, version, flavour);
+        let near = || names::nearest(&builds, version, flavour);
+        let nearest = names::misspelt(&builds, &name).map_or_else(near, |name| vec![name]);
         return Err(KernelError::Unknown { name, nearest, left_out: apt.left_out().to_vec() });
     };
     let packages = Packages::find(apt, build)?;

@@ -173,6 +173,19 @@ pub(crate) fn nearest(builds: &[Build], version: &str, flavour: Flavour) -> Vec<
     near[around].iter().map(|build| name(build).to_string()).collect()
 }
 
+/// The name of a build or of a series on offer that has the same digits as one that is not: a slip of
+/// the keys, such as `debian:6.12-tr`.
+pub(crate) fn misspelt(builds: &[Build], name: &KernelRef) -> Option<String> {
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let name = name.to_string();
+    let offered = builds.iter().flat_map(|build| [build.series_name(), build.exact_name()]);
+    let same: Vec<String> = offered
+        .map(|offered| offered.to_string())
+        .filter(|offered| digits(offered) == digits(&name))
+        .collect();
+    preemptlab_model::nearest(&name, same.iter().map(String::as_str)).map(str::to_owned)
+}
+
 fn split_flavour(text: &str) -> (&str, Flavour) {
     [Flavour::Rt, Flavour::Cloud]
         .into_iter()
@@ -347,6 +360,26 @@ mod tests {
             nearest(&builds, "6.13", Rt),
             ["debian:6.1-rt", "debian:6.12-rt", "debian:7.2-rt"]
         );
+    }
+
+    #[test]
+    fn a_slip_of_the_keys_is_told_from_another_version() {
+        let builds = builds(["6.12.90+deb13", "7.2.12+deb13"].iter().flat_map(|version| {
+            ["", "-rt", "-cloud"].map(|flavour| -> &'static str {
+                format!("linux-image-{version}{flavour}-amd64").leak()
+            })
+        }));
+        let meant = |name: &str| misspelt(&builds, &name.parse().unwrap());
+        for (name, wanted) in [
+            ("debian:6.12-tr", Some("debian:6.12-rt")),
+            ("debian:6.12rt", Some("debian:6.12-rt")),
+            ("debian:7.2-clodu", Some("debian:7.2-cloud")),
+            ("debian:6.12.90+dbe13", Some("debian:6.12.90+deb13")),
+            ("debian:6.21", None),
+            ("debian:6.13-rt", None),
+        ] {
+            assert_eq!(meant(name).as_deref(), wanted, "{name}");
+        }
     }
 
     /// The results are those of `dpkg --compare-versions`.

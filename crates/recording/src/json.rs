@@ -35,7 +35,8 @@ pub(crate) fn read_json<T: DeserializeOwned>(
         Ok(bytes) => bytes,
         Err(error) => {
             return match error.kind() {
-                io::ErrorKind::NotFound => Ok(None),
+                // What is a file holds none either.
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
                 io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
                     Err(damaged(error.to_string()))
                 }

@@ -5,7 +5,9 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_analysis::{available::unmeasured, disturbed, named, traceable, unsound};
+use preemptlab_analysis::{
+    available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
+};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{BackendKind, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_report::View;
@@ -94,7 +96,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let out = match (&args.out, is_recording) {
         (Some(out), _) => out.clone(),
         (None, true) => args.experiment.clone(),
-        (None, false) => Path::new("runs").join(experiment.name.as_str()),
+        (None, false) => Path::new(RUNS).join(experiment.name.as_str()),
     };
     let session = Session {
         experiment,

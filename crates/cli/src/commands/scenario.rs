@@ -9,6 +9,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
     boot_kernels::BootKernels,
+    meant,
     scenario::{Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, text},
 };
 use preemptlab_model::{BackendKind, KernelRef};
@@ -167,8 +168,13 @@ fn check_files(args: &Scenario) -> exit::Result<()> {
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
         let text = lab::read(path)?;
-        let scenario = preemptlab_scenario::Scenario::parse(&text)
-            .map_err(|error| lab::mistake(path, text, error.message, error.help, error.span))?;
+        let scenario =
+            preemptlab_scenario::Scenario::parse(&text).map_err(
+                |error| match meant::no_scenario(&text, path) {
+                    Some(other) => exit::unusable(other),
+                    None => lab::mistake(path, text, error.message, error.help, error.span),
+                },
+            )?;
         Ok(Loaded { path: path.clone(), scenario })
     };
     files.iter().map(one).collect()

@@ -1,0 +1,161 @@
+//! What was probably meant with a path that is no recording, or no file.
+
+use std::{fs, path::Path};
+
+use preemptlab_experiment::Experiment;
+use preemptlab_model::nearest;
+use preemptlab_recording::exists;
+use preemptlab_scenario::Scenario;
+
+/// Where recordings go.
+pub const RUNS: &str = "runs";
+
+/// So many entries of a folder are looked at: a hint is not worth more.
+const ENTRIES_MAX: usize = 2_000;
+
+/// So many recordings are listed.
+const SHOWN: usize = 5;
+
+/// What people write has some kilobytes.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Says why there is no recording at a path, and which one was probably meant.
+pub fn no_recording(path: &Path) -> String {
+    let shown = path.display();
+    if path.is_dir() {
+        return match of_folder(path) {
+            Some(hint) => format!("{shown} is not a recording: it has no recording.json; {hint}"),
+            None => format!("{shown} is not a recording: it has no recording.json"),
+        };
+    }
+    if path.exists() {
+        let why =
+            of_file(path).unwrap_or_else(|| "it is a file, and a recording is a folder".to_owned());
+        return format!("{shown} is not a recording: {why}");
+    }
+    match near(path) {
+        Some(near) => format!("there is no folder {shown}; did you mean {near}?"),
+        None => format!("there is no folder {shown}"),
+    }
+}
+
+/// Says what an experiment's file is instead, if it is a file of another kind.
+pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
+    Scenario::parse(text).is_ok().then(|| {
+        let shown = path.display();
+        format!("{shown} is a scenario; play it with: preemptlab scenario {shown}")
+    })
+}
+
+/// Says what a scenario's file is instead, if it is a file of another kind.
+pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
+    Experiment::parse(text).is_ok().then(|| {
+        let shown = path.display();
+        format!("{shown} is an experiment; run it with: preemptlab run {shown}")
+    })
+}
+
+/// The file that was probably meant with a path where there is none: its nearest sibling of the same
+/// kind, or a recording.
+pub fn file(path: &Path) -> Option<String> {
+    if path.is_dir() {
+        let with = path.with_added_extension("toml");
+        return if with.is_file() { Some(with.display().to_string()) } else { near(path) };
+    }
+    let folder = path.parent()?;
+    let extension = path.extension().unwrap_or("toml".as_ref());
+    let name = path.with_extension("").file_name()?.to_str()?.to_owned();
+    let stems: Vec<String> = names(folder)
+        .into_iter()
+        .filter(|entry| Path::new(entry).extension() == Some(extension))
+        .filter_map(|entry| Some(Path::new(&entry).file_stem()?.to_str()?.to_owned()))
+        .collect();
+    let stem = nearest(&name, stems.iter().map(String::as_str));
+    let file = stem.map(|stem| folder.join(stem).with_added_extension(extension));
+    file.filter(|file| file.is_file()).map(|file| file.display().to_string()).or_else(|| near(path))
+}
+
+/// The recordings in a folder, or the one that a folder is a part of.
+fn of_folder(path: &Path) -> Option<String> {
+    if let Some(of) = path.parent().filter(|parent| exists(parent)) {
+        return Some(format!("did you mean {}?", of.display()));
+    }
+    let mut inside = recordings(path);
+    if inside.is_empty() {
+        return same_name(path).map(|of| format!("did you mean {of}?"));
+    }
+    let more = if inside.len() > SHOWN { ", ..." } else { "" };
+    inside.truncate(SHOWN);
+    Some(format!("it holds {}{more}", inside.join(", ")))
+}
+
+/// What a file is, and where its recording is.
+fn of_file(path: &Path) -> Option<String> {
+    if let Some(of) = path.ancestors().skip(1).take(2).find(|folder| exists(folder)) {
+        return Some(format!("it is a part of one; did you mean {}?", of.display()));
+    }
+    let bytes = preemptlab_durable::read(path, TEXT_BYTES_MAX).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    if let Ok(experiment) = Experiment::parse(&text) {
+        let recording = Path::new(RUNS).join(experiment.name.as_str());
+        let has_run = exists(&recording);
+        let (recording, path) = (recording.display(), path.display());
+        return Some(match has_run {
+            true => format!("it is an experiment; its recording is {recording}"),
+            false => format!(
+                "it is an experiment; its recording will be {recording}: preemptlab run {path}"
+            ),
+        });
+    }
+    let scenario = no_experiment(&text, path)?;
+    let of = Scenario::parse(&text).ok()?;
+    let prefix = Path::new(RUNS).join(format!("{}-", of.name())).display().to_string();
+    let played = recordings(Path::new(RUNS)).into_iter().find(|name| name.starts_with(&prefix));
+    Some(match played {
+        Some(recording) => format!("it is a scenario; its recording is {recording}"),
+        None => scenario.replacen(&format!("{} is", path.display()), "it is", 1),
+    })
+}
+
+/// The recording nearest to a path at which there is nothing.
+fn near(path: &Path) -> Option<String> {
+    if let Some(same) = same_name(path) {
+        return Some(same);
+    }
+    let name = path.file_name()?.to_str()?;
+    // Its siblings, and what is where recordings go.
+    [path.parent()?, Path::new(RUNS)].into_iter().find_map(|folder| {
+        let paths = recordings(folder);
+        let names = || paths.iter().filter_map(|path| Path::new(path).file_name()?.to_str());
+        let found = nearest(name, names())?;
+        Some(folder.join(found).display().to_string())
+    })
+}
+
+/// The recording in `runs/` that is called as a path, or as the experiment's file.
+fn same_name(path: &Path) -> Option<String> {
+    let stem = if path.extension().is_some_and(|it| it == "toml") {
+        path.file_stem()
+    } else {
+        path.file_name()
+    };
+    let recording = Path::new(RUNS).join(stem?);
+    (recording != path && exists(&recording)).then(|| recording.display().to_string())
+}
+
+/// The recordings in a folder, by their paths and in order.
+fn recordings(folder: &Path) -> Vec<String> {
+    let paths = names(folder).into_iter().map(|name| folder.join(name));
+    let recordings = paths.filter(|path| exists(path));
+    let mut paths: Vec<String> = recordings.map(|path| path.display().to_string()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+/// The names of a folder's entries.
+fn names(folder: &Path) -> Vec<String> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let entries = entries.filter_map(Result::ok).take(ENTRIES_MAX);
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
