@@ -1,5 +1,5 @@
-//! How often the 95 % interval of the level of 100 cells holds the true one, and how often a fit is
-//! refused: by number of replicates, shape of the tail and step of rounding, as parts of the scale.
+//! The coverage of the 95 % interval of the level of 100 cells, and the share of refused fits: by
+//! number of replicates, shape of the tail and step of rounding, as parts of the scale.
 //!
 //! `cargo run --release -p preemptlab-stats --example extreme_coverage [SAMPLES]`
 

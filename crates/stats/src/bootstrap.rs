@@ -1,9 +1,9 @@
 use crate::Interval;
 
-/// To which part of itself a ratio is computed.
+/// Relative precision of a ratio.
 const PRECISION: f64 = 1e-14;
 
-/// What is left out at each end of a 95 % interval.
+/// Probability that is left out at each end of a 95 % interval.
 const TAIL: f64 = 0.025;
 
 /// The same for a ratio of two medians. Their exact bootstrap is conservative: at 2.5 % it covers
@@ -14,9 +14,9 @@ const RATIO_TAIL: f64 = 0.032;
 /// A probability below this is none.
 const NEGLIGIBLE: f64 = 1e-11;
 
-/// The bootstrap distribution of the median of a sample, exactly: what drawing every possible
-/// sample of the same size with replacement would give. There is no random number in it, and so no
-/// seed, and nothing changes from one evaluation to the next.
+/// Exact bootstrap distribution of the median of a sample: the result of drawing every possible
+/// sample of the same size with replacement. It has no random number, and so no seed, and no
+/// difference between one evaluation and the next.
 ///
 /// For an odd number of values the median is one of them, and the k-th smallest of `n` is the
 /// median with the probability that a binomial variable tells (Efron, The Annals of Statistics 7,
@@ -24,12 +24,12 @@ const NEGLIGIBLE: f64 = 1e-11;
 /// whose joint probability has a closed form too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MedianBootstrap {
-    /// Ascending values with their probabilities, whose sum is 1.
+    /// Ascending values with their probabilities, which sum up to 1.
     support: Vec<(f64, f64)>,
 }
 
 impl MedianBootstrap {
-    /// Of a sample of finite values; `None` when it is empty.
+    /// Computes the distribution of a sample of finite values; `None` when the sample is empty.
     pub fn new(values: &[f64]) -> Option<Self> {
         if values.is_empty() {
             return None;
@@ -55,8 +55,9 @@ impl MedianBootstrap {
         Some(Self { support })
     }
 
-    /// The 95 % interval of the median: percentiles, interpolated between the middles of the steps
-    /// of the distribution. Without that its coverage would jump with the number of values.
+    /// Returns the 95 % interval of the median: percentiles, interpolated between the middles of
+    /// the steps of the distribution. Without interpolation the coverage would jump with the number
+    /// of values.
     pub fn interval(&self) -> Interval {
         Interval { low: self.quantile(TAIL), high: self.quantile(1.0 - TAIL) }
     }
@@ -76,8 +77,8 @@ impl MedianBootstrap {
         last.map_or(0.0, |(value, _)| value)
     }
 
-    /// The 95 % interval of this median divided by another one; `None` unless all values are
-    /// positive.
+    /// Returns the 95 % interval of this median divided by another one; `None` unless all values
+    /// are positive.
     pub fn ratio_interval(&self, other: &Self) -> Option<Interval> {
         let (least, most) = (self.support.first()?.0, self.support.last()?.0);
         let (other_least, other_most) = (other.support.first()?.0, other.support.last()?.0);
@@ -92,10 +93,10 @@ impl MedianBootstrap {
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 
-    /// The least ratio that is not exceeded with this probability, found by bisection to the
-    /// precision of the numbers.
+    /// Returns the least ratio that is not exceeded with this probability, found by bisection to
+    /// the precision of the numbers.
     fn ratio_quantile(&self, other: &Self, (low, high): (f64, f64), level: f64) -> f64 {
-        // What rounding may have taken from a sum.
+        // Rounding may have taken this from a sum.
         let level = level - 1e-12;
         if self.ratio_probability(other, low) >= level {
             return low;
@@ -114,7 +115,7 @@ impl MedianBootstrap {
         }
     }
 
-    /// The probability that this median is at most `ratio` times the other one.
+    /// Returns the probability that this median is at most `ratio` times the other one.
     fn ratio_probability(&self, other: &Self, ratio: f64) -> f64 {
         let mut own = self.support.iter().peekable();
         let (mut below, mut sum) = (0.0, 0.0);
@@ -127,8 +128,8 @@ impl MedianBootstrap {
         sum
     }
 
-    /// The probability that this median is below the other one; equality counts half, as ties need
-    /// (Wilcox, Computational Statistics and Data Analysis 51, 2006).
+    /// Returns the probability that this median is below the other one; equality counts half, as
+    /// ties need (Wilcox, Computational Statistics and Data Analysis 51, 2006).
     pub fn probability_below(&self, other: &Self) -> f64 {
         let mut own = self.support.iter().peekable();
         let (mut below, mut sum) = (0.0, 0.0);
@@ -142,7 +143,7 @@ impl MedianBootstrap {
         sum
     }
 
-    /// Whether both can have one and the same value only.
+    /// Returns whether both have only one possible value, and the same.
     pub fn is_same_constant(&self, other: &Self) -> bool {
         self.support.len() == 1
             && other.support.len() == 1
@@ -150,15 +151,15 @@ impl MedianBootstrap {
     }
 }
 
-/// The number of ways to choose `chosen` of `all`, as a natural logarithm. It is computed by a
-/// library and not by the system, whose last digit is not the same everywhere.
+/// Returns the number of ways to choose `chosen` of `all`, as a natural logarithm. A library
+/// computes it and not the system, whose last digit is not the same everywhere.
 pub fn ln_binomial(all: usize, chosen: usize) -> f64 {
     let ln_factorial = |number: usize| libm::lgamma(number as f64 + 1.0);
     ln_factorial(all) - ln_factorial(chosen) - ln_factorial(all - chosen)
 }
 
-/// The probabilities that the median of a bootstrap sample of `n` is the mean of the values of
-/// these two ranks, which count from 0.
+/// Returns the probabilities that the median of a bootstrap sample of `n` is the mean of the values
+/// of these two ranks, which count from 0.
 fn probabilities(n: usize) -> Vec<(usize, usize, f64)> {
     let half = n / 2;
     // The middle ranks alone have probabilities that are worth a number.
@@ -199,14 +200,14 @@ fn probabilities(n: usize) -> Vec<(usize, usize, f64)> {
     found
 }
 
-/// The probability that the `rank`-th smallest of `n` draws is the value of that place, which
-/// counts from 0.
+/// Returns the probability that the `rank`-th smallest of `n` draws is the value of that place,
+/// which counts from 0.
 fn rank_probability(n: usize, rank: usize, place: usize) -> f64 {
     at_least(n, rank, place + 1) - at_least(n, rank, place)
 }
 
-/// The probability that at least `rank` of `n` draws are among the `k` smallest of `n` values: the
-/// tail of a binomial distribution, summed from its middle outwards.
+/// Returns the probability that at least `rank` of `n` draws are among the `k` smallest of `n`
+/// values: the tail of a binomial distribution, summed from its middle outwards.
 fn at_least(n: usize, rank: usize, k: usize) -> f64 {
     if k == 0 || k == n {
         return if k == 0 { 0.0 } else { 1.0 };
@@ -243,7 +244,7 @@ mod tests {
     use super::*;
     use crate::summary::median;
 
-    /// Every sample that can be drawn, one by one.
+    /// Computes the distribution from every sample that can be drawn, one by one.
     fn by_hand(values: &[f64]) -> Vec<(f64, f64)> {
         let n = values.len();
         let count = n.pow(n as u32);

@@ -2,17 +2,17 @@ use preemptlab_model::{Factors, MetricName};
 
 use crate::{Comparison, Configuration, Group};
 
-/// What may be called a difference where there is none: 5 %.
+/// Largest probability of calling something a difference where there is none: 5 %.
 const ALPHA: f64 = 0.05;
 
-/// How often the results are looked at before it is decided whether to go on. Who looks often, and
-/// stops as soon as something stands out, finds a difference in the end even where there is none.
+/// Number of looks at the results before each decision whether to go on. Looking again and again
+/// until a difference appears finds differences by chance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Looks {
     /// Once: the number of replicates was fixed in advance.
     #[default]
     One,
-    /// As often as it takes. The level is spent on all looks to come: a half of it on the first, a
+    /// Any number of looks. The level is spent on all looks to come: a half of it on the first, a
     /// sixth on the second, a twelfth on the third and so on, which together is the whole (the
     /// union bound; Lan and DeMets, Biometrika 70, 1983, for spending in general). Nothing is
     /// assumed about how the looks depend on each other, nor how many there will be.
@@ -20,13 +20,14 @@ pub enum Looks {
 }
 
 impl Looks {
-    /// How many replicates a configuration that is undecided with so many has at the next look: half
-    /// as many more. Few looks spend little of the level, and none comes much too late.
+    /// Returns the number of replicates at the next look of a configuration that is undecided with
+    /// so many: half as many more. Few looks spend little of the level, and none comes much too
+    /// late.
     pub fn next(replicates: u32) -> u32 {
         replicates.saturating_add((replicates / 2).max(2))
     }
 
-    /// The level of a look, which counts from 0.
+    /// Returns the level of a look, which counts from 0.
     pub(crate) fn alpha(self, look: u32) -> f64 {
         match self {
             Self::One => ALPHA,
@@ -35,7 +36,7 @@ impl Looks {
     }
 }
 
-/// No configuration gets more replicates than this.
+/// Largest number of replicates of a configuration.
 const REPLICATES_MAX: u32 = 10_000;
 
 /// A configuration that needs more replicates.
@@ -43,15 +44,15 @@ const REPLICATES_MAX: u32 = 10_000;
 pub struct Needed {
     /// Those of one of its cells.
     pub factors: Factors,
-    /// How many replicates it needs in all.
+    /// Number of replicates that it needs in all.
     pub replicates: u32,
-    /// How many of them it does not have yet.
+    /// Number of them that it does not have yet.
     pub more: u32,
 }
 
-/// The configurations that need more replicates, because a comparison of a metric that is to be
-/// decided is not. The baseline of a group needs as many as the most of them. What mostly fails,
-/// or has mostly not been executed yet, gets none.
+/// Returns the configurations that need more replicates, because a comparison of a metric that is
+/// to be decided is undecided. The baseline of a group needs as many as the most of them. A
+/// configuration that mostly fails, or has mostly not been executed yet, gets none.
 pub fn needed(comparison: &Comparison, decides: impl Fn(&MetricName) -> bool) -> Vec<Needed> {
     let mut needed = Vec::new();
     for group in &comparison.groups {

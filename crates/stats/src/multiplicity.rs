@@ -1,6 +1,6 @@
-/// Adjusts p-values for their number: who calls a difference what has an adjusted value of at most
-/// 5 %, is wrong in at most 5 % of what he calls so, on average (Benjamini and Hochberg, Journal of
-/// the Royal Statistical Society B 57, 1995).
+/// Adjusts p-values for their number: of the differences with an adjusted value of at most 5 %, at
+/// most 5 % are false, on average (Benjamini and Hochberg, Journal of the Royal Statistical Society
+/// B 57, 1995).
 ///
 /// It holds under the positive dependence that quantiles of one sample have (Benjamini and
 /// Yekutieli, The Annals of Statistics 29, 2001).

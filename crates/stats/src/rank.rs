@@ -1,10 +1,10 @@
 /// Up to this size of the smaller sample the rank test is exact.
 const EXACT_MAX: usize = 20;
 
-/// And up to so many pairs of values.
+/// Largest number of pairs of values of the exact test.
 const PAIRS_MAX: usize = 10_000;
 
-/// The two-sided p-value of the rank-sum test (Mann and Whitney, The Annals of Mathematical
+/// Returns the two-sided p-value of the rank-sum test (Mann and Whitney, The Annals of Mathematical
 /// Statistics 18, 1947): exact for small samples, whatever the distribution, and by the normal
 /// approximation for large ones. Ties count half, rounded to the careful side.
 pub fn rank_p(one: &[f64], other: &[f64]) -> f64 {
@@ -26,8 +26,8 @@ pub fn rank_p(one: &[f64], other: &[f64]) -> f64 {
     }
 }
 
-/// The numbers of orders of the two samples with each rank sum are the coefficients of the product
-/// of `(1 - q^(n + i)) / (1 - q^i)`; those up to `u` need no others.
+/// Returns the exact p-value. The numbers of orders of the two samples with each rank sum are the
+/// coefficients of the product of `(1 - q^(n + i)) / (1 - q^i)`; those up to `u` need no others.
 fn exact(m: usize, n: usize, u: usize) -> f64 {
     let mut orders = vec![0.0; u + 1];
     orders[0] = 1.0;

@@ -1,10 +1,10 @@
-//! The extreme-value fit against references, and what it refuses.
+//! Tests of the extreme-value fit against references, and of its refusals.
 
 use preemptlab_stats::{Estimate, Interval, NoFit, NoLevel, Tail, fit};
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// What reference/extreme.py computed.
+/// Returns the results of reference/extreme.py.
 fn references() -> Vec<Value> {
     serde_json::from_str(include_str!("reference/extreme.json")).unwrap()
 }
@@ -68,7 +68,7 @@ fn a_bounded_tail_ends_above_the_largest_and_a_heavy_one_nowhere() {
     assert_eq!(fit(&quantiles(200, 0.4, 100.0, 20.0)).unwrap().tail, Tail::Unbounded);
 }
 
-/// The quantiles of a distribution at evenly spaced probabilities: a sample that fits.
+/// Returns the quantiles of a distribution at evenly spaced probabilities: a sample that fits.
 fn quantiles(n: u32, shape: f64, location: f64, scale: f64) -> Vec<f64> {
     (0..n)
         .map(|i| -(-((f64::from(i) + 0.5) / f64::from(n)).ln()).ln())

@@ -1,8 +1,14 @@
-//! Whether a fitted distribution describes what it was fitted to.
+//! The test whether a fitted distribution describes its sample.
 
 use super::likelihood::{LOG_SCALE, Point, QUANTILE, SHAPE, log_ratio};
 
-/// The Anderson-Darling statistic of ascending values, whose neighbours are at least `step` apart.
+/// Returns the Anderson-Darling statistic of ascending values, whose neighbours are at least `step`
+/// apart.
+///
+/// Rounding makes values the same, which the statistic would take for a misfit: in a hundred values
+/// rounded to half their scale, always. So the probability that the fit gives to the range that is
+/// rounded to a value is shared out evenly between those that have it. Where values of a fine
+/// resolution are the same, that probability is about none, and the misfit shows.
 ///
 /// Values that are the same were made so by rounding, which the statistic would take for a misfit:
 /// in a hundred values rounded to half their scale, always. So the probability that the fit gives
@@ -30,11 +36,12 @@ pub fn anderson_darling(ascending: &[f64], step: f64, fitted: &Point) -> f64 {
     -n - sum / n
 }
 
-/// What one in twenty samples of the fitted distribution exceeds, the fit being that of the sample
-/// by maximum likelihood: the approximation of Laio, "Cramer-von Mises and Anderson-Darling
-/// goodness of fit tests for extreme value distributions with unknown parameters", Water Resources
-/// Research 40 (2004) W09308, with the coefficients of `A2_GOFlaio` in the R package nsRFA. The
-/// shape has the other sign there. `examples/extreme_coverage.rs` refuses 3 to 5 % by it.
+/// Returns the value that one in twenty samples of the fitted distribution exceeds, the fit being
+/// that of the sample by maximum likelihood: the approximation of Laio, "Cramer-von Mises and
+/// Anderson-Darling goodness of fit tests for extreme value distributions with unknown parameters",
+/// Water Resources Research 40 (2004) W09308, with the coefficients of `A2_GOFlaio` in the R
+/// package nsRFA. The shape has the other sign there. `examples/extreme_coverage.rs` refuses 3 to 5
+/// % by it.
 pub fn critical(n: usize, shape: f64) -> f64 {
     // The 5 % point of the statistic that all distributions share after the transformation.
     const COMMON: f64 = 0.461_36;
@@ -46,7 +53,7 @@ pub fn critical(n: usize, shape: f64) -> f64 {
     location + scale * libm::pow((COMMON - 0.0403) / 0.116, 0.851 / form)
 }
 
-/// The probabilities of less and of more than a value.
+/// Returns the probabilities of less and of more than a value.
 fn below_and_above(value: f64, fitted: &Point) -> (f64, f64) {
     let y = (value - fitted[QUANTILE]) * libm::exp(-fitted[LOG_SCALE]);
     let u = fitted[SHAPE] * y;

@@ -18,19 +18,20 @@ pub struct Local {
     pub hessian: [[f64; 3]; 3],
 }
 
-/// The log-likelihood of independent values, the location of whose distribution is given by one of
-/// its quantiles, so that an interval of a quantile is an interval of a coordinate.
+/// Log-likelihood of independent values. One of the quantiles of their distribution gives its
+/// location, so that an interval of a quantile is an interval of a coordinate.
 #[derive(Clone, Copy, Debug)]
 pub struct Likelihood<'a> {
     pub values: &'a [f64],
-    /// Which quantile: `-ln(-ln(p))` of its probability `p`. The location is that of zero.
+    /// Quantile of the location: `-ln(-ln(p))` of its probability `p`. The location itself is that
+    /// of zero.
     pub variate: f64,
 }
 
 impl Likelihood<'_> {
-    /// `None` outside the parameter space: where a value is beyond the end of the distribution, or
-    /// so near that a slope is infinite, and at shapes up to -1, at which the likelihood has no
-    /// bound (Smith 1985).
+    /// Returns the likelihood at a point; `None` outside the parameter space: where a value is
+    /// beyond the end of the distribution, or so near that a slope is infinite, and at shapes up to
+    /// -1, at which the likelihood has no bound (Smith 1985).
     pub fn at(&self, point: &Point) -> Option<Local> {
         let [quantile, log_scale, shape] = *point;
         if shape <= -1.0 {
@@ -82,7 +83,8 @@ impl Likelihood<'_> {
     }
 }
 
-/// The standard distribution's quantile `(exp(k r) - 1) / k`, and its derivatives by the shape `k`.
+/// Returns the standard distribution's quantile `(exp(k r) - 1) / k`, and its derivatives by the
+/// shape `k`.
 pub fn reduced(variate: f64, shape: f64) -> [f64; 3] {
     let v = variate * shape;
     let ratios = if v.abs() < 0.5 {
@@ -103,7 +105,7 @@ pub fn reduced(variate: f64, shape: f64) -> [f64; 3] {
     [variate * ratios[0], variate * variate * ratios[1], variate * variate * variate * ratios[2]]
 }
 
-/// `ln(1 + u) / u` and its derivatives, for `u > -1`.
+/// Returns `ln(1 + u) / u` and its derivatives, for `u > -1`.
 pub fn log_ratio(u: f64) -> [f64; 3] {
     if u.abs() < 0.1 {
         return series(|k| if k % 2 == 0 { 1.0 } else { -1.0 } / (k + 1) as f64, u);
@@ -114,7 +116,8 @@ pub fn log_ratio(u: f64) -> [f64; 3] {
     [ratio, ratio_1, -(inverse * inverse + 2.0 * ratio_1) / u]
 }
 
-/// A power series and its derivatives: near zero the closed forms are differences of equals.
+/// Returns a power series and its derivatives: near zero the closed forms are differences of
+/// equals.
 fn series(mut coefficient: impl FnMut(usize) -> f64, x: f64) -> [f64; 3] {
     const TERMS: usize = 20;
     let coefficients: [f64; TERMS] = std::array::from_fn(&mut coefficient);

@@ -11,8 +11,8 @@ pub struct Maximum {
     pub interior: bool,
 }
 
-/// The maximum that uphill steps from a point lead to, where the coordinate `fixed` stays as it is;
-/// `None` when the point is outside the parameter space.
+/// Returns the maximum that uphill steps from a point lead to, where the coordinate `fixed` stays
+/// as it is; `None` when the point is outside the parameter space.
 pub fn maximise(likelihood: &Likelihood, start: Point, fixed: Option<usize>) -> Option<Maximum> {
     const STEPS: usize = 200;
     // Newton's method squares the error at each step: after one so short nothing is left of it.
@@ -44,8 +44,8 @@ pub fn maximise(likelihood: &Likelihood, start: Point, fixed: Option<usize>) -> 
     Some(Maximum { point, local, interior: false })
 }
 
-/// Newton's step; where the likelihood is not concave, one that is bent towards the gradient. No
-/// step if even that fails.
+/// Returns Newton's step; where the likelihood is not concave, one that is bent towards the
+/// gradient. No step if even that fails.
 fn uphill(local: &Local, fixed: Option<usize>) -> [f64; 3] {
     const DAMPINGS: i32 = 20;
     let mut matrix = information(local);
@@ -66,7 +66,7 @@ fn uphill(local: &Local, fixed: Option<usize>) -> [f64; 3] {
         .unwrap_or_default()
 }
 
-/// The observed information.
+/// Returns the observed information.
 pub fn information(local: &Local) -> [[f64; 3]; 3] {
     local.hessian.map(|row| row.map(|entry| -entry))
 }
@@ -78,7 +78,8 @@ pub fn hold(matrix: &mut [[f64; 3]; 3], coordinate: usize, diagonal: f64) {
     matrix[coordinate][coordinate] = diagonal;
 }
 
-/// The solution of a symmetric system by Cholesky's method; `None` unless it is positive definite.
+/// Returns the solution of a symmetric system by Cholesky's method; `None` unless it is positive
+/// definite.
 pub fn solve(matrix: &[[f64; 3]; 3], right: [f64; 3]) -> Option<[f64; 3]> {
     let mut root = [[0.0; 3]; 3];
     for i in 0..3 {

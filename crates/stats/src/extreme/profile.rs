@@ -13,10 +13,10 @@ const ROOT: f64 = 1.959_963_984_540_054;
 /// Maxima at shapes below are those at the border of the parameter space.
 const BORDER: f64 = -0.99;
 
-/// The 95 % interval of a coordinate: where twice the log-likelihood, maximal over the other two
-/// coordinates, is less than the chi-squared quantile below its maximum (Coles 2001, section
-/// 2.6). An interval of the shape ends at the border of the parameter space when it gets there;
-/// `None` if an end is out of reach.
+/// Returns the 95 % interval of a coordinate: the range in which twice the log-likelihood, maximal
+/// over the other two coordinates, is less than the chi-squared quantile below its maximum (Coles
+/// 2001, section 2.6). An interval of the shape ends at the border of the parameter space when it
+/// gets there; `None` if an end is out of reach.
 pub fn interval(likelihood: &Likelihood, top: &Maximum, coordinate: usize) -> Option<Interval> {
     let mut unit = [0.0; 3];
     unit[coordinate] = 1.0;
@@ -40,7 +40,7 @@ struct Profile<'a> {
 }
 
 impl Profile<'_> {
-    /// The distance of the interval's end; `first` is a guess.
+    /// Returns the distance of the interval's end; `first` is a guess.
     fn end(&mut self, first: f64) -> Option<f64> {
         const STEPS: usize = 100;
         let (mut near, mut far) = ((0.0, -ROOT), first);
@@ -58,7 +58,7 @@ impl Profile<'_> {
         (self.coordinate == SHAPE && at < BORDER).then_some(near.0)
     }
 
-    /// The root between two distances, by the Illinois form of the false position.
+    /// Returns the root between two distances, by the Illinois form of the false position.
     fn root(&mut self, mut near: (f64, f64), mut far: (f64, f64)) -> Option<f64> {
         const STEPS: usize = 200;
         let mut last_within = None;
@@ -80,8 +80,8 @@ impl Profile<'_> {
         None
     }
 
-    /// By how much the root of the deviance exceeds the interval's, which grows about evenly with
-    /// the distance; `None` outside the parameter space.
+    /// Returns by how much the root of the deviance exceeds the interval's, which grows about
+    /// evenly with the distance; `None` outside the parameter space.
     fn excess(&mut self, distance: f64) -> Option<f64> {
         const STEPS: usize = 60;
         let mut next = distance;
@@ -105,8 +105,8 @@ impl Profile<'_> {
         None
     }
 
-    /// The maximum at a distance, along the line of the nearest one; `None` if it does not lead
-    /// there.
+    /// Returns the maximum at a distance, along the line of the nearest one; `None` if it does not
+    /// lead there.
     fn follow(&self, distance: f64) -> Option<Maximum> {
         let (from, nearest) = &self.nearest;
         let by = self.direction * (distance - from);

@@ -1,26 +1,26 @@
-/// Why maxima have no fit.
+/// Reason why maxima have no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoFit {
     /// A value is negative, infinite or not a number.
     #[error("{value} is not a latency: expected a finite number that is not negative")]
     NotALatency {
-        /// The value.
+        /// Value that is refused.
         value: f64,
     },
     /// There are fewer replicates than a fit needs.
     #[error("{n} replicates are too few for an extreme-value fit: record at least {needed}")]
     TooFew {
-        /// How many there are.
+        /// Number of replicates.
         n: usize,
-        /// How many are needed.
+        /// Least number of a fit.
         needed: usize,
     },
     /// All values are the same, or differ by no more than the last bits of the largest.
     #[error("all {n} maxima are {value}, which is no distribution to fit: record in finer units")]
     AllEqual {
-        /// How many there are.
+        /// Number of replicates.
         n: usize,
-        /// The value.
+        /// Value that all have.
         value: f64,
     },
     /// The values are rounded too coarsely for how little they vary.
@@ -64,7 +64,7 @@ pub enum NoFit {
          5 % critical value {critical:.3}): they may mix several causes; longer replicates may help"
     )]
     Misfit {
-        /// The Anderson-Darling statistic.
+        /// Anderson-Darling statistic of the fit.
         statistic: f64,
         /// The value that one fit of twenty exceeds by chance.
         critical: f64,
@@ -74,7 +74,7 @@ pub enum NoFit {
     NoInterval,
 }
 
-/// Why a fit has no return level.
+/// Reason why a fit has no return level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLevel {
     /// Once in one block or none is no level.

@@ -4,29 +4,29 @@ use crate::{
 };
 use preemptlab_model::Direction;
 
-/// How a configuration relates to another one over several groups: the geometric mean of the ratios
+/// Relation of a configuration to another one over several groups: the geometric mean of the ratios
 /// in each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Combined {
     /// The geometric mean; `None` where some ratio is missing.
     pub ratio: Option<f64>,
-    /// Its 95 % interval; `None` where some interval is missing.
+    /// 95 % interval; `None` where some interval is missing.
     pub interval: Option<Interval>,
-    /// What to make of it.
+    /// Verdict on the difference.
     pub verdict: Verdict,
 }
 
 /// The relation in one group, with the least number of replicates of the two.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InGroup {
-    /// The relation.
+    /// Relation in the group.
     pub effect: Effect,
-    /// Replicates.
+    /// Number of replicates.
     pub n: usize,
 }
 
-/// The geometric mean; `None` of nothing, and where some value is negative. One that is zero makes
-/// it zero.
+/// Returns the geometric mean; `None` of nothing, and where some value is negative. A value of zero
+/// makes it zero.
 pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.into_iter().collect();
     if values.is_empty() || values.iter().any(|value| *value < 0.0 || !value.is_finite()) {
@@ -39,9 +39,9 @@ pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     Some(libm::exp(sum / values.len() as f64)).filter(|mean| mean.is_finite())
 }
 
-/// The geometric mean of ratios with its interval: distances from a ratio to the ends of its
-/// interval, as logarithms, add up like standard errors of what is independent (Zou and Donner,
-/// Statistics in Medicine 27, 2008). A single ratio keeps its own interval.
+/// Returns the interval of the geometric mean of ratios: distances from a ratio to the ends of its
+/// interval, as logarithms, add up like independent standard errors (Zou and Donner, Statistics in
+/// Medicine 27, 2008). A single ratio keeps its own interval.
 pub fn mean_interval(ratios: &[(f64, Interval)]) -> Option<Interval> {
     let ratio =
         geometric_mean(ratios.iter().map(|(ratio, _)| *ratio)).filter(|mean| *mean > 0.0)?;
@@ -128,8 +128,8 @@ fn replicates(relation: &[InGroup]) -> usize {
     relation.iter().map(|each| each.n).min().unwrap_or(0)
 }
 
-/// How probable a mean as far from 1 is where there is no difference: that of a normal variable
-/// which has the interval.
+/// Returns the probability of a mean as far from 1 where there is no difference: that of a normal
+/// variable which has the interval.
 fn p(relation: &[InGroup]) -> f64 {
     let (Some(ratio), Some(interval)) = mean(relation) else { return 1.0 };
     let distance = libm::log(ratio);
