@@ -1,7 +1,7 @@
 //! Numbers for people.
 
-/// A number with three significant digits, four from 1000 on: `0.451`, `8.49`, `13`, `126`,
-/// `1,095`, `37,870`, `123k`, `1.23M`. What is whole below 1000 stays exact.
+/// Returns a number with three significant digits, four from 1000 on: `0.451`, `8.49`, `13`, `126`,
+/// `1,095`, `37,870`, `123k`, `1.23M`. A whole number below 1000 stays exact.
 pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude < 1000.0 && value.fract() == 0.0 {
@@ -26,12 +26,12 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A ratio to the baseline: `×0.045`, `×0.96`, `×1.00`, `×12.3`, `×123`.
+/// Returns a ratio to the baseline: `×0.045`, `×0.96`, `×1.00`, `×12.3`, `×123`.
 pub fn ratio(ratio: f64) -> String {
     format!("×{}", factor(ratio))
 }
 
-/// A range of ratios: `0.93–1.01`.
+/// Returns a range of ratios: `0.93–1.01`.
 pub fn ratio_range(low: f64, high: f64) -> String {
     format!("{}–{}", factor(low), factor(high))
 }
@@ -59,7 +59,7 @@ fn number_below_tenth(ratio: f64) -> String {
     }
 }
 
-/// A range: `12–14`.
+/// Returns a range: `12–14`.
 pub fn range(min: f64, max: f64) -> String {
     format!("{}–{}", number(min), number(max))
 }

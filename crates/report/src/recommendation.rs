@@ -1,5 +1,5 @@
-//! A recommendation: what to run, why, how sure that is, what else there is, and how to put it into
-//! force.
+//! A recommendation: the configuration, the reasons, the certainty, the alternatives, and the
+//! settings that put it into force.
 
 use preemptlab_model::plain;
 use preemptlab_stats::{Recommendation, Statistic};
@@ -10,21 +10,21 @@ use crate::{
     recommendation_words as words,
 };
 
-/// A recommendation, and what the recordings say beside it.
+/// Recommendation with the notes of the recordings.
 #[derive(Clone, Debug)]
 pub struct Advice<'a> {
-    /// The recommendation.
+    /// Recommendation.
     pub recommendation: &'a Recommendation,
     /// The settings of the recommended configuration, or why they cannot be given; `None` when
     /// nothing is recommended.
     pub settings: Option<Result<Proposal, String>>,
-    /// The command that would find out what is undecided, where there is one.
+    /// Command that would decide what is undecided, where there is one.
     pub next: Option<String>,
 }
 
 /// A part of the text.
 enum Part {
-    /// A paragraph.
+    /// A paragraph of text.
     Text(String),
     /// A paragraph that stands out.
     Heading(String),
@@ -33,7 +33,7 @@ enum Part {
     Table(Table),
 }
 
-/// A recommendation for a terminal.
+/// Renders a recommendation for a terminal.
 pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> String {
     let render = |part: &Part| match part {
         Part::Text(text) => terminal.note(text),
@@ -48,7 +48,7 @@ pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> Strin
     join(parts(advice).iter().map(render))
 }
 
-/// A recommendation in GitHub's Markdown.
+/// Renders a recommendation in GitHub's Markdown.
 pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
     let render = |part: &Part| match part {
         Part::Text(text) => format!("{}\n", plain::markdown(text)),
@@ -59,7 +59,7 @@ pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
     join(parts(advice).iter().map(render))
 }
 
-/// A recommendation in a few sentences.
+/// Describes a recommendation in a few sentences.
 pub fn recommendation_in_words(advice: &Advice<'_>) -> InWords {
     let recommendation = advice.recommendation;
     let requirements = recommendation.constraints.iter().map(words::constraint);
@@ -114,7 +114,7 @@ fn parts(advice: &Advice<'_>) -> Vec<Part> {
     parts
 }
 
-/// How to put it into force.
+/// Describes how to put the configuration into force.
 fn force(settings: &Result<Proposal, String>) -> Vec<Part> {
     let Proposal { settings, refused } = match settings {
         Ok(proposal) => proposal,
@@ -161,7 +161,7 @@ fn step(step: &Step) -> String {
     }
 }
 
-/// A command, continued on further lines before an option where it would be too long.
+/// Returns a command, continued on further lines before an option where it would be too long.
 fn continued(command: &str) -> String {
     const WIDTH: usize = 90;
     let mut lines = vec![String::new()];
@@ -177,7 +177,7 @@ fn continued(command: &str) -> String {
     lines.join(" \\\n") + "\n"
 }
 
-/// What a value is of the replicates.
+/// Returns the name of a statistic of the replicates.
 pub fn statistic(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Largest => "largest",

@@ -20,7 +20,7 @@ const HEADER: [&str; 15] = [
     "reason",
 ];
 
-/// A recommendation as CSV: a row per configuration, in the order of the plan.
+/// Writes a recommendation as CSV: a row per configuration, in the order of the plan.
 ///
 /// `status` is `recommended`, `satisfies`, `fails` or `unmeasured`; `value` is that of the
 /// objective, or over several workloads the geometric mean of its ratios to the baseline; `ratio`
@@ -63,13 +63,14 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
     ]
 }
 
-/// The relation of a candidate to the recommended one, if it satisfies every requirement too.
+/// Returns the relation of a candidate to the recommended one, if it satisfies every requirement
+/// too.
 pub fn runner_up(recommendation: &Recommendation, index: usize) -> Option<&RunnerUp> {
     let choice = recommendation.choice.as_ref()?;
     choice.runners_up.iter().find(|runner_up| runner_up.candidate == index)
 }
 
-/// What has become of a candidate, in a word.
+/// Returns the status of a candidate, in a word.
 pub fn status(recommendation: &Recommendation, index: usize) -> &'static str {
     let candidate = &recommendation.candidates[index];
     match &recommendation.choice {

@@ -11,7 +11,7 @@ use crate::{
     recommendation_csv::{runner_up, status},
 };
 
-/// The version of what `recommend --format json` prints. Fields may be added within a version.
+/// Version of the output of `recommend --format json`. Fields may be added within a version.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -25,19 +25,19 @@ struct Document<'a> {
     recommended: Option<usize>,
     /// `only`, `sure`, `tied` or `undecided`.
     certainty: Option<&'static str>,
-    /// About how many more replicates would decide what is undecided.
+    /// Estimate of the further replicates that would decide an undecided comparison.
     more: Option<u32>,
     /// `objective`, `requirement` or `fewest_changes`.
     preferred_by: Option<&'static str>,
     next: Option<&'a str>,
     candidates: Vec<CandidateDocument<'a>>,
-    /// Where nothing is recommended: what each requirement does, alone.
+    /// Effect of each requirement alone, where nothing is recommended.
     obstacles: Vec<Obstacle>,
-    /// Where nothing is recommended: what comes closest.
+    /// Configuration that comes closest, where nothing is recommended.
     closest: Option<usize>,
     settings: Option<&'a Settings>,
     settings_error: Option<&'a str>,
-    /// What `apply` refuses of the configuration; it is not in the settings.
+    /// Settings of the configuration that `apply` refuses; the settings do not hold them.
     refused: &'a [Refusal],
     install: Option<Command>,
     targets: Vec<(Target, Measures)>,
@@ -55,9 +55,9 @@ struct Requirement<'a> {
     metric: &'a MetricName,
     unit: &'a str,
     comparator: &'static str,
-    /// In the metric's unit.
+    /// Limit in the metric's unit.
     limit: Option<f64>,
-    /// As a share of the baseline's median.
+    /// Limit as a share of the baseline's median.
     of_baseline: Option<f64>,
 }
 
@@ -78,13 +78,13 @@ struct CandidateDocument<'a> {
     settings: &'a preemptlab_model::Settings,
     /// `recommended`, `satisfies`, `fails` or `unmeasured`.
     status: &'static str,
-    /// Of the objective: in one group in its unit, in several a geometric mean of ratios to the
-    /// baselines.
+    /// Value of the objective: in one group in its unit, in several a geometric mean of ratios to
+    /// the baselines.
     value: Option<f64>,
     interval: Option<[f64; 2]>,
     requirements: Vec<JudgementDocument>,
     missing: Vec<Missing<'a>>,
-    /// How it relates to the recommended one; by metric.
+    /// Relations to the recommended configuration, by metric.
     relations: Vec<(&'a MetricName, Option<Relation>)>,
 }
 
@@ -125,7 +125,7 @@ struct Obstacle {
     without: Option<usize>,
 }
 
-/// A recommendation as JSON.
+/// Writes a recommendation as JSON.
 ///
 /// # Panics
 ///

@@ -12,13 +12,13 @@ use crate::{Advice, label, number};
 
 pub const NO_CHOICE: &str = "No configuration satisfies every requirement.";
 
-/// `debian:6.12/full`, with the recording where there are several.
+/// Returns a name such as `debian:6.12/full`, with the recording where there are several.
 pub fn candidate(candidate: &Candidate) -> String {
     let run = candidate.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
     format!("{run}{}", candidate.name())
 }
 
-/// `wakeup.fifo.max <= 100 us`.
+/// Returns a constraint such as `wakeup.fifo.max <= 100 us`.
 pub fn constraint(constraint: &Constraint) -> String {
     let Constraint { metric, comparator, limit } = constraint;
     let limit = match limit {
@@ -45,8 +45,8 @@ pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advic
     format!("Run {name}{with}")
 }
 
-/// What it means that no replicate exceeded a limit on the worst case; of several workloads that
-/// with the fewest replicates counts.
+/// Explains what a limit on the worst case that no replicate exceeded allows for further cells; of
+/// several workloads that with the fewest replicates counts.
 pub fn further_cells(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
     let judgements = recommendation.candidates[choice.candidate].judgements.iter();
     let shares = judgements.filter_map(|it| Some((it.n, it.further_cells()?)));
@@ -66,7 +66,7 @@ pub fn further_cells(recommendation: &Recommendation, choice: &Choice) -> Option
     Some(format!("{none}: with 95% confidence fewer than {percent}% of further cells do."))
 }
 
-/// What must not be overlooked: that the recommended configuration itself failed at times.
+/// Warns if the recommended configuration itself failed at times.
 pub fn failures(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
     let recommended = &recommendation.candidates[choice.candidate];
     let groups = recommendation.comparison.groups.iter().enumerate();
@@ -78,7 +78,8 @@ pub fn failures(recommendation: &Recommendation, choice: &Choice) -> Option<Stri
     (!failures.is_empty()).then(|| format!("Of its own replicates {}.", failures.join("; ")))
 }
 
-/// How sure it is that this is the best, and why it is preferred to what is as good.
+/// Describes the certainty that this is the best, and the reason why it is preferred to those that
+/// are as good.
 pub fn certainty(recommendation: &Recommendation, choice: &Choice) -> String {
     let metric = &recommendation.objective.metric.name;
     let margin = recommendation.comparison.margin;
@@ -132,7 +133,7 @@ pub fn certainty(recommendation: &Recommendation, choice: &Choice) -> String {
     }
 }
 
-/// What stands in the way, and what comes closest.
+/// Describes the constraints that stand in the way, and the configuration that comes closest.
 pub fn obstacle(recommendation: &Recommendation) -> Vec<String> {
     let obstacles = recommendation.obstacles();
     let name = |index: usize| candidate(&recommendation.candidates[index]);
@@ -188,7 +189,7 @@ pub fn obstacle(recommendation: &Recommendation) -> Vec<String> {
     texts
 }
 
-/// What the answer is over, and what short names stand for.
+/// Describes the groups of the answer, and the full names of short ones.
 pub fn scope(recommendation: &Recommendation) -> String {
     let Recommendation { comparison, objective, short_names, .. } = recommendation;
     let Objective { metric, direction, .. } = objective;
@@ -227,7 +228,7 @@ pub fn scope(recommendation: &Recommendation) -> String {
     scope
 }
 
-/// `throughput maximized`.
+/// Returns words such as `throughput maximized`.
 pub fn objective(recommendation: &Recommendation) -> String {
     let Objective { metric, direction, .. } = &recommendation.objective;
     format!("{} {}", metric.name, optimized(*direction))

@@ -5,39 +5,39 @@ use preemptlab_model::plain;
 /// A table that can be rendered for a terminal, as Markdown and as CSV.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows; empty for none.
+    /// Title of the table; empty for none.
     pub title: String,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
-    /// Its rows.
+    /// Rows of the table.
     pub rows: Vec<Row>,
-    /// What is said below it.
+    /// Notes below the table.
     pub notes: Vec<String>,
 }
 
-/// A column's header.
+/// Header of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// A header above those of neighbours with the same one; empty for none.
     pub group: String,
-    /// Its own header.
+    /// Header of the column itself.
     pub name: String,
     /// The unit of its numbers; empty for none. Neighbours in a group share it.
     pub unit: String,
-    /// Where its cells are set.
+    /// Alignment of its cells.
     pub align: Align,
 }
 
-/// Where text stands in its cell.
+/// Alignment of text in its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// To the left, for words.
     Left,
-    /// Numbers.
+    /// To the right, for numbers.
     Right,
 }
 
-/// A row.
+/// Row of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row {
     /// A cell per column.
@@ -53,15 +53,15 @@ pub struct Cell {
     tone: Tone,
 }
 
-/// What a cell's colour says, where there are colours.
+/// Meaning of a cell's colour, where there are colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing.
+    /// No meaning.
     #[default]
     Plain,
-    /// A heading.
+    /// A heading, in bold.
     Strong,
-    /// Of less importance.
+    /// A less important cell.
     Faint,
     /// Better than the baseline, beyond the spread of both.
     Better,
@@ -70,7 +70,7 @@ pub enum Tone {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(title: impl Into<String>, columns: impl IntoIterator<Item = Column>) -> Self {
         let columns = columns.into_iter().collect();
         Self { title: title.into(), columns, rows: Vec::new(), notes: Vec::new() }
@@ -88,24 +88,24 @@ impl Table {
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of words.
     pub fn left(name: impl Into<String>) -> Self {
         let (group, unit) = (String::new(), String::new());
         Self { group, name: name.into(), unit, align: Align::Left }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn right(name: impl Into<String>) -> Self {
         Self { align: Align::Right, ..Self::left(name) }
     }
 
-    /// With numbers in this unit.
+    /// Sets the unit of the column's numbers.
     #[must_use]
     pub fn with_unit(self, unit: impl Into<String>) -> Self {
         Self { unit: unit.into(), ..self }
     }
 
-    /// Its header in one line: `FIFO wakeup p99, us`.
+    /// Returns the header in one line: `FIFO wakeup p99, us`.
     pub(crate) fn header(&self) -> String {
         let Self { group, name, unit, .. } = self;
         let gap = if group.is_empty() { "" } else { " " };
@@ -113,7 +113,7 @@ impl Column {
         format!("{group}{gap}{name}{comma}{unit}")
     }
 
-    /// Its header in two lines, the first of which is that of its group, if it has one.
+    /// Returns the header in two lines, the first of which is that of its group, if it has one.
     pub(crate) fn headers(&self) -> [String; 2] {
         let Self { group, name, unit, .. } = self;
         match (group.as_str(), unit.as_str()) {
@@ -124,7 +124,7 @@ impl Column {
         }
     }
 
-    /// Under a header shared with its neighbours.
+    /// Puts the column under a header that it shares with its neighbours.
     #[must_use]
     pub fn under(self, group: impl Into<String>) -> Self {
         Self { group: group.into(), ..self }
@@ -132,8 +132,8 @@ impl Column {
 }
 
 impl Cell {
-    /// A cell. Control characters become blanks: some texts come from a guest, and none of them
-    /// may steer a terminal.
+    /// Creates a cell. Control characters become blanks: some texts come from a guest, and none of
+    /// them may steer a terminal.
     pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         let text = text.into();
         let text = match plain::line(&text) {
@@ -143,12 +143,12 @@ impl Cell {
         Self { text, tone }
     }
 
-    /// Its text.
+    /// Returns the text of the cell.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its tone.
+    /// Returns the tone of the cell.
     pub fn tone(&self) -> Tone {
         self.tone
     }

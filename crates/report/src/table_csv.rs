@@ -3,7 +3,7 @@ use preemptlab_model::plain;
 use crate::{Column, Row, Table};
 
 impl Table {
-    /// As CSV: a line of headers, then the rows; without title and notes.
+    /// Writes the table as CSV: a line of headers, then the rows; without title and notes.
     pub fn csv(&self) -> String {
         let rows = self.rows.iter().map(|row| match row {
             Row::Cells(cells) => cells.iter().map(|cell| cell.text().to_owned()).collect(),

@@ -7,7 +7,7 @@ use crate::{Align, Cell, Row, Table, Tone};
 const WIDTH_MIN: usize = 3;
 
 impl Table {
-    /// As a table in GitHub's Markdown, padded so that it can be read as it stands.
+    /// Writes the table in GitHub's Markdown, padded so that it can be read as it stands.
     pub fn markdown(&self) -> String {
         let mut lines = vec![self.columns.iter().map(|column| escape(&column.header())).collect()];
         lines.extend(self.rows.iter().map(|row| match row {
@@ -27,7 +27,7 @@ impl Table {
         format!("{title}{table}{}", notes.collect::<String>())
     }
 
-    /// The columns' widths. What stands across all columns does not count.
+    /// Returns the columns' widths, to which a cell across all columns does not count.
     fn widths(&self, lines: &[Vec<String>]) -> Vec<usize> {
         let whole = || lines.iter().filter(|cells| cells.len() == self.columns.len());
         (0..self.columns.len())

@@ -14,17 +14,17 @@ use crate::{Align, Cell, Row, Table, Tone};
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Its columns. Lines are not longer, wherever that is possible.
+    /// Number of columns. Lines are not longer, wherever that is possible.
     pub width: usize,
-    /// Whether it shows colours.
+    /// Whether the terminal shows colours.
     pub color: bool,
 }
 
-/// Between columns.
+/// Blanks between columns.
 const GAP: usize = 2;
 
 impl Table {
-    /// For a terminal.
+    /// Renders the table for a terminal.
     pub fn terminal(&self, terminal: Terminal) -> String {
         let title = Some(&self.title).filter(|title| !title.is_empty()).map(|title| {
             let style = terminal.style(Tone::Strong);
@@ -36,7 +36,7 @@ impl Table {
         title.into_iter().chain([grid]).chain(gap).chain(notes).collect()
     }
 
-    /// The table proper, with less room between columns when it would be too wide, and with wrapped
+    /// Renders the grid, with less room between columns when it would be too wide, and with wrapped
     /// cells when it still is.
     fn grid(&self, terminal: Terminal) -> String {
         let mut grid = self.unspaced(terminal);
@@ -84,7 +84,7 @@ impl Table {
         grid
     }
 
-    /// The headers: in one line, or in two when columns are grouped.
+    /// Returns the headers: in one line, or in two when columns are grouped.
     fn headers(&self, terminal: Terminal) -> Vec<Vec<String>> {
         let paint = |text: String| terminal.paint(&Cell::new(text, Tone::Faint));
         if self.columns.iter().all(|column| column.group.is_empty()) {
@@ -96,7 +96,7 @@ impl Table {
         vec![line(0), line(1)]
     }
 
-    /// The first column and the number of columns of each group.
+    /// Returns the first column and the number of columns of each group.
     fn groups(&self) -> Vec<(usize, usize)> {
         let mut groups = Vec::new();
         let mut start = 0;
@@ -111,7 +111,7 @@ impl Table {
 }
 
 impl Terminal {
-    /// A paragraph.
+    /// Wraps a paragraph.
     pub fn note(self, text: &str) -> String {
         wrap(text, self.width).map(|line| format!("{line}\n")).collect()
     }
@@ -121,7 +121,7 @@ impl Terminal {
         format!("{style}{}{style:#}", cell.text())
     }
 
-    /// Continued lines are set in as far as the first one, and a bit further.
+    /// Wraps a cell. Continued lines are indented as far as the first one, and a bit further.
     fn paint_wrapped(self, cell: &Cell) -> String {
         let indent = cell.text().len() - cell.text().trim_start().len();
         let further = " ".repeat(indent + 2);

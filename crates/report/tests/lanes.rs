@@ -19,7 +19,8 @@ fn ms(ms: u64) -> u64 {
     ZERO_NS + ms * 1_000_000
 }
 
-/// One stretch after the other, from the zero of the axis on, each to so many milliseconds.
+/// Returns a thread's lane of stretches that follow each other from the zero of the axis, each to
+/// so many milliseconds.
 fn thread(pid: u32, comm: &str, stretches: &[(u64, LaneState, &str)]) -> ThreadLane {
     let mut from_ns = ZERO_NS;
     let stretches = stretches.iter().map(|(to_ms, state, what)| {
@@ -67,7 +68,8 @@ fn lanes(threads: Vec<ThreadLane>, interrupts: &[(u64, u64, LaneState, &str)]) -
     }
 }
 
-/// `hi` sleeps until 3 s, and runs at `wakes` ms; `lo` is busy in a system call from 1 s on, for 5 s.
+/// Returns lanes in which `hi` sleeps until 3 s, and runs at `wakes` ms; `lo` is busy in a system
+/// call from 1 s on, for 5 s.
 fn demo(wakes: u64) -> Lanes {
     use LaneState::{Gone, Kernel, Runnable, Sleeping, User};
     let mut hi = vec![(3_000, Sleeping, "clock_nanosleep")];
@@ -113,7 +115,7 @@ fn threads(wakes_ns: u64) -> Vec<ShownThread<'static>> {
     ]
 }
 
-/// The three textbook models.
+/// Returns the three textbook models.
 fn models() -> [(&'static str, u64, Lanes); 3] {
     [("none", 6_000), ("voluntary", 5_000), ("full", 3_000)]
         .map(|(model, wakes)| (model, wakes * 1_000_000, demo(wakes)))

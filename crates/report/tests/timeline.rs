@@ -10,8 +10,8 @@ const TERMINAL: Terminal = Terminal { width: 100, color: false };
 const DUE_NS: u64 = 9_118_023_173;
 const HOSTILE: &str = "</svg><script>alert('1')</script>\u{1b}[2J\n\u{202e}\u{0}&amp;\"|";
 
-/// A wakeup of a real-time task, whose timer's function runs a microsecond after the due time, and
-/// which reaches user space a microsecond after the switch.
+/// Returns a wakeup of a real-time task, whose timer's function runs a microsecond after the due
+/// time, and which reaches user space a microsecond after the switch.
 fn wakeup(latency_ns: u64) -> Wakeup {
     Wakeup {
         task: Task {
@@ -31,7 +31,7 @@ fn wakeup(latency_ns: u64) -> Wakeup {
     }
 }
 
-/// One segment after the other, with these lengths.
+/// Returns a timeline of segments that follow each other, with these lengths.
 fn timeline(segments: impl IntoIterator<Item = (u64, Segment)>) -> Timeline {
     let mut end_ns = DUE_NS;
     let place = |(ns, segment): (u64, Segment)| {
@@ -89,7 +89,7 @@ fn small() -> Timeline {
     ])
 }
 
-/// A fair task that waits for many others.
+/// Returns the timeline of a fair task that waits for many others.
 fn long(turns: u32) -> Timeline {
     let turn = |index: u32| {
         let work = [
@@ -138,8 +138,8 @@ fn check(svg: &str) {
     assert!(!svg.contains(|char: char| char != '\n' && char.is_control()));
 }
 
-/// The sum of a terminal's table, in nanoseconds, without its last line, and that last line. What is
-/// indented belongs to the line above.
+/// Returns the sum of a terminal's table, in nanoseconds, without its last line, and that last
+/// line. An indented line belongs to the line above.
 fn sums(text: &str) -> (u64, u64) {
     let is_alike = text.lines().any(|line| line.starts_with("length, us"));
     let table = text.lines().skip_while(|line| !line.starts_with('─')).skip(1);
@@ -181,7 +181,7 @@ fn a_long_timeline_lists_turns() {
     insta::assert_snapshot!(text);
 }
 
-/// A section with preemption off, which interrupts and sections with interrupts off interrupt.
+/// Interrupts and sections with interrupts off interrupt a section with preemption off.
 #[test]
 fn one_section_is_one_stretch() {
     let since_ns = Some(DUE_NS - 500);

@@ -2,8 +2,8 @@
 
 use crate::timeline::Ticks;
 
-/// Where the marks of an axis are, at most `count` steps of them, each with its label in the unit
-/// that fits; the first has the unit.
+/// Returns the places of an axis's marks, at most `count` steps of them, each with its label in the
+/// unit that fits; the first has the unit.
 pub fn marks(end_ns: u64, count: u64) -> Vec<(u64, String)> {
     let marks: Vec<u64> = Ticks::new(end_ns, count).marks().map(|(ns, _)| ns).collect();
     let step_ns = marks.get(1).copied().unwrap_or(end_ns);
@@ -23,7 +23,7 @@ pub fn marks(end_ns: u64, count: u64) -> Vec<(u64, String)> {
     marks.into_iter().map(|ns| (ns, first(ns))).collect()
 }
 
-/// A duration as one says it, to three digits or so: `2.00 s`.
+/// Returns a duration in words, to three digits or so: `2.00 s`.
 pub fn duration(ns: u64) -> String {
     let number = crate::number::number;
     match ns {

@@ -1,18 +1,19 @@
-//! What is too short to mean anything on an axis.
+//! Spans that are too short to mean anything on an axis.
 
 use super::{look::Look, span::Span};
 
-/// From here on a section or an interrupt is worth a place on any axis, in nanoseconds: the kernel's
-/// own are shorter, and there are hundreds of thousands of them a second.
+/// Length from which on a section or an interrupt has a place on any axis, in nanoseconds: the
+/// kernel's own are shorter, and there are hundreds of thousands of them a second.
 const LONG_NS: u64 = 100_000;
 
-/// Whether a section or an interrupt is shown on an axis whose cells have this length.
+/// Returns whether a section or an interrupt is shown on an axis whose cells have this length.
 pub fn is_long(len_ns: u64, cell_ns: u64) -> bool {
     len_ns >= LONG_NS || len_ns >= cell_ns / 4
 }
 
-/// Joins a short interruption, or a short wait for the CPU, with what it interrupts, and everything
-/// with its like: otherwise every tick of the timer would be a cell of the picture.
+/// Joins a short interruption, or a short wait for the CPU, with the span that it interrupts, and
+/// every span with an equal neighbour. Otherwise every tick of the timer would be a cell of the
+/// picture.
 pub fn calm(spans: Vec<Span>, cell_ns: u64) -> Vec<Span> {
     let mut calmed: Vec<Span> = Vec::with_capacity(spans.len());
     for span in spans {

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use super::{look::Look, span::Span};
 
-/// What a cell shows.
+/// Content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub look: Look,
@@ -12,7 +12,12 @@ pub struct Cell {
     pub span: Option<usize>,
 }
 
-/// The cells of spans that follow each other, on an axis of `end_ns`.
+/// Returns the cells of spans that follow each other, on an axis of `end_ns`.
+///
+/// A cell shows a look that occurs in it, and of several looks the one with the largest debt: the
+/// part of a look that a cell does not show is carried on. So many short spans are shown as often
+/// as their sum asks for. A span that no cell would show gets one cell of a neighbour that has
+/// others, the longest first; so a short one is seen, and hides no longer one.
 ///
 /// A cell shows what occurs in it, and of several looks the one that is owed the most: what a look
 /// did not get in a cell is carried on. So many short spans are shown as often as their sum asks
@@ -56,8 +61,8 @@ pub fn cells(spans: &[Span], end_ns: u64, width: usize) -> Vec<Cell> {
     cells
 }
 
-/// The spans that no cell shows, the longest first, each with the cell that it has the largest part
-/// of.
+/// Returns the spans that no cell shows, the longest first, each with the cell that it has the
+/// largest part of.
 fn unseen(spans: &[Span], parts: &[Vec<(usize, i128)>], cells: &[Cell]) -> Vec<(usize, usize)> {
     let mut best: BTreeMap<usize, (i128, usize)> = BTreeMap::new();
     let mut is_seen = vec![false; spans.len()];
@@ -79,8 +84,8 @@ fn unseen(spans: &[Span], parts: &[Vec<(usize, i128)>], cells: &[Cell]) -> Vec<(
     unseen
 }
 
-/// The spans in each cell, and how much of it they cover: a cell is `end_ns` long, and a nanosecond
-/// as long as there are cells.
+/// Returns the spans in each cell, with the length of the cell that they cover: a cell is `end_ns`
+/// long, and a nanosecond as long as there are cells.
 fn parts(spans: &[Span], end_ns: u64, width: usize) -> Vec<Vec<(usize, i128)>> {
     let mut parts = vec![Vec::new(); width];
     let whole = i128::from(end_ns);
@@ -97,7 +102,7 @@ fn parts(spans: &[Span], end_ns: u64, width: usize) -> Vec<Vec<(usize, i128)>> {
     parts
 }
 
-/// Which cells spans lie in that are drawn over others: at least one each.
+/// Returns the cells of spans that are drawn over others: at least one each.
 pub fn covered(spans: &[Span], end_ns: u64, width: usize) -> Vec<Option<Look>> {
     let mut covered = vec![None; width];
     for span in spans {
@@ -119,7 +124,7 @@ pub fn covered(spans: &[Span], end_ns: u64, width: usize) -> Vec<Option<Look>> {
     covered
 }
 
-/// The cell that an instant is in; the end of the axis is in the last.
+/// Returns the cell of an instant; the end of the axis is in the last.
 pub fn cell_of(ns: u64, end_ns: u64, width: usize) -> usize {
     let cell = u128::from(ns.min(end_ns)) * width as u128 / u128::from(end_ns);
     (cell as usize).min(width.saturating_sub(1))

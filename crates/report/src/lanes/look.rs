@@ -1,9 +1,9 @@
-//! What the states of lanes look like.
+//! The looks of the states of lanes.
 
 use anstyle::{AnsiColor, Style};
 use preemptlab_trace::LaneState;
 
-/// What is drawn.
+/// Look of a stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
     User,
@@ -39,7 +39,7 @@ impl Look {
         Self::Softirq,
     ];
 
-    /// Of a thread's lane.
+    /// Returns the look of a thread's state.
     pub fn of(state: LaneState) -> Self {
         match state {
             LaneState::User => Self::User,
@@ -71,7 +71,7 @@ impl Look {
         }
     }
 
-    /// One character. What runs is a block, what waits is a line or less.
+    /// Returns the character of the look. A running task is a block, a waiting one a line or less.
     pub fn glyph(self) -> char {
         match self {
             Self::User => '█',
@@ -89,7 +89,7 @@ impl Look {
         }
     }
 
-    /// Its colours on a terminal.
+    /// Returns its colours on a terminal.
     pub fn ansi(self) -> Style {
         let ink = |color: AnsiColor| Style::new().fg_color(Some(color.into()));
         match self {
@@ -106,7 +106,7 @@ impl Look {
         }
     }
 
-    /// Its class in a picture.
+    /// Returns its class in a picture.
     pub fn class(self) -> &'static str {
         match self {
             Self::User => "user",

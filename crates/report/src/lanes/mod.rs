@@ -1,5 +1,5 @@
-//! What threads, interrupts and softirqs did: lanes for a terminal and as a picture. Several
-//! executions of the same thing stand under each other on one axis of time.
+//! Lanes of threads, interrupts and softirqs, for a terminal and as a picture. Several executions
+//! of the same thing stand under each other on one axis of time.
 
 mod axis;
 mod calm;
@@ -16,32 +16,32 @@ use preemptlab_trace::Lanes;
 pub use svg::lanes_svg;
 pub use terminal::lanes_terminal;
 
-/// One execution.
+/// Panel of one execution.
 #[derive(Clone, Debug)]
 pub struct LanesPanel<'a> {
-    /// What tells it from its neighbours: `debian:6.12 voluntary`.
+    /// Title that tells it from its neighbours: `debian:6.12 voluntary`.
     pub title: &'a str,
-    /// What happened in it.
+    /// Lanes of the execution.
     pub lanes: &'a Lanes,
-    /// Where the axis begins, in the time of the lanes.
+    /// Start of the axis, in the time of the lanes.
     pub zero_ns: u64,
     /// The threads that have a lane, from top to bottom.
     pub threads: Vec<ShownThread<'a>>,
-    /// How the names of kernel threads begin that have a lane besides, if they ran: `ksoftirqd/`.
-    /// Whatever else ran for a time that can be seen is shown in one lane.
+    /// First parts of the names of kernel threads that have a lane too, if they ran: `ksoftirqd/`.
+    /// All others that ran for a time that can be seen share one lane.
     pub kernel_threads: &'a [&'a str],
 }
 
 /// A thread with a lane of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownThread<'a> {
-    /// Its number.
+    /// Number of the thread.
     pub pid: u32,
-    /// What it is called in the picture.
+    /// Name of the thread in the picture.
     pub name: &'a str,
-    /// Its lane ends here, in nanoseconds from the start of the axis; `None` when with the axis.
+    /// End of its lane, in nanoseconds from the start of the axis; `None` for the end of the axis.
     pub until_ns: Option<u64>,
-    /// What is marked on its lane.
+    /// Marks on its lane.
     pub marks: Vec<LaneMark<'a>>,
 }
 
@@ -50,19 +50,19 @@ pub struct ShownThread<'a> {
 pub struct LaneMark<'a> {
     /// The instant, or where the stretch begins.
     pub start_ns: u64,
-    /// Where the stretch ends; `None` for an instant.
+    /// End of the stretch; `None` for an instant.
     pub end_ns: Option<u64>,
-    /// Its name: `due`.
+    /// Name of the mark: `due`.
     pub label: &'a str,
 }
 
-/// How long the axis is that panels have in common, in nanoseconds; not 0.
+/// Returns the length of the axis that panels share, in nanoseconds; not 0.
 fn end_ns(panels: &[LanesPanel<'_>]) -> u64 {
     let ends = panels.iter().map(|panel| panel.lanes.end_ns.saturating_sub(panel.zero_ns));
     ends.max().unwrap_or(0).max(1)
 }
 
-/// What has to be said because lanes are bounded.
+/// Returns the notes on entries that bounded lanes leave out.
 fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for panel in panels {

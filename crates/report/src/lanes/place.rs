@@ -1,29 +1,29 @@
-//! Where labels stand, so that none covers another.
+//! The places of labels, so that none covers another.
 
-/// A label's place.
+/// Place of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Which line it stands in, from the lane upwards.
+    /// Index of the line, from the lane upwards.
     pub line: usize,
-    /// Where its text begins.
+    /// Column of the text's start.
     pub start: i64,
 }
 
-/// A label of something at `x`, whose text is so wide.
+/// Label of a mark at `x`, whose text has this width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     pub x: i64,
     pub width: i64,
 }
 
-/// How far text is from what it belongs to, and from other text.
+/// Distance of a text from its mark, and from other text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     pub to_mark: i64,
     pub to_text: i64,
 }
 
-/// The names of marks, each at its place; those of marks that stand at one place are one name.
+/// Returns the names of marks, each at its place; those of marks at one place become one name.
 pub fn joined(marks: impl Iterator<Item = (i64, String)>) -> Vec<(i64, String)> {
     let mut marks: Vec<(i64, String)> = marks.collect();
     marks.sort_by_key(|(x, _)| *x);
@@ -37,9 +37,9 @@ pub fn joined(marks: impl Iterator<Item = (i64, String)>) -> Vec<(i64, String)> 
     joined
 }
 
-/// The place of each label; `None` for one without room. A label stands right of its mark, or left
-/// of it at the end of the axis. From each mark a line leads down to the lane, and crosses no text.
-/// Right above the lane something else may be in the way of text at some places.
+/// Returns the place of each label; `None` for one without room. A label stands right of its mark,
+/// or left of it at the end of the axis. From each mark a line leads down to the lane, and crosses
+/// no text. Right above the lane something else may be in the way of text at some places.
 pub fn place(
     labels: &[Label],
     in_the_way: &[i64],

@@ -1,4 +1,4 @@
-//! The lanes of a panel: whose they are, and what is drawn on them.
+//! The lanes of a panel, with everything that is drawn on them.
 
 use preemptlab_trace::{InstantKind, Lanes, SectionKind, ThreadLane};
 
@@ -16,7 +16,7 @@ const VISIBLE: u64 = 500;
 /// Interrupts of a name are all shown if they are not more.
 const FEW: usize = 40;
 
-/// What a lane is for.
+/// Owner of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     Thread(u32),
@@ -24,23 +24,24 @@ pub enum Of {
     Interrupts,
 }
 
-/// A lane.
+/// Lane of a panel.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     pub name: String,
     pub of: Of,
     /// Without overlaps, in order.
     pub spans: Vec<Span>,
-    /// Where preemption or interrupts were off.
+    /// Spans in which preemption or interrupts were off.
     pub off: Vec<Span>,
     pub marks: &'a [LaneMark<'a>],
-    /// When it was woken, and by which thread.
+    /// Times at which the thread was woken, with the thread that woke it.
     pub woken: Vec<(u64, Option<u32>)>,
-    /// When the scheduler asked for the CPU while it had it, and whether lazily.
+    /// Times at which the scheduler asked the running thread for the CPU, and whether lazily.
     pub asked: Vec<(u64, bool)>,
 }
 
-/// A panel's lanes on an axis with cells of so many nanoseconds, which are what can be told apart.
+/// Returns a panel's lanes on an axis with cells of so many nanoseconds, the resolution of the
+/// picture.
 pub fn rows<'a>(panel: &'a LanesPanel<'a>, end_ns: u64, cell_ns: u64) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for thread in &panel.threads {
@@ -84,7 +85,7 @@ fn empty<'a>(of: Of) -> Row<'a> {
     }
 }
 
-/// A stretch of the lanes as one of the axis; `None` when nothing of it is there.
+/// Returns a stretch of the lanes as one of the axis; `None` when it is outside.
 fn span(
     panel: &LanesPanel<'_>,
     end_ns: u64,
@@ -126,7 +127,7 @@ fn thread_row<'a>(lane: &ThreadLane, panel: &LanesPanel<'_>, end_ns: u64, cell_n
     row
 }
 
-/// When any of these threads ran.
+/// Returns the spans in which any of these threads ran.
 fn others_spans(others: &[&ThreadLane], panel: &LanesPanel<'_>, end_ns: u64) -> Vec<Span> {
     let runs = others.iter().flat_map(|lane| {
         let runs = lane.stretches.iter().filter(|stretch| stretch.state.is_on_cpu());
@@ -138,7 +139,8 @@ fn others_spans(others: &[&ThreadLane], panel: &LanesPanel<'_>, end_ns: u64) -> 
     ordered(runs.collect())
 }
 
-/// Spans in order, each without what an earlier one covers: lanes may come from anywhere.
+/// Returns the spans in order, each without the part that an earlier one covers: lanes may come
+/// from anywhere.
 fn ordered(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by(|left, right| {
         (left.start_ns, left.end_ns, &left.what).cmp(&(right.start_ns, right.end_ns, &right.what))

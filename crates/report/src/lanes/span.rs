@@ -8,7 +8,7 @@ pub struct Span {
     pub start_ns: u64,
     pub end_ns: u64,
     pub look: Look,
-    /// In what or why: see [`Stretch`](preemptlab_trace::Stretch).
+    /// Context or reason: see [`Stretch`](preemptlab_trace::Stretch).
     pub what: String,
 }
 

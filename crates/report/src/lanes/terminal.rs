@@ -32,7 +32,11 @@ const LABEL_LINES: usize = 3;
 /// Arrows for wakeups are left out when there are more of them than one for so many columns.
 const ARROWS: usize = 4;
 
-/// What threads, interrupts and softirqs did, for a terminal.
+/// Draws the lanes of threads, interrupts and softirqs for a terminal.
+///
+/// Each panel has its lanes under its title; the axis of virtual time and the legend are those of
+/// all panels. States differ by characters, and by colours where they are wanted. A stretch that is
+/// too short for a character has one where it hides no longer one.
 ///
 /// Each panel has its lanes under its title; the axis of virtual time and the legend are those of
 /// all panels. States are told apart by characters, and by colours where they are wanted. What is
@@ -66,7 +70,7 @@ pub fn lanes_terminal(panels: &[LanesPanel<'_>], terminal: Terminal) -> String {
     text
 }
 
-/// What a legend has to explain.
+/// Entry of a legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
     Look(Look),
@@ -89,7 +93,7 @@ impl Plot {
         format!("{style}{text}{style:#}")
     }
 
-    /// A lane, with what is marked on it above.
+    /// Draws a lane, with its marks above.
     fn row(&self, row: &Row<'_>, text: &mut String, seen: &mut BTreeSet<Seen>) {
         for line in self.labels(row, seen) {
             let line = format!("{}{line}", " ".repeat(self.gutter));
@@ -118,7 +122,7 @@ impl Plot {
         text.push('\n');
     }
 
-    /// The lines above a lane: labels, and arrows where the thread was woken.
+    /// Returns the lines above a lane: labels, and arrows where the thread was woken.
     fn labels(&self, row: &Row<'_>, seen: &mut BTreeSet<Seen>) -> Vec<String> {
         let column = |ns: u64| cell_of(ns, self.end_ns, self.width);
         let mut canvas = vec![vec![' '; self.width]; LABEL_LINES];
@@ -189,7 +193,7 @@ impl Plot {
             .collect()
     }
 
-    /// The marks below all lanes, each at its first column.
+    /// Returns the marks below all lanes, each at its first column.
     fn axis(&self) -> String {
         let mut line = " ".repeat(self.gutter);
         let mut reached = self.gutter;
@@ -207,7 +211,7 @@ impl Plot {
     }
 }
 
-/// A stretch with its label, in so many columns.
+/// Returns a stretch with its label, in so many columns.
 fn bracket(label: &str, width: usize) -> String {
     let room = width.saturating_sub(2);
     let text = if display_width(label) <= room { label } else { "" };

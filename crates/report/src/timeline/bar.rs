@@ -6,10 +6,15 @@ use preemptlab_trace::Cause;
 
 use super::{cause, pieces::Piece};
 
-/// What a column covers: of each cause, in nanoseconds times the number of columns.
+/// Part of a column that each cause covers, in nanoseconds times the number of columns.
 type Column = BTreeMap<Option<Cause>, i128>;
 
-/// The cause that each of `width` columns shows. Nothing when the pieces have no length.
+/// Returns the cause that each of `width` columns shows; nothing when the pieces have no length.
+///
+/// A column shows a cause that occurs in it, and of several the one with the largest debt: the part
+/// of a cause that a column does not show is carried on, so that many short pieces are shown as
+/// often as their sum asks for. A cause that would get no column at all gets the one of which it
+/// has the largest part, unless that is another's only one.
 ///
 /// A column shows a cause that occurs in it, and of several the one that is owed the most: what a
 /// cause did not get in a column is carried on, so that many short pieces are shown as often as
@@ -38,7 +43,7 @@ pub fn columns(pieces: &[Piece], width: usize) -> Vec<Option<Cause>> {
     columns
 }
 
-/// What each column covers.
+/// Returns the parts of each column.
 fn parts(pieces: &[Piece], width: usize, whole: i128) -> Vec<Column> {
     let mut parts = vec![Column::new(); width];
     // A column is `whole` wide, and a nanosecond as wide as there are columns.
@@ -68,7 +73,7 @@ fn show(cause: Option<Cause>, parts: &[Column], columns: &mut [Option<Cause>]) {
     }
 }
 
-/// The bar, with colours if they are wanted.
+/// Draws the bar, with colours if they are wanted.
 pub fn bar(pieces: &[Piece], width: usize, color: bool) -> String {
     let columns = columns(pieces, width);
     let stretches = columns.chunk_by(|left, right| left == right).map(|stretch| {
@@ -78,7 +83,7 @@ pub fn bar(pieces: &[Piece], width: usize, color: bool) -> String {
     stretches.collect()
 }
 
-/// A text in a cause's colours.
+/// Returns a text in a cause's colours.
 pub fn paint(cause: Option<Cause>, text: &str, color: bool) -> String {
     let style = if color { cause::ansi(cause) } else { anstyle::Style::new() };
     format!("{style}{text}{style:#}")

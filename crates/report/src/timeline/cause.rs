@@ -1,4 +1,4 @@
-//! What a cause looks like.
+//! The looks of causes.
 
 use anstyle::{AnsiColor, Style};
 use preemptlab_trace::Cause;
@@ -17,13 +17,13 @@ pub const CAUSES: [Option<Cause>; 10] = [
     None,
 ];
 
-/// The cause in words.
+/// Returns the cause in words.
 pub fn words(cause: Option<Cause>) -> &'static str {
     cause.map_or("not known", Cause::as_str)
 }
 
-/// One character for a cause. Letters, where possible those of ftrace's latency format, are what
-/// keeps a task from running; signs are steps on its way.
+/// Returns the character of a cause. Letters, where possible those of ftrace's latency format, keep
+/// a task from running; signs are steps on its way.
 pub fn glyph(cause: Option<Cause>) -> char {
     match cause {
         Some(Cause::TimerPending) => '.',
@@ -39,7 +39,7 @@ pub fn glyph(cause: Option<Cause>) -> char {
     }
 }
 
-/// Its colours on a terminal.
+/// Returns its colours on a terminal.
 pub fn ansi(cause: Option<Cause>) -> Style {
     let (ink, ground) = match cause {
         Some(Cause::TimerPending) => (AnsiColor::White, AnsiColor::BrightBlack),
@@ -56,7 +56,7 @@ pub fn ansi(cause: Option<Cause>) -> Style {
     Style::new().fg_color(Some(ink.into())).bg_color(Some(ground.into()))
 }
 
-/// Its class in a picture.
+/// Returns its class in a picture.
 pub fn class(cause: Option<Cause>) -> &'static str {
     match cause {
         Some(Cause::TimerPending) => "timer-pending",

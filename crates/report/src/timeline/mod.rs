@@ -1,4 +1,4 @@
-//! Where the time of late wakeups went: as a sentence, for a terminal, and as a picture.
+//! The time of late wakeups by cause: as a sentence, for a terminal, and as a picture.
 
 mod bar;
 mod cause;

@@ -7,28 +7,28 @@ use preemptlab_trace::{Cause, Segment, Timeline};
 /// A stretch of a timeline. Times are offsets from the due time, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// Where it begins.
+    /// Start of the piece.
     pub start_ns: u64,
-    /// Where it ends, which is later.
+    /// End of the piece, which is later.
     pub end_ns: u64,
-    /// What is known of it.
+    /// Segment of the piece, where it is known.
     pub segment: Option<&'a Segment>,
 }
 
 impl Piece<'_> {
-    /// How long it is.
+    /// Returns the length of the piece.
     pub fn len_ns(&self) -> u64 {
         self.end_ns - self.start_ns
     }
 
-    /// Its cause, where it is known.
+    /// Returns its cause, where it is known.
     pub fn cause(&self) -> Option<Cause> {
         self.segment.map(|segment| segment.cause)
     }
 }
 
-/// The pieces of a timeline, in order. Their lengths add up to the latency: what no segment covers
-/// is a piece without one, and what does not belong to the wakeup is left out.
+/// Returns the pieces of a timeline, in order. Their lengths add up to the latency: a gap between
+/// segments is a piece without one, and a segment outside of the wakeup is left out.
 pub fn pieces(timeline: &Timeline) -> Vec<Piece<'_>> {
     let latency_ns = timeline.wakeup.latency_ns();
     let offset = |ns: u64| ns.saturating_sub(timeline.wakeup.due_ns).min(latency_ns);
@@ -50,12 +50,12 @@ pub fn pieces(timeline: &Timeline) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// How long each cause lasted, the longest first.
+/// Returns the total time of each cause, the longest first.
 pub fn causes(pieces: &[Piece]) -> Vec<(Option<Cause>, u64)> {
     longest_first(pieces.iter().map(|piece| (piece.cause(), piece.len_ns())))
 }
 
-/// The sum of each key, the largest first; of equal ones the least key first.
+/// Returns the sum of each key, the largest first; of equal ones the least key first.
 pub fn longest_first<K: Ord>(parts: impl Iterator<Item = (K, u64)>) -> Vec<(K, u64)> {
     let mut sums: BTreeMap<K, u64> = BTreeMap::new();
     for (key, ns) in parts {

@@ -1,5 +1,5 @@
-//! What a table of a timeline lists: what happened in order, or what was alike together when that is
-//! too much to be read.
+//! The rows of a timeline's table: the pieces in order, or equal pieces together when those are too
+//! many to be read.
 
 use preemptlab_trace::{Cause, Segment};
 
@@ -9,38 +9,38 @@ use super::{
     turns::{Turns, alike},
 };
 
-/// How many rows are listed at most: more than a dozen is nothing that anyone reads in order.
+/// Largest number of rows: nobody reads more than a dozen in order.
 const ROWS_MAX: usize = 16;
 
-/// A stretch that would take so many rows is one row, with what it consists of.
+/// Number of rows from which on a stretch becomes one row, with its parts.
 const STRETCH_MIN: usize = 3;
 
-/// What is shorter, and less than a hundredth of the whole, is not listed. What was alike is not if
-/// all of it is less than a hundredth.
+/// Length below which a piece that is less than a hundredth of the whole is left out. Equal pieces
+/// are left out if all of them are less than a hundredth.
 const SHORT_NS: u64 = 500;
 
-/// What is listed, in order, and what is not.
+/// Rows of a list in order, and the sum of those that are left out.
 pub struct Listed<T> {
-    /// The rows.
+    /// Rows of the list.
     pub rows: Vec<T>,
-    /// The others.
+    /// Pieces that are left out.
     pub others: Others,
 }
 
-/// What is not listed one by one.
+/// Pieces that are not listed one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// How many.
+    /// Number of pieces.
     pub count: usize,
-    /// How long they are together.
+    /// Total length of the pieces.
     pub sum_ns: u64,
-    /// How long the longest is.
+    /// Length of the longest piece.
     pub max_ns: u64,
 }
 
 /// The rows of a timeline.
 pub enum Rows<'a> {
-    /// What happened, in order.
+    /// The steps of the wakeup, in order.
     Steps(Listed<Step<'a>>),
     /// Turns of tasks; alike ones together.
     Turns(Listed<Turns<'a>>),
@@ -48,16 +48,16 @@ pub enum Rows<'a> {
     Parts(Listed<Part<'a>>),
 }
 
-/// A row of what happened in order.
+/// Step of a wakeup, as a row.
 pub enum Step<'a> {
-    /// One piece.
+    /// A single piece.
     Piece(Piece<'a>),
     /// Pieces that one reason holds together.
     Stretch(Stretch<'a>),
 }
 
 impl Step<'_> {
-    /// Where it begins, in nanoseconds from the due time.
+    /// Returns its start, in nanoseconds from the due time.
     pub fn start_ns(&self) -> u64 {
         match self {
             Self::Piece(piece) => piece.start_ns,
@@ -65,7 +65,7 @@ impl Step<'_> {
         }
     }
 
-    /// How long it is.
+    /// Returns its length.
     pub fn len_ns(&self) -> u64 {
         match self {
             Self::Piece(piece) => piece.len_ns(),
@@ -74,8 +74,8 @@ impl Step<'_> {
     }
 }
 
-/// Returns the rows of pieces: what happened in order, if that can be read, and else what was alike
-/// together. Where the main cause is that other tasks ran, the question is which ones.
+/// Returns the rows of pieces: the steps in order, if they are few enough to be read, and else
+/// equal pieces together. Where the main cause is that other tasks ran, the rows are those tasks.
 pub fn rows<'a>(pieces: &'a [Piece<'a>]) -> Rows<'a> {
     let whole_ns: u64 = pieces.iter().map(Piece::len_ns).sum();
     let is_long = |ns| !is_short(ns, whole_ns);
@@ -92,7 +92,7 @@ pub fn rows<'a>(pieces: &'a [Piece<'a>]) -> Rows<'a> {
     }
 }
 
-/// A stretch is one row where it would be many.
+/// Returns the steps; a stretch is one where it would be many.
 fn steps<'a>(pieces: &'a [Piece<'a>], is_long: impl Fn(u64) -> bool) -> Vec<Step<'a>> {
     let steps = stretches(pieces).flat_map(|stretch| {
         let long = stretch.pieces.iter().filter(|piece| is_long(piece.len_ns())).count();
@@ -113,7 +113,7 @@ fn kinds<'a>(pieces: &[Piece<'a>]) -> Vec<Part<'a>> {
     })
 }
 
-/// What a stretch consists of.
+/// Returns the parts of a stretch.
 pub fn parts_of<'a>(stretch: &Stretch<'a>, whole_ns: u64) -> Listed<Part<'a>> {
     list(stretch.parts(), |part| part.sum_ns, |ns| is_short(ns, whole_ns))
 }
@@ -126,7 +126,7 @@ fn is_small(ns: u64, whole_ns: u64) -> bool {
     u128::from(ns) * 100 < u128::from(whole_ns)
 }
 
-/// Leaves out what is short, and of too many rows the shortest ones.
+/// Leaves out short rows, and of too many rows the shortest ones.
 fn list<T>(all: Vec<T>, len_ns: impl Fn(&T) -> u64, is_short: impl Fn(u64) -> bool) -> Listed<T> {
     let mut order: Vec<usize> =
         (0..all.len()).filter(|index| !is_short(len_ns(&all[*index]))).collect();

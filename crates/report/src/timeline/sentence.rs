@@ -1,4 +1,4 @@
-//! Why a wakeup was late, in a sentence.
+//! The cause of a late wakeup in a sentence.
 
 use preemptlab_trace::{Cause, Segment, Timeline};
 
@@ -13,13 +13,13 @@ const EXPLAINED_MIN: u64 = 75;
 /// A cause with a smaller share is not named, unless it is the longest.
 const SHARE_MIN: u64 = 10;
 
-/// How many causes are named at most.
+/// Largest number of causes that are named.
 const CAUSES_MAX: usize = 3;
 
-/// What is nearly everything, in percent.
+/// Share that counts as nearly everything, in percent.
 const NEARLY_ALL: u64 = 90;
 
-/// Why a wakeup was late, in plain English: its main causes, the longest first.
+/// Explains why a wakeup was late: its main causes, the longest first.
 pub fn one_sentence(timeline: &Timeline) -> String {
     let latency_ns = timeline.wakeup.latency_ns();
     if latency_ns == 0 {
@@ -44,8 +44,8 @@ pub fn one_sentence(timeline: &Timeline) -> String {
     format!("{latency}: {}.", clauses.join("; "))
 }
 
-/// Says what took the largest part of a wakeup, without its length and its task: wakeups of which the
-/// same is said have the same cause.
+/// Describes the largest part of a wakeup, without its length and its task: wakeups with the same
+/// description have the same cause.
 pub fn cause_in_words(timeline: &Timeline) -> String {
     let latency_ns = timeline.wakeup.latency_ns();
     let pieces = pieces(timeline);
@@ -54,12 +54,12 @@ pub fn cause_in_words(timeline: &Timeline) -> String {
     Clause { cause, pieces: &pieces, ns, latency_ns }.state()
 }
 
-/// Whether a part is less than so many percent of the whole.
+/// Returns whether a part is less than so many percent of the whole.
 fn is_below(part: u64, percent: u64, whole: u64) -> bool {
     u128::from(part) * 100 < u128::from(percent) * u128::from(whole)
 }
 
-/// What is said of a cause.
+/// Part of a sentence about a cause.
 struct Clause<'a> {
     cause: Option<Cause>,
     pieces: &'a [Piece<'a>],
@@ -85,7 +85,7 @@ impl Clause<'_> {
         }
     }
 
-    /// The state alone, with the place where most of it was.
+    /// Returns the state alone, with the place where most of it was.
     fn state(&self) -> String {
         let (state, places) = match self.cause {
             Some(Cause::TimerPending) => ("the timer had not fired yet", Vec::new()),
@@ -105,7 +105,7 @@ impl Clause<'_> {
         format!("{state}{}", most.map_or("", |(place, _)| place))
     }
 
-    /// ` for 13.3 us (46 %)`.
+    /// Returns words such as ` for 13.3 us (46 %)`.
     fn lasted(&self) -> String {
         self.lasted_of(self.ns)
     }
@@ -119,12 +119,13 @@ impl Clause<'_> {
         of_cause.filter_map(|piece| Some((piece.segment?, piece.len_ns())))
     }
 
-    /// The sums of places, the longest first.
+    /// Returns the sums of places, the longest first.
     fn places(&self, place: impl Fn(&Segment) -> String) -> Vec<(String, u64)> {
         longest_first(self.segments().map(|(segment, ns)| (place(segment), ns)))
     }
 
-    /// At nearly one place: there. At several: how much of it at the one with the most.
+    /// Adds the place to a state: the only one, or with several the one with the most time, and its
+    /// time.
     fn at_places(&self, state: &str, place: impl Fn(&Segment) -> String) -> String {
         let places = self.places(place);
         match places.first() {
@@ -136,7 +137,7 @@ impl Clause<'_> {
         }
     }
 
-    /// Nearly always the same kind: that one. Several kinds: how much of it for the longest.
+    /// Names the kind of interrupts: the only one, or with several the longest, and its time.
     fn interrupts(&self) -> String {
         let kind = |segment: &Segment| segment.function.as_deref().map(name).unwrap_or_default();
         let kinds = self.places(kind);
@@ -152,8 +153,8 @@ impl Clause<'_> {
         }
     }
 
-    /// The function of such a segment is not where the time went, but where an interrupt met the
-    /// kernel before.
+    /// Describes a kernel that was not preemptible. The function of such a segment is not the
+    /// cause, but the place where an interrupt met the kernel before.
     fn not_preemptible(&self) -> String {
         let state = "the kernel was not preemptible";
         let places = self.places(in_task);
@@ -185,7 +186,7 @@ impl Clause<'_> {
     }
 }
 
-/// `, most of it in f`.
+/// Returns words such as `, most of it in f`.
 fn most(ns: u64, whole_ns: u64, place: &str) -> String {
     match ns {
         _ if place.is_empty() => String::new(),
@@ -195,7 +196,7 @@ fn most(ns: u64, whole_ns: u64, place: &str) -> String {
     }
 }
 
-/// ` in f`.
+/// Returns words such as ` in f`.
 fn in_function(segment: &Segment) -> String {
     segment
         .function
@@ -204,23 +205,23 @@ fn in_function(segment: &Segment) -> String {
         .unwrap_or_default()
 }
 
-/// ` for apic_timer_interrupt`.
+/// Returns words such as ` for apic_timer_interrupt`.
 fn for_interrupt(segment: &Segment) -> String {
     let kind = segment.function.as_deref().map(|function| format!(" for {}", name(function)));
     kind.unwrap_or_default()
 }
 
-/// `, most of all hackbench`.
+/// Returns words such as `, most of all hackbench`.
 fn of_program(segment: &Segment) -> String {
     format!(", most of all {}", name(&segment.comm))
 }
 
-/// ` in write() of hackbench/187`.
+/// Returns words such as ` in write() of hackbench/187`.
 fn in_task(segment: &Segment) -> String {
     in_context(segment, &task(segment))
 }
 
-/// ` in write() of hackbench`.
+/// Returns words such as ` in write() of hackbench`.
 fn in_program(segment: &Segment) -> String {
     in_context(segment, &name(&segment.comm))
 }

@@ -6,10 +6,11 @@ use preemptlab_trace::{Cause, Segment};
 
 use super::{pieces::Piece, text};
 
-/// What is shown of a timeline as one: neighbouring pieces during which the kernel did not switch.
+/// Stretch of a timeline that is shown as one: neighbouring pieces during which the kernel did not
+/// switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Its pieces; never none.
+    /// Pieces of the stretch; at least one.
     pub pieces: &'a [Piece<'a>],
     /// The piece that says why the kernel did not switch.
     pub reason: Piece<'a>,
@@ -20,11 +21,11 @@ pub struct Stretch<'a> {
 pub struct Part<'a> {
     /// The longest of them.
     pub longest: Piece<'a>,
-    /// How long the shortest is, in nanoseconds.
+    /// Length of the shortest, in nanoseconds.
     pub min_ns: u64,
-    /// How many.
+    /// Number of pieces.
     pub count: usize,
-    /// How long they are together, in nanoseconds.
+    /// Total length of the pieces, in nanoseconds.
     pub sum_ns: u64,
 }
 
@@ -49,18 +50,18 @@ impl<'a> Part<'a> {
 const NOT_PREEMPTIBLE_MIN: u64 = 10;
 
 impl<'a> Stretch<'a> {
-    /// Where it begins, in nanoseconds from the due time.
+    /// Returns its start, in nanoseconds from the due time.
     pub fn start_ns(&self) -> u64 {
         self.pieces.first().map_or(0, |piece| piece.start_ns)
     }
 
-    /// How long it is.
+    /// Returns its length.
     pub fn len_ns(&self) -> u64 {
         self.pieces.iter().map(Piece::len_ns).sum()
     }
 
-    /// What the kernel did in it: pieces with the same cause and function together, the longest sum
-    /// first.
+    /// Returns the work of the kernel in it: pieces with the same cause and function together, the
+    /// longest sum first.
     pub fn parts(&self) -> Vec<Part<'a>> {
         parts(self.pieces, |piece| (piece.cause(), piece.segment.map(|it| it.function.as_deref())))
     }
@@ -91,7 +92,7 @@ pub fn stretches<'a>(pieces: &'a [Piece<'a>]) -> impl Iterator<Item = Stretch<'a
     runs.map(|pieces| Stretch { pieces, reason: reason(pieces) })
 }
 
-/// The task, and what it had called, where nothing can be switched to another task.
+/// Returns the task and its system call, where nothing can be switched to another task.
 fn place<'a>(piece: &Piece<'a>) -> Option<(u32, &'a str)> {
     let segment = piece.segment?;
     let is_closed = match segment.cause {
@@ -103,8 +104,8 @@ fn place<'a>(piece: &Piece<'a>) -> Option<(u32, &'a str)> {
     is_closed.then_some((segment.pid, outermost))
 }
 
-/// Code that is not preemptible anyway holds together what it is interrupted by; else a section does
-/// in which all the rest lies; else it is what lasted longest.
+/// Returns the piece that holds a stretch together: code that is not preemptible anyway, else a
+/// section in which all other pieces lie, else the longest piece.
 fn reason<'a>(pieces: &[Piece<'a>]) -> Piece<'a> {
     let whole_ns: u64 = pieces.iter().map(Piece::len_ns).sum();
     let parts = parts(pieces, Piece::cause);
@@ -121,8 +122,8 @@ fn reason<'a>(pieces: &[Piece<'a>]) -> Piece<'a> {
         .unwrap_or(Piece { start_ns: 0, end_ns: 0, segment: None })
 }
 
-/// Whether a piece belongs to a section that had begun when the others began, or with the first of
-/// them, and ended with the last of them.
+/// Returns whether a piece belongs to a section that had begun when the others began, or with the
+/// first of them, and ended with the last of them.
 fn is_around(piece: &Piece<'_>, pieces: &[Piece<'_>]) -> bool {
     let Some(section) = piece.segment.and_then(section) else { return false };
     let is_of = |other: &&Piece<'_>| other.segment.and_then(self::section) == Some(section);
@@ -136,13 +137,13 @@ fn is_around(piece: &Piece<'_>, pieces: &[Piece<'_>]) -> bool {
     has_begun && is_to_end
 }
 
-/// Which section a segment lies in: what is off, and since when.
+/// Returns the section of a segment: the cause and its start.
 fn section(segment: &Segment) -> Option<(Cause, u64)> {
     let is_section = matches!(segment.cause, Cause::IrqsOff | Cause::PreemptOff);
     is_section.then(|| (segment.cause, segment.since_ns.unwrap_or(segment.start_ns)))
 }
 
-/// Where a stretch was: the task, and what it had called.
+/// Returns the place of a stretch: the task and its system call.
 pub fn place_of(stretch: &Stretch<'_>) -> String {
     let Some(segment) = stretch.reason.segment else { return "not known".to_owned() };
     if stretch.pieces.len() == 1 {

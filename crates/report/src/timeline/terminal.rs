@@ -26,7 +26,13 @@ const MARK_WIDTH: usize = 10;
 /// Columns for a cause in the legend.
 const LEGEND_GAP: &str = "   ";
 
-/// Where the time of a late wakeup went, for a terminal.
+/// Draws the time of a late wakeup by cause, for a terminal.
+///
+/// Lengths are microseconds of virtual time with every nanosecond; those in the table add up to the
+/// latency. Short segments are summed in one row. A section or a call in the kernel that holds
+/// pieces together is one row, with the sums of its parts below. Where these are too many rows to
+/// be read, equal pieces share a row: turns of tasks where others ran for most of the time, else
+/// causes and functions. Names, which come from a guest, cannot steer the terminal.
 ///
 /// Lengths are microseconds of virtual time with every nanosecond; those in the table add up to the
 /// latency. Short segments are summed in one row. What one section or one call in the kernel holds
@@ -65,7 +71,7 @@ fn paragraph(text: &str, terminal: Terminal, tone: Tone) -> String {
     lines.iter().map(|line| format!("{style}{line}{style:#}\n")).collect()
 }
 
-/// The marks below the bar, each at its first column.
+/// Returns the marks below the bar, each at its first column.
 fn axis(latency_ns: u64, width: usize) -> String {
     let mut line = String::new();
     for (ns, label) in Ticks::new(latency_ns, (width / MARK_WIDTH) as u64).marks() {
@@ -81,7 +87,7 @@ fn axis(latency_ns: u64, width: usize) -> String {
     line + "\n"
 }
 
-/// Each cause with its glyph and the sum of its segments, the longest first.
+/// Returns each cause with its glyph and the sum of its segments, the longest first.
 fn legend(pieces: &[Piece], latency_ns: u64, terminal: Terminal) -> String {
     let mut text = String::new();
     let mut column = 0;
@@ -103,7 +109,7 @@ fn legend(pieces: &[Piece], latency_ns: u64, terminal: Terminal) -> String {
     text + "\n"
 }
 
-/// When what had to happen did.
+/// Describes the times of the wakeup's steps.
 fn steps(timeline: &Timeline) -> String {
     let wakeup = &timeline.wakeup;
     let at = |ns| us_from(wakeup.due_ns, ns);
@@ -125,7 +131,8 @@ fn table(timeline: &Timeline, pieces: &[Piece]) -> Table {
     }
 }
 
-/// A row per piece or stretch, under the task that had the CPU and what it was in.
+/// Returns the table with a row per piece or stretch, under the task that had the CPU and its
+/// context.
 fn steps_in_order(listed: &Listed<Step>, due_ns: u64, latency_ns: u64) -> Table {
     let has_stretch = listed.rows.iter().any(|step| matches!(step, Step::Stretch(_)));
     let since_ns = |step: &Step| reason(step).segment.and_then(|segment| segment.since_ns);
@@ -173,7 +180,7 @@ fn steps_in_order(listed: &Listed<Step>, due_ns: u64, latency_ns: u64) -> Table 
     table
 }
 
-/// The piece that names a step.
+/// Returns the piece that names a step.
 fn reason<'a>(step: &Step<'a>) -> Piece<'a> {
     match step {
         Step::Piece(piece) => *piece,
@@ -181,7 +188,8 @@ fn reason<'a>(step: &Step<'a>) -> Piece<'a> {
     }
 }
 
-/// `one stretch of 23 pieces`, after the function with which a section begins.
+/// Returns words such as `one stretch of 23 pieces`, after the function with which a section
+/// begins.
 fn in_one_stretch(stretch: &Stretch) -> String {
     let whole = format!("one stretch of {} pieces:", stretch.pieces.len());
     let is_section = matches!(stretch.reason.cause(), Some(Cause::IrqsOff | Cause::PreemptOff));
@@ -193,7 +201,7 @@ fn in_one_stretch(stretch: &Stretch) -> String {
     }
 }
 
-/// What a stretch consists of: a row for each cause and function.
+/// Returns the parts of a stretch: a row for each cause and function.
 fn within(stretch: &Stretch, width: usize, latency_ns: u64) -> Vec<Row> {
     let Listed { rows, others } = parts_of(stretch, latency_ns);
     let of_part = |part: Part| {
@@ -217,7 +225,7 @@ fn within(stretch: &Stretch, width: usize, latency_ns: u64) -> Vec<Row> {
     rows.collect()
 }
 
-/// How many a row stands for, and how long each of them is.
+/// Returns the columns of the number of pieces in a row, and of their lengths.
 fn several() -> [Column; 2] {
     [Column::right("count"), Column::right("each").with_unit("us")]
 }
@@ -226,7 +234,7 @@ fn times(count: usize) -> String {
     if count == 1 { String::new() } else { count.to_string() }
 }
 
-/// The shortest and the longest: `0.304–8.682`.
+/// Returns the shortest and the longest: `0.304–8.682`.
 fn each(count: usize, min_ns: u64, max_ns: u64) -> String {
     match count {
         1 => String::new(),
@@ -235,7 +243,7 @@ fn each(count: usize, min_ns: u64, max_ns: u64) -> String {
     }
 }
 
-/// A row for turns of tasks that are alike.
+/// Returns the table with a row for turns of tasks that are alike.
 fn turns(listed: &Listed<Turns>, segments: usize, latency_ns: u64) -> Table {
     let words = [Column::left("mostly"), Column::left("task"), Column::left("mostly in")];
     let [_, length, share] = numbers(latency_ns);
@@ -259,7 +267,7 @@ fn turns(listed: &Listed<Turns>, segments: usize, latency_ns: u64) -> Table {
     table
 }
 
-/// A row for each cause, function and program.
+/// Returns the table with a row for each cause, function and program.
 fn parts(listed: &Listed<Part>, segments: usize, latency_ns: u64) -> Table {
     let words =
         [Column::left("cause"), Column::left("program"), Column::left("function < its callers")];
@@ -286,8 +294,8 @@ fn parts(listed: &Listed<Part>, segments: usize, latency_ns: u64) -> Table {
     table
 }
 
-/// The columns that every table of a timeline begins with. The first one is set to the left, as the
-/// rows across all columns are, so its numbers are padded.
+/// Returns the first columns of every table of a timeline. The very first one is aligned to the
+/// left, as the rows across all columns are, so its numbers are padded.
 fn numbers(latency_ns: u64) -> [Column; 3] {
     let header = format!("{:>1$}", "at, us", start_width(latency_ns));
     [Column::left(header), Column::right("length").with_unit("us"), Column::right("%")]
@@ -306,7 +314,7 @@ fn label(cause: Option<Cause>) -> String {
     format!("{} {}", cause::glyph(cause), cause::words(cause))
 }
 
-/// What is not listed, and the sum of everything.
+/// Adds the pieces that are not listed, and the sum of everything.
 fn sums(table: &mut Table, others: Others, latency_ns: u64, has_stretch: bool) {
     let columns = table.columns.len();
     let mut row = |ns, words: [String; 2], tone| {
@@ -323,7 +331,7 @@ fn sums(table: &mut Table, others: Others, latency_ns: u64, has_stretch: bool) {
     row(latency_ns, ["in all".to_owned(), String::new()], Tone::Plain);
 }
 
-/// Likewise, below rows of what was alike.
+/// Adds the same sums below rows of equal pieces.
 fn sums_alike(table: &mut Table, others: Others, latency_ns: u64) {
     let columns = table.columns.len();
     let mut row = |ns, several: [String; 2], words: &str, tone| {

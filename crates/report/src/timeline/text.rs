@@ -10,7 +10,7 @@ const NAME_CHARS_MAX: usize = 64;
 
 const TITLE_CHARS_MAX: usize = 200;
 
-/// What must be known to read the names.
+/// Note that a reader needs to read the names.
 pub const MET: &str =
     "Where the kernel was not preemptible, the function named is where an interrupt met it.";
 
@@ -30,7 +30,7 @@ pub fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-/// A duration as one says it: `29.1 us`.
+/// Returns a duration in words: `29.1 us`.
 pub fn duration(ns: u64) -> String {
     match ns {
         ..99_995_000 => format!("{} us", number(ns as f64 / 1e3)),
@@ -38,7 +38,7 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// A share as one says it: `46 %`.
+/// Returns a share in words: `46 %`.
 pub fn percent(part_ns: u64, whole_ns: u64) -> String {
     match share(part_ns, whole_ns) {
         share if share > 0.0 && share < 0.5 => "<1 %".to_owned(),
@@ -46,18 +46,18 @@ pub fn percent(part_ns: u64, whole_ns: u64) -> String {
     }
 }
 
-/// A share in percent; nothing is no part of nothing.
+/// Returns a share in percent; 0 of nothing.
 pub fn share(part_ns: u64, whole_ns: u64) -> f64 {
     if whole_ns == 0 { 0.0 } else { part_ns as f64 * 100.0 / whole_ns as f64 }
 }
 
-/// A name that came from a guest: in one line, with nothing that could steer a terminal or turn the
-/// direction of writing, and of bounded length.
+/// Returns a name that came from a guest: in one line, without characters that could steer a
+/// terminal or turn the direction of writing, and of bounded length.
 pub fn name(name: &str) -> String {
     line(name, NAME_CHARS_MAX)
 }
 
-/// A picture's title, likewise: a line is what it may fill.
+/// Returns a picture's title in the same form, as long as a line.
 pub fn title(title: &str) -> String {
     line(title, TITLE_CHARS_MAX)
 }
@@ -72,18 +72,18 @@ fn line(text: &str, chars_max: usize) -> String {
     shown
 }
 
-/// A task: `hackbench/187`.
+/// Returns the name of a task: `hackbench/187`.
 pub fn task(segment: &Segment) -> String {
     format!("{}/{}", name(&segment.comm), segment.pid)
 }
 
-/// A function and who called it: `f < g < h`.
+/// Returns a function and its callers: `f < g < h`.
 pub fn function(segment: &Segment) -> String {
     let functions = segment.function.iter().chain(&segment.callers);
     functions.map(|function| name(function)).collect::<Vec<_>>().join(" < ")
 }
 
-/// What the kernel was in, without the interrupt that is the segment's function itself.
+/// Returns the kernel's context, without the interrupt that is the segment's function itself.
 pub fn context(segment: &Segment) -> String {
     let context = match &segment.function {
         Some(function) => segment
@@ -96,7 +96,7 @@ pub fn context(segment: &Segment) -> String {
     name(context)
 }
 
-/// Where a task was: `hackbench/187 in write()`.
+/// Returns the place of a task: `hackbench/187 in write()`.
 pub fn place(segment: &Segment) -> String {
     let task = task(segment);
     match context(segment).as_str() {
@@ -106,17 +106,17 @@ pub fn place(segment: &Segment) -> String {
     }
 }
 
-/// Whether it is the timeline of a wakeup that did not happen: it has no task.
+/// Returns whether the timeline is that of a wakeup that did not happen, which has no task.
 pub fn is_imagined(timeline: &Timeline) -> bool {
     timeline.wakeup.task.address == 0
 }
 
-/// How late a wakeup was, and which one it is.
+/// Returns the latency and the name of a wakeup.
 pub fn headline(timeline: &Timeline) -> String {
     format!("{} us late: {}", us(timeline.wakeup.latency_ns()), subject(timeline))
 }
 
-/// Which wakeup it is, and when it was due.
+/// Returns the name of a wakeup, with its due time.
 pub fn subject(timeline: &Timeline) -> String {
     let wakeup = &timeline.wakeup;
     let task = &wakeup.task;
@@ -128,7 +128,7 @@ pub fn subject(timeline: &Timeline) -> String {
     format!("{}/{}, {priority}, wakeup {}, {due}", name(&task.comm), task.pid, wakeup.ordinal)
 }
 
-/// The kernel's priority in a user's terms (`MAX_RT_PRIO`, include/linux/sched/prio.h).
+/// Returns the kernel's priority in a user's terms (`MAX_RT_PRIO`, include/linux/sched/prio.h).
 fn priority(prio: i32) -> String {
     match prio {
         ..0 => "deadline".to_owned(),

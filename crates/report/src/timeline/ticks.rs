@@ -1,4 +1,4 @@
-//! Where an axis of time has its marks.
+//! The marks of an axis of time.
 
 /// Marks on an axis that begins at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// At most `count` steps, each of 1, 2 or 5 times a power of ten.
+    /// Chooses at most `count` steps, each of 1, 2 or 5 times a power of ten.
     pub fn new(end_ns: u64, count: u64) -> Self {
         let mut power = 1_u64;
         loop {
@@ -22,7 +22,7 @@ impl Ticks {
         }
     }
 
-    /// Each mark in nanoseconds, with its number in microseconds.
+    /// Returns each mark in nanoseconds, with its number in microseconds.
     pub fn marks(self) -> impl Iterator<Item = (u64, String)> {
         let count = self.end_ns / self.step_ns;
         (0..=count).map(move |index| {
@@ -31,7 +31,7 @@ impl Ticks {
         })
     }
 
-    /// With the decimals that the step has.
+    /// Returns the label with the decimals of the step.
     fn label(self, ns: u64) -> String {
         let decimals = match self.step_ns {
             1000.. => 0,

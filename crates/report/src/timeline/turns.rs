@@ -1,4 +1,4 @@
-//! Which task had the CPU when.
+//! The turns of tasks on the CPU.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,39 +9,39 @@ use super::{pieces::Piece, text};
 /// Neighbouring pieces of one task.
 #[derive(Debug)]
 pub struct Turn<'a> {
-    /// Its pieces; never none.
+    /// Pieces of the turn; at least one.
     pub pieces: &'a [Piece<'a>],
 }
 
 impl Turn<'_> {
-    /// Where it begins, in nanoseconds from the due time.
+    /// Returns its start, in nanoseconds from the due time.
     pub fn start_ns(&self) -> u64 {
         self.pieces.first().map_or(0, |piece| piece.start_ns)
     }
 
-    /// Where it ends.
+    /// Returns its end, in nanoseconds from the due time.
     pub fn end_ns(&self) -> u64 {
         self.pieces.last().map_or(0, |piece| piece.end_ns)
     }
 
-    /// How long it is.
+    /// Returns its length.
     pub fn len_ns(&self) -> u64 {
         self.end_ns() - self.start_ns()
     }
 
-    /// The task; nothing where it is not known.
+    /// Returns the task; nothing where it is not known.
     pub fn task(&self) -> Option<String> {
         self.pieces.first()?.segment.map(text::task)
     }
 
-    /// What the kernel was in for the longest time, and how long.
+    /// Returns the longest context of the kernel, and its length.
     pub fn context(&self) -> Option<(String, u64)> {
         let segments = self.pieces.iter().filter_map(|piece| Some((piece.segment?, piece)));
         let contexts = segments.map(|(segment, piece)| (text::context(segment), piece.len_ns()));
         super::pieces::longest_first(contexts).into_iter().next()
     }
 
-    /// What lasted longest, and how long.
+    /// Returns the longest cause, and its length.
     pub fn cause(&self) -> (Option<Cause>, u64) {
         super::pieces::causes(self.pieces).into_iter().next().unwrap_or_default()
     }
@@ -52,13 +52,13 @@ impl Turn<'_> {
 pub struct Turns<'a> {
     /// The longest of them.
     pub longest: Turn<'a>,
-    /// How long the shortest is, in nanoseconds.
+    /// Length of the shortest, in nanoseconds.
     pub min_ns: u64,
-    /// How many.
+    /// Number of turns.
     pub count: usize,
-    /// How long they are together, in nanoseconds.
+    /// Total length of the turns, in nanoseconds.
     pub sum_ns: u64,
-    /// How long their main cause lasted in them.
+    /// Time of their main cause in them.
     pub cause_ns: u64,
     tasks: BTreeSet<u32>,
 }
@@ -108,7 +108,7 @@ pub fn alike<'a>(pieces: &'a [Piece<'a>]) -> Vec<Turns<'a>> {
     all
 }
 
-/// The turns of pieces, in order.
+/// Returns the turns of pieces, in order.
 pub fn turns<'a>(pieces: &'a [Piece<'a>]) -> impl Iterator<Item = Turn<'a>> {
     let task = |piece: &Piece<'a>| piece.segment.map(|segment| (segment.pid, &segment.comm));
     pieces.chunk_by(move |left, right| task(left) == task(right)).map(|pieces| Turn { pieces })

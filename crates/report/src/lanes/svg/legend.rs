@@ -1,4 +1,4 @@
-//! What colours and marks mean.
+//! The meaning of colours and marks.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::{
 const ROW: f64 = 21.0;
 const SWATCH: f64 = 24.0;
 
-/// What a picture has, and a legend has to explain.
+/// Entries that a legend has to explain, because the picture has them.
 #[derive(Clone, Debug, Default)]
 pub struct Shown {
     pub entries: BTreeSet<Entry>,
@@ -31,7 +31,7 @@ pub enum Entry {
     Woken,
     /// The scheduler asks for a thread's CPU.
     Asked,
-    /// Likewise, lazily.
+    /// The scheduler asked lazily.
     AskedLazily,
 }
 
@@ -45,7 +45,7 @@ impl Entry {
         }
     }
 
-    /// Its symbol, with the middle there.
+    /// Returns its symbol, with the middle at this point.
     pub fn symbol(self, x: f64, y: f64) -> String {
         let [left, at] = [x - SWATCH / 2.0 + 3.0, y].map(coordinate);
         let width = SWATCH - 6.0;
@@ -83,7 +83,7 @@ impl Entry {
     }
 }
 
-/// The legend, and its height.
+/// Returns the legend, and its height.
 pub fn legend(shown: &Shown, top: f64) -> (String, f64) {
     let order = Look::ALL.map(Entry::Look).into_iter();
     let order = order.chain([Entry::Woken, Entry::Asked, Entry::AskedLazily]);

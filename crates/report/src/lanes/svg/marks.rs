@@ -1,4 +1,4 @@
-//! What stands above a lane: named instants and stretches, and arrows where the thread was woken.
+//! The marks above a lane: named instants and stretches, and arrows where the thread was woken.
 
 use super::geometry::{CELL, CELLS, LEFT, PLOT, x};
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
 const LINE: f64 = 13.0;
 const LINES: usize = 3;
 
-/// Between labels.
+/// Distances between labels.
 const GAP: Gap = Gap { to_mark: 6, to_text: 5 };
 
-/// The marks of a lane that begins at `top`, and how far its bar is below that.
+/// Returns the marks of a lane that begins at `top`, and the distance of its bar below that.
 pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64) -> (String, f64) {
     let at = |ns: u64| x(ns, end_ns);
     let whole = |ns: u64| cell_of(ns, end_ns, CELLS) as i64 * CELL as i64;
@@ -82,7 +82,7 @@ pub fn marks(row: &Row<'_>, woken: &[u64], end_ns: u64, top: f64) -> (String, f6
     (svg + "\n", above)
 }
 
-/// A named stretch, from edge to edge, with its name where it has room.
+/// Draws a named stretch, from edge to edge, with its name where it has room.
 fn stretch(mark: &LaneMark<'_>, from: f64, to: f64, y: f64) -> String {
     let to = to.max(from + 1.0);
     let words = name(mark.label);
@@ -118,7 +118,7 @@ fn stretch(mark: &LaneMark<'_>, from: f64, to: f64, y: f64) -> String {
     svg + "</g>\n"
 }
 
-/// The line of each stretch: the first in which no other one is at that time.
+/// Returns the line of each stretch: the first in which no other one is at that time.
 fn lines_of(stretches: &[&LaneMark<'_>]) -> Vec<Option<usize>> {
     let mut taken: Vec<Vec<(u64, u64)>> = vec![Vec::new(); LINES];
     let lines = stretches.iter().map(|mark| {
@@ -132,7 +132,7 @@ fn lines_of(stretches: &[&LaneMark<'_>]) -> Vec<Option<usize>> {
     lines.collect()
 }
 
-/// The arrows of a lane's wakeups, down to its bar.
+/// Draws the arrows of a lane's wakeups, down to its bar.
 fn arrows(woken: &[u64], end_ns: u64, y: f64) -> String {
     let arrows = woken.iter().map(|ns| {
         let title = format!("woken at {}", seconds(*ns));
@@ -141,7 +141,7 @@ fn arrows(woken: &[u64], end_ns: u64, y: f64) -> String {
     arrows.collect()
 }
 
-/// An arrow down to a bar.
+/// Draws an arrow down to a bar.
 pub fn arrow(x: f64, y: f64) -> String {
     let (x, top) = (coordinate(x), coordinate(y - 12.0));
     format!(

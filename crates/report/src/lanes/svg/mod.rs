@@ -29,7 +29,7 @@ use crate::timeline::{
 /// The axis has so many steps at most.
 const STEPS_MAX: u64 = 12;
 
-/// What threads, interrupts and softirqs did, as an SVG.
+/// Draws the lanes of threads, interrupts and softirqs as an SVG.
 ///
 /// Panels stand under each other on one axis of virtual time. Waiting for the CPU, which is the
 /// latency, is hatched. The picture stands alone: it has neither scripts nor links nor fonts, and
@@ -97,7 +97,7 @@ pub fn lanes_svg(text: &str, panels: &[LanesPanel<'_>]) -> String {
     )
 }
 
-/// How long each thread waited for the CPU, which is what the picture is about.
+/// Describes how long each thread waited for the CPU, which the picture is about.
 fn in_words(panel: &LanesPanel<'_>, rows: &[Row<'_>]) -> String {
     let threads = rows.iter().filter(|row| matches!(row.of, Of::Thread(_))).map(|row| {
         let waits = || {

@@ -1,4 +1,4 @@
-//! One lane: its name, its stretches, and what lies over them.
+//! One lane: its name, its stretches, and the strips over them.
 
 use super::{
     geometry::{CELL, CELLS, LEFT, NAMES, x},
@@ -23,14 +23,14 @@ use crate::{
     },
 };
 
-/// The heights of a thread's bar and of the others', of what marks that something is off, and the
-/// room below.
+/// Heights of a thread's bar and of the other bars, of the strips of sections, and of the room
+/// below.
 const BAR: f64 = 24.0;
 const LOW_BAR: f64 = 14.0;
 const STRIP: f64 = 5.0;
 const GAP: f64 = 9.0;
 
-/// Where a thread was woken or asked more often than once in so many cells, that is not shown.
+/// Number of cells per wakeup or request below which a lane does not show them.
 const DENSE: usize = 10;
 
 /// A name that does not fit is shortened, but to no less.
@@ -39,12 +39,12 @@ const NAME_CHARS_MIN: f64 = 5.0;
 /// A lane that is drawn.
 pub struct Drawn {
     pub svg: String,
-    /// Its bar, from top to bottom, and where the lane ends.
+    /// Top and bottom of its bar, and the end of the lane.
     pub bar: (f64, f64),
     pub bottom: f64,
 }
 
-/// A lane that begins at `top`.
+/// Draws a lane that begins at `top`.
 pub fn row(row: &Row<'_>, end_ns: u64, top: f64, shown: &mut Shown) -> Drawn {
     let is_thread = matches!(row.of, Of::Thread(_));
     let height = if is_thread { BAR } else { LOW_BAR };
@@ -136,7 +136,7 @@ fn stretch(
     format!("<g><title>{}</title>{shape}{}</g>\n", escape(&title), text.unwrap_or_default())
 }
 
-/// Whether a single cell stands between thin lines or nothing: then it may be a bit wider.
+/// Returns whether a single cell stands between thin lines or nothing: then it may be a bit wider.
 fn is_lonely(cells: &[Cell], place: usize, count: usize) -> bool {
     let is_thin = |place: Option<usize>| {
         let look = place.and_then(|place| cells.get(place)).map_or(Look::Nothing, |it| it.look);
@@ -145,7 +145,7 @@ fn is_lonely(cells: &[Cell], place: usize, count: usize) -> bool {
     count == 1 && !is_thin(Some(place)) && is_thin(place.checked_sub(1)) && is_thin(Some(place + 1))
 }
 
-/// What is written on a stretch, if there is room.
+/// Returns the text on a stretch, if there is room.
 fn text(look: Look, spans: &[&Span], room: f64) -> Option<String> {
     let [first, .., last] = spans else { return spans.first().and_then(|it| one(look, it, room)) };
     // Of many, what they have in common, which is the first's.
@@ -192,7 +192,8 @@ fn tooltip(spans: &[&Span]) -> String {
     }
 }
 
-/// Where preemption or interrupts were off while the thread ran: at the bar's lower edge.
+/// Draws the strips of sections with preemption or interrupts off while the thread ran: at the
+/// bar's lower edge.
 fn strips(row: &Row<'_>, cells: &[Cell], end_ns: u64, bottom: f64) -> String {
     let mut svg = String::new();
     for look in [Look::PreemptOff, Look::IrqsOff] {
@@ -221,7 +222,7 @@ fn strips(row: &Row<'_>, cells: &[Cell], end_ns: u64, bottom: f64) -> String {
     svg
 }
 
-/// Who woke whom, from lane to lane.
+/// Draws the lines from each waking thread to the woken one, from lane to lane.
 pub fn links(rows: &[Row<'_>], drawn: &[Drawn], end_ns: u64) -> String {
     let mut svg = String::new();
     for (row, lane) in rows.iter().zip(drawn) {

@@ -65,7 +65,7 @@ pub const STYLE: &str = r##"<style>
 </defs>
 "##;
 
-/// How a state is filled: with a class, or with a hatch.
+/// Returns the filling of a state: a class, or a hatch.
 pub fn fill(look: Look) -> String {
     let class = look.class();
     match look {
@@ -74,7 +74,7 @@ pub fn fill(look: Look) -> String {
     }
 }
 
-/// The class of text on a state.
+/// Returns the class of text on a state.
 pub fn ink(look: Look) -> &'static str {
     match look {
         Look::User => "on-user",

@@ -3,10 +3,10 @@
 use super::geometry::{LEFT, PLOT, Scale, coordinate};
 use crate::timeline::ticks::Ticks;
 
-/// How many steps an axis has at most.
+/// Largest number of steps of an axis.
 const STEPS_MAX: u64 = 12;
 
-/// The axis below all lanes.
+/// Draws the axis below all lanes.
 pub fn axis(scale: Scale, y: f64) -> String {
     let mut svg = line("line", [LEFT, y], [LEFT + PLOT, y]);
     for (ns, label) in marks(scale) {
@@ -27,7 +27,7 @@ pub fn axis(scale: Scale, y: f64) -> String {
     svg
 }
 
-/// The lines of the axis behind a lane.
+/// Draws the lines of the axis behind a lane.
 pub fn grid(scale: Scale, top: f64, bottom: f64) -> String {
     marks(scale).map(|(ns, _)| line("grid", [scale.x(ns), top], [scale.x(ns), bottom])).collect()
 }

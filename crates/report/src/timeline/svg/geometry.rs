@@ -2,13 +2,13 @@
 
 use textwrap::core::display_width;
 
-/// The picture's width.
+/// Width of the picture.
 pub const WIDTH: f64 = 1100.0;
-/// Where the axis begins.
+/// Left edge of the axis.
 pub const LEFT: f64 = 16.0;
-/// How long the axis is; the rest of the width is for the latencies.
+/// Length of the axis; the rest of the width is for the latencies.
 pub const PLOT: f64 = 970.0;
-/// From one line of text to the next.
+/// Distance from one line of text to the next.
 pub const LINE: f64 = 16.0;
 /// The width of a character of the text, of code and of small text, at most. Fonts differ: these
 /// are those of wide ones.
@@ -16,7 +16,7 @@ pub const TEXT_CHAR: f64 = 6.5;
 pub const CODE_CHAR: f64 = 6.7;
 pub const SMALL_CHAR: f64 = 6.1;
 
-/// How long a nanosecond is.
+/// Scale of the axis: the length of a nanosecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// The end of the axis, in nanoseconds; not 0.
@@ -24,34 +24,34 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// An axis for this longest latency.
+    /// Creates the scale for this longest latency.
     pub fn new(longest_ns: Option<u64>) -> Self {
         Self { end_ns: longest_ns.unwrap_or(0).max(1) }
     }
 
-    /// Where an instant is.
+    /// Returns the place of an instant.
     pub fn x(self, ns: u64) -> f64 {
         LEFT + self.width(ns)
     }
 
-    /// How wide a duration is.
+    /// Returns the width of a duration.
     pub fn width(self, ns: u64) -> f64 {
         ns as f64 / self.end_ns as f64 * PLOT
     }
 }
 
-/// A coordinate with two decimals at most.
+/// Returns a coordinate with two decimals at most.
 pub fn coordinate(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// How wide a text is, at most.
+/// Returns an upper bound of a text's width.
 pub fn width_of(text: &str, char: f64) -> f64 {
     display_width(text) as f64 * char
 }
 
-/// A text, shortened if it is too wide.
+/// Returns a text, shortened if it is too wide.
 pub fn fitting(text: &str, char: f64, width: f64) -> String {
     if width_of(text, char) <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! One timeline: what it is, its bar, its steps, and the tasks that had the CPU.
+//! One timeline: its heading, its bar, its steps, and the tasks that had the CPU.
 
 use preemptlab_trace::Timeline;
 
@@ -30,16 +30,16 @@ const SEAM: f64 = 0.6;
 /// Shortened names have so many characters at least.
 const NAME_CHARS_MIN: f64 = 6.0;
 
-/// A timeline and what it is called.
+/// Timeline with its caption.
 #[derive(Clone, Copy, Debug)]
 pub struct Lane<'a> {
-    /// What tells it from its neighbours: `debian:6.12 none #1`.
+    /// Caption that tells it from its neighbours: `debian:6.12 none #1`.
     pub caption: &'a str,
-    /// The timeline.
+    /// Timeline of the wakeup.
     pub timeline: &'a Timeline,
 }
 
-/// A lane that begins at `top`, and its height.
+/// Draws a lane that begins at `top`; returns its height too.
 pub fn lane(lane: &Lane, scale: Scale, top: f64) -> (String, f64) {
     let pieces = pieces(lane.timeline);
     let (mut svg, mut y) = heading(lane, top);
@@ -64,7 +64,7 @@ pub fn lane(lane: &Lane, scale: Scale, top: f64) -> (String, f64) {
     (svg, bottom + GAP - top)
 }
 
-/// The caption, and why the wakeup was late.
+/// Draws the caption, and the cause of the latency.
 fn heading(lane: &Lane, top: f64) -> (String, f64) {
     let mut y = top + LINE;
     let width = WIDTH - 2.0 * LEFT;
@@ -87,7 +87,7 @@ fn heading(lane: &Lane, top: f64) -> (String, f64) {
     (svg, y + 6.0)
 }
 
-/// The latency behind the bar.
+/// Draws the latency behind the bar.
 fn latency(lane: &Lane, scale: Scale, y: f64) -> String {
     let ns = lane.timeline.wakeup.latency_ns();
     let exact = format!("{} us", us(ns));
@@ -101,7 +101,7 @@ fn latency(lane: &Lane, scale: Scale, y: f64) -> String {
     )
 }
 
-/// A piece, with a name where there is room.
+/// Draws a piece, with a name where there is room.
 fn single(piece: &Piece, lane: &Lane, scale: Scale, y: f64) -> String {
     let x = scale.x(piece.start_ns);
     let width = scale.width(piece.len_ns());
@@ -161,8 +161,8 @@ fn several(block: &[Piece], lane: &Lane, scale: Scale, y: f64) -> String {
     svg + "</g>\n"
 }
 
-/// How far what is drawn reaches below its right neighbour, which covers it: what lies behind must
-/// not show between them.
+/// Returns how far a piece reaches below its right neighbour, which covers it, so that the
+/// background does not show between them.
 fn seam(piece: &Piece, lane: &Lane, scale: Scale) -> f64 {
     scale.width(lane.timeline.wakeup.latency_ns() - piece.end_ns).min(SEAM)
 }
@@ -185,7 +185,7 @@ fn tooltip(piece: &Piece, lane: &Lane) -> String {
     lines.join("\n")
 }
 
-/// Who had the CPU.
+/// Draws the task of a turn.
 fn task(turn: &Turn, index: usize, scale: Scale, y: f64) -> String {
     let x = scale.x(turn.start_ns());
     let width = scale.width(turn.len_ns());
@@ -230,7 +230,7 @@ pub enum Mark {
     Expire,
     /// The CPU was given to the task.
     Switch,
-    /// Its first instruction in user space.
+    /// First instruction in user space.
     User,
 }
 
@@ -246,7 +246,7 @@ impl Mark {
     }
 }
 
-/// A mark's symbol around a point.
+/// Draws a mark's symbol around a point.
 pub fn mark(kind: Mark, x: f64, y: f64) -> String {
     let path = match kind {
         Mark::Expire => "m-4.5-4h9l-4.5 8z",
@@ -256,7 +256,7 @@ pub fn mark(kind: Mark, x: f64, y: f64) -> String {
     format!("<path class=\"mark\" d=\"M{} {}{path}\"/>", coordinate(x), coordinate(y))
 }
 
-/// The steps above the bar, with their times where there is room.
+/// Draws the steps above the bar, with their times where there is room.
 fn marks(lane: &Lane, scale: Scale, y: f64) -> String {
     let wakeup = &lane.timeline.wakeup;
     let latency_ns = wakeup.latency_ns();

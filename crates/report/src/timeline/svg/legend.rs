@@ -1,4 +1,4 @@
-//! What the colours and marks of a picture mean.
+//! The meaning of the colours and marks of a picture.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::timeline::{
 const COLUMNS: usize = 6;
 const ROW: f64 = 20.0;
 
-/// The legend of the causes that the lanes have, and its height.
+/// Returns the legend of the causes that the lanes have, and its height.
 pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
     let pieces = lanes.iter().flat_map(|lane| pieces(lane.timeline));
     let occurring: BTreeSet<_> = pieces.map(|piece| piece.cause()).collect();

@@ -18,7 +18,7 @@ use self::{
 use super::{pieces::pieces, sentence::one_sentence, text::MET};
 pub use lane::Lane;
 
-/// Where the time of late wakeups went, as an SVG.
+/// Draws the time of late wakeups by cause, as an SVG.
 ///
 /// The lanes stand under each other on one axis of virtual time that begins at their due times. The
 /// picture stands alone: it has neither scripts nor links nor fonts, and follows the viewer's light

@@ -1,4 +1,4 @@
-//! What can be drawn by itself, and what is too narrow for it.
+//! The pieces that can be drawn alone, and those that are too narrow for it.
 
 use super::geometry::Scale;
 use crate::timeline::pieces::Piece;
@@ -6,7 +6,7 @@ use crate::timeline::pieces::Piece;
 /// A narrower piece is drawn together with narrow neighbours.
 const NARROW: f64 = 1.5;
 
-/// How wide narrow neighbours become together, at least, if there are enough of them.
+/// Least width of narrow neighbours together, if there are enough of them.
 const TOGETHER: f64 = 3.0;
 
 /// Pieces that are drawn as one: a wide piece alone, or narrow neighbours. There are never more

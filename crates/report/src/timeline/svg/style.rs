@@ -61,7 +61,7 @@ pub const STYLE: &str = r##"<style>
 </defs>
 "##;
 
-/// How a cause is filled: with a class, or with a hatch.
+/// Returns the filling of a cause: a class, or a hatch.
 pub fn fill(cause: Option<Cause>) -> String {
     let class = class(cause);
     match cause {
@@ -70,7 +70,7 @@ pub fn fill(cause: Option<Cause>) -> String {
     }
 }
 
-/// The class of text on a cause.
+/// Returns the class of text on a cause.
 pub fn ink(cause: Option<Cause>) -> &'static str {
     match cause {
         None | Some(Cause::TimerPending) => "on-grey",

@@ -2,7 +2,7 @@
 
 use preemptlab_model::plain::visible;
 
-/// Text that is nothing but text, in content and in quoted attributes. Line feeds are kept.
+/// Escapes text for XML, in content and in quoted attributes. Line feeds are kept.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
