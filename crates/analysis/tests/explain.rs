@@ -5,9 +5,7 @@ mod traced;
 
 use preemptlab_analysis::{
     Error,
-    explain::{
-        Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, export, sibling,
-    },
+    explain::{Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, export},
 };
 use preemptlab_report::Terminal;
 use traced::{Traced, untraced};
@@ -40,14 +38,27 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
     let traced = Traced::new(folder.path());
     let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
     check_probe(&traced.recording, &cell, false).unwrap();
-    let sibling = sibling(&traced.recording, &cell, false).unwrap().unwrap();
-    assert_eq!(sibling.factors.to_string(), "debian:6.12.107+deb13 full processes on 1 CPU #1");
-    let explanation = Explanation::new(&traced.recording, &cell, Some(&sibling), false, 2).unwrap();
+    let mut explanation = Explanation::new(&traced.recording, &cell, false, 2).unwrap();
+    // Preemption is off in its trace: no other mode of the kernel acts on that.
+    assert!(explanation.sibling().unwrap().is_none());
     let text = explanation.text(TERMINAL);
-    for part in ["the worst of 20 wakeups", "What would help: ", "The two ", "At every instant"] {
+    for part in [
+        "the worst of 20 wakeups",
+        "What would help: ",
+        "has no such configuration",
+        "At every instant",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    // Nor does this one: its trace is the same.
+    let full = "debian:6.12.107+deb13 full processes on 1 CPU #1";
+    explanation.compare(choose(&traced.recording, Some(full), false).unwrap()).unwrap();
+    let text = explanation.text(TERMINAL);
+    assert!(text.contains(&format!("does not show that it would: in {full}")), "{text}");
+    assert_eq!(text.matches(" us late: cyclictest/").count(), 1, "{text}");
     let document = serde_json::to_value(explanation.document()).unwrap();
+    assert_eq!(document["sibling"]["removed"], false);
+    assert_eq!(document["sibling"]["cause_ns"], document["sibling"]["cause_ns_max"]);
     assert_eq!(document["worst"].as_array().unwrap().len(), 2);
     assert!(explanation.svg().starts_with("<svg"));
     assert!(explanation.next().unwrap().contains("--zoom"));
@@ -62,7 +73,7 @@ fn wakeups_with_one_cause_are_one_row() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
     let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
-    let explanation = Explanation::new(&traced.recording, &cell, None, false, 20).unwrap();
+    let explanation = Explanation::new(&traced.recording, &cell, false, 20).unwrap();
     let text = explanation.text(TERMINAL);
     let row = text.lines().find(|line| line.trim_start().starts_with("20 ")).unwrap();
     assert!(row.ends_with("preemption was off in do_nanosleep"), "{text}");

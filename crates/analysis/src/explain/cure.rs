@@ -50,13 +50,58 @@ pub(super) fn cure(
     }
 }
 
-/// Returns the cell at the same seed under the next stronger model, where the recording has one:
-/// another mode of the same kernel, or else its PREEMPT_RT build.
-///
-/// # Errors
-///
-/// When the recording cannot be read.
-pub fn sibling(recording: &Recording, cell: &Chosen, is_fair: bool) -> Result<Option<Chosen>> {
+/// What of a configuration acts on a cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remedy {
+    /// A model that lets the scheduler switch in more places.
+    StrongerModel,
+    /// A build with PREEMPT_RT.
+    Realtime,
+}
+
+/// Returns what acts on a cause; nothing where no model and no build does, as [`cure`] says.
+fn remedy(
+    cause: Cause,
+    preempt: PreemptMode,
+    is_realtime_kernel: bool,
+    is_fair: bool,
+) -> Option<Remedy> {
+    let is_voluntary = matches!(preempt, PreemptMode::None | PreemptMode::Voluntary);
+    match cause {
+        _ if is_realtime_kernel && cause != Cause::NotPreemptible => None,
+        Cause::NotPreemptible if is_voluntary && !is_realtime_kernel => Some(Remedy::StrongerModel),
+        Cause::NotPreemptible if is_fair && preempt == PreemptMode::Lazy => {
+            Some(Remedy::StrongerModel)
+        }
+        Cause::PreemptOff | Cause::IrqsOff | Cause::Softirq | Cause::HardIrq => {
+            Some(Remedy::Realtime)
+        }
+        _ => None,
+    }
+}
+
+/// The cell at the same seed under a configuration that acts on a cause.
+pub(super) enum Sibling {
+    /// No configuration acts on it.
+    NoRemedy,
+    /// Some do, but the recording has none of them.
+    Missing,
+    /// The strongest that the recording has.
+    Found(Box<Chosen>),
+}
+
+/// Finds the cell at the same seed under a configuration that acts on a cause: another mode of the
+/// same kernel where that is enough, or else its PREEMPT_RT build.
+pub(super) fn sibling(
+    recording: &Recording,
+    cell: &Chosen,
+    cause: Cause,
+    is_fair: bool,
+) -> Result<Sibling> {
+    let (preempt, realtime) = (cell.factors.preempt, cell.report.system.realtime);
+    let Some(remedy) = remedy(cause, preempt, realtime, is_fair) else {
+        return Ok(Sibling::NoRemedy);
+    };
     let is_like = |other: &Chosen| {
         let (a, b) = (&cell.factors, &other.factors);
         (&a.workload, a.cpus, &a.settings, a.replicate)
@@ -72,6 +117,7 @@ pub fn sibling(recording: &Recording, cell: &Chosen, is_fair: bool) -> Result<Op
     };
     let same_kernel = others
         .iter()
+        .filter(|_| remedy == Remedy::StrongerModel)
         .filter(|other| other.factors.kernel == cell.factors.kernel)
         .filter(|other| strength(other) > strength(cell))
         .max_by_key(|other| strength(other));
@@ -81,7 +127,8 @@ pub fn sibling(recording: &Recording, cell: &Chosen, is_fair: bool) -> Result<Op
             .filter(|other| is_realtime_build(&cell.factors.kernel, &other.factors.kernel))
             .max_by_key(|other| strength(other))
     };
-    Ok(same_kernel.or_else(realtime).cloned())
+    let found = same_kernel.or_else(realtime).cloned();
+    Ok(found.map_or(Sibling::Missing, |found| Sibling::Found(Box::new(found))))
 }
 
 /// Whether `other` is the PREEMPT_RT build of the same version and symbols, as `debian:6.12-rt` is of
@@ -120,6 +167,36 @@ mod tests {
         cured(Cause::TimerPending, Full, false, true, "PR_SET_TIMERSLACK");
         for cause in [Cause::TimerPending, Cause::Scheduling, Cause::Return] {
             cured(cause, Full, false, false, "nothing: ");
+        }
+    }
+
+    #[test]
+    fn a_remedy_is_what_the_cure_says() {
+        let causes = [
+            Cause::TimerPending,
+            Cause::IrqsOff,
+            Cause::HardIrq,
+            Cause::Softirq,
+            Cause::PreemptOff,
+            Cause::NotPreemptible,
+            Cause::Scheduling,
+            Cause::OtherTask,
+            Cause::Return,
+        ];
+        use PreemptMode::{Full, Lazy, None, Voluntary};
+        for cause in causes {
+            for preempt in [None, Voluntary, Lazy, Full] {
+                for (is_realtime, is_fair) in
+                    [(false, false), (false, true), (true, false), (true, true)]
+                {
+                    let said = cure(cause, preempt, is_realtime, is_fair);
+                    let remedy = remedy(cause, preempt, is_realtime, is_fair);
+                    let names_model = said.contains("preempt=full");
+                    let names_realtime = !is_realtime && said.contains("PREEMPT_RT");
+                    assert_eq!(remedy == Some(Remedy::StrongerModel), names_model, "{said}");
+                    assert_eq!(remedy == Some(Remedy::Realtime), names_realtime, "{said}");
+                }
+            }
         }
     }
 

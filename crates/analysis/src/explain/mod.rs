@@ -1,6 +1,7 @@
 //! Why the worst wakeups were late. What has no trace yet is executed again by the caller, between
 //! choosing cells and reading their traces.
 
+mod beside;
 mod choice;
 mod confirm;
 mod cure;
@@ -12,7 +13,6 @@ mod zoom;
 
 pub use choice::{Chosen, choose};
 pub use confirm::Confirmation;
-pub use cure::sibling;
 pub use export::{TraceForm, export};
 pub use ranking::Ranking;
 pub use timelines::{Explanation, check_probe};

@@ -6,15 +6,14 @@ use preemptlab_experiment::Recording;
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
-use preemptlab_trace::{
-    Bound, Cause, Divergence, Segment, Timeline, Wakeup, closed_timeline, divergence, worst,
-};
+use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, worst};
 use preemptlab_workload::Workload;
 use serde::Serialize;
 
 use super::{
+    beside::Beside,
     choice::{Chosen, name_of},
-    cure::cure,
+    cure::{Sibling, cure, sibling},
     traced::{Traced, probe},
 };
 use crate::{Error, Result, unsound::UNSOUND};
@@ -66,6 +65,15 @@ struct SiblingDocument {
     id: String,
     first_divergence_ns: Option<u64>,
     wakeup: Option<WakeupDocument>,
+    /// The cause that it should remove, and whether its worst wakeups show that it does.
+    removes: &'static str,
+    removed: bool,
+    /// How long the cause lasted in the worst wakeup of the cell.
+    cause_ns: u64,
+    /// How long it lasted at most in one of the worst wakeups of the sibling.
+    cause_ns_max: u64,
+    /// How late the sibling's worst wakeup was.
+    latency_ns_max: u64,
 }
 
 #[derive(Serialize)]
@@ -89,22 +97,26 @@ pub struct Explanation<'a> {
     /// Of how many wakeups they are the worst.
     count: usize,
     found: Vec<Timeline>,
-    beside: Option<Beside<'a>>,
+    beside: Compared,
     worst: Option<Worst>,
+}
+
+/// What is known of the sibling.
+enum Compared {
+    /// No configuration acts on the cause.
+    NoRemedy,
+    /// The recording has no configuration that does.
+    Missing,
+    /// It was not asked for.
+    NotYet,
+    /// Its wakeups are read.
+    Beside(Box<Beside>),
 }
 
 /// Wakeups with the same main cause, the worst first.
 struct Alike<'t> {
     cause: String,
     timelines: Vec<&'t Timeline>,
-}
-
-/// The same wakeup in the sibling.
-struct Beside<'a> {
-    cell: &'a Chosen,
-    timeline: Option<Timeline>,
-    divergence: Option<Divergence>,
-    is_same_boot: bool,
 }
 
 /// What the trace says of the wakeups that did not happen.
@@ -141,7 +153,7 @@ pub fn check_probe(recording: &Recording, cell: &Chosen, is_fair: bool) -> Resul
 }
 
 impl<'a> Explanation<'a> {
-    /// Reads the traces of a cell and of its sibling: so many of the worst wakeups.
+    /// Reads the trace of a cell: so many of its worst wakeups.
     ///
     /// # Errors
     ///
@@ -149,7 +161,6 @@ impl<'a> Explanation<'a> {
     pub fn new(
         recording: &'a Recording,
         cell: &'a Chosen,
-        sibling: Option<&'a Chosen>,
         is_fair: bool,
         wakeups: usize,
     ) -> Result<Self> {
@@ -158,23 +169,61 @@ impl<'a> Explanation<'a> {
         let all = traced.wakeups(&comm, is_fair)?;
         let count = all.len();
         let found = traced.timelines(worst(all, wakeups))?;
-        let Some(first) = found.first() else {
+        if found.is_empty() {
             return Err(Error::unusable(
                 "the probe has no wakeup by a timer in its window; is it a cyclictest?",
             ));
-        };
-        let beside = |cell| Beside::new(&traced, cell, is_fair, &first.wakeup);
-        let beside = sibling.map(beside).transpose()?;
+        }
         let worst = if is_fair { None } else { Worst::of(&traced)? };
+        let beside = Compared::NotYet;
         Ok(Self { recording, cell, comm, is_fair, count, found, beside, worst })
+    }
+
+    /// Returns the cell under the configuration that would remove the worst wakeup's cause, where the
+    /// recording has one: [`Self::compare`] takes it, once it is traced.
+    ///
+    /// # Errors
+    ///
+    /// When the recording cannot be read.
+    pub fn sibling(&mut self) -> Result<Option<Chosen>> {
+        let Some(first) = self.found.first() else { return Ok(None) };
+        match sibling(self.recording, self.cell, main_cause(first), self.is_fair)? {
+            Sibling::Found(sibling) => return Ok(Some(*sibling)),
+            Sibling::Missing => self.beside = Compared::Missing,
+            Sibling::NoRemedy => self.beside = Compared::NoRemedy,
+        }
+        Ok(None)
+    }
+
+    /// Reads the trace of the sibling, to see whether it lacks the cause.
+    ///
+    /// # Errors
+    ///
+    /// When its trace is missing or damaged.
+    pub fn compare(&mut self, sibling: Chosen) -> Result<()> {
+        let Some(first) = self.found.first() else { return Ok(()) };
+        let traced = Traced::new(self.recording, self.cell)?;
+        let beside = Beside::new(&traced, sibling, self.is_fair, first, main_cause(first))?;
+        self.beside = Compared::Beside(Box::new(beside));
+        Ok(())
+    }
+
+    /// The sibling, if its wakeups are read.
+    fn beside(&self) -> Option<&Beside> {
+        match &self.beside {
+            Compared::Beside(beside) => Some(beside),
+            _ => None,
+        }
     }
 
     /// Draws the wakeups, and the same one of the sibling.
     pub fn svg(&self) -> String {
         let mut lanes: Vec<(String, &Timeline)> =
             self.found.iter().map(|timeline| (caption(self.cell, timeline), timeline)).collect();
-        if let Some(Beside { cell, timeline: Some(timeline), .. }) = &self.beside {
-            lanes.push((caption(cell, timeline), timeline));
+        if let Some(beside) = self.beside().filter(|beside| beside.is_cure())
+            && let Some(timeline) = &beside.timeline
+        {
+            lanes.push((caption(&beside.cell, timeline), timeline));
         }
         let lanes: Vec<Lane<'_>> =
             lanes.iter().map(|(caption, timeline)| Lane { caption, timeline }).collect();
@@ -215,12 +264,21 @@ impl<'a> Explanation<'a> {
             let cure = cure_of(cell, first, self.is_fair);
             text += &terminal.note(&format!("What would help: {cure}."));
         }
-        if let Some(beside) = &self.beside {
-            text += &terminal.note(&beside_in_words(beside));
-            if let Some(timeline) = &beside.timeline {
-                text.push('\n');
-                text += &timeline_terminal(timeline, terminal);
+        match &self.beside {
+            Compared::Beside(beside) => {
+                text += &terminal.note(&beside.words());
+                if let Some(timeline) = beside.timeline.as_ref().filter(|_| beside.is_cure()) {
+                    text.push('\n');
+                    text += &timeline_terminal(timeline, terminal);
+                }
             }
+            Compared::Missing => {
+                text += &terminal.note(
+                    "The recording has no such configuration of this kernel with the same workload, \
+                     CPUs, settings and seed.",
+                );
+            }
+            Compared::NoRemedy | Compared::NotYet => {}
         }
         if let Some(Worst { bound, timeline }) = &self.worst {
             let us = |ns: u64| ns as f64 / 1e3;
@@ -317,11 +375,16 @@ impl<'a> Explanation<'a> {
             wakeups: self.count,
             worst: self.found.iter().map(|timeline| wakeup(self.cell, timeline)).collect(),
             causes: self.causes().into_iter().map(CauseDocument::from).collect(),
-            sibling: self.beside.as_ref().map(|beside| SiblingDocument {
+            sibling: self.beside().map(|beside| SiblingDocument {
                 cell: beside.cell.factors.to_string(),
                 id: beside.cell.id.to_string(),
                 first_divergence_ns: beside.divergence.as_ref().map(|divergence| divergence.ns),
-                wakeup: beside.timeline.as_ref().map(|timeline| wakeup(beside.cell, timeline)),
+                wakeup: beside.timeline.as_ref().map(|timeline| wakeup(&beside.cell, timeline)),
+                removes: beside.cause.as_str(),
+                removed: beside.is_cure(),
+                cause_ns: beside.cause_ns,
+                cause_ns_max: beside.cause_ns_max,
+                latency_ns_max: beside.latency_ns_max,
             }),
             bound: self.worst.as_ref().map(|Worst { bound, timeline }| BoundDocument {
                 max_ns: bound.max_ns(),
@@ -360,25 +423,6 @@ impl From<Alike<'_>> for CauseDocument {
             ordinals: alike.timelines.iter().map(|timeline| timeline.wakeup.ordinal).collect(),
             cause: alike.cause,
         }
-    }
-}
-
-impl<'a> Beside<'a> {
-    fn new(traced: &Traced<'_>, cell: &'a Chosen, is_fair: bool, wakeup: &Wakeup) -> Result<Self> {
-        let other = Traced::new(traced.recording, cell)?;
-        let mut same = other.wakeups(&probe(cell)?, is_fair)?.into_iter();
-        let timeline = match same.find(|same| same.ordinal == wakeup.ordinal) {
-            Some(same) => other.timelines(vec![same])?.pop(),
-            None => None,
-        };
-        let is_same_boot = cell.inputs.snapshot == traced.cell.inputs.snapshot;
-        let divergence = if is_same_boot {
-            let stream = |cell| Traced::stream(traced.recording, cell);
-            divergence(stream(traced.cell)?, stream(cell)?, &traced.kernel)?
-        } else {
-            None
-        };
-        Ok(Self { cell, timeline, divergence, is_same_boot })
     }
 }
 
@@ -421,33 +465,4 @@ fn main_cause(timeline: &Timeline) -> Cause {
 /// A moment as `--zoom` takes it.
 pub(super) fn in_ms(ns: u64) -> String {
     format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
-}
-
-fn beside_in_words(beside: &Beside<'_>) -> String {
-    let mut words =
-        format!("The wakeup with the same number, at the same seed, in {}", name_of(beside.cell));
-    match &beside.timeline {
-        Some(timeline) => {
-            let _ = write!(words, " took {:.1} us.", timeline.wakeup.latency_ns() as f64 / 1e3);
-        }
-        None => words += " was not found.",
-    }
-    match (&beside.divergence, beside.is_same_boot) {
-        (Some(divergence), _) => {
-            let name = |function: &Option<String>| {
-                function.clone().unwrap_or_else(|| "an unknown function".to_owned())
-            };
-            let _ = write!(
-                words,
-                " The two share their first {} events, and part at {}, in {} here and in {} there.",
-                divergence.common,
-                in_ms(divergence.ns),
-                name(&divergence.function),
-                name(&divergence.other_function)
-            );
-        }
-        (None, true) => words += " The two never part.",
-        (None, false) => words += " It is another kernel, so that the two share no past.",
-    }
-    words
 }

@@ -13,7 +13,6 @@ use preemptlab_analysis::{
     Moment,
     explain::{
         Chosen, Confirmation, Explanation, Ranking, TraceForm, Zoom, check_probe, choose, export,
-        sibling,
     },
 };
 use preemptlab_durable::Replacement;
@@ -164,11 +163,12 @@ fn explained(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
     let Tracing { recording, output, .. } = tracing;
     // Before anything is executed in vain.
     check_probe(recording, cell, args.fair)?;
-    let sibling = sibling(recording, cell, args.fair)?;
-    let cells: Vec<&Chosen> = std::iter::once(cell).chain(&sibling).collect();
-    tracing.ensure(&cells)?;
-    let worst = args.worst.into();
-    let explanation = Explanation::new(recording, cell, sibling.as_ref(), args.fair, worst)?;
+    tracing.ensure(&[cell])?;
+    let mut explanation = Explanation::new(recording, cell, args.fair, args.worst.into())?;
+    if let Some(sibling) = explanation.sibling()? {
+        tracing.ensure(&[&sibling])?;
+        explanation.compare(sibling)?;
+    }
     if let Some(svg) = &args.svg {
         writable::write(svg, explanation.svg().as_bytes(), output)?;
     }
