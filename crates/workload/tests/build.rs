@@ -4,9 +4,9 @@
 mod common;
 
 use common::named;
-use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
-use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
-use preemptlab_workload::{Build, JobInputs, MeasureError, Measurements, Probes, Workload};
+use preemptlab_model::CellInputs;
+use preemptlab_protocol::{CommandReport, Exit, Report, Window};
+use preemptlab_workload::{Build, MeasureError, Measurements, Probes, Workload};
 use proptest::prelude::*;
 
 /// Output of a build of three translation units.
@@ -22,57 +22,23 @@ fn build() -> Build {
 }
 
 fn cell(build: &Build, cpus: u32) -> CellInputs {
-    let digest = Digest::of(b"");
-    let inputs = JobInputs {
-        seed: 1,
-        preempt: PreemptMode::None,
-        hz: None,
-        settings: vec![],
-        cpus,
-        skew_ns: None,
-    };
-    CellInputs {
-        snapshot: SnapshotInputs {
-            backend: Default::default(),
-            kernel_sha256: digest,
-            cmdline: String::new(),
-            image_sha256: digest,
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 1024, shift: 1 },
-            qemu: Some(QemuBuild { version: String::new(), digest }),
-        },
-        job: Workload::Build(build.clone()).job(inputs),
-    }
+    common::cell(&Workload::Build(build.clone()), cpus)
 }
 
 fn report(cell: &CellInputs, out: &str) -> Report {
-    let mut report = Report {
-        format: FORMAT,
-        system: Default::default(),
-        window: Window { start_ns: 5_000_000_000, end_ns: 7_500_000_000 },
-        activity: Default::default(),
-        kernel_threads_ns: [("pgzero".to_owned(), 1_500)].into(),
-        load: Vec::new(),
-        probes: Vec::new(),
-    };
-    report.probes = cell
-        .job
-        .probes
-        .iter()
-        .map(|probe| CommandReport {
-            name: probe.name.clone(),
-            start_ns: 5_000_000_000,
-            end_ns: 7_500_000_000,
-            exit: Exit::Code(0),
-            written_bytes: None,
-            user_ns: 2_000_000_000,
-            system_ns: 400_000_000,
-            voluntary_switches: 20,
-            involuntary_switches: 300,
-            stdout: out.to_owned(),
-            stderr: String::new(),
-            files: Default::default(),
-        })
-        .collect();
+    let window = Window { start_ns: 5_000_000_000, end_ns: 7_500_000_000 };
+    let probes = cell.job.probes.iter().map(|probe| CommandReport {
+        start_ns: window.start_ns,
+        end_ns: window.end_ns,
+        user_ns: 2_000_000_000,
+        system_ns: 400_000_000,
+        voluntary_switches: 20,
+        involuntary_switches: 300,
+        stdout: out.to_owned(),
+        ..common::command(&probe.name, Exit::Code(0))
+    });
+    let mut report = Report { window, ..common::report(vec![], probes.collect()) };
+    report.kernel_threads_ns = [("pgzero".to_owned(), 1_500)].into();
     report.activity.context_switches = 2_000;
     report.activity.forks = 11;
     report

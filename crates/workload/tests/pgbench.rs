@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::named;
-use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
-use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
+use common::{inputs, named};
+use preemptlab_model::{CellInputs, PreemptMode};
+use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{
-    JobInputs, MeasureError, Measurements, Pgbench, PgbenchMode, PgbenchProtocol, Seconds, Workload,
+    MeasureError, Measurements, Pgbench, PgbenchMode, PgbenchProtocol, Seconds, Workload,
 };
 use proptest::prelude::*;
 
@@ -37,49 +37,22 @@ fn workload(clients: u32) -> Workload {
     Workload::Pgbench(Pgbench { window: Seconds::new(1).unwrap(), clients, ..Pgbench::default() })
 }
 
-fn inputs(seed: u64, cpus: u32) -> JobInputs {
-    JobInputs { seed, preempt: PreemptMode::None, hz: None, settings: vec![], cpus, skew_ns: None }
-}
-
 fn cell(workload: &Workload) -> CellInputs {
-    let digest = Digest::of(b"");
-    CellInputs {
-        snapshot: SnapshotInputs {
-            backend: Default::default(),
-            kernel_sha256: digest,
-            cmdline: String::new(),
-            image_sha256: digest,
-            machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
-            qemu: Some(QemuBuild { version: String::new(), digest }),
-        },
-        job: workload.job(inputs(1, 1)),
-    }
+    common::cell(workload, 1)
 }
 
 fn report(cell: &CellInputs, out: &str, log: &str) -> Report {
     let probe = &cell.job.probes[0];
-    let mut report = Report {
-        format: FORMAT,
-        system: Default::default(),
-        window: Window { start_ns: 5_000_000_000, end_ns: 6_200_000_000 },
-        activity: Default::default(),
-        kernel_threads_ns: Default::default(),
-        load: Vec::new(),
-        probes: vec![CommandReport {
-            name: probe.name.clone(),
-            start_ns: 5_000_000_000,
-            end_ns: 6_200_000_000,
-            exit: Exit::Code(0),
-            written_bytes: None,
-            user_ns: 0,
-            system_ns: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            stdout: out.to_owned(),
-            stderr: "pgbench: setting random seed to 1\n".to_owned(),
-            files: [(probe.files[0].clone(), log.to_owned())].into(),
-        }],
+    let window = Window { start_ns: 5_000_000_000, end_ns: 6_200_000_000 };
+    let result = CommandReport {
+        start_ns: window.start_ns,
+        end_ns: window.end_ns,
+        stdout: out.to_owned(),
+        stderr: "pgbench: setting random seed to 1\n".to_owned(),
+        files: [(probe.files[0].clone(), log.to_owned())].into(),
+        ..common::command(&probe.name, Exit::Code(0))
     };
+    let mut report = Report { window, ..common::report(vec![], vec![result]) };
     report.activity.context_switches = 2_000;
     report
 }
@@ -244,7 +217,7 @@ fn the_commands_of_a_seed_never_change() {
         ..Pgbench::default()
     };
     let workload = Workload::Pgbench(pgbench);
-    let job = workload.job(inputs(7, 2));
+    let job = workload.job(inputs(7, PreemptMode::None, 2));
     let prepare = workload.prepare();
     let commands: Vec<_> = prepare.iter().chain(&job.probes).map(|c| c.argv.join(" ")).collect();
     assert_eq!(
