@@ -1,4 +1,4 @@
-//! What was probably meant with a path that is no recording, or no file.
+//! Guesses of the path or the file that was probably meant.
 
 use std::{fs, path::Path};
 
@@ -7,16 +7,16 @@ use preemptlab_model::nearest;
 use preemptlab_recording::exists;
 use preemptlab_scenario::Scenario;
 
-/// Where recordings go.
+/// Folder of recordings.
 pub const RUNS: &str = "runs";
 
-/// So many entries of a folder are looked at: a hint is not worth more.
+/// Number of entries of a folder that are looked at: a hint is not worth more.
 const ENTRIES_MAX: usize = 2_000;
 
-/// So many recordings are listed.
+/// Number of recordings that are listed.
 const SHOWN: usize = 5;
 
-/// What people write has some kilobytes.
+/// Largest file that is read for a hint, in bytes; files that people write have some kilobytes.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
 /// Says why there is no recording at a path, and which one was probably meant.
@@ -89,7 +89,7 @@ fn of_folder(path: &Path) -> Option<String> {
     Some(format!("it holds {}{more}", inside.join(", ")))
 }
 
-/// What a file is, and where its recording is.
+/// Describes the kind of a file, with the place of its recording.
 fn of_file(path: &Path) -> Option<String> {
     if let Some(of) = path.ancestors().skip(1).take(2).find(|folder| exists(folder)) {
         return Some(format!("it is a part of one; did you mean {}?", of.display()));

@@ -59,7 +59,7 @@ pub enum Error {
     NoKernel {
         /// Release of the kernel.
         release: String,
-        /// Command that installs it.
+        /// Next step, which installs it.
         next: String,
     },
     /// A setting cannot be set at run time.

@@ -8,8 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::{Error, Machine, Result};
 
-/// Held while settings are looked at and changed. Its file is not in the place of any setting, and
-/// is gone when nobody holds it.
+/// Lock of the machine while settings are read and changed. Its file is not in the place of any
+/// setting, and is removed with the lock.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,

@@ -170,7 +170,7 @@ impl Files<'_> {
         self.files.push(Kept { path, kind, original, applied });
     }
 
-    /// Adds a file that nobody else writes.
+    /// Adds a file that only preemptlab writes.
     fn ours(&mut self, path: &str, text: String) -> Result<()> {
         let (original, _) = original(self.machine, self.old, path, Kind::Ours)?;
         let applied = match &original {

@@ -204,7 +204,8 @@ fn listen(
     }
 }
 
-/// Waits until there is something to read or nobody left to write it. Returns whether there is.
+/// Waits until there is something to read, or all writers are gone. Returns whether there is
+/// something.
 fn wait(results: &File) -> io::Result<bool> {
     let mut fds = [PollFd::new(results, PollFlags::IN)];
     let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL.subsec_nanos()) };

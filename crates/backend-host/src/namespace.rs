@@ -1,4 +1,4 @@
-//! Mounts that nobody else sees and that vanish with the thread that made them.
+//! Mounts that no other process sees and that vanish with the thread that made them.
 
 use std::{io, path::Path, thread};
 

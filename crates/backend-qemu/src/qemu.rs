@@ -185,7 +185,7 @@ impl<'a> Qemu<'a> {
         turnstile.is_some_and(Turnstile::has_cut_a_turn)
     }
 
-    /// Has QEMU save or load, and waits for the end of it.
+    /// Makes QEMU save or load, and waits for the end of it.
     fn migrate(&mut self, command: &str, uri: &str) -> Result<Result<(), String>, Halt> {
         self.execute(command, json!({ "uri": uri }))?;
         loop {
@@ -266,7 +266,7 @@ impl<'a> Qemu<'a> {
         }
     }
 
-    /// Has QEMU execute a command and waits for the answer; events that come before it are kept.
+    /// Makes QEMU execute a command and waits for the answer; events that come before it are kept.
     fn execute(&mut self, command: &str, arguments: Value) -> Result<Value, Halt> {
         self.qmp.send(command, &arguments)?;
         loop {

@@ -1,5 +1,5 @@
-//! How long `compare` and `report` take, and how much memory, for a recording of 10,000 cells with
-//! full histograms; beside it, what reading its files takes at the least.
+//! The time and memory of `compare` and `report` for a recording of 10,000 cells with full
+//! histograms, beside the time to read its files.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
@@ -15,7 +15,7 @@ use preemptlab_model::{CellRecord, Outcome, PreemptMode};
 use preemptlab_recording::Image;
 use serde_json::{Value, json};
 
-/// Of the shorter probe.
+/// Number of periods of the shorter probe.
 const PERIODS: u64 = 1_000;
 
 /// Workloads, modes and replicates: 10,020 cells.

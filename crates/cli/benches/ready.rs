@@ -1,5 +1,5 @@
-//! How long commands take that have everything at hand, and how long `run` takes until QEMU goes on
-//! with its first cell. The first call of each brings here what the store lacks.
+//! The time of commands with everything in the store, and the time of `run` until QEMU continues
+//! its first cell. The first call of each fetches missing inputs.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long each is to take at the most.
+/// Longest time of each that we aim at.
 const AIM: Duration = Duration::from_millis(500);
 
 const TIMES: usize = 15;

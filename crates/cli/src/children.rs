@@ -9,11 +9,11 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
-/// How often somebody looks whether the work is to end.
+/// Interval at which a thread checks whether the work is to end.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does some work, and ends every program that it starts once a condition holds: whoever waits for
-/// one goes on, with an error.
+/// Does some work, and ends every program that it starts once a condition holds: a thread that
+/// waits for a program continues with an error.
 pub fn ended_when<T>(is_over: impl Fn() -> bool + Send, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         // However the work ends, the watcher hears of it at once.

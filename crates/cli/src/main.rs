@@ -32,8 +32,8 @@ use output::Output;
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
-    // Nobody else may write to what is made, here and by the programs that are started: what is in
-    // the store is run.
+    // Other users must not write to the files of this program and of the programs that it starts:
+    // programs in the store are run.
     let mask = umask(Mode::WGRP | Mode::WOTH);
     umask(mask | Mode::WGRP | Mode::WOTH);
     let stack = getrlimit(Resource::Stack).current;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
     let worker = thread::Builder::new().name("preemptlab".to_owned()).stack_size(STACK_BYTES);
     match worker.spawn(execute) {
-        // What it has to say of a panic it has said.
+        // A panic has printed its message already.
         Ok(worker) => worker.join().unwrap_or(ExitCode::from(exit::PANICKED)),
         Err(error) => {
             let message = format!(
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the command line says.
+/// Executes the command line.
 fn execute() -> ExitCode {
     let result = match Cli::try_parse() {
         Ok(cli) => {

@@ -108,7 +108,7 @@ mod tests {
         command
     }
 
-    /// What the words of an example are, as a shell has them.
+    /// Splits an example into words like a shell.
     fn words(example: &str) -> Vec<String> {
         example.split('\'').enumerate().fold(Vec::new(), |mut words, (index, part)| {
             match index % 2 {

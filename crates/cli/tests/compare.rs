@@ -1,4 +1,4 @@
-//! What `compare` and `report` make of recordings that do not carry an answer.
+//! Tests of `compare` and `report` with recordings that hold no answer.
 
 mod common;
 #[path = "common/recorded.rs"]

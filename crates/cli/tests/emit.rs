@@ -1,5 +1,5 @@
-//! `apply --emit`: what is printed is a file for its reader, and holds all of what was asked for or
-//! says where the rest goes.
+//! Tests of `apply --emit`: the output is a file for its reader, and holds all of the settings or
+//! names the place of the rest.
 
 mod common;
 #[path = "common/root.rs"]

@@ -1,5 +1,5 @@
-//! How commands end where something is wrong from the start, or goes wrong on the way: with a code of
-//! their own and a sentence, before anything was done in vain.
+//! Tests of commands that fail at the start or on the way: with an exit code of their own and a
+//! sentence, before any work is done in vain.
 
 mod common;
 
@@ -27,7 +27,7 @@ preempt = ["none", "full"]
 kind = "pgbench"
 "#;
 
-/// Nothing listens there: whoever gets that far says so.
+/// Mirror on whose port no program listens: a command that gets that far fails with a message.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
 fn desk() -> Desk {
@@ -88,7 +88,7 @@ fn a_folder_that_cannot_be_used_is_noticed_first() {
     fs::create_dir(desk.path("thesis")).unwrap();
     desk.write("thesis/thesis.tex", "");
     refused(&desk, &["--out", "thesis"], 2, &["thesis is not empty and is not a recording"]);
-    // What was made for a run that did not begin is taken away.
+    // The folder of a run that did not begin is removed.
     let finished = desk.run(&[&["run", "small.toml"][..], &NO_MIRROR].concat());
     finished.fails(4, &["127.0.0.1:9"]);
     assert!(!desk.path("runs/small").exists());
@@ -109,7 +109,7 @@ fn output_that_cannot_be_written_is_no_success() {
     for arguments in ["--version", "--help", "run --help", "completions bash"] {
         of_shell(&desk, &format!("preemptlab {arguments} >&-")).fails(4, &["it is closed"]);
         of_shell(&desk, &format!("preemptlab {arguments} >/dev/full")).fails(4, &["space"]);
-        // What is written to nowhere on purpose is written.
+        // Output that goes to `/dev/null` on purpose counts as written.
         of_shell(&desk, &format!("preemptlab {arguments} >/dev/null")).succeeds();
         of_shell(&desk, &format!("preemptlab {arguments} 2>&-")).succeeds();
         let (reader, writer) = std::io::pipe().unwrap();
@@ -128,7 +128,7 @@ fn limits_are_told_before_something_aborts() {
     of_shell(&desk, &format!("ulimit -v 1000000; {run}"))
         .fails(4, &["of address space", "976 MiB", "`ulimit -v`"]);
     of_shell(&desk, &format!("ulimit -s 128; {run}")).fails(4, &["128 KiB", "`ulimit -s`"]);
-    // What needs no virtual machine does with less.
+    // A command without a virtual machine needs less.
     of_shell(&desk, "ulimit -s 64; exec preemptlab completions bash").succeeds();
     of_shell(&desk, "ulimit -v 300000; exec preemptlab completions bash").succeeds();
 }

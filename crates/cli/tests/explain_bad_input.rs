@@ -220,7 +220,7 @@ fn a_recording_that_cannot_be_written_to_is_to_be_copied() {
     assert!(before == tree(&run));
 }
 
-/// The command without root's right to write where nobody may.
+/// Returns the command without root's right to write where no user may.
 fn as_anyone(command: &Command) -> Command {
     if !rustix::process::geteuid().is_root() {
         let mut same = Command::new(command.get_program());

@@ -33,7 +33,7 @@ fn csv(folder: &Path, table: &str) -> Vec<Vec<String>> {
     reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect()
 }
 
-/// The same in Parquet.
+/// Reads the rows of a Parquet file.
 fn parquet(folder: &Path, table: &str) -> Vec<Vec<String>> {
     let file = File::open(folder.join(format!("{table}.parquet"))).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
@@ -66,7 +66,7 @@ fn columns(rows: &[Vec<String>], names: &[&str]) -> Vec<String> {
 
 fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut value: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
-    // What was changed has no seal any more, as in a recording of format 2.
+    // A changed file has no seal any more, as in a recording of format 2.
     value.as_object_mut().unwrap().remove("sha256");
     change(&mut value);
     fs::write(path, serde_json::to_vec(&value).unwrap()).unwrap();

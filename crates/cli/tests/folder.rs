@@ -82,7 +82,7 @@ fn desk(definitions: &[(&str, String)]) -> Desk {
     desk
 }
 
-/// What is said of a folder after a change.
+/// Checks the messages about a folder after a change.
 #[track_caller]
 fn refused(change: impl FnOnce(&Desk), said: &[&str]) {
     let desk = desk(&[("mine", DEFINITION.to_owned())]);

@@ -40,7 +40,7 @@ fn what_is_applied_is_shown_first_and_taken_back_to_the_byte() {
     let with = lines.iter().filter(|line| line.ends_with("ro quiet threadirqs preempt=full"));
     assert_eq!((lines.len(), with.count()), (3, 2), "{lines:?}");
     assert!(lines.iter().any(|line| line.contains(" single")));
-    // What update-grub does later is the same.
+    // A later update-grub generates the same.
     let after = root.read("boot/grub/grub.cfg");
     root.regenerate();
     assert_eq!(root.read("boot/grub/grub.cfg"), after);

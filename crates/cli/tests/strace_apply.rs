@@ -35,7 +35,8 @@ fn inject(root: &Root, fault: &str, call: &Call, arguments: &[&str]) -> Finished
     root.under(&strace, arguments)
 }
 
-/// What a boot reads, and what it reads only if its command line says so.
+/// Returns the files that a boot reads, and those that it reads only if its command line asks for
+/// them.
 fn boots(snapshot: &Snapshot) -> Vec<(&Path, &[u8])> {
     let is_entry = |path: &Path| path.ends_with("grub.cfg") || path.starts_with("boot/loader");
     let draft = |path: &Path| path.to_string_lossy().contains(".preemptlab-draft-");
@@ -137,7 +138,7 @@ fn writing_calls(root: &Root, command: &[&str]) -> Vec<Call> {
     calls
 }
 
-/// Nothing differs but what only the journal says.
+/// Checks that only the journal's content differs.
 fn same_settings(now: &Snapshot, expected: &Snapshot, context: &str) {
     let without_journal = |of: &Snapshot| -> Snapshot {
         let kept = of.iter().filter(|(path, _)| !path.starts_with("var"));
@@ -153,7 +154,7 @@ fn same(now: &Snapshot, expected: &Snapshot, context: &str) {
     assert!(differing.is_empty(), "{context}: {differing:?} differ");
 }
 
-/// The same command completes, and `revert` restores the very bytes.
+/// Checks that the same command completes, and that `revert` restores the very bytes.
 fn completes(root: &Root, command: &[&str], original: &Snapshot, new: &Snapshot, context: &str) {
     let finished = root.preemptlab(command);
     assert_eq!(finished.code, 0, "{context}: {}{}", finished.stdout, finished.stderr);
@@ -232,7 +233,8 @@ fn every_call_of_revert_finds_the_disk_full() {
     failing(Root::quick_grub, &[&FIRST], &REVERT);
 }
 
-/// From one call on nothing can be written at all: nothing was changed, or the next one completes.
+/// From one call on every write fails: nothing was changed, or the next command completes the
+/// change.
 #[test]
 fn the_disk_is_full_and_stays_so() {
     let mut root = Root::quick_grub();

@@ -18,8 +18,8 @@ use common::{Desk, Finished};
 use preemptlab_model::plain;
 use serde_json::Value;
 
-/// What a stranger writes in the place of a word. Each would leave a file named `canary`, if anything
-/// ran it or took it for a path.
+/// Words of a stranger. Each would leave a file named `canary`, if a program ran it or took it for
+/// a path.
 const WORDS: [&str; 8] = [
     "-oAPT::Update::Pre-Invoke::=touch canary",
     "$(touch canary)`touch canary`;touch canary|touch canary",
@@ -31,11 +31,12 @@ const WORDS: [&str; 8] = [
     "",
 ];
 
-/// What a stranger writes in the place of a number.
+/// Numbers of a stranger.
 const NUMBERS: [&str; 6] =
     ["-1", "4294967296", "18446744073709551615", "1e308", "[[[[[[[[1]]]]]]]]", "{\"a\": null}"];
 
-/// Nothing listens on the discard port of this machine, so what is accepted ends there.
+/// Mirror on the discard port of this machine, on which no program listens, so that an accepted
+/// input ends there.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
 /// One input and what the command must say to it.
@@ -81,7 +82,7 @@ fn play(desk: &Desk, case: &Case) {
         assert!(!text.contains(steers), "{name}: {}", text.escape_debug());
     }
     assert!(!has_canary(&desk.path(".")), "{name}: the canary was touched");
-    // What is accepted asks apt, which is one of the canaries.
+    // An accepted word asks apt, which is one of the canaries.
     assert!(!marker.exists() || said.code == 4, "{name}: {}", fs::read_to_string(&marker).unwrap());
     let _ = fs::remove_file(marker);
 }
@@ -171,7 +172,7 @@ fn a_recording_with_a_strangers_words_is_refused() {
     let verify = [&["verify", "run"][..], &NO_MIRROR].concat();
     for (name, changed) in cases {
         fs::write(&manifest, hostile::text(&changed)).unwrap();
-        // What is for people may say anything, and not every kernel tells its release.
+        // Text for people may hold anything, and not every kernel tells its release.
         let is_free =
             name.starts_with("/experiment/description") || name == "/kernels/0/release = \"\"";
         let codes: &[i32] = if is_free { &[2, 4] } else { &[2] };
@@ -179,7 +180,7 @@ fn a_recording_with_a_strangers_words_is_refused() {
     }
 }
 
-/// What only prints may print it, harmlessly.
+/// Commands that only print may print the words, harmlessly.
 #[test]
 fn a_recording_with_a_strangers_words_is_shown_without_harm() {
     let desk = Desk::new();
@@ -289,7 +290,7 @@ fn an_experiment_with_a_strangers_words_is_refused() {
                 text = text.replace(other, if is_it { &key } else { sound });
             }
             desk.write("bad.toml", &text);
-            // What is for people or the guest may say anything; no setting is a sound setting.
+            // Text for people or the guest may hold anything; no setting is a sound setting.
             let is_free =
                 matches!(place, "NOTE" | "CMDLINE") || (place == "SETTINGS" && word.is_empty());
             // Files are looked at after QEMU is found, for which apt is asked.

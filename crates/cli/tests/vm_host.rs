@@ -71,7 +71,7 @@ from = "attempts.stdout"
 pattern = '^attempts (\d+)$'
 "#;
 
-/// What is booted.
+/// Machine that is booted.
 struct Machine {
     qemu: Vec<OsString>,
     kernel: PathBuf,

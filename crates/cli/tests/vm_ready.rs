@@ -1,4 +1,4 @@
-//! With everything at hand, nobody is asked again what is at hand.
+//! Test that inputs in the store are not asked for again.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn what_was_resolved_is_not_resolved_again() {
     let ask = |what: &str| run(&what.split(' ').collect::<Vec<_>>());
     run(&["run", "one.toml", "--out", "before"]);
     let before = asked.map(ask);
-    // What is to note calls does so, where nothing is at hand.
+    // The programs that note calls do so when an input is missing.
     let _ = fs::remove_file(&log);
     let mirror = ["plan", "one.toml", "--mirror", "copy:/nonexistent/debian"];
     let refused = desk.command(&mirror).env("PATH", &path).output().unwrap();

@@ -156,12 +156,13 @@ fn a_full_disk_loses_nothing() {
     let finished = Finished::new(command.output().unwrap());
     finished.fails(4, &["No space left", "finished cells are kept"]);
 
-    // What was finished is whole, and on a larger disk the run goes on from there.
+    // Finished cells are whole, and on a larger disk the run continues from there.
     run(&desk, &["run", "small.toml", "--out", "kept/run"]).succeeds();
     assert!(tree(&desk.path("whole")) == tree(&desk.path("kept/run")), "the recordings differ");
 }
 
-/// What stands apart after 5 replicates at the latest: PREEMPT_RT's price beside a hackbench.
+/// Experiment whose configurations are apart after 5 replicates at the latest: PREEMPT_RT's price
+/// beside a hackbench.
 const PRICE: &str = r#"format = 1
 name = "price"
 

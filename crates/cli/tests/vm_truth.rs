@@ -20,15 +20,15 @@ const DURATIONS_NS: [u64; 5] = [5_000, 20_000, 100_000, 1_000_000, 5_000_000];
 /// The module sleeps at least this long between two holds.
 const GAP_NS: u64 = 7_000_000;
 
-/// What a hold may be off by: the instructions between the section's ends and the TSC that the
-/// module waits by, and what the guest's own calibration of the TSC is off by.
+/// Tolerance of a hold, in nanoseconds: the instructions between the section's ends and the TSC
+/// that the module waits by, and the error of the guest's own calibration of the TSC.
 const TOLERANCE_NS: u64 = 1_000;
 
-/// What waking ksoftirqd takes at most, when an interrupt came in the softirq and has raised another
-/// one that cannot be served at once: that is still a part of the softirq.
+/// Longest time to wake ksoftirqd, in nanoseconds, when an interrupt came in the softirq and has
+/// raised another one that cannot be served at once: that time is still a part of the softirq.
 const KSOFTIRQD_NS: u64 = 6_000;
 
-/// How the module holds, in its order.
+/// Kind of a hold, in the module's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Preempt,
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// What a trace has to call it, and a timeline.
+    /// Returns the kind of section that a trace and a timeline must name.
     fn section(self) -> (SectionKind, &'static str) {
         match self {
             Self::Preempt | Self::Spin | Self::RawSpin => (SectionKind::PreemptOff, "preempt_off"),
@@ -78,12 +78,12 @@ struct Hold {
     kind: Kind,
     section: SectionKind,
     ns: (u64, u64),
-    /// When an interrupt was over that came in it, the last one; its beginning where there was none.
+    /// End of the last interrupt that came in the hold; the start of the hold where there was none.
     resumed_ns: u64,
 }
 
 impl Hold {
-    /// What the section's length is more than the duration, or less.
+    /// Returns the difference between the section's length and the duration.
     fn off_by_ns(&self, duration_ns: u64) -> i64 {
         (self.ns.1 - self.ns.0) as i64 - duration_ns as i64
     }
@@ -101,12 +101,12 @@ impl Hold {
     }
 }
 
-/// What a trace says of the module.
+/// Findings of a trace about the module.
 #[derive(Debug, Default)]
 struct Found {
-    /// In the order in which they end.
+    /// Holds, in the order in which they end.
     holds: Vec<Hold>,
-    /// All sections of a millisecond or more, whoever is to blame.
+    /// All sections of a millisecond or more, of any function.
     long: Vec<(SectionKind, Range<u64>)>,
 }
 

@@ -169,7 +169,7 @@ mod tests {
         let (before, _) = this.rsplit_once('-').unwrap();
         fs::write(&path, format!("{before}-1 here\n")).unwrap();
         let taken = LockFile::take(folder.path()).unwrap().unwrap();
-        // Nobody removes what is another one's by now.
+        // No process removes a file that is another one's by now.
         fs::write(&path, &elsewhere).unwrap();
         drop(taken);
         assert_eq!(fs::read_to_string(&path).unwrap(), elsewhere);

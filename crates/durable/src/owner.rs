@@ -131,7 +131,7 @@ mod tests {
         let process = child.id();
         child.wait().unwrap();
         assert!(Owner { process, ..this.clone() }.is_gone());
-        // Nobody here can know of these.
+        // This process cannot know whether these run.
         let elsewhere = Owner { namespace: 1, started: 1, ..this.clone() };
         assert!(!elsewhere.is_gone());
         let boot = "0".repeat(32);

@@ -4,17 +4,17 @@ use preemptlab_model::{Flavour, KernelRef, is_rt, nearest};
 
 use crate::example::example;
 
-/// Why a text is no experiment.
+/// Reason why a text is no experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SpecError {
-    /// What is wrong.
+    /// Error, in words.
     pub message: String,
-    /// What to do about it.
+    /// Remedy, in words.
     pub help: Option<String>,
     /// The line it is in, counting from 1.
     pub line: usize,
-    /// Where it is, as a range of bytes.
+    /// Place of the error, as a range of bytes.
     pub span: Range<usize>,
 }
 
@@ -65,7 +65,7 @@ fn suggestion(text: &str, message: &str) -> Option<String> {
     if is_rt(name) && valid.contains(&"voluntary") {
         return Some(format!("rt is a kernel flavour: kernel = [\"{}\"]", rt_kernel(text)));
     }
-    // What other tools and this one's tables call it.
+    // Names of the factor in other tools and in preemptlab's own tables.
     let other_word = ["mode", "modes", "model", "models"].contains(&name);
     Some(match nearest(name, valid.iter().copied()) {
         _ if other_word && valid.contains(&"preempt") => "did you mean `preempt`?".to_owned(),

@@ -27,7 +27,7 @@ pub struct Conditions {
     pub steal_ticks: u64,
     /// The hottest thermal zone before the cell, in thousandths of a degree Celsius.
     pub temperature_before_mc: Option<i64>,
-    /// The same after it.
+    /// Temperature of the hottest zone after the cell, in thousandths of a degree Celsius.
     pub temperature_after_mc: Option<i64>,
     /// Number of times that CPUs were throttled for heat meanwhile, where they count it.
     pub throttled: Option<u64>,

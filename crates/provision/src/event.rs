@@ -16,7 +16,7 @@ pub enum Event {
     },
     /// Something is being unpacked into the store.
     Unpacking {
-        /// Name of the object.
+        /// Name of the unpacked package or program.
         what: String,
     },
     /// A kernel module is being built.
@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// A kernel is being built.
     Compiling {
-        /// Name of the object.
+        /// Name of the kernel.
         what: String,
         /// Files that were made.
         steps: u32,

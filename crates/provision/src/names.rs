@@ -12,15 +12,15 @@ use crate::platform::GUEST;
 /// A kernel build that Debian offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Build {
-    /// Its version, as in the package's name: `6.12.107+deb13`.
+    /// Version of the kernel, as in the package's name: `6.12.107+deb13`.
     pub version: String,
-    /// Its flavour.
+    /// Flavour of the kernel.
     pub flavour: Flavour,
-    /// How it is packaged.
+    /// Packaging of the kernel.
     pub layout: Layout,
 }
 
-/// How Debian packages a kernel.
+/// Packaging of a kernel of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// `linux-image-*` holds the image, its configuration and the modules.
@@ -80,7 +80,7 @@ impl Build {
         self.package("headers")
     }
 
-    /// What the package with the headers depends on, and is not built from.
+    /// Returns the dependency of the headers' package that no module is built from.
     pub(crate) fn headers_assumed(&self) -> String {
         match self.layout {
             Layout::Whole => self.package("image"),

@@ -30,7 +30,7 @@ enum Seen {
     /// This user cannot read the file.
     Closed,
     Content(Digest),
-    /// Whatever writes to a file changes its `ctime`, which nobody can set (inode(7)).
+    /// A write to a file changes its `ctime`, which no program can set (inode(7)).
     Large {
         device: u64,
         inode: u64,

@@ -35,7 +35,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(
         Ok(bytes) => bytes,
         Err(error) => {
             return match error.kind() {
-                // What is a file holds none either.
+                // A path through a file leads to no file either.
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
                 io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
                     Err(damaged(error.to_string()))

@@ -222,7 +222,7 @@ fn any_state() -> impl Strategy<Value = LaneState> {
     ])
 }
 
-/// Lanes that nobody has checked: in any order, with overlaps, at any time.
+/// Generates unchecked lanes: in any order, with overlaps, at any time.
 fn any_lanes() -> impl Strategy<Value = Lanes> {
     let time = || prop_oneof![0..200_u64, any::<u64>()];
     let stretch = || {

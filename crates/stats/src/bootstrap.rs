@@ -6,9 +6,9 @@ const PRECISION: f64 = 1e-14;
 /// Probability that is left out at each end of a 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// The same for a ratio of two medians. Their exact bootstrap is conservative: at 2.5 % it covers
-/// 96 to 98 %, at this value 93 to 97 %. docs/statistics.md has the table, `make bench-stats` makes
-/// it.
+/// Probability that is left out at each end of the interval of a ratio of two medians. Their exact
+/// bootstrap is conservative: at 2.5 % it covers 96 to 98 %, at this value 93 to 97 %.
+/// docs/statistics.md has the table, `make bench-stats` makes it.
 const RATIO_TAIL: f64 = 0.032;
 
 /// A probability below this is none.

@@ -1,4 +1,4 @@
-//! The same numbers as NumPy and SciPy, to 1e-9; `reference/comparison.py` makes theirs.
+//! Tests against the numbers of NumPy and SciPy, to 1e-9; `reference/comparison.py` makes theirs.
 
 use std::collections::BTreeMap;
 

@@ -81,11 +81,11 @@ pub struct Bound {
     /// The largest latency that was observed; findings of older traces have none.
     #[serde(default)]
     observed_ns: u64,
-    /// The latency that half of all instants do not exceed.
+    /// Latency that half of all instants do not exceed, in nanoseconds.
     pub p50_ns: u64,
-    /// Likewise for 99 % of all instants.
+    /// Latency that 99 % of all instants do not exceed, in nanoseconds.
     pub p99_ns: u64,
-    /// Likewise for 99.9 %.
+    /// Latency that 99.9 % of all instants do not exceed, in nanoseconds.
     pub p99_9_ns: u64,
     /// The longest closed stretches, the longest first.
     pub longest: Vec<Closed>,
@@ -164,7 +164,7 @@ impl Closures {
         let cpu = machine.cpu(event.cpu);
         let is_closed = self.is_closed(cpu, idles);
         let is_instant = match event.site.kind {
-            // The scheduler takes notice of whoever was woken before it turns interrupts off.
+            // The scheduler takes notice of a woken task before it turns interrupts off.
             SiteKind::IrqsOff => {
                 cpu.is_scheduling && cpu.irqs_off.is_some_and(|since| since.ns == event.ns)
             }

@@ -18,7 +18,7 @@ const CALLERS_MAX: usize = 4;
 /// A timeline with more segments is nothing that anyone reads; the last one takes in the rest.
 const SEGMENTS_MAX: usize = 1 << 14;
 
-/// Functions that take or release a lock, or switch something off or on, for whoever calls them.
+/// Functions that take or release a lock, or switch something off or on, for their callers.
 const WRAPPERS: [&str; 12] = [
     "_raw_",
     "__raw_",

@@ -38,7 +38,7 @@ pub struct Wakeup {
     pub cpu: u32,
     /// Time at which the task had asked to be woken.
     pub due_ns: u64,
-    /// The same on the guest's `CLOCK_MONOTONIC`, by which programs and reports tell the time.
+    /// Due time on the guest's `CLOCK_MONOTONIC`, by which programs and reports tell the time.
     pub due_monotonic_ns: u64,
     /// Time at which the timer's function ran.
     pub expire_ns: u64,

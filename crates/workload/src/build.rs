@@ -113,7 +113,7 @@ const MAKEFILE: &str = include_str!("newlib.mk");
 /// make reads its makefile.
 const START_NS: u64 = 100_000_000;
 
-/// Rough time to compile one translation unit. The limit of a cell is a multiple of it.
+/// Rough time to compile one translation unit; below it, the longest time allowed.
 const UNIT_ESTIMATE: VirtualDuration = VirtualDuration::from_ms(210);
 const UNIT_MAX: VirtualDuration = VirtualDuration::from_ms(3_000);
 

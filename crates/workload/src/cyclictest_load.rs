@@ -143,7 +143,7 @@ impl CyclictestLoad {
         }
     }
 
-    /// It begins before the probes and ends after them.
+    /// Returns the time of the load, which begins before the probes and ends after them.
     fn load_time(&self) -> Seconds {
         Seconds::new(self.window.get() + 1).unwrap_or(self.window)
     }

@@ -43,7 +43,8 @@ pub enum PgbenchMode {
     /// Three updates, a query and an insertion, like TPC-B; clients contend for the branches.
     #[default]
     TpcbLike,
-    /// The same without the updates of branches and tellers, and so without contention.
+    /// The transaction of TPC-B without the updates of branches and tellers, and so without
+    /// contention.
     SimpleUpdate,
     /// One query by primary key per transaction.
     SelectOnly,

@@ -1,4 +1,4 @@
-//! What `apply` and `revert` have in common: showing a change, asking, and what a killed one left.
+//! Common parts of `apply` and `revert`: showing a change, asking, and completing a killed one.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -6,11 +6,11 @@ use preemptlab_apply::{self as apply, Journal, Machine, Plan};
 
 use crate::{args::ChangeArgs, exit, output::Output};
 
-/// What was answered.
+/// Answer of the user.
 pub enum Asked {
-    /// It is to be done.
+    /// The change is to be made.
     Yes,
-    /// It is not to be done.
+    /// The change is not to be made.
     No,
 }
 

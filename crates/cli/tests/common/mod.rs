@@ -63,7 +63,7 @@ pub fn lasting_store() -> PathBuf {
         .unwrap()
 }
 
-/// What a command said.
+/// Output and exit code of a command.
 #[derive(Debug)]
 pub struct Finished {
     pub code: i32,

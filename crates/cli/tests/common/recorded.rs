@@ -8,11 +8,11 @@ use preemptlab_experiment::{Experiment, Recording, RecordingWriter, manifest_on}
 use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Name, Outcome};
 use preemptlab_recording::Image;
 
-/// What a cell came to, by its mode and replicate.
+/// Result of a cell, by its mode and replicate.
 pub enum Cell {
-    /// What the committed cell measured.
+    /// The measurements of the committed cell.
     Measured,
-    /// The same, each latency so many microseconds later.
+    /// The measurements of the committed cell, each latency so many microseconds later.
     Later(u64),
     Failed,
     Missing,
@@ -24,8 +24,8 @@ pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     record_on(BackendKind::Vm, path, text, cell);
 }
 
-/// The same, made in another kind of time, by a machine that is itself virtual and whose frequency
-/// is not fixed.
+/// Writes a recording in another kind of time, by a machine that is itself virtual and whose
+/// frequency is not fixed.
 pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
     let check = Recording::open(&check).unwrap();

@@ -23,7 +23,7 @@ pub const CONFIG: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\n
 const PROBE: &str = "#!/bin/sh\ncase \"$*\" in\n*fs_uuid*) echo 0c7a6b6c-5a0e-4b1c-8d47-1d1f2f8b7f10 ;;\n\
     *=device*) echo /dev/vda1 ;;\n*=fs*) echo ext2 ;;\n*partmap*) echo gpt ;;\n*hint*) echo hd0,gpt1 ;;\nesac\n";
 
-/// Does what grub-mkconfig does as far as it matters to who calls it, and in a tenth of the time.
+/// Script with the effects of grub-mkconfig that matter to its callers, in a tenth of the time.
 const QUICK_MKCONFIG: &str = "#!/bin/sh\nset -e\n. /etc/default/grub\n\
     for x in /etc/default/grub.d/*.cfg; do [ ! -e \"$x\" ] || . \"$x\"; done\n\
     echo \"menuentry 'Debian' {\"\n\
@@ -55,11 +55,11 @@ pub struct Root {
     pub more: String,
 }
 
-/// What is in it: permissions, bytes and the time of the last change, by path.
+/// Content of the root folder: permissions, bytes and the time of the last change, by path.
 pub type Snapshot = BTreeMap<PathBuf, (u32, Vec<u8>, std::time::SystemTime)>;
 
 impl Root {
-    /// With GRUB, whose real grub-mkconfig is used.
+    /// Creates a root with GRUB, and the real grub-mkconfig.
     pub fn grub() -> Self {
         let root = Self::new();
         root.write(
@@ -77,7 +77,7 @@ impl Root {
         root
     }
 
-    /// With GRUB, and a grub-mkconfig that takes no time.
+    /// Creates a root with GRUB, and a grub-mkconfig that takes no time.
     pub fn quick_grub() -> Self {
         let mut root = Self::new();
         root.write("etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\n");
@@ -88,7 +88,7 @@ impl Root {
         root
     }
 
-    /// With systemd-boot, and two entries.
+    /// Creates a root with systemd-boot, and two entries.
     pub fn systemd_boot() -> Self {
         let mut root = Self::new();
         root.more =
@@ -139,15 +139,15 @@ impl Root {
         fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// What update-grub does.
+    /// Generates the boot configuration, like update-grub.
     pub fn regenerate(&self) {
         let output = self.shell(&["chroot", self.folder.path().to_str().unwrap(), "grub-mkconfig"]);
         output.succeeds();
         self.write("boot/grub/grub.cfg", &output.stdout);
     }
 
-    /// A command that sees the root folder with everything mounted; whoever runs the tests is root
-    /// in it.
+    /// Runs a command that sees the root folder with everything mounted; the user of the tests is
+    /// root in it.
     pub fn shell(&self, arguments: &[&str]) -> Finished {
         self.shell_with(&self.more, arguments)
     }

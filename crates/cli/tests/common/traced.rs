@@ -13,7 +13,7 @@ use preemptlab_trace::{
     window,
 };
 
-/// So many wakeups has a trace.
+/// Number of wakeups of a trace.
 const WAKEUPS: u64 = 20;
 
 /// The recording that this repository has.

@@ -16,15 +16,15 @@ use serde_json::{Value, json};
 
 use crate::common::Desk;
 
-/// A file or folder that a stranger made, and what is said of it. Every case ends with exit code 2.
+/// File or folder of a stranger, with the words of its message. Every case ends with exit code 2.
 pub struct Case {
-    /// What it tries.
+    /// Attempt of the stranger.
     pub name: String,
     /// Makes its files.
     pub files: Box<dyn Fn(&Desk)>,
     /// The command that meets them.
     pub command: Vec<&'static str>,
-    /// What its message holds.
+    /// Words of the message.
     pub said: &'static [&'static str],
 }
 
@@ -155,7 +155,8 @@ pub fn texts() -> Vec<Case> {
     cases
 }
 
-/// The committed recording with one value changed: where, to what, and what is said.
+/// Returns changes of the committed recording: the path, the new value, and the words of the
+/// message.
 fn changes() -> Vec<(&'static str, Value, &'static [&'static str])> {
     const NAME: &[&str] = &["recording.json", "is not the name of a Debian package"];
     const VERSION: &[&str] = &["recording.json", "is not the version of a Debian package"];

@@ -1,4 +1,4 @@
-//! Which file of a crate imports which.
+//! The imports between the files of a crate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,11 +92,11 @@ fn origin(
 
 struct Reader<'a> {
     modules: &'a BTreeSet<Module>,
-    /// Where the reader is: in the file's module or in one within it.
+    /// Module that is read: the file's, or one within it.
     at: Module,
     /// The paths within the crate that are used.
     imports: Vec<Vec<String>>,
-    /// What is exported, by the path under which it is.
+    /// Exported paths, by the path under which they are exported.
     exports: &'a mut BTreeMap<Vec<String>, Vec<String>>,
 }
 
@@ -181,7 +181,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         if let Ok(arguments) =
             called.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)
         {
-            // What was parsed is gone when this returns, and so it is visited by another reader.
+            // The parsed macro is gone when this returns, so another reader visits it.
             let (at, modules) = (self.at.clone(), self.modules);
             let mut reader = Reader { modules, at, imports: vec![], exports: self.exports };
             for argument in &arguments {

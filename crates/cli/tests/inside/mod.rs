@@ -1,5 +1,5 @@
-//! What happens in the machine: runs that are killed, ended and let be, and a look at the kernel
-//! after each.
+//! The part of the test that runs in the machine: runs that are killed, ended and left alone, and a
+//! look at the kernel after each.
 
 use std::{
     fs,
@@ -23,18 +23,18 @@ use rustix::{
 /// The last line of a machine in which everything was as it should be.
 pub const GOOD: &str = "inside: everything is as it was";
 
-/// Where this program sees debugfs; that of preemptlab is not mounted.
+/// Path at which this program sees debugfs; that of preemptlab is not mounted.
 const SCHED: &str = "/debug/sched";
 
 const JOURNAL: &str = "/run/preemptlab/host.json";
 
-/// How long all of it may take, in the machine's time.
+/// Longest time of the whole test, in the machine's time.
 const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// Attempts to get out of a cell; the program makes some more.
 const ATTEMPTS_MIN: usize = 100;
 
-/// Files that nobody may have written to.
+/// Files that no cell may have written to.
 const KEPT: [&str; 4] = [
     "/proc/sys/kernel/core_pattern",
     "/proc/sys/kernel/modprobe",
@@ -118,7 +118,7 @@ fn command_into(experiment: &str, recording: &str) -> Command {
     command
 }
 
-/// What a run said, which must have ended with this status.
+/// Returns the output of a run, which must have ended with this status.
 fn ended(mut run: Child, code: i32) -> String {
     let mut said = String::new();
     run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -145,8 +145,8 @@ fn copy_recording(from: &str, to: &str) {
     fs::copy(format!("{from}/recording.json"), format!("{to}/recording.json")).unwrap();
 }
 
-/// What a stranger's command tries is refused, whether the machine's root may raise limits, so that
-/// the cell has users of its own, or not.
+/// Checks that the attempts of a stranger's command are refused, whether the machine's root may
+/// raise limits, so that the cell has users of its own, or not.
 fn nothing_gets_out(before: &(String, String)) {
     let kept = || KEPT.map(|file| fs::read_to_string(file).unwrap());
     let before_cells = kept();
@@ -211,7 +211,7 @@ fn survives_being_killed(before: &(String, String)) {
         println!("inside: SIGKILL {number}: left {left:?}");
         assert!(left == *before || Path::new(JOURNAL).exists(), "nothing says what it was");
 
-        // What the next run takes for the original it has to give back.
+        // The next run takes the values that it finds for the original, and has to restore them.
         let next = command().spawn().unwrap();
         thread::sleep(Duration::from_millis(1500));
         signal(&next, Signal::TERM);

@@ -20,7 +20,7 @@ pub struct Candidate {
 /// The architecture of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// That of this machine.
+    /// The architecture of this machine.
     Host,
     /// Any architecture.
     All,

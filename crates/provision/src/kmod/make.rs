@@ -94,8 +94,8 @@ impl Make {
         Err(KmodError::Failed { name: source.name, release: release.to_owned(), output })
     }
 
-    /// Flags that keep this machine's paths out of the module: those in debug information, which
-    /// nobody reads, and those in warnings.
+    /// Returns the flags that keep this machine's paths out of the module: those in debug
+    /// information, which is not used, and those in warnings.
     fn flags(&self, root: &Path) -> OsString {
         let mut flags = OsString::from("-g0");
         for (from, to) in self

@@ -87,7 +87,7 @@ pub(crate) fn from_package(
 }
 
 /// Builds a module in a build tree of this machine, with this machine's programs. It is built each
-/// time, because nobody knows whether the tree was changed.
+/// time, because the tree may have changed.
 pub(crate) fn from_tree(
     source: &Source,
     release: &str,

@@ -298,8 +298,8 @@ fn make_own(folder: &Path, root: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Makes sure that nobody can put another folder into the place of one above the store: where anybody
-/// can write, as to `/tmp`, there must be the sticky bit.
+/// Checks that no other user can put another folder into the place of one above the store: a folder
+/// that anybody can write to, such as `/tmp`, must have the sticky bit.
 fn check_parents(root: &Path) -> Result<(), StoreError> {
     const STICKY: u32 = 0o1000;
     let real = fs::canonicalize(root).map_err(StoreError::at(root))?;

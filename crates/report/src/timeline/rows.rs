@@ -9,7 +9,7 @@ use super::{
     turns::{Turns, alike},
 };
 
-/// Largest number of rows: nobody reads more than a dozen in order.
+/// Largest number of rows; more are too many to be read in order.
 const ROWS_MAX: usize = 16;
 
 /// Number of rows from which on a stretch becomes one row, with its parts.

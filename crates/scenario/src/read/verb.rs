@@ -9,8 +9,7 @@ use super::{
     name::comm,
 };
 
-/// The words and the tables by which something is said to be done, and whether a block belongs to
-/// each table.
+/// Words and tables that name an action, and whether a block belongs to each table.
 pub(super) struct Verbs {
     kind: &'static str,
     words: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! What depends on the processor of the guest that was traced.
+//! The parts of this crate that depend on the processor of the traced guest.
 
 mod x86_64;
 

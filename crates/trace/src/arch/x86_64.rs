@@ -30,7 +30,7 @@ pub const LOCAL_TIMER_VECTOR: u32 = 0xec;
 /// Address to which messages for the CPU with APIC ID 0 are written (Intel SDM volume 3, 12.11).
 pub const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 
-/// How the symbols of entries begin.
+/// First part of the symbols of entries.
 pub const ENTRY_PREFIX: &str = "asm_";
 
 /// The entry of the timer's interrupt.

@@ -189,7 +189,7 @@ impl<'a> Follower<'a> {
             Frame::Entry { .. } | Frame::Softirq(_) => None,
         });
         let mut context: Vec<What> = context.collect();
-        // Whoever is switched to is in the kernel, even if it is not known for what.
+        // The next thread is in the kernel, even if its context is not known.
         if context.is_empty() {
             context.push(What::Nothing);
         }

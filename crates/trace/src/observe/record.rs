@@ -76,7 +76,7 @@ pub enum Record<'a> {
     Begin(Section, Since),
     /// A section ends, with the instruction that ends it.
     End(Section, u64),
-    /// A section has ended, and nobody knows when: preemption is never off in user space.
+    /// A section has ended at an unknown time: preemption is never off in user space.
     Lost(Section),
 }
 

@@ -1,4 +1,4 @@
-//! How the kernel's own trace names softirqs.
+//! Names of softirqs in the kernel's own trace.
 
 /// Softirqs: the number, the name in trace events, and the function (include/linux/interrupt.h and
 /// the users of `open_softirq`).

@@ -25,7 +25,7 @@ pub struct FolderMetric {
     pub better: Direction,
     /// Source of the value.
     pub from: Source,
-    /// Finds it in a text; without one the text is the number.
+    /// Pattern that finds the value in a text; without one the text is the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Amount that was done in the time that `from` names, which makes the metric an amount per

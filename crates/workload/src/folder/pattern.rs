@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(pattern(r"^total: ([\d.]+) ops$").only(text), Ok("25.5"));
         let said = pattern(r"([\d.]+) ops").only(text).unwrap_err();
         assert!(said.contains("more than once"), "{said}");
-        // The last one, for whoever wants that.
+        // This pattern finds the last match.
         assert_eq!(pattern(r"(?s).*: ([\d.]+) ops").only(text), Ok("25.5"));
         assert!(pattern("(sum)").only(text).unwrap_err().contains("is not there"));
         assert_eq!(pattern("total(x)?").only(text), Ok(""));

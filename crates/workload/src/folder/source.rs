@@ -20,7 +20,7 @@ pub struct Source {
 pub enum Part {
     /// A text that the command wrote.
     Text(Text),
-    /// A time that the command took.
+    /// A number that the guest's init measured.
     Used(Used),
 }
 
@@ -32,7 +32,7 @@ pub enum Text {
     File(String),
 }
 
-/// Time of a command that the guest's init measured.
+/// Number of a command that the guest's init measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Used {
     /// Time from the command's start to its end, in seconds.

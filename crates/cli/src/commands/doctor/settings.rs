@@ -1,4 +1,4 @@
-//! What became of the settings that `apply` put into force.
+//! The effects of the settings that `apply` put into force.
 
 use std::path::Path;
 
