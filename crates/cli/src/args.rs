@@ -51,13 +51,13 @@ pub struct QuestionArgs {
 }
 
 impl QuestionArgs {
-    /// What is asked for.
+    /// Returns the question that the options ask.
     pub fn question(&self) -> Question {
         let Self { requirements, maximize, minimize } = self;
         question(requirements, maximize.as_deref(), minimize.as_deref())
     }
 
-    /// Whether anything is.
+    /// Returns whether the options ask anything.
     pub fn is_asked(&self) -> bool {
         let Self { requirements, maximize, minimize } = self;
         !requirements.is_empty() || maximize.is_some() || minimize.is_some()
@@ -76,7 +76,7 @@ pub struct RuleArgs {
 }
 
 impl RuleArgs {
-    /// Whether anything is said.
+    /// Returns whether one of the options is given.
     pub fn is_given(&self) -> bool {
         self.baseline.is_some() || self.margin.is_some()
     }

@@ -33,7 +33,7 @@ pub const CUT_OFF: u8 = 141;
 pub struct Failure {
     /// One of the constants above.
     pub code: u8,
-    /// What to print.
+    /// The message.
     pub report: miette::Report,
 }
 

@@ -48,7 +48,7 @@ fn default_store() -> exit::Result<PathBuf> {
     Ok(cache.join("preemptlab"))
 }
 
-/// What the options say about packages.
+/// Returns the options of packages as provision takes them.
 pub fn options(packages: &Packages) -> Options {
     Options {
         mirror: packages.mirror.clone(),
@@ -105,7 +105,7 @@ fn interrupted() -> exit::Failure {
 
 /// Reads a file that the user names.
 pub fn read(path: &Path) -> exit::Result<String> {
-    /// What people write has some kilobytes.
+    /// Experiments and scenarios have some kilobytes.
     const TEXT_BYTES_MAX: u64 = 1 << 20;
     let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
@@ -251,7 +251,7 @@ impl Spinner {
         self.bar.set_message(plain::line(text).into_owned());
     }
 
-    /// Where no bar can be drawn, every step gets one line.
+    /// Prints a line for each step where no bar can be drawn.
     fn say_once(&self, text: String) {
         self.bar.enable_steady_tick(Duration::from_millis(200));
         if self.bar.is_hidden() && *self.said.borrow() != text {

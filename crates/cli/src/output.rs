@@ -23,7 +23,7 @@ const WIDTH: usize = 100;
 
 static CUT_OFF: AtomicBool = AtomicBool::new(false);
 
-/// Where and how to print.
+/// The streams, and whether they are coloured.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     color_stdout: bool,
@@ -112,7 +112,7 @@ impl Output {
         }
     }
 
-    /// Whether a reader has gone before all data was written.
+    /// Returns whether a reader has gone before all data was written.
     pub fn was_cut_off() -> bool {
         CUT_OFF.load(Ordering::Relaxed)
     }
@@ -181,7 +181,7 @@ impl Error for Told {
 
 impl miette::Diagnostic for Told {}
 
-/// What may reach a terminal: text with line feeds and tabs, and in colour the sequences that
+/// Returns what may reach a terminal: text with line feeds and tabs, and in colour the sequences that
 /// switch colours and weights. Everything that this program prints goes through here, whoever wrote
 /// it.
 fn harmless(text: &str, color: bool) -> Cow<'_, str> {

@@ -34,13 +34,13 @@ pub struct Session<'a> {
     pub machines: &'a Machines,
     /// Packages.
     pub packages: &'a Packages,
-    /// What executes cells.
+    /// The backend that executes cells.
     pub backend: BackendKind,
-    /// Whether cells are executed whatever was executed before.
+    /// Executes cells even if the cache has their results.
     pub no_cache: bool,
-    /// Whether failed cells are executed again.
+    /// Executes failed cells again.
     pub retry_failed: bool,
-    /// Whether what kernels do is recorded.
+    /// Records what kernels do.
     pub trace: bool,
 }
 

@@ -106,7 +106,7 @@ pub enum Whether {
     Off,
 }
 
-/// What can be told of settings.
+/// The forms in which settings can be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EmitTarget {
     /// A drop-in for GRUB
@@ -191,7 +191,7 @@ fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
     exit::unusable(format!("nothing was changed, since {why}:{lines}"))
 }
 
-/// What the kernel would ignore; `None` if that is nothing.
+/// Names what the kernel would ignore; `None` if it ignores nothing.
 fn refused(
     machine: &Machine,
     loader: &Loader,

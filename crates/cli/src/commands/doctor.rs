@@ -74,7 +74,7 @@ struct Document {
     backends: Vec<BackendDocument>,
     checks: Vec<Check>,
     kernel: HostKernel,
-    /// What `uname` calls the kernel, and what runs.
+    /// A sentence about the name that `uname` gives the kernel, and the kernel that runs.
     naming: String,
     settings: settings::Settings,
 }

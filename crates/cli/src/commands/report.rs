@@ -54,10 +54,10 @@ pub enum ReportFormat {
     Markdown,
 }
 
-/// Where a page goes when nothing is said.
+/// The file of a page where `--out` names none.
 const OUT: &str = "report.html";
 
-/// What made a page.
+/// The name and version of the program that makes pages.
 const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
 
 /// Writes a report of recordings.

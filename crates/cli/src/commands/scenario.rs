@@ -142,7 +142,7 @@ pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit
     }
 }
 
-/// Whether pictures go into one file, and not into a folder.
+/// Returns whether pictures go into one file, and not into a folder.
 fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "svg")
 }
@@ -180,7 +180,7 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     files.iter().map(one).collect()
 }
 
-/// What came of each scenario, with its place on the command line.
+/// The result of each scenario, with its place on the command line.
 fn play<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
     out: &Path,

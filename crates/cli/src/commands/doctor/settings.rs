@@ -10,7 +10,7 @@ use serde::Serialize;
 /// The part of the document about them.
 #[derive(Serialize)]
 pub struct Settings {
-    /// Whether the journal could be read.
+    /// True when the journal could be read.
     problem: Option<String>,
     /// The verb that was killed while it changed files.
     interrupted: Option<String>,
@@ -38,7 +38,7 @@ impl Settings {
         }
     }
 
-    /// Whether something is not as it was asked for.
+    /// Returns whether a setting is not as it was asked for.
     pub fn is_amiss(&self) -> bool {
         self.interrupted.is_some()
             || self.applied.iter().any(|effect| effect.state == State::NotInForce)

@@ -23,19 +23,19 @@ use crate::{
     progress::Progress,
 };
 
-/// What it takes to trace cells of a recording.
+/// A recording, and the means to trace its cells.
 pub struct Tracing<'a> {
     /// The recording.
     pub recording: &'a Recording,
-    /// Where the recording is.
+    /// The folder of the recording.
     pub path: &'a Path,
     /// How virtual machines run.
     pub machines: &'a Machines,
-    /// Where packages come from.
+    /// The source of packages.
     pub packages: &'a Packages,
     /// The store that was named.
     pub store: Option<PathBuf>,
-    /// Where to say what is done.
+    /// The stream for progress.
     pub output: &'a Output,
 }
 
