@@ -39,7 +39,7 @@ pub fn no_recording(path: &Path) -> String {
     }
 }
 
-/// Says what an experiment's file is instead, if it is a file of another kind.
+/// Explains the kind of a file that is no experiment, if it is a file of another kind.
 pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
     Scenario::parse(text).is_ok().then(|| {
         let shown = path.display();
@@ -47,7 +47,7 @@ pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
     })
 }
 
-/// Says what a scenario's file is instead, if it is a file of another kind.
+/// Explains the kind of a file that is no scenario, if it is a file of another kind.
 pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
     Experiment::parse(text).is_ok().then(|| {
         let shown = path.display();
@@ -55,8 +55,8 @@ pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
     })
 }
 
-/// The file that was probably meant with a path where there is none: its nearest sibling of the same
-/// kind, or a recording.
+/// Finds the file that was probably meant with a path that does not exist: its nearest sibling of
+/// the same kind, or a recording.
 pub fn file(path: &Path) -> Option<String> {
     if path.is_dir() {
         let with = path.with_added_extension("toml");
@@ -117,13 +117,13 @@ fn of_file(path: &Path) -> Option<String> {
     })
 }
 
-/// The recording nearest to a path at which there is nothing.
+/// Finds the recording nearest to a path that does not exist.
 fn near(path: &Path) -> Option<String> {
     if let Some(same) = same_name(path) {
         return Some(same);
     }
     let name = path.file_name()?.to_str()?;
-    // Its siblings, and what is where recordings go.
+    // Its siblings, and the entries of the folder of recordings.
     [path.parent()?, Path::new(RUNS)].into_iter().find_map(|folder| {
         let paths = recordings(folder);
         let names = || paths.iter().filter_map(|path| Path::new(path).file_name()?.to_str());

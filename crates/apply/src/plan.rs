@@ -67,7 +67,7 @@ pub fn apply(
     };
     let same = old.filter(|old| now && old.settings == *settings).filter(same_units);
     let files = match same {
-        // Nothing has happened since: what is generated would be the same.
+        // Nothing has happened since, so the same files would be generated.
         Some(old) => old.files.clone(),
         None => files(machine, loader, old, settings, &mut notes)?,
     };
@@ -252,7 +252,8 @@ pub(crate) fn original(
     let words = || old.map(|old| old.settings.words()).unwrap_or_default();
     let original = match (kept, kind, &current) {
         (Some(kept), ..) if kept.applied == current => kept.original.clone(),
-        // An entry of a kernel that was installed since has the words of what was applied then.
+        // An entry of a kernel that was installed since has the words of the settings that were
+        // applied then.
         (_, Kind::Words, Some(current)) if old.is_some() => {
             Some(current.with(stripped(path, &current.text(), &words())))
         }
@@ -266,7 +267,7 @@ pub(crate) fn original(
             });
             return Err(Error::Changed { path: path.to_owned(), diff });
         }
-        // A kernel was installed or removed since: what was there before is out of date.
+        // A kernel was installed or removed since, so the original content is out of date.
         (Some(_), Kind::Generated, Some(current)) => {
             let drop_in = old.and_then(|old| old.files.iter().find(|it| it.path == grub::PATH));
             let drop_in = drop_in.and_then(|kept| kept.original.as_ref());

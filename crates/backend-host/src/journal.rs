@@ -107,7 +107,7 @@ pub fn remove() -> Result<(), LiveError> {
 /// [`LiveError`] when the journal cannot be read, or the state cannot be restored.
 pub fn restore(_: &Lock) -> Result<(), LiveError> {
     let Some(journal) = read()? else { return Ok(()) };
-    // Another boot began with what it holds.
+    // Another boot began with the kernel's own values.
     if journal.boot_id == boot_id(Path::new("/")) {
         for held in &journal.held {
             held.restore()?;

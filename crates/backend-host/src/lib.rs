@@ -86,7 +86,7 @@ impl Live {
 }
 
 impl Backend for Live {
-    /// Makes sure that the image is whole.
+    /// Checks that the image is whole.
     fn prepare(&self, inputs: &SnapshotInputs, _: &Cancel) -> Result<(), Stop> {
         let path = self.image(inputs)?;
         match File::open(path).and_then(Digest::of_reader) {
@@ -118,7 +118,7 @@ impl Backend for Live {
         let image = self.image(&cell.snapshot)?;
         let result = namespace::with_debugfs(|| {
             let result = cell::execute(image, self.config.program, cell, cancel);
-            // Whatever became of the cell, the next one finds the kernel as the first one did.
+            // However the cell ended, the next one finds the kernel as the first one did.
             self.state.restore().map_err(|error| host(error.to_string())).and(result)
         });
         result.map_err(|error| host(error.to_string()))?

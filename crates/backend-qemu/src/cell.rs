@@ -71,7 +71,7 @@ pub(crate) fn execute(
             End::Exited { status, stderr, .. } if end::refuses_plugin(&stderr) => {
                 return Err(end::of_start(status, &stderr).into());
             }
-            // QEMU ends by itself when it does not understand what it loads.
+            // QEMU ends by itself when it cannot read the snapshot.
             End::Exited { status, stderr, .. } if status.signal().is_none() => {
                 return Err(Trouble::Unloadable(how_qemu_ended(status, &stderr)));
             }

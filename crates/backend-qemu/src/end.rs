@@ -115,7 +115,7 @@ fn guest_code(end: &End) -> Option<u8> {
 
 /// Returns the cause of a guest that did not end by itself, with a sentence.
 fn trouble(remains: &Remains) -> (FailureCause, String) {
-    // QEMU's processor thread blocks SIGXFSZ: what goes beyond the bound is lost, and the guest runs
+    // QEMU's processor thread blocks SIGXFSZ: output beyond the bound is lost, and the guest runs
     // on until something else ends it.
     if remains.said.len().max(remains.console.len()) as u64 >= OUTPUT_BYTES_MAX {
         let reason = format!("the guest wrote more than {} MiB", OUTPUT_BYTES_MAX >> 20);
@@ -146,7 +146,7 @@ fn trouble(remains: &Remains) -> (FailureCause, String) {
 }
 
 fn of_exit(status: ExitStatus, shutdown: Option<&str>, stderr: &str) -> (FailureCause, String) {
-    // With another status QEMU ended for a reason of its own, after what the guest did.
+    // With another status QEMU ended for a reason of its own, after the guest's last action.
     match (status.code(), shutdown) {
         (Some(0), Some("guest-reset")) => {
             (FailureCause::Panic, "the guest reset the machine".to_owned())

@@ -37,7 +37,7 @@ fn end() {
         for child in children.split_whitespace().filter_map(|child| child.parse().ok()) {
             let Some(child) = Pid::from_raw(child) else { continue };
             let Ok(handle) = pidfd_open(child, PidfdFlags::empty()) else { continue };
-            // The number could be another process's by now; what is held is one process.
+            // The number could be another process's by now; the descriptor holds one process.
             if parent(child) == Some(getpid()) {
                 let _ = pidfd_send_signal(&handle, Signal::TERM);
             }

@@ -27,8 +27,8 @@ use args::Color;
 use command_line::{Cli, Command};
 use output::Output;
 
-/// The stack that the work is given, in bytes, where that of the program's first thread may be smaller
-/// (`ulimit -s`). It is what Linux gives a process unless told otherwise.
+/// Stack of the thread that does the work, in bytes; that of the program's first thread may be
+/// smaller (`ulimit -s`). It is the size that Linux gives a process by default.
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Mistakes on the command line, with an example of what is missing.
+//! Mistakes on the command line, with an example of the missing value.
 
 use clap::{
     Arg, Command, CommandFactory, Error,
@@ -44,7 +44,7 @@ const VALUES: [(&str, &str); 32] = [
     ("WORKLOAD", "hackbench"),
 ];
 
-/// Adds an example to a mistake where a value is missing or is none.
+/// Adds an example to a mistake where a value is missing or invalid.
 pub fn with_example(mut error: Error, arguments: &[String]) -> Error {
     let is_of_value = match error.kind() {
         ErrorKind::MissingRequiredArgument | ErrorKind::ValueValidation => true,

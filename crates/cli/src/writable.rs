@@ -1,4 +1,4 @@
-//! Files that are written at the end, checked before what goes into them is made.
+//! Files that are written at the end, checked before their content is made.
 
 use std::{io, path::Path};
 
@@ -23,7 +23,7 @@ pub fn refusal(file: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}; choose another file", file.display())
 }
 
-/// Writes a whole file, and says so.
+/// Writes a whole file, and reports it.
 pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
     preemptlab_durable::replace(file, bytes)
         .map_err(|error| exit::host(format!("cannot write {}: {error}", file.display())))?;

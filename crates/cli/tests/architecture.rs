@@ -98,7 +98,7 @@ fn only_the_command_line_prints_reads_the_environment_or_exits() {
     }
 }
 
-/// Every folder below this one with a `Cargo.toml`, without what was built or fetched.
+/// Finds every folder below this one with a `Cargo.toml`, without built or fetched files.
 fn manifests(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
@@ -161,7 +161,7 @@ fn every_unit_test_is_run() {
         assert!(!untested, "the tests beside {} are not run", source.display());
     }
 
-    // And all of it is what `make test` asks for.
+    // `make test` asks for all of it.
     let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
     let recipe: Vec<_> = makefile
         .lines()

@@ -1,4 +1,4 @@
-//! Bad input gets a clear error: what happened, and what to do next.
+//! Tests that bad input gets a clear error: the cause, and the next command.
 
 mod common;
 

@@ -18,7 +18,7 @@ fn with_count(count: u32) -> String {
     TWO_MODES.replace("count = 5", &format!("count = {count}"))
 }
 
-/// The comparison in every form, checked for what must never be in it.
+/// Runs the comparison in every form, and checks for words that must never be in it.
 #[track_caller]
 fn compare(desk: &Desk, recordings: &[&str]) -> Finished {
     let mut finished = Vec::new();
@@ -31,7 +31,7 @@ fn compare(desk: &Desk, recordings: &[&str]) -> Finished {
     let page = desk.run(&[&["report"], recordings, &["-o", "report.html"]].concat());
     page.succeeds();
     let page = fs::read_to_string(desk.path("report.html")).unwrap();
-    // The script proper may well name what is never printed.
+    // The script itself may name words that are never printed.
     sound(page.split("<script").next().unwrap());
     finished.remove(0)
 }
@@ -238,7 +238,7 @@ fn a_full_disk_leaves_the_report_that_was_there() {
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     desk.write("report.html", "the old one");
     let report = desk.command(&["report", "a", "-o", "report.html"]);
-    // A limit on file sizes is what a full disk looks like to a process.
+    // A limit on file sizes has the effect of a full disk on a process.
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -f 8; trap '' XFSZ; exec \"$@\"", "sh"]);
     limited.arg(report.get_program()).args(report.get_args());

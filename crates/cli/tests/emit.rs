@@ -70,7 +70,7 @@ fn grub_mkconfig_takes_the_drop_in_as_it_is() {
 #[test]
 fn nothing_is_dropped_without_a_word() {
     let desk = Desk::new();
-    // Each setting, what stands for it, and the targets that have a place for it.
+    // Each setting, its words, and the targets that have a place for it.
     let settings: [(&[&str], &str, &[&str]); 4] = [
         (&["--skew-tick"], "skew_tick=1", &["grub", "systemd-boot", "tuned", "script"]),
         (&["--base-slice-ns", "3000000"], "sched/base_slice_ns", &["script"]),

@@ -280,7 +280,7 @@ fn what_works_at_run_time_is_set_at_once_and_taken_back() {
     let document: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
     let state = |index: usize| document["settings"]["applied"][index]["state"].clone();
     assert_eq!([state(0), state(1), state(2)], ["after_next_boot", "in_force", "in_force"]);
-    // Another value takes the place, and the first one is what comes back.
+    // Another value takes the place, and `revert` restores the first one.
     root.live(&["apply", "--yes", "--base-slice-ns", "4000000"]).succeeds();
     assert_eq!(slice(), "4000000");
     assert_eq!(root.read("sys/kernel/debug/sched/features"), "HRTICK");

@@ -1,5 +1,6 @@
-//! `apply` and `revert` killed before every system call that writes, and with every one of them
-//! failing: what boots is the old or the new configuration, and the next command puts it right.
+//! Tests of `apply` and `revert` that are killed before every system call that writes, and with
+//! every one of them failing: the machine boots the old or the new configuration, and the next
+//! command completes the change.
 
 mod common;
 #[path = "common/root.rs"]
@@ -15,7 +16,8 @@ const WRITING: &str = "write,writev,pwrite64,openat,creat,rename,renameat,rename
     fsync,fdatasync,ftruncate,link,linkat,symlink,symlinkat,chmod,fchmod,fchmodat,chown,fchown,\
     fchownat,mkdir,mkdirat,rmdir";
 
-/// Settings with files of every kind: the boot loader's, and a service for what is set at run time.
+/// Settings with files of every kind: the boot loader's, and a service for the settings at run
+/// time.
 const FIRST: [&str; 5] = ["apply", "--yes", "--threadirqs", "--base-slice-ns", "3000000"];
 const SECOND: [&str; 5] = ["apply", "--yes", "--preempt=full", "--base-slice-ns", "4000000"];
 const REVERT: [&str; 2] = ["revert", "--yes"];
@@ -114,7 +116,8 @@ fn sweep(
     calls.len()
 }
 
-/// The calls that change files: opening one to read it is none, nor is printing.
+/// Returns the calls that change files, without those that open a file to read it and those that
+/// print.
 fn writing_calls(root: &Root, command: &[&str]) -> Vec<Call> {
     let log = root.path("strace.log");
     let trace = format!("trace={WRITING}");
@@ -167,7 +170,7 @@ fn killed(make: fn() -> Root, before: &[&[&str]], command: &[&str]) {
     let original = make().snapshot();
     let calls = sweep(make, before, command, "signal=KILL", |root, finished, _, new, context| {
         assert_ne!(finished.code, 0, "{context}: it was not killed");
-        // Every other time it is not the same command that finds what was left, but `revert`.
+        // Every other time `revert` finds the unfinished change, and not the same command.
         let number: u32 = context.rsplit(' ').next().unwrap().parse().unwrap();
         if number.is_multiple_of(2) {
             let finished = root.preemptlab(&REVERT);

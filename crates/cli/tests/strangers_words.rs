@@ -1,5 +1,5 @@
-//! Files that a stranger made: each string, number and file of a recording, of an experiment, of a
-//! scenario and of a workload's folder is replaced by what an attacker would put there.
+//! Tests with a stranger's files: each string, number and file of a recording, of an experiment, of
+//! a scenario and of a workload's folder is replaced by one of an attacker.
 //!
 //! Whatever the command makes of it, no command of the stranger's runs, nothing of theirs moves the
 //! terminal's cursor, and the process stays within 500 MB and 10 s of CPU time.
@@ -39,7 +39,7 @@ const NUMBERS: [&str; 6] =
 /// input ends there.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
-/// One input and what the command must say to it.
+/// Input, and the words that the command must print.
 struct Case<'a> {
     name: String,
     arguments: &'a [&'a str],
@@ -47,7 +47,7 @@ struct Case<'a> {
     codes: &'a [i32],
 }
 
-/// Runs a case at a desk, within the bounds, and checks what every case must hold.
+/// Runs a case at a desk, within the bounds, and checks the conditions of every case.
 #[track_caller]
 fn play(desk: &Desk, case: &Case) {
     let whole = desk.command(case.arguments);
@@ -138,7 +138,7 @@ fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     }
 }
 
-/// Every leaf of a JSON file replaced by each of what a stranger would write there.
+/// Returns the JSON file with every leaf replaced by each value of a stranger.
 fn replaced(whole: &Value) -> Vec<(String, Value)> {
     let mut pointers = Vec::new();
     leaves(whole, String::new(), &mut pointers);
@@ -161,7 +161,7 @@ fn replaced(whole: &Value) -> Vec<(String, Value)> {
     found
 }
 
-/// Everything in a recording says what is executed, but the experiment's description.
+/// Every part of a recording but the experiment's description decides about the executed cells.
 #[test]
 fn a_recording_with_a_strangers_words_is_refused() {
     let desk = Desk::new();
@@ -227,7 +227,7 @@ modules = ["MODULES"]
 kind = "KIND"
 "#;
 
-/// The places of an experiment and what stands there in a sound one.
+/// Places of an experiment, with the text of a sound one.
 const PLACES: [(&str, &str); 9] = [
     ("NAME", "small"),
     ("NOTE", "what for"),

@@ -78,8 +78,8 @@ struct Machine {
     initrd: PathBuf,
 }
 
-/// The times of what happens in there are virtual: each is a number of instructions, whatever this
-/// machine does beside it.
+/// Times in the machine are virtual: each is a number of instructions, whatever this machine does
+/// beside it.
 #[test]
 fn a_switched_kernel_is_given_back_whatever_happens() {
     let desk = Desk::new();
@@ -101,8 +101,8 @@ fn first_process() {
     }
 }
 
-/// Brings everything here, and packs the machine's root: recordings that wait for their kernel, and
-/// what of the store they need. In the machine there is no network.
+/// Fetches all inputs, and packs the machine's root: recordings that wait for their kernel, and the
+/// parts of the store that they need. The machine has no network.
 fn prepare(desk: &Desk) -> Machine {
     let store = Store::open(lasting_store()).unwrap();
     let on_event = |_| ();
@@ -177,8 +177,8 @@ impl Archive {
     }
 }
 
-/// Boots the machine and waits for its end; returns what it said. Its clocks count instructions, of
-/// 8 ns each, and jump where it sleeps; it ends itself if that takes too long.
+/// Boots the machine and waits for its end; returns its output. Its clocks count instructions, of 8
+/// ns each, and jump where it sleeps; it ends itself if that takes too long.
 fn boot(machine: &Machine, console: &Path) -> String {
     let (program, fixed) = machine.qemu.split_first().unwrap();
     let serial = format!("file:{}", console.display());

@@ -99,7 +99,7 @@ fn a_killed_run_goes_on_and_leaves_nothing_behind() {
         child.kill().unwrap();
         child.wait().unwrap();
         // The kernel kills QEMU at once, but reaping takes a moment, and on a busy machine a long
-        // one. What is never reaped keeps this test here.
+        // one. A process that is never reaped keeps this test here.
         while !qemus_of_session(session).is_empty() {
             thread::sleep(Duration::from_millis(100));
         }
@@ -256,7 +256,8 @@ fn a_kernel_of_ones_own_is_traced_in_a_mode_that_it_has_and_may_not_be_replaced(
     run(&desk, &["run", "mine.toml", "--out", "mine", "--trace"]).succeeds();
     run(&desk, &["explain", "mine"]).succeeds().says(&["file:bzImage full", "us late"]);
 
-    // The same command goes on only with the same kernel, although nothing is left to execute.
+    // The same command continues only with the same kernel, although there are no cells left to
+    // execute.
     run(&desk, &["run", "mine.toml", "--out", "mine"]).succeeds();
     let mut other = fs::read(&image).unwrap();
     other.push(0);

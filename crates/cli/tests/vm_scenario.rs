@@ -19,8 +19,8 @@ fn shipped() -> Vec<String> {
     paths
 }
 
-/// Plays what ships, with the packages of the store that lasts. All models of all kernels are what
-/// `make nightly` plays.
+/// Plays the scenarios of the repository, with the packages of the user's store. `make nightly`
+/// plays all models of all kernels.
 fn play(desk: &Desk, arguments: &[&str]) -> Finished {
     let paths = shipped();
     let paths = paths.iter().map(String::as_str);
@@ -75,7 +75,7 @@ fn a_kernel_that_disagrees_is_the_answer_no() {
     said.says(&["full: line 7: a finishes: expected 30 ms, found 15", "0 of 1 expectations met"]);
 }
 
-/// The guest is discarded, and what comes after it is played.
+/// The guest is discarded, and the next scenario is played.
 #[test]
 fn a_scenario_that_hangs_its_guest_fails_alone() {
     let desk = Desk::new();
@@ -105,7 +105,8 @@ fn kernel_of_the_store() -> PathBuf {
     folder.join("vmlinuz")
 }
 
-/// A kernel from a file has no headers: its module is refused, and what needs none is played.
+/// A kernel from a file has no headers: its module is refused, and a scenario without a module is
+/// played.
 #[test]
 fn without_headers_only_user_space_is_played() {
     let desk = Desk::new();

@@ -294,7 +294,7 @@ fn check_preemptible(
     assert!(checked >= 3 * DURATIONS_NS.len(), "{cell}: only {checked}");
 }
 
-/// The worst wakeup is one that a hold of 5 ms was in the way of, and `explain` says so.
+/// A hold of 5 ms delayed the worst wakeup, and `explain` must name it.
 fn check_explanation(cell: &str, json: &str) {
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     let worst = &json["worst"][0];

@@ -87,9 +87,9 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     draft.publish(path)
 }
 
-/// A file that takes the place of one that may be there, once it is whole: at any moment it is the
-/// old one or the new one. What is no regular file, such as a terminal or a pipe, is written to as it
-/// is.
+/// File that takes the place of one that may be there, once it is whole: at any moment it is the
+/// old one or the new one. A path that is no regular file, such as a terminal or a pipe, is written
+/// to directly.
 #[derive(Debug)]
 pub struct Replacement<'a> {
     path: &'a Path,

@@ -21,7 +21,7 @@ pub struct SpecError {
 impl SpecError {
     pub(crate) fn new(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        // An error of a value of its own says what was meant.
+        // An error of a value's own type names the value that was meant.
         let (message, meant) = match error.message().rsplit_once("; ") {
             Some((message, meant)) if meant.starts_with("did you mean ") => (message, Some(meant)),
             _ => (error.message(), None),

@@ -1,5 +1,5 @@
-/// A line of an experiment or a `workload.toml` for each key that takes a value: what to write where
-/// one is missing.
+/// Line of an experiment or a `workload.toml` for each key that takes a value, as an example where
+/// a value is missing.
 const EXAMPLES: [&str; 31] = [
     "format = 1",
     "name = \"mine\"",
@@ -34,7 +34,7 @@ const EXAMPLES: [&str; 31] = [
     "policy = \"fifo:50\"",
 ];
 
-/// The lines of an example of what a key holds.
+/// Returns the example of a key's value.
 pub(crate) fn example(key: &str) -> Option<&'static str> {
     match key {
         // As people write tables.

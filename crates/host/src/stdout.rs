@@ -16,8 +16,8 @@ extern "C" fn look() {
     WAS_CLOSED.store(rustix::io::fcntl_getfd(stdout).is_err(), Ordering::Relaxed);
 }
 
-// SAFETY: the loader calls what this section holds once, before other threads are there; the function
-// makes one system call and writes to an atomic.
+// SAFETY: the loader calls the function in this section once, before other threads are there; the
+// function makes one system call and writes to an atomic.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

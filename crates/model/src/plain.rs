@@ -97,7 +97,7 @@ pub fn markdown(text: &str) -> String {
             char => escaped.push(char),
         }
     }
-    // GitHub makes links of what looks like an address.
+    // GitHub makes links of texts that look like addresses.
     for scheme in ["http", "https", "ftp"] {
         escaped = escaped.replace(&format!("{scheme}://"), &format!("{scheme}&#58;//"));
     }

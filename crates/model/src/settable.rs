@@ -18,9 +18,9 @@
 
 use crate::{Cpus, Setting, nearest};
 
-/// Sysctls of the scheduler: periods, slices, migration, bandwidth, statistics, and where timers
-/// are started (Documentation/admin-guide/sysctl/kernel.rst, and kernel/sched/ for those that later
-/// kernels keep in debugfs). What latency studies change.
+/// Sysctls of the scheduler that latency studies change: periods, slices, migration, bandwidth,
+/// statistics, and the CPUs of timers (Documentation/admin-guide/sysctl/kernel.rst, and
+/// kernel/sched/ for those that later kernels keep in debugfs).
 const SCHEDULER: &[&str] = &[
     "kernel.numa_balancing",
     "kernel.numa_balancing_promote_rate_limit_MBps",

@@ -65,7 +65,7 @@ impl FromStr for Symbols {
             if name.len() > NAME_BYTES_MAX || values.len() >= SYMBOLS_MAX {
                 return Err("a symbol's name has 100 letters at most, and there are 100 at most");
             }
-            // A text may hold what separates symbols.
+            // A text may hold the separator of symbols.
             let end = match value.strip_prefix('"') {
                 Some(text) => text.find('"').map(|end| end + 2).ok_or("a text has no end")?,
                 None => value.find('+').unwrap_or(value.len()),

@@ -1,9 +1,9 @@
 /// The guest's `/init`, as the build script made it.
 pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
-/// The guest's `/player`, likewise.
+/// The guest's `/player`, as the build script made it.
 pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player"));
 
-/// The program that runs a cell on the machine's own kernel, likewise: static, and alone in its
-/// namespaces.
+/// The program that runs a cell on the machine's own kernel, as the build script made it: static,
+/// and alone in its namespaces.
 pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));

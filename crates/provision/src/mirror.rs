@@ -28,7 +28,7 @@ pub enum MirrorError {
          `--mirror URL`"
     )]
     None,
-    /// The given URL is none.
+    /// The given text is no URL.
     #[error("`{0}` is no mirror's URL; it should look like `http://HOST/debian`")]
     Url(String),
 }

@@ -50,7 +50,8 @@ pub(crate) fn note(folder: &Path) -> io::Result<()> {
 /// not count as whole. Files are read again only where their marks have changed since they were
 /// last found whole.
 pub(crate) fn is_whole(folder: &Path) -> bool {
-    // Taken first: what is written to while it is read has other marks afterwards.
+    // The marks are taken first: a file that is written to while it is read has other marks
+    // afterwards.
     let Ok(marks) = seen::marks(folder) else { return false };
     let digest = marks.digest.to_string();
     let seen = seen_path(folder);
@@ -190,7 +191,7 @@ mod tests {
         known(&folder);
         let marks = fs::read(seen_path(&folder)).unwrap();
 
-        // The note is not looked into: these are the marks of what was found whole.
+        // The note is not read again, because these are the marks of a folder that was found whole.
         fs::write(folder.join(CONTENTS), "damaged").unwrap();
         assert!(!is_whole(&folder));
         fs::write(seen_path(&folder), seen::marks(&folder).unwrap().digest.to_string()).unwrap();

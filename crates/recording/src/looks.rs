@@ -103,7 +103,7 @@ impl Looks {
                     Some(baseline) => format!(" against {baseline}"),
                     None => String::new(),
                 };
-                // Rounded to what somebody may have typed.
+                // Rounded to a number that a user may have typed.
                 let margin = (before.margin * 1e8).round() / 1e6;
                 let what = format!("its looks were begun with {margin}%{metrics}{baseline}");
                 return Err(RecordingError::Other { path: recording.to_owned(), what });

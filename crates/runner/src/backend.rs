@@ -9,8 +9,8 @@ use crate::Cancel;
 
 /// Executes boots and cells. One backend serves every worker thread.
 pub trait Backend: Sync {
-    /// Makes sure that cells with these inputs can be forked. Booting takes seconds; a snapshot
-    /// that exists already takes nothing.
+    /// Prepares the snapshot from which cells with these inputs are forked. Booting takes seconds;
+    /// a snapshot that exists already takes no time.
     ///
     /// # Errors
     ///

@@ -140,7 +140,7 @@ fn expectations_are_checked_by_model_and_by_kernel() {
         "deadlock: expected that some thread never finishes, found that all threads finish",
     );
     assert_eq!(checked(Model::Full, "6.1"), of(&[late, of_all, finished]));
-    // Only what is expected of every model.
+    // Only the expectations of every model.
     assert_eq!(checked(Model::Rt, "6.12"), of(&[of_all]));
 }
 

@@ -11,7 +11,7 @@ const TAIL: f64 = 0.025;
 /// docs/statistics.md has the table, `make bench-stats` makes it.
 const RATIO_TAIL: f64 = 0.032;
 
-/// A probability below this is none.
+/// Probability below which a value counts as impossible.
 const NEGLIGIBLE: f64 = 1e-11;
 
 /// Exact bootstrap distribution of the median of a sample: the result of drawing every possible

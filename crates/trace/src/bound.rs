@@ -66,7 +66,10 @@ impl Closed {
     }
 }
 
-/// The latencies that the most urgent task would have had at every instant of a window.
+/// Latencies that the most urgent task would have had at every instant of a window.
+///
+/// The computed latencies and the observed ones are kept apart, and only [`Bound::max_ns`] is
+/// called the bound: the larger one.
 ///
 /// What the trace's stretches add up to and what was observed are kept apart, and only
 /// [`Bound::max_ns`] is called the bound: the larger one.

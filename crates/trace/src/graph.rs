@@ -10,7 +10,8 @@ use crate::{
     kernel::{Kernel, Point},
 };
 
-/// A zoom is a look at a moment; a longer one is cut here, and says so.
+/// Largest number of lines of a zoom, which is a look at a moment; a longer one is cut here, with a
+/// note.
 const LINES_MAX: usize = 1 << 20;
 
 /// Calls that are open on one task's stack, the outermost first.

@@ -93,7 +93,8 @@ pub enum Point {
     Waking,
     /// `__schedule`: the scheduler has been called.
     Schedule,
-    /// `resched_curr` and its kin: the current task is to give way; lazily, when the flag says so.
+    /// `resched_curr` and its kin: the current task must give way, lazily if the flag is the lazy
+    /// one.
     NeedResched {
         /// Whether the flag is the lazy one.
         is_lazy: bool,
@@ -104,7 +105,7 @@ pub enum Point {
     Syscall,
     /// The entry of an interrupt: the interrupted instruction's address and code segment.
     Interrupt,
-    /// The entry of an exception, likewise.
+    /// The entry of an exception, with the same values.
     Exception,
     /// The function of a softirq.
     Softirq,

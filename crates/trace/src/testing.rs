@@ -198,8 +198,8 @@ impl Stream {
     }
 }
 
-/// Reads a trace, which may be anything, in every way there is. What comes out does not matter: only
-/// that it comes, in bounded time and memory.
+/// Reads a trace, which may be anything, in every way. The results do not matter, only that they
+/// come in bounded time and memory.
 pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
     let target = Target { comm: PROBE, is_realtime: true };
     let window = Window { start_ns: 0, end_ns: u64::MAX };

@@ -15,7 +15,8 @@ use crate::{
 /// Largest number of callers of a function that are named.
 const CALLERS_MAX: usize = 4;
 
-/// A timeline with more segments is nothing that anyone reads; the last one takes in the rest.
+/// Largest number of segments of a timeline, which is more than anybody reads; the last one takes
+/// in the rest.
 const SEGMENTS_MAX: usize = 1 << 14;
 
 /// Functions that take or release a lock, or switch something off or on, for their callers.

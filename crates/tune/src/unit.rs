@@ -47,10 +47,10 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
         return Vec::new();
     }
     let name = name(settings);
-    // No shell reads any of it. Of the programs that every system has, shuf(1) is the one that writes
-    // an argument to a file; of a single argument there is one order. What systemd.service(5) and
-    // systemd.unit(5) read in ways of their own (quotes, `\`, `$`, `%`, `;`) is in none of it: see
-    // `Settings`.
+    // No shell reads any of it. Of the programs that every system has, shuf(1) is the one that
+    // writes an argument to a file; a single argument has one order. The characters that
+    // systemd.service(5) and systemd.unit(5) read in ways of their own (quotes, `\`, `$`, `%`, `;`)
+    // are in none of it: see `Settings`.
     let writes = settings.run_time.iter().filter_map(Setting::write).map(|(path, value)| {
         format!("ExecStart=/usr/bin/shuf --echo --output={path} -- {value}\n")
     });

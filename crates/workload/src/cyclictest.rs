@@ -72,7 +72,8 @@ impl Cyclictest {
                 end,
                 "--mlockall".to_owned(),
                 "--quiet".to_owned(),
-                // Or it would open /dev/cpu_dma_latency and so change what it measures.
+                // Otherwise cyclictest would open /dev/cpu_dma_latency and so change the latency
+                // that it measures.
                 "--default-system".to_owned(),
                 format!("--histogram={BUCKETS_US}"),
                 // The JSON file holds the histogram too, without its empty buckets. Formatting

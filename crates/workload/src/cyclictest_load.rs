@@ -78,7 +78,7 @@ impl Program for CyclictestLoad {
         let [settle_ns, fifo_ns, other_ns] = [(); 3].map(|()| phases.next_ns());
         let stressors = self.stressors();
         let start_ns = if stressors.is_empty() { 0 } else { stress_ng::START_NS };
-        // It runs to its end, or else it would not say what it did.
+        // The load runs to its end, or else it would write no results.
         let load = (!stressors.is_empty()).then(|| {
             let instances = stressors.iter().map(|stressor| format!("--{stressor}={cpus}"));
             let time = format!("--timeout={}", self.load_time());

@@ -269,7 +269,7 @@ const DONE_PERCENT: u64 = 95;
 /// Returns the command of stress-ng with these arguments, as a fair task.
 pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
     let argv = [format!("/usr/bin/{PACKAGE}")].into_iter().chain(arguments).chain([
-        // Replicates differ in what is random, configurations do not.
+        // Replicates differ in their random numbers, configurations do not.
         format!("--seed={seed}"),
         "--temp-path=/tmp".to_owned(),
         "--metrics".to_owned(),

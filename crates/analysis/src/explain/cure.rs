@@ -7,7 +7,7 @@ use preemptlab_trace::Cause;
 use super::choice::{Chosen, completed};
 use crate::Result;
 
-/// Says what removes a cause, in one sentence.
+/// Returns a sentence on the removal of a cause.
 pub(super) fn cure(
     cause: Cause,
     preempt: PreemptMode,
@@ -50,7 +50,7 @@ pub(super) fn cure(
     }
 }
 
-/// What of a configuration acts on a cause.
+/// Part of a configuration that acts on a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
     /// A model that lets the scheduler switch in more places.
@@ -59,7 +59,8 @@ enum Remedy {
     Realtime,
 }
 
-/// Returns what acts on a cause; nothing where no model and no build does, as [`cure`] says.
+/// Returns the remedies of a cause; none where no model and no build acts on it, as [`cure`]
+/// explains.
 fn remedy(
     cause: Cause,
     preempt: PreemptMode,

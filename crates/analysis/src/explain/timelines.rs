@@ -101,7 +101,7 @@ pub struct Explanation<'a> {
     worst: Option<Worst>,
 }
 
-/// What is known of the sibling.
+/// Comparison with the sibling.
 enum Compared {
     /// No configuration acts on the cause.
     NoRemedy,

@@ -14,7 +14,7 @@ pub enum Asked {
     No,
 }
 
-/// Shows exactly what would change: every file as a unified diff, and what the kernel is told.
+/// Shows exactly the changes: every file as a unified diff, and the writes to the kernel.
 pub fn show(plan: &Plan, output: &Output) -> exit::Result<()> {
     for change in &plan.transaction.changes {
         output.data(&apply::unified(change))?;
@@ -53,8 +53,8 @@ pub fn ask(question: &str, args: &ChangeArgs, output: &Output) -> Asked {
     }
 }
 
-/// The journal without what a killed process had begun, after that was put back; `None` if it is
-/// not to be put back.
+/// Returns the journal without the change that a killed process had begun, after that was put back;
+/// `None` if the user does not want it put back.
 pub fn completed(
     machine: &Machine,
     journal: Journal,

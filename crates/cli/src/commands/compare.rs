@@ -43,7 +43,7 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     })
 }
 
-/// Opens recordings, and says what makes them less than comparable.
+/// Opens recordings, and prints everything that makes them less comparable.
 pub fn open(paths: &[PathBuf], args: &RuleArgs, output: &Output) -> exit::Result<Compared> {
     let (compared, notices) = Compared::open(paths, args.baseline.as_deref(), args.margin)?;
     for notice in notices {

@@ -96,7 +96,7 @@ impl From<Export> for TraceForm {
     }
 }
 
-/// Explains the worst wakeups of a cell, or what was asked for instead.
+/// Explains the worst wakeups of a cell, or prints the form that was asked for instead.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     if let Some(svg) = &args.svg {

@@ -23,7 +23,7 @@ pub struct Revert {
     pub change: ChangeArgs,
 }
 
-/// Takes back what was applied.
+/// Takes back the applied settings.
 pub fn execute(args: &Revert, output: &Output) -> exit::Result<ExitCode> {
     let machine = Machine::at(&args.change.root);
     machine.may_be_changed("revert")?;

@@ -24,9 +24,9 @@ pub struct UntilArgs<'a> {
     pub budget: Option<Duration>,
 }
 
-/// Executes what is planned, looks at the results, plans more where they do not decide, and so on,
-/// until all is decided or there is no time for what would come next. `execute` executes what is
-/// planned.
+/// Executes the planned cells, looks at the results, plans more where they do not decide, and so
+/// on, until all is decided or there is no time for the next cells. `execute` executes the planned
+/// cells.
 pub fn execute(
     args: &UntilArgs<'_>,
     writer: &mut RecordingWriter,

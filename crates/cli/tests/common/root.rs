@@ -12,14 +12,14 @@ use std::{
 
 use crate::common::Finished;
 
-/// The kernel that is installed there, and what Debian builds it with.
+/// Release of the installed kernel, with Debian's configuration.
 pub const RELEASE: &str = "6.12.117+deb13-amd64";
 pub const CONFIG: &str = "CONFIG_IRQ_FORCED_THREADING=y\nCONFIG_TICK_ONESHOT=y\nCONFIG_NO_HZ_FULL=y\n\
     # CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY=y\n# CONFIG_PREEMPT is not set\n\
     CONFIG_PREEMPT_DYNAMIC=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_RCU_NOCB_CPU=y\nCONFIG_RCU_LAZY=y\n\
     CONFIG_DEBUG_FS=y\nCONFIG_SCHED_DEBUG=y\n";
 
-/// grub-probe looks at disks, of which the folder is none.
+/// Script in the place of grub-probe, which looks at disks: the folder is none.
 const PROBE: &str = "#!/bin/sh\ncase \"$*\" in\n*fs_uuid*) echo 0c7a6b6c-5a0e-4b1c-8d47-1d1f2f8b7f10 ;;\n\
     *=device*) echo /dev/vda1 ;;\n*=fs*) echo ext2 ;;\n*partmap*) echo gpt ;;\n*hint*) echo hd0,gpt1 ;;\nesac\n";
 
@@ -174,8 +174,8 @@ impl Root {
         self.under(&[], arguments)
     }
 
-    /// The binary with the folder as its own root, so that it is the machine that it runs on: the
-    /// kernel's files in `sys` are what a test wrote there, and process 1 is in no container.
+    /// Runs the binary with the folder as its own root, which makes it the running machine: the
+    /// kernel's files in `sys` are those of the test, and process 1 is in no container.
     pub fn live(&self, arguments: &[&str]) -> Finished {
         let binary = Path::new(env!("CARGO_BIN_EXE_preemptlab"));
         let folder = binary.parent().unwrap().display();
@@ -187,7 +187,7 @@ impl Root {
         self.shell_with(&more, &[&["chroot", &root, "/tmp/preemptlab"], arguments].concat())
     }
 
-    /// Everything but what is mounted and the lock.
+    /// Returns every file but mounts and the lock.
     pub fn snapshot(&self) -> Snapshot {
         fn walk(root: &Path, folder: &Path, found: &mut Snapshot) {
             for entry in fs::read_dir(folder).unwrap() {

@@ -1,5 +1,5 @@
-//! The corpus: files that are out to run something, to write somewhere, or to steer what shows
-//! them. A case is a line of a table.
+//! The corpus: files that try to run a program, to write somewhere, or to steer a terminal or a
+//! page. A case is a line of a table.
 
 #![allow(dead_code, reason = "each test crate uses its own part")]
 
@@ -214,7 +214,7 @@ pub fn recordings() -> Vec<Case> {
             [&["verify", "run"], &["explain", "run", "--confirm"]];
         for command in executing {
             let value = value.clone();
-            // Of another plan no cell is finished, and there is nothing to explain.
+            // A changed plan has no finished cells, so there is nothing to explain.
             let is_explained = command[0] != "explain" || !place.starts_with("/plan");
             cases.push(Case {
                 name: format!("{}: {place} is {value}", command[0]),

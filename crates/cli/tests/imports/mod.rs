@@ -13,8 +13,8 @@ use syn::{
 /// The path of a module in its crate, such as `["read", "fields"]`; the root's is empty.
 type Module = Vec<String>;
 
-/// Names the files that import each other in a circle, each with those that it imports of them.
-/// What a macro's own syntax hides is not seen, nor what is for tests alone.
+/// Names the files that import each other in a circle, each with the ones that it imports of them.
+/// It does not see imports in a macro's own syntax, nor those of tests.
 pub fn circles(sources: &Path) -> Vec<String> {
     let mut files = BTreeMap::new();
     find(sources, &Module::new(), &mut files);
@@ -71,7 +71,7 @@ fn find(folder: &Path, above: &Module, files: &mut BTreeMap<Module, String>) {
     }
 }
 
-/// The module that something is defined in, behind what other modules export of it.
+/// Returns the module that defines something, behind the exports of other modules.
 fn origin(
     mut path: Vec<String>,
     modules: &BTreeSet<Module>,
@@ -101,7 +101,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The path from the crate's root; `None` for what is of another crate or local.
+    /// Returns the path from the crate's root; `None` for a path of another crate or a local one.
     fn resolve(&self, path: &[String]) -> Option<Vec<String>> {
         let supers = path.iter().take_while(|name| *name == "super").count();
         let (base, rest) = match path.first()?.as_str() {

@@ -72,7 +72,7 @@ fn end() {
     reboot(RebootCommand::PowerOff).unwrap();
 }
 
-/// Mounts, and leaves the initramfs, whose root is none that can be left behind (pivot_root(2)).
+/// Mounts the file systems, and leaves the initramfs, whose root pivot_root(2) cannot leave behind.
 fn settle() {
     mount_bind_recursive("/", "/newroot").unwrap();
     chdir("/newroot").unwrap();

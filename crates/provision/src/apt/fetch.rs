@@ -29,7 +29,8 @@ impl Apt<'_> {
                 missing.push(candidate);
             }
         }
-        // The second time is for what came corrupted: proxies and mirrors in flux do that.
+        // The second download is for packages that came corrupted: proxies and mirrors in flux do
+        // that.
         let mut failed = self.download(&missing, &[])?;
         let corrupted: Vec<_> = failed
             .extract_if(.., |(_, trouble)| matches!(trouble, Trouble::Corrupted(_)))

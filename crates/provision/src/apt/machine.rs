@@ -15,8 +15,8 @@ use crate::{Mirror, kept, mirror::Archives, seen};
 /// The version of [`Machine`].
 const FORMAT: u32 = 1;
 
-/// The settings of the machine's apt that reach the network, which may need them: proxies,
-/// certificates and the like. What weakens apt's checks is not among them.
+/// Settings of the machine's apt that it may need to reach the network: proxies, certificates and
+/// the like. Settings that weaken apt's checks are not among them.
 const SETTINGS: [&str; 4] = ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
 
 /// Settings of apt that name the files with passwords of mirrors and proxies.
@@ -175,7 +175,7 @@ mod tests {
         let main = |machine: &Machine| machine.mirror(None).unwrap().main;
         assert_eq!(main(&find()), "http://one.invalid/debian");
 
-        // Nothing has changed: what is kept is taken.
+        // Nothing has changed, so the stored answer is used.
         let kept = Machine { settings: "kept".to_owned(), ..find() };
         kept::write(&path("root/machine"), Digest::of_json(&(FORMAT, &config)), &kept);
         assert!(find().settings().starts_with("kept"));

@@ -109,7 +109,7 @@ impl<'a> Apt<'a> {
         let output = self.answers.ask("apt-cache", &run::arguments(&["show"], &wanted))?;
         let mut found: Vec<_> =
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
-        // apt takes what it does not know for a pattern.
+        // apt takes an unknown name for a pattern.
         found.retain(|candidate| wanted.iter().all(|wanted| wanted.is(&candidate.package)));
         found.sort_by(|a, b| names::compare(&b.package.version, &a.package.version));
         Ok(found)
@@ -141,7 +141,7 @@ impl<'a> Apt<'a> {
             arguments.push(format!("-oDir::State::status={}", status.display()));
             // Else the cache for the empty status would have to be built again each time.
             arguments.push("-oDir::Cache::pkgcache=".to_owned());
-            // Else apt takes what has the same source package as something new along.
+            // Otherwise apt also takes packages that have the same source package as a new one.
             arguments.push("-oAPT::Get::Upgrade-By-Source-Package=false".to_owned());
         }
         let installed = installed.as_ref().map(|installed| (&*status, &**installed));
@@ -152,7 +152,7 @@ impl<'a> Apt<'a> {
         }
         let mut chosen: Vec<_> = output.stdout.lines().filter_map(chosen).collect();
         chosen.sort();
-        // apt takes a name that it does not know for a pattern, and installs what fits.
+        // apt takes an unknown name for a pattern, and installs every package that fits.
         let is_there =
             |name: &PackageName| chosen.iter().chain(&assumed).any(|present| present.name == *name);
         match wanted.iter().find(|wanted| !is_there(&wanted.name)) {

@@ -365,7 +365,7 @@ fn debian_config(
     package: &Candidate,
     flavour: Flavour,
 ) -> Result<String, KernelError> {
-    // With 7.0 the flavour moved behind what was a set of features.
+    // With 7.0 the flavour moved behind the former set of features.
     let arch = GUEST.debian;
     let files = match flavour {
         Flavour::Generic => vec![format!("config.{arch}_none_{arch}.xz")],

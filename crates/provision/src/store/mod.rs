@@ -37,8 +37,8 @@ const BUILDS: &str = "builds";
 /// a signal whose handler sets a flag.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
-/// A folder with everything that was brought here or made here once and can be used again. What
-/// it holds is named by a hash, is whole, and never changes.
+/// Folder of everything that was fetched or made once and can be used again. A hash names its
+/// content, which is whole and never changes.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,

@@ -104,7 +104,7 @@ mod tests {
         fs::write(programs.join("script"), "#!/bin/sh\n").unwrap();
         symlink("say", programs.join("tell")).unwrap();
         wrap(folder.path()).unwrap();
-        // Wrapping what is wrapped changes nothing.
+        // Wrapping a second time changes nothing.
         wrap(folder.path()).unwrap();
         let mut names: Vec<_> =
             fs::read_dir(&programs).unwrap().map(|entry| entry.unwrap().file_name()).collect();

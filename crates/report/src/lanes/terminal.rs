@@ -222,7 +222,7 @@ fn bracket(label: &str, width: usize) -> String {
     }
 }
 
-/// Puts a text into a line of columns. What follows a wide character is taken out again.
+/// Puts a text into a line of columns. The blank that follows a wide character is taken out again.
 fn write(line: &mut [char], start: usize, text: &str) {
     let mut column = start;
     for char in text.chars() {

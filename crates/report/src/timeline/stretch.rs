@@ -85,7 +85,8 @@ pub fn parts<'a, K: Eq + Hash>(
     parts
 }
 
-/// Cuts pieces into stretches, in order. What is no part of a longer one is a stretch by itself.
+/// Cuts pieces into stretches, in order. A piece outside of a longer stretch is a stretch by
+/// itself.
 pub fn stretches<'a>(pieces: &'a [Piece<'a>]) -> impl Iterator<Item = Stretch<'a>> {
     let runs =
         pieces.chunk_by(|left, right| place(left).is_some_and(|it| Some(it) == place(right)));

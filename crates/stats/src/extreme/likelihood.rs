@@ -46,8 +46,8 @@ impl Likelihood<'_> {
             hessian: [[0.0; 3]; 3],
         };
         for value in self.values {
-            // `w` is what the standard Gumbel distribution would have in the value's place. Its
-            // derivatives by `y` and by the shape alone come first, those by the coordinates next.
+            // `w` would be the standard Gumbel variate in the value's place. Its derivatives by `y`
+            // and by the shape alone come first, those by the coordinates next.
             let scaled = (value - quantile) * inverse_scale;
             let y = scaled + offset;
             let u = shape * y;

@@ -61,8 +61,8 @@ pub fn mean_interval(ratios: &[(f64, Interval)]) -> Option<Interval> {
     (low.is_finite() && high.is_finite()).then_some(Interval { low, high })
 }
 
-/// Relations of several configurations to one, each over its groups. What is in one group only is
-/// as it was judged there; the others are judged at `alpha` for all of them together.
+/// Relates several configurations to one, each over its groups. A relation in one group only keeps
+/// its verdict there; the others are judged at `alpha` for all of them together.
 pub fn combine(
     relations: &[Vec<InGroup>],
     direction: Direction,
@@ -103,7 +103,7 @@ fn verdict_of(
 ) -> Verdict {
     let n = replicates(relation);
     let Some((ratio, interval)) = mean else {
-        // There is no mean, but there is nothing to average either where all say the same.
+        // There is no mean, but there is nothing to average either where all verdicts agree.
         let first = relation[0].effect.verdict;
         let alike = relation.iter().all(|each| each.effect.verdict == first);
         return if alike { first } else { Verdict::Undecided { more: None } };

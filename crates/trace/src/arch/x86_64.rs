@@ -53,7 +53,7 @@ const WITH_ERROR_CODE: [&str; 9] = [
 /// An entry into the kernel that the processor makes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The entry's name, without what the kernel puts before it.
+    /// Name of the entry, without the kernel's prefix.
     pub name: &'a str,
     /// Whether an interrupt makes it, and not an exception.
     pub is_interrupt: bool,

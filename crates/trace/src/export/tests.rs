@@ -248,7 +248,7 @@ fn what_goes_on_at_the_start_of_a_window_begins_there() {
     );
     let (ns, track, what) = slices.last().unwrap();
     assert_eq!((*ns, track.as_str(), what.as_str()), (14_000, "CPU 0 preemption off", "}"));
-    // Text tells what happens alone.
+    // The text lists events only.
     let text = text(&trace(), Some(window)).unwrap();
     let first = text.lines().find(|line| !line.starts_with('#')).unwrap();
     assert!(first.ends_with(": sched_waking: comm=sleeper x pid=72 prio=9"), "{first}");

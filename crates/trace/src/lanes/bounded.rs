@@ -83,7 +83,7 @@ impl<W: Copy + PartialEq> Pieces<W> {
             let from = joined.len();
             let mut at_ns = group[0].start_ns;
             for piece in group {
-                // The first of a state says what it was.
+                // The first piece of a state gives the context.
                 match joined[from..].iter_mut().find(|other| other.state == piece.state) {
                     Some(other) => other.end_ns += piece.len_ns(),
                     None => joined.push(*piece),

@@ -108,8 +108,8 @@ struct Interrupts {
 }
 
 impl Followed {
-    /// Follows a return and takes the frames that it leaves; `None` where the event is none, else
-    /// whether it leads to user space.
+    /// Follows a return and takes the frames that it leaves; `None` where the event is no return,
+    /// else whether it leads to user space.
     fn returns(&mut self, cpu: &Cpu, event: &Event, left: &mut Vec<Frame>) -> Option<bool> {
         if !matches!(event.site.kind, SiteKind::Iret | SiteKind::Sysret) {
             return None;

@@ -148,7 +148,7 @@ fn is_lonely(cells: &[Cell], place: usize, count: usize) -> bool {
 /// Returns the text on a stretch, if there is room.
 fn text(look: Look, spans: &[&Span], room: f64) -> Option<String> {
     let [first, .., last] = spans else { return spans.first().and_then(|it| one(look, it, room)) };
-    // Of many, what they have in common, which is the first's.
+    // Many spans share the text of the first.
     let whole =
         Span { start_ns: first.start_ns, end_ns: last.end_ns, look, what: first.what.clone() };
     if look == Look::Waiting { None } else { one(look, &whole, room) }
