@@ -1,4 +1,4 @@
-//! Which model or option removes a cause.
+//! The models and options that remove a cause.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{Flavour, KernelRef, PreemptMode};
@@ -132,8 +132,8 @@ pub(super) fn sibling(
     Ok(found.map_or(Sibling::Missing, |found| Sibling::Found(Box::new(found))))
 }
 
-/// Whether `other` is the PREEMPT_RT build of the same version and symbols, as `debian:6.12-rt` is of
-/// `debian:6.12`.
+/// Returns whether `other` is the PREEMPT_RT build of the same version and symbols, as
+/// `debian:6.12-rt` is of `debian:6.12`.
 fn is_realtime_build(kernel: &KernelRef, other: &KernelRef) -> bool {
     other != kernel && *other == kernel.in_flavour(Flavour::Rt)
 }

@@ -1,4 +1,4 @@
-//! Why the worst wakeups were late. What has no trace yet is executed again by the caller, between
+//! The causes of the worst wakeups. The caller executes cells without a trace again, between
 //! choosing cells and reading their traces.
 
 mod beside;

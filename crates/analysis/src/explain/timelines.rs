@@ -1,4 +1,4 @@
-//! The worst wakeups of a cell: where every nanosecond went, and what would help.
+//! The worst wakeups of a cell: the cause of every nanosecond, and the remedies.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ use super::{
 };
 use crate::{Error, Result, unsound::UNSOUND};
 
-/// What is said once, because it must be known to read the numbers.
+/// Caption of the numbers, which states once how to read them.
 const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
     execution is the same to the byte as the one without a trace.";
 
-/// What was found, as a document.
+/// Causes of a cell's worst wakeups, as a document.
 #[derive(Serialize)]
 struct Document {
     format: u32,
@@ -88,13 +88,13 @@ struct BoundDocument {
     segments: Vec<Segment>,
 }
 
-/// The worst wakeups of a cell's probe, with what is to be seen beside them.
+/// Worst wakeups of a cell's probe, with the notes beside them.
 pub struct Explanation<'a> {
     recording: &'a Recording,
     cell: &'a Chosen,
     comm: String,
     is_fair: bool,
-    /// Of how many wakeups they are the worst.
+    /// Number of wakeups among which they are the worst.
     count: usize,
     found: Vec<Timeline>,
     beside: Compared,
@@ -119,14 +119,14 @@ struct Alike<'t> {
     timelines: Vec<&'t Timeline>,
 }
 
-/// What the trace says of the wakeups that did not happen.
+/// Bound of the wakeups that did not happen, with its timeline.
 struct Worst {
     bound: Bound,
     timeline: Option<Timeline>,
 }
 
-/// Refuses a cell whose workload lacks the probe, and says what its trace can be asked. What a user's
-/// own program does, its trace tells.
+/// Refuses a cell whose workload lacks the probe, and names the analyses that its trace allows. For
+/// a user's own program only the trace tells.
 ///
 /// # Errors
 ///
@@ -243,7 +243,7 @@ impl<'a> Explanation<'a> {
         ))
     }
 
-    /// Shows the wakeups, their causes and what would help.
+    /// Shows the wakeups, their causes and the remedies.
     pub fn text(&self, terminal: Terminal) -> String {
         let cell = self.cell;
         let mut text = format!("{}: the worst of {} wakeups\n", name_of(cell), self.count);
@@ -312,7 +312,7 @@ impl<'a> Explanation<'a> {
         text
     }
 
-    /// The wakeups by their main cause, that of the worst first.
+    /// Groups the wakeups by their main cause, that of the worst first.
     fn causes(&self) -> Vec<Alike<'_>> {
         let mut causes: Vec<Alike<'_>> = Vec::new();
         for timeline in &self.found {
@@ -351,7 +351,7 @@ impl<'a> Explanation<'a> {
         table
     }
 
-    /// Returns what was found as a document.
+    /// Returns the wakeups and their causes as a document.
     pub fn document(&self) -> impl Serialize {
         let wakeup = |cell: &Chosen, timeline: &Timeline| {
             let Wakeup { due_ns, expire_ns, switch_ns, user_ns, ordinal, .. } = timeline.wakeup;
@@ -447,12 +447,12 @@ fn caption(cell: &Chosen, timeline: &Timeline) -> String {
     format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3)
 }
 
-/// What would help against the main cause of a wakeup.
+/// Returns the remedy for the main cause of a wakeup.
 fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> &'static str {
     cure(main_cause(timeline), cell.factors.preempt, cell.report.system.realtime, is_fair)
 }
 
-/// The cause that took most of a wakeup, besides what every wakeup costs.
+/// Returns the cause that took most of a wakeup, besides the costs of every wakeup.
 fn main_cause(timeline: &Timeline) -> Cause {
     let costs = [Cause::Scheduling, Cause::Return, Cause::HardIrq, Cause::TimerPending];
     let causes = timeline.causes();
@@ -462,7 +462,7 @@ fn main_cause(timeline: &Timeline) -> Cause {
     avoidable.or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
 }
 
-/// A moment as `--zoom` takes it.
+/// Returns a moment in the form that `--zoom` takes.
 pub(super) fn in_ms(ns: u64) -> String {
     format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
 }
