@@ -75,7 +75,7 @@ pub fn file(path: &Path) -> Option<String> {
     file.filter(|file| file.is_file()).map(|file| file.display().to_string()).or_else(|| near(path))
 }
 
-/// The recordings in a folder, or the one that a folder is a part of.
+/// Names the recordings in a folder, or the one that a folder is a part of.
 fn of_folder(path: &Path) -> Option<String> {
     if let Some(of) = path.parent().filter(|parent| exists(parent)) {
         return Some(format!("did you mean {}?", of.display()));
@@ -132,7 +132,7 @@ fn near(path: &Path) -> Option<String> {
     })
 }
 
-/// The recording in `runs/` that is called as a path, or as the experiment's file.
+/// Finds the recording in `runs/` with the name of a path, or of the experiment's file.
 fn same_name(path: &Path) -> Option<String> {
     let stem = if path.extension().is_some_and(|it| it == "toml") {
         path.file_stem()
@@ -143,7 +143,7 @@ fn same_name(path: &Path) -> Option<String> {
     (recording != path && exists(&recording)).then(|| recording.display().to_string())
 }
 
-/// The recordings in a folder, by their paths and in order.
+/// Returns the paths of the recordings in a folder, in order.
 fn recordings(folder: &Path) -> Vec<String> {
     let paths = names(folder).into_iter().map(|name| folder.join(name));
     let recordings = paths.filter(|path| exists(path));
@@ -152,7 +152,7 @@ fn recordings(folder: &Path) -> Vec<String> {
     paths
 }
 
-/// The names of a folder's entries.
+/// Returns the names of a folder's entries.
 fn names(folder: &Path) -> Vec<String> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

@@ -84,7 +84,7 @@ fn measure(name: &str, arguments: &[&str], limit: Duration) {
     );
 }
 
-/// The most memory that a process ever had, which the kernel keeps until it ends.
+/// Returns the most memory that a process ever had, which the kernel keeps until it ends.
 fn resident_max_kb(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -149,8 +149,8 @@ fn manifest(check: &Manifest) -> Manifest {
     )
 }
 
-/// cyclictest's output with a histogram in which nearly every sample has a bucket of its own, below
-/// the period of a millisecond.
+/// Returns cyclictest's output with a histogram in which nearly every sample has a bucket of its
+/// own, below the period of a millisecond.
 fn histogram(text: &str, number: u64) -> String {
     let mut output: Value = serde_json::from_str(text).expect("cyclictest's JSON");
     let thread = &mut output["thread"]["0"];

@@ -81,7 +81,7 @@ fn tell(name: &str, mut walls: Vec<Duration>) {
     );
 }
 
-/// The time until a child of the command is QEMU with a machine.
+/// Returns the time until a child of the command is QEMU with a machine.
 fn until_qemu(child: &mut Child, started: Instant) -> Duration {
     // proc_pid_task_children(5)
     let children = PathBuf::from(format!("/proc/{}/task", child.id()));

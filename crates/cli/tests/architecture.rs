@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The crates of this workspace that a crate depends on, without tests.
+/// Returns the crates of this workspace that a crate depends on, without tests.
 fn dependencies(manifest: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(manifest).unwrap();
     let table: toml::Table = text.parse().unwrap();
@@ -114,7 +114,7 @@ fn manifests(folder: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Whether a unit test is anywhere below a folder.
+/// Returns whether a unit test is anywhere below a folder.
 fn has_tests(folder: &Path) -> bool {
     let mut files = Vec::new();
     sources(folder, &mut files);
@@ -176,7 +176,8 @@ fn every_unit_test_is_run() {
     assert!(script.contains("'' | binary | vm) without= ;;"), "tests/run leaves something out");
 }
 
-/// The folders of the crates of this workspace, by the name that the architecture page has for each.
+/// Returns the folders of the crates of this workspace, by the name that the architecture page has
+/// for each.
 fn crates() -> BTreeMap<String, PathBuf> {
     let mut found = BTreeSet::new();
     manifests(&root(), &mut found);

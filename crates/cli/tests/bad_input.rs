@@ -117,7 +117,8 @@ const READERS: [&[&str]; 7] = [
     &["apply", "--yes", "--from"],
 ];
 
-/// A desk with `move.toml`, `play.toml` and two recordings, of which only the presence matters.
+/// Returns a desk with `move.toml`, `play.toml` and two recordings, of which only the presence
+/// matters.
 fn desk_of_runs() -> Desk {
     let desk = Desk::new();
     desk.write("move.toml", &SMALL.replace("small", "move"));

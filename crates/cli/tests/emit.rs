@@ -18,7 +18,7 @@ fn emit(desk: &Desk, target: &str, settings: &[&str]) -> Finished {
     desk.run(&[&["apply", "--emit", target], settings].concat())
 }
 
-/// The lines that are no comments.
+/// Returns the lines that are no comments.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }

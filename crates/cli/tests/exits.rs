@@ -36,7 +36,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// `run small.toml`, which does not get as far as to a mirror.
+/// Checks the message of `run small.toml`, which must fail before it asks a mirror.
 #[track_caller]
 fn refused(desk: &Desk, arguments: &[&str], code: i32, said: &[&str]) {
     let finished = desk.run(&[&["run", "small.toml"], arguments, &NO_MIRROR].concat());
@@ -45,7 +45,7 @@ fn refused(desk: &Desk, arguments: &[&str], code: i32, said: &[&str]) {
     assert!(!desk.path("runs/small").exists(), "it left a folder");
 }
 
-/// A shell command in which `preemptlab` is the program.
+/// Returns a shell command in which `preemptlab` is the program.
 fn shell(desk: &Desk, line: &str) -> Command {
     let inner = desk.command(&[]);
     let program = inner.get_program().to_str().unwrap().to_owned();

@@ -11,7 +11,7 @@ use preemptlab_model::{Digest, Planned, QemuBuild};
 use preemptlab_trace::{Findings, Kernel, Layout, testing};
 use traced::{Traced, untraced};
 
-/// A desk with a recording in the folder `run`.
+/// Returns a desk with a recording in the folder `run`.
 fn desk() -> (Desk, Traced) {
     let desk = Desk::new();
     let traced = Traced::new(&desk.path("run"));
@@ -318,7 +318,7 @@ fn a_recording_without_a_trace_is_told_how_to_get_one() {
     explain(&desk, &["--ranking"]).fails(2, &["--trace", "preemptlab explain run"]);
 }
 
-/// A compressed file that does not say whose it is.
+/// Returns a compressed file without a label.
 fn packed(content: &[u8]) -> Vec<u8> {
     zstd::stream::encode_all(content, 3).unwrap()
 }

@@ -21,12 +21,12 @@ use traced::{Traced, untraced};
 
 const TABLES: [&str; 3] = ["cells", "metrics", "histograms"];
 
-/// The committed recording.
+/// Returns the path of the committed recording.
 fn check() -> String {
     format!("{}/../../studies/check", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A table in CSV: its header, then its rows.
+/// Reads a table in CSV: its header, then its rows.
 fn csv(folder: &Path, table: &str) -> Vec<Vec<String>> {
     let path = folder.join(format!("{table}.csv"));
     let mut reader = csv::ReaderBuilder::new().has_headers(false).from_path(path).unwrap();
@@ -56,7 +56,7 @@ fn parquet(folder: &Path, table: &str) -> Vec<Vec<String>> {
     [names].into_iter().chain(rows).collect()
 }
 
-/// Some columns of every row.
+/// Returns some columns of every row.
 fn columns(rows: &[Vec<String>], names: &[&str]) -> Vec<String> {
     let place = |name: &&str| rows[0].iter().position(|column| column == *name).unwrap();
     let places: Vec<usize> = names.iter().map(place).collect();
@@ -72,8 +72,8 @@ fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
     fs::write(path, serde_json::to_vec(&value).unwrap()).unwrap();
 }
 
-/// A recording of four cells: one cannot exist, one failed, one has a probe that failed, and one was
-/// not executed. None was measured.
+/// Makes a recording of four cells: one cannot exist, one failed, one has a probe that failed, and
+/// one was not executed. None has measurements.
 fn troubled(desk: &Desk) {
     let run = desk.path("run");
     let recording = untraced(&run, |_| {});

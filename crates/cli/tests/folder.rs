@@ -67,7 +67,8 @@ while [ $steps -lt 20000 ]; do steps=$((steps + 1)); done
 echo $steps > /tmp/steps
 "#;
 
-/// A desk with a workload's folder `NAME` for each definition, and an experiment of all of them.
+/// Returns a desk with a workload's folder `NAME` for each definition, and an experiment of all of
+/// them.
 fn desk(definitions: &[(&str, String)]) -> Desk {
     let desk = Desk::new();
     let mut experiment = EXPERIMENT.to_owned();

@@ -14,7 +14,7 @@ fn apply(root: &Root, settings: &[&str]) -> common::Finished {
     root.preemptlab(&[&["apply", "--yes"], settings].concat())
 }
 
-/// The command lines of a `grub.cfg`.
+/// Returns the command lines of a `grub.cfg`.
 fn lines(root: &Root) -> Vec<String> {
     let text = root.read("boot/grub/grub.cfg");
     let lines = text.lines().filter(|line| line.trim_start().starts_with("linux\t"));
@@ -241,7 +241,7 @@ fn the_second_of_two_at_once_is_told_who_is_first() {
     assert_eq!(before, root.snapshot());
 }
 
-/// A machine whose kernel has two switches of its own.
+/// Returns a machine whose kernel has two switches of its own.
 fn live() -> Root {
     let root = Root::quick_grub();
     root.write("sys/kernel/debug/sched/base_slice_ns", "700000\n");

@@ -28,7 +28,7 @@ struct Call {
     number: u32,
 }
 
-/// The command with a fault at one call.
+/// Runs the command with a fault at one call.
 fn inject(root: &Root, fault: &str, call: &Call, arguments: &[&str]) -> Finished {
     let Call { name, number } = call;
     let trace = format!("trace={name}");
@@ -46,8 +46,8 @@ fn boots(snapshot: &Snapshot) -> Vec<(&Path, &[u8])> {
     all.map(|(path, (_, bytes, _))| (path.as_path(), bytes.as_slice())).collect()
 }
 
-/// Every file is the old one or the new one; and so is each boot, down to the service that its
-/// command line asks for.
+/// Checks that every file is the old one or the new one, and that so is each boot, down to the
+/// service that its command line asks for.
 fn is_old_or_new(now: &Snapshot, old: &Snapshot, new: &Snapshot, context: &str) {
     let (now_all, old_all, new_all) = (contents(now), contents(old), contents(new));
     for (path, content) in &now_all {
@@ -77,7 +77,7 @@ fn is_old_or_new(now: &Snapshot, old: &Snapshot, new: &Snapshot, context: &str) 
     }
 }
 
-/// A folder has no bytes, and its permissions say that it is one.
+/// Returns whether an entry is a folder, which has no bytes, and permissions that tell so.
 fn is_folder((mode, _): &(u32, &[u8])) -> bool {
     mode & 0o170_000 == 0o040_000
 }
@@ -184,7 +184,7 @@ fn killed(make: fn() -> Root, before: &[&[&str]], command: &[&str]) {
     assert!(calls > 20, "only {calls} calls were disturbed");
 }
 
-/// Whatever failed, it is all old or all new, and nothing lies about.
+/// Checks that whatever failed, all files are old or all are new, and no other file is left.
 fn failing(make: fn() -> Root, before: &[&[&str]], command: &[&str]) {
     let calls =
         sweep(make, before, command, "error=ENOSPC", |root, finished, old, new, context| {

@@ -87,7 +87,7 @@ fn play(desk: &Desk, case: &Case) {
     let _ = fs::remove_file(marker);
 }
 
-/// Whether something of that name is there, beside the desk or below it.
+/// Returns whether a file of that name is beside the desk or below it.
 fn has_canary(desk: &Path) -> bool {
     let above = desk.join("../canary");
     let mut folders = vec![desk.to_owned()];
@@ -108,7 +108,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A copy of the committed recording, and its cell's file.
+/// Returns a copy of the committed recording, and its cell's file.
 fn recording(desk: &Desk) -> (PathBuf, PathBuf) {
     let check = root().join("studies/check");
     let run = desk.path("run");
@@ -120,7 +120,7 @@ fn recording(desk: &Desk) -> (PathBuf, PathBuf) {
     (run.join("recording.json"), copy)
 }
 
-/// The JSON pointer of each leaf; of a list, those of the first element.
+/// Finds the JSON pointer of each leaf; of a list, those of the first element.
 fn leaves(value: &Value, at: String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -240,7 +240,7 @@ const PLACES: [(&str, &str); 9] = [
     ("KIND", "cyclictest-hackbench"),
 ];
 
-/// A word as a quoted string of TOML.
+/// Returns a word as a quoted string of TOML.
 fn quoted(word: &str) -> String {
     let mut text = String::new();
     for c in word.chars() {

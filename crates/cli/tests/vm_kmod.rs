@@ -44,7 +44,7 @@ fn run(desk: &Desk, store: &str, arguments: &[&str]) -> Finished {
     Finished::new(desk.command(arguments).env("PREEMPTLAB_STORE", store).output().unwrap())
 }
 
-/// The modules that a store has built.
+/// Returns the modules that a store has built.
 fn modules(store: &Path) -> Vec<Vec<u8>> {
     let files = tree(&store.join("kmod")).into_iter();
     files.filter(|(path, _)| path.extension().is_some_and(|it| it == "ko")).map(|it| it.1).collect()

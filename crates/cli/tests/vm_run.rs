@@ -35,7 +35,7 @@ fn run(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(desk.lasting_command(arguments).output().unwrap())
 }
 
-/// The processes whose parent is gone or that are this one's, and that run QEMU.
+/// Returns the processes whose parent is gone or that are this one's, and that run QEMU.
 fn qemus_of_session(session: i32) -> Vec<PathBuf> {
     let stat_session = |path: &PathBuf| -> Option<i32> {
         let stat = fs::read_to_string(path.join("stat")).ok()?;

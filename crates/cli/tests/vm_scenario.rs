@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 use common::{Desk, Finished, lasting_store};
 use serde_json::Value;
 
-/// The scenarios that ship, by their paths.
+/// Returns the paths of the repository's scenarios.
 fn shipped() -> Vec<String> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let mut paths: Vec<String> = fs::read_dir(folder)
@@ -28,7 +28,7 @@ fn play(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(desk.lasting_command(&all).output().unwrap())
 }
 
-/// Every model that a kernel offers meets everything that is expected of it.
+/// Checks that every model that a kernel offers meets its expectations.
 fn check(said: &Finished, models: &[&str]) {
     let document: Value = serde_json::from_str(&said.succeeds().stdout).unwrap();
     for scenario in document["scenarios"].as_array().unwrap() {
@@ -94,7 +94,7 @@ fn a_scenario_that_hangs_its_guest_fails_alone() {
     said.says(&["full failed: something kept the CPU long after the end", "works 0 of 0"]);
 }
 
-/// The image of a kernel in the store that offers full.
+/// Returns the image of a kernel in the store that offers full.
 fn kernel_of_the_store() -> PathBuf {
     let folders = fs::read_dir(lasting_store().join("kernels")).unwrap();
     let is_dynamic = |folder: &PathBuf| {

@@ -41,7 +41,7 @@ enum Kind {
 const KINDS: [Kind; 5] = [Kind::Preempt, Kind::Irq, Kind::Spin, Kind::RawSpin, Kind::Softirq];
 
 impl Kind {
-    /// The function that waits.
+    /// Returns the function that waits.
     fn function(self) -> &'static str {
         match self {
             Self::Preempt => "preemptlab_hold_preempt",
@@ -61,8 +61,8 @@ impl Kind {
         }
     }
 
-    /// Whether it holds anything: with PREEMPT_RT a `spinlock_t` sleeps, and a tasklet runs in a
-    /// thread.
+    /// Returns whether it holds anything: with PREEMPT_RT a `spinlock_t` sleeps, and a tasklet runs
+    /// in a thread.
     fn holds(self, is_realtime: bool) -> bool {
         !is_realtime || !matches!(self, Self::Spin | Self::Softirq)
     }
@@ -88,7 +88,7 @@ impl Hold {
         (self.ns.1 - self.ns.0) as i64 - duration_ns as i64
     }
 
-    /// Whether it is a hold of that duration. Interrupts are handled in it and do not make it
+    /// Returns whether the hold has that duration. Interrupts are handled in it and do not make it
     /// longer, since the module looks at the clock; but the last one may end after it should. When
     /// the tasklet has waited it wakes the module's thread, and after a long time ksoftirqd too.
     fn is_of(&self, duration_ns: u64) -> bool {
@@ -155,8 +155,8 @@ fn found(trace: impl Read, kernel: &Kernel) -> Found {
     found
 }
 
-/// The function that a section belongs to: the one in which it begins, or the one that called the
-/// function of a lock in which it begins.
+/// Returns the function that a section belongs to: the one in which it begins, or the one that
+/// called the function of a lock in which it begins.
 fn who<'a>(kernel: &'a Kernel, ended: &Ended, event: &Event, words: &[u64]) -> Option<&'a str> {
     let is_wrapper = |function: &&str| {
         ["_raw_", "__raw_", "__local_bh_"].iter().any(|prefix| function.starts_with(prefix))
@@ -193,7 +193,7 @@ fn run(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(desk.lasting_command(arguments).output().unwrap())
 }
 
-/// The finished cells of a recording, by the names of their modes.
+/// Returns the finished cells of a recording, by the names of their modes.
 fn cells(recording: &Recording) -> Vec<(String, CellRecord)> {
     let cells = recording.cells().map(|cell| {
         let (planned, record) = cell.unwrap();
@@ -238,7 +238,8 @@ fn check(kernel: &str, modes: &[&str]) {
     }
 }
 
-/// Every hold has its kind and its length, and none is missing between the first and the last.
+/// Checks that every hold has its kind and its length, and that none is missing between the first
+/// and the last.
 fn check_trace(recording: &Recording, cell: &str, record: &CellRecord) {
     let Outcome::Completed { report, .. } = &record.outcome else { unreachable!() };
     let is_realtime = report.system.realtime;
@@ -267,8 +268,8 @@ fn check_trace(recording: &Recording, cell: &str, record: &CellRecord) {
     }
 }
 
-/// Between two holds that PREEMPT_RT lets be, one lasted as long as the module says (there was the
-/// time for it, and for the module's pauses), and nothing was off for that long.
+/// Checks the holds that have no effect under PREEMPT_RT: between their neighbours there was the
+/// time for the hold and for the module's pauses, and nothing was off for that long.
 fn check_preemptible(
     cell: &str,
     holds: &[Hold],
@@ -294,7 +295,7 @@ fn check_preemptible(
     assert!(checked >= 3 * DURATIONS_NS.len(), "{cell}: only {checked}");
 }
 
-/// A hold of 5 ms delayed the worst wakeup, and `explain` must name it.
+/// Checks the explanation: a hold of 5 ms delayed the worst wakeup, and `explain` must name it.
 fn check_explanation(cell: &str, json: &str) {
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     let worst = &json["worst"][0];

@@ -37,8 +37,8 @@ impl SpecError {
         }
     }
 
-    /// An error about a value that is well-formed but makes no sense; it is placed where `needle`
-    /// first stands in the text.
+    /// Creates an error about a value that is well-formed but makes no sense; its place is where
+    /// `needle` first stands in the text.
     pub(crate) fn at(text: &str, needle: &str, message: String, help: &str) -> Self {
         let start = text.find(needle).unwrap_or(0);
         Self {
@@ -54,7 +54,8 @@ fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The nearest valid name, out of a message of serde: "unknown field `x`, expected one of `a`, `b`".
+/// Returns the nearest valid name from a message of serde: "unknown field `x`, expected one of `a`,
+/// `b`".
 fn suggestion(text: &str, message: &str) -> Option<String> {
     if !message.starts_with("unknown ") {
         return None;
@@ -74,7 +75,7 @@ fn suggestion(text: &str, message: &str) -> Option<String> {
     })
 }
 
-/// The first kernel of a text that has a flavour with PREEMPT_RT, in it.
+/// Returns the first kernel of a text that has a flavour with PREEMPT_RT, in that flavour.
 fn rt_kernel(text: &str) -> String {
     let quoted = text.split('"').skip(1).step_by(2);
     let mut kernels = quoted.filter_map(|word| {
@@ -85,7 +86,7 @@ fn rt_kernel(text: &str) -> String {
     kernels.next().unwrap_or_else(|| "debian:6.12-rt".to_owned())
 }
 
-/// An example of a value that is missing or of another type.
+/// Returns an example of a value that is missing or of another type.
 fn missing(text: &str, message: &str, span: &Range<usize>) -> Option<String> {
     let key = match message.strip_prefix("missing field `") {
         Some(rest) => rest.split('`').next()?,

@@ -31,27 +31,27 @@ pub enum Layout {
 }
 
 impl Build {
-    /// `uname -r`.
+    /// Returns the release that `uname -r` prints.
     pub fn release(&self) -> String {
         format!("{}{}-{}", self.version, self.flavour.suffix(), GUEST.debian)
     }
 
-    /// The first two parts of the version: `6.12`.
+    /// Returns the first two parts of the version: `6.12`.
     pub fn series(&self) -> &str {
         series(&self.version)
     }
 
-    /// The name that means this build for as long as it is on offer.
+    /// Returns the name that means this build for as long as it is on offer.
     pub fn exact_name(&self) -> KernelRef {
         KernelRef::Debian { version: self.version.clone(), flavour: self.flavour }
     }
 
-    /// The name that means the newest build of this series and flavour.
+    /// Returns the name that means the newest build of this series and flavour.
     pub fn series_name(&self) -> KernelRef {
         KernelRef::Debian { version: self.series().to_owned(), flavour: self.flavour }
     }
 
-    /// The package with the image.
+    /// Returns the name of the package with the image.
     pub(crate) fn image_package(&self) -> String {
         match self.layout {
             Layout::Whole => self.package("image"),
@@ -59,7 +59,7 @@ impl Build {
         }
     }
 
-    /// The package with the modules.
+    /// Returns the name of the package with the modules.
     pub(crate) fn modules_package(&self) -> String {
         match self.layout {
             Layout::Whole => self.package("image"),
@@ -67,7 +67,7 @@ impl Build {
         }
     }
 
-    /// The smallest package with the configuration.
+    /// Returns the name of the smallest package with the configuration.
     pub(crate) fn config_package(&self) -> String {
         match self.layout {
             Layout::Whole => self.package("headers"),
@@ -75,7 +75,7 @@ impl Build {
         }
     }
 
-    /// The package with what modules are built from.
+    /// Returns the name of the package with the headers, from which modules are built.
     pub(crate) fn headers_package(&self) -> String {
         self.package("headers")
     }
@@ -93,8 +93,8 @@ impl Build {
     }
 }
 
-/// The builds among some package names, oldest first. What is no bootable build by itself is left
-/// out: unsigned images, debug symbols and metapackages.
+/// Returns the builds among some package names, oldest first. Packages that are no bootable build
+/// are left out: unsigned images, debug symbols and metapackages.
 pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Vec<Build> {
     let mut layouts = BTreeMap::new();
     for name in package_names {
@@ -128,7 +128,8 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
     builds
 }
 
-/// The build that a name means: the one of exactly this version, or the newest of the series.
+/// Returns the build that a name means: the one of exactly this version, or the newest of the
+/// series.
 pub(crate) fn resolve<'a>(
     builds: &'a [Build],
     version: &str,
@@ -143,7 +144,7 @@ pub(crate) fn resolve<'a>(
     exact.filter(|_| series(version) != version).or_else(|| matching.next_back())
 }
 
-/// The newest build of each series and flavour.
+/// Returns the newest build of each series and flavour.
 pub(crate) fn newest(builds: &[Build]) -> Vec<Build> {
     let mut seen = BTreeSet::new();
     let mut newest: Vec<_> = builds
@@ -156,7 +157,7 @@ pub(crate) fn newest(builds: &[Build]) -> Vec<Build> {
     newest
 }
 
-/// Valid names near one that is not: versions of the same series, or else other series.
+/// Returns valid names near one that is not: versions of the same series, or else other series.
 pub(crate) fn nearest(builds: &[Build], version: &str, flavour: Flavour) -> Vec<String> {
     let same_flavour = || builds.iter().filter(|build| build.flavour == flavour);
     let mut near: Vec<_> = same_flavour().filter(|b| b.series() == series(version)).collect();
@@ -173,8 +174,8 @@ pub(crate) fn nearest(builds: &[Build], version: &str, flavour: Flavour) -> Vec<
     near[around].iter().map(|build| name(build).to_string()).collect()
 }
 
-/// The name of a build or of a series on offer that has the same digits as one that is not: a slip of
-/// the keys, such as `debian:6.12-tr`.
+/// Returns the name of a build or of a series on offer that has the same digits as one that is not:
+/// a slip of the keys, such as `debian:6.12-tr`.
 pub(crate) fn misspelt(builds: &[Build], name: &KernelRef) -> Option<String> {
     let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     let name = name.to_string();
@@ -193,7 +194,7 @@ fn split_flavour(text: &str) -> (&str, Flavour) {
         .unwrap_or((text, Flavour::Generic))
 }
 
-/// The first two parts of a version.
+/// Returns the first two parts of a version.
 pub(crate) fn series(version: &str) -> &str {
     let is_end = |c: char| !c.is_ascii_digit() && c != '.';
     let numbers = &version[..version.find(is_end).unwrap_or(version.len())];
@@ -230,7 +231,8 @@ fn take<'a>(text: &mut &'a str, digits: bool) -> &'a str {
     start
 }
 
-/// The end of the text weighs 0.
+/// Returns the weight of a character in Debian's order of versions, in which the end of the text
+/// weighs 0.
 fn weight(c: char) -> i32 {
     match c {
         '~' => -1,

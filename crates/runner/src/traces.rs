@@ -12,7 +12,8 @@ use preemptlab_trace::{Kernel, Target, findings, opportunities, target, window};
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
 
-/// Tells the kernel of a cell. One that cannot be traced fails its cells and no others.
+/// Function that returns the kernel of a cell. A kernel that cannot be traced fails its cells and
+/// no others.
 pub type KernelOf<'a> = dyn Fn(&CellInputs) -> Result<Arc<Kernel>, Untraceable> + Sync + 'a;
 
 /// Reason why a cell cannot be traced.

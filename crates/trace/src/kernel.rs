@@ -285,7 +285,7 @@ impl Finder<'_> {
         self.interrupts()
     }
 
-    /// The entry of every interrupt and exception.
+    /// Finds the entry of every interrupt and exception.
     fn interrupts(&mut self) -> Result<(), KernelError> {
         let entries: Vec<(u64, Entry<'_>)> = self
             .symbols

@@ -94,7 +94,6 @@ impl Program for CyclictestLoad {
         }
     }
 
-    /// Without a load nearly all of the time is idle, and so it costs the host nothing.
     fn metric_names(&self) -> MetricNames {
         let names = self.probe_set().metric_names();
         let names = match self.load {
@@ -107,6 +106,7 @@ impl Program for CyclictestLoad {
 
     fn virtual_time_estimate(&self) -> VirtualDuration {
         match self.load {
+            // Nearly all of the time is idle, and so it costs the host nothing.
             Load::None => stress_ng::AROUND_WORK,
             Load::Cpu | Load::Mixed => VirtualDuration::from_ns(
                 VirtualDuration::from(self.load_time()).as_ns() + stress_ng::AROUND_WORK.as_ns(),
@@ -159,7 +159,8 @@ impl CyclictestLoad {
     }
 }
 
-/// The operations of different stressors have nothing in common, and so they have no sum.
+/// Returns the rate of a stressor. The operations of different stressors have nothing in common,
+/// and so they have no sum.
 fn rate(stressor: &str, per_second: f64) -> Metric {
     higher(rate_name(stressor), per_second, "ops/s")
 }

@@ -208,7 +208,7 @@ impl<'a> Explanation<'a> {
         Ok(())
     }
 
-    /// The sibling, if its wakeups are read.
+    /// Returns the sibling, if its wakeups are read.
     fn beside(&self) -> Option<&Beside> {
         match &self.beside {
             Compared::Beside(beside) => Some(beside),

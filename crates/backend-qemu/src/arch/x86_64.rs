@@ -2,7 +2,8 @@ use preemptlab_protocol::{EXIT_PORT, RESULTS_PORT};
 
 use super::board::Board;
 
-/// The guest's init uses the HPET to end turns; the kernel is told to leave it alone.
+/// Returns the board of a machine. The guest's init uses the HPET to end turns; the kernel is told
+/// to leave it alone.
 pub(super) fn board(has_turn_timer: bool) -> Board {
     let hpet = if has_turn_timer { "on" } else { "off" };
     Board {

@@ -28,7 +28,7 @@ impl Desk {
         path
     }
 
-    /// The command, with a store of its own that is empty.
+    /// Returns the command, with a store of its own that is empty.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_preemptlab"));
         command
@@ -39,7 +39,7 @@ impl Desk {
         command
     }
 
-    /// The command, with the store that lasts.
+    /// Returns the command, with the user's store.
     pub fn lasting_command(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(arguments);
         match std::env::var_os("PREEMPTLAB_STORE") {
@@ -54,7 +54,7 @@ impl Desk {
     }
 }
 
-/// The store that lasts.
+/// Returns the user's store.
 pub fn lasting_store() -> PathBuf {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from);
     folder("PREEMPTLAB_STORE")
@@ -108,7 +108,7 @@ impl Finished {
     }
 }
 
-/// Every file under a folder with its content, by relative path.
+/// Returns every file under a folder with its content, by relative path.
 pub fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     fn walk(root: &Path, folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
         for entry in fs::read_dir(folder).unwrap() {

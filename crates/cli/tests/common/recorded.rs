@@ -80,7 +80,7 @@ fn outcome(sound: &CellRecord, mode: &str, cell: Cell) -> Option<Outcome> {
     Some(Outcome::Completed { digest, report })
 }
 
-/// cyclictest's output with every sample so much later.
+/// Returns cyclictest's output with every sample so much later.
 fn delayed(text: &str, later_us: u64) -> String {
     let mut output: serde_json::Value = serde_json::from_str(text).unwrap();
     let thread = &mut output["thread"]["0"];

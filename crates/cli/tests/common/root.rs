@@ -163,7 +163,7 @@ impl Root {
         Finished::new(command.output().unwrap())
     }
 
-    /// The binary under another program, such as strace.
+    /// Runs the binary under another program, such as strace.
     pub fn under(&self, program: &[&str], arguments: &[&str]) -> Finished {
         let binary = env!("CARGO_BIN_EXE_preemptlab");
         let root = self.folder.path().to_str().unwrap();
@@ -210,13 +210,13 @@ impl Root {
     }
 }
 
-/// A snapshot without times.
+/// Returns a snapshot without times.
 pub fn contents(snapshot: &Snapshot) -> BTreeMap<&Path, (u32, &[u8])> {
     let each = snapshot.iter();
     each.map(|(path, (mode, bytes, _))| (path.as_path(), (*mode, bytes.as_slice()))).collect()
 }
 
-/// The text of a file in a snapshot.
+/// Returns the text of a file in a snapshot.
 pub fn text(snapshot: &Snapshot, name: &str) -> String {
     String::from_utf8(snapshot[Path::new(name)].1.clone()).unwrap()
 }

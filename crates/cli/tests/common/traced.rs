@@ -16,7 +16,7 @@ use preemptlab_trace::{
 /// Number of wakeups of a trace.
 const WAKEUPS: u64 = 20;
 
-/// The recording that this repository has.
+/// Opens the recording of this repository.
 pub fn check() -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
     Recording::open(&path).unwrap()
@@ -72,7 +72,7 @@ fn trace(folder: &TraceFolder, cell: &CellRecord) {
     folder.put(cell.id, &mut file, &findings).unwrap();
 }
 
-/// The recording without any trace; its manifest may be changed.
+/// Writes the recording without any trace; its manifest may be changed.
 pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
     let check = check();
     let (_, record) = check.cells().next().unwrap().unwrap();

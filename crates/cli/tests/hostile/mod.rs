@@ -20,7 +20,7 @@ use crate::common::Desk;
 pub struct Case {
     /// Attempt of the stranger.
     pub name: String,
-    /// Makes its files.
+    /// Function that makes the files.
     pub files: Box<dyn Fn(&Desk)>,
     /// The command that meets them.
     pub command: Vec<&'static str>,
@@ -58,7 +58,8 @@ const PROGRAMS: [&str; 14] = [
     "x",
 ];
 
-/// A `PATH` on which every program only writes down that it was run, and where it does.
+/// Makes a `PATH` on which every program only notes that it was run, and returns it with the file
+/// of notes.
 pub fn canaries(desk: &Desk) -> (OsString, PathBuf) {
     let (folder, marker) = (desk.path("canaries"), desk.path("canaries.ran"));
     fs::create_dir_all(&folder).unwrap();
@@ -231,7 +232,7 @@ fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check")
 }
 
-/// A copy of the committed recording in which one value is another one.
+/// Makes a copy of the committed recording with one other value.
 fn changed(path: &Path, place: &str, value: &Value) {
     fs::create_dir_all(path.join("cells")).unwrap();
     for (name, bytes) in crate::common::tree(&committed()) {
@@ -245,7 +246,7 @@ fn changed(path: &Path, place: &str, value: &Value) {
     fs::write(file, text(&all)).unwrap();
 }
 
-/// The JSON of a value. `kind` comes first, as readers of workloads want it.
+/// Returns the JSON of a value. `kind` comes first, as readers of workloads want it.
 pub fn text(value: &Value) -> String {
     let joined = |parts: Vec<String>| parts.join(",");
     match value {
@@ -261,7 +262,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// A recording whose cells ended in ways that their guests chose the words for.
+/// Makes a recording whose cells failed with words that their guests chose.
 pub fn failed_recording(path: &Path) {
     let Manifest { kernels, qemu, images, .. } =
         Recording::open(&committed()).unwrap().manifest().clone();

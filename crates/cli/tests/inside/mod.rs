@@ -48,7 +48,7 @@ const KILLS: u64 = 6;
 /// The cells of the experiment.
 const CELLS: usize = 12;
 
-/// The first process of the machine.
+/// Runs as the first process of the machine.
 pub fn run() {
     settle();
     thread::spawn(|| {
@@ -95,7 +95,7 @@ fn settle() {
     fs::write(format!("{SCHED}/base_slice_ns"), "2500000").unwrap();
 }
 
-/// The mode and the slice.
+/// Reads the mode and the slice.
 fn held() -> (String, String) {
     let read = |name: &str| fs::read_to_string(format!("{SCHED}/{name}")).unwrap();
     let mode = ModeFile::parse(&read("preempt")).active.unwrap();
@@ -250,7 +250,7 @@ fn finishes(before: &(String, String)) {
     println!("inside: {CELLS} cells, each in the mode and with the slice that it asks for");
 }
 
-/// Everything of a run dies with it, within a moment.
+/// Checks that every process of a run dies with it, within a moment.
 fn nothing_runs() {
     let runs = || {
         fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {

@@ -21,8 +21,8 @@ const US_MAX: f64 = 1e12;
 pub struct Response {
     /// Source of the response times.
     pub from: Source,
-    /// Finds the number in a line, and passes over lines without one; without a pattern each line
-    /// that is not empty is a number.
+    /// Pattern that finds the number in a line, and passes over lines without one; without a
+    /// pattern each line that is not empty is a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// The unit of the numbers.
