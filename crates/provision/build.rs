@@ -5,10 +5,6 @@
 //! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
 //! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
 //! on the environment or a cargo configuration. `tests/reproducible-guest` checks it.
-//!
-//! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
-//! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
-//! on what the environment or a cargo configuration adds. `tests/reproducible-guest` checks it.
 
 use std::{
     env,

@@ -12,10 +12,6 @@ use crate::{Error, Result};
 /// # Errors
 ///
 /// When the recording is one; the text ends with the analyses that virtual time allows.
-///
-/// # Errors
-///
-/// When it is one; the text ends with what virtual time can do.
 pub fn only_virtual(recording: &Recording, can: &str) -> Result<()> {
     let backend = recording.manifest().backend;
     if backend.is_vm() {

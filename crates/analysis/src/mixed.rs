@@ -13,10 +13,6 @@ use crate::{Error, Result};
 /// # Errors
 ///
 /// When one cannot be read, is named twice, or has another workload of the same name.
-///
-/// # Errors
-///
-/// Where one cannot be read, is named twice, or has another workload of the same name.
 pub fn open(paths: &[PathBuf]) -> Result<(Vec<Recording>, Vec<String>)> {
     let recordings = paths.iter().map(|path| Recording::open(path));
     let recordings: Vec<Recording> = recordings.collect::<Result<_, _>>()?;

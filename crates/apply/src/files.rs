@@ -45,14 +45,14 @@ pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
 
 /// Puts a staged draft in the place of its file.
 ///
-/// # Errors
-///
-/// The error of the system; then the file is the old one.
-///
 /// GRUB and firmware read the disk as it is: they neither replay a journal nor know what memory
 /// holds. So that they find the old file or the new one after every single write to the disk, the
 /// draft is in its place there before its name changes, and the file that it replaces loses its
 /// blocks only when the name leads to the new one.
+///
+/// # Errors
+///
+/// The error of the system; then the file is the old one.
 pub fn publish(path: &Path) -> io::Result<()> {
     let draft = draft(path);
     checkpoint(&File::open(&draft)?);

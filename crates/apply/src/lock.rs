@@ -22,10 +22,6 @@ impl Lock {
     /// # Errors
     ///
     /// When another process holds it; the error names the process.
-    ///
-    /// # Errors
-    ///
-    /// When somebody holds it, who is named.
     pub fn take(machine: &Machine) -> Result<Self> {
         let path = machine.path("/run/preemptlab.lock");
         let failed = || Error::file(path.clone());

@@ -37,10 +37,6 @@ impl Plan {
 ///
 /// When the settings cannot be put into force on this machine, or another program changed the
 /// applied files.
-///
-/// # Errors
-///
-/// When the settings cannot be put into force here, or somebody changed what was applied.
 pub fn apply(
     machine: &Machine,
     loader: &Loader,

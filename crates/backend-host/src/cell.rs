@@ -130,10 +130,6 @@ fn without_cpus(count: u32) -> Execution {
 /// A session of its own keeps signals of a terminal away, and makes one autogroup of the whole cell
 /// (`SCHED_AUTOGROUP`), as a guest is one. The first process takes the other rights from the cell's
 /// commands.
-///
-/// A session of its own keeps signals of a terminal away, and makes one autogroup of the whole cell
-/// (`SCHED_AUTOGROUP`), as a guest is one. What the cell's commands give up besides, its first process
-/// sees to.
 fn confine(parent: Pid, root: &Path, cpus: &CpuSet, owner: u32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // The parent may have died before the signal was asked for.

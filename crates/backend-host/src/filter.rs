@@ -5,12 +5,6 @@
 //! kernel (mounts, modules, clocks, reboot, namespaces), that look into other processes, or that
 //! have often been a way into kernels and are rarely part of a benchmark (bpf, io_uring,
 //! userfaultfd, perf events, keys) are missing on purpose.
-//!
-//! What is listed is what servers, benchmarks and their C library use; all else a kernel has, now or
-//! later, does not exist for them (`ENOSYS`). What is missing on purpose changes the machine or its
-//! kernel (mounts, modules, clocks, reboot, namespaces), looks into other processes, or has
-//! been a way into kernels more often than it is a benchmark's business (bpf, io_uring, userfaultfd,
-//! perf events, keys).
 
 use std::{collections::BTreeMap, io};
 

@@ -28,9 +28,6 @@ const ASLEEP_AFTER: Duration = Duration::from_nanos(SNAPSHOT_DELAY_NS);
 ///
 /// The guest arms its watchdog and sleeps. All virtual CPUs are idle when the watchdog expires, so
 /// the saved state does not depend on how fast QEMU's main loop stops them.
-///
-/// The guest arms its watchdog and sleeps. All virtual CPUs are idle when it expires, so that what
-/// is saved does not depend on how fast QEMU's main loop stops them: it has nothing to stop.
 pub(crate) fn boot_and_save(
     config: &Config,
     inputs: &SnapshotInputs,

@@ -99,11 +99,6 @@ impl<'a> Qemu<'a> {
     ///
     /// [`Stop::Cancelled`], the errors of [`end::of_start`], and [`Stop::Host`] when the program
     /// cannot be started or is no QEMU.
-    ///
-    /// # Errors
-    ///
-    /// [`Stop::Cancelled`], what [`end::of_start`] says, and [`Stop::Host`] when the program cannot
-    /// be started or is no QEMU.
     pub(crate) fn start(
         command: &[OsString],
         arguments: Vec<OsString>,

@@ -103,10 +103,6 @@ impl<'a> Replacement<'a> {
     ///
     /// When the folder cannot be written to; for a path that is no regular file, when that cannot
     /// be.
-    ///
-    /// # Errors
-    ///
-    /// When the folder, or what is no regular file, cannot be written to.
     pub fn begin(path: &'a Path) -> io::Result<Self> {
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path)?;
@@ -128,10 +124,6 @@ impl<'a> Replacement<'a> {
     /// # Errors
     ///
     /// When the disk is full; then the old file is still there.
-    ///
-    /// # Errors
-    ///
-    /// When the disk is full; then what was there still is.
     pub fn publish(self) -> io::Result<()> {
         let Ok(draft) = self.draft else { return Ok(()) };
         // A name is needed for a moment, since only a named file can take another one's place.

@@ -7,10 +7,6 @@ use crate::SpecError;
 /// # Errors
 ///
 /// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
-///
-/// # Errors
-///
-/// [`SpecError`] with the line, and the nearest valid name of what is misspelt.
 pub fn definition(text: &str) -> Result<Definition, SpecError> {
     let definition: Definition =
         toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;

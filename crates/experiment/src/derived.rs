@@ -34,10 +34,6 @@ impl<'a> Derived<'a> {
     /// # Errors
     ///
     /// When a cell differs.
-    ///
-    /// # Errors
-    ///
-    /// When a cell is another one.
     pub fn check(recording: &'a Recording) -> Result<Self, NotOfExperiment> {
         let added = recording.planned().filter(|(look, _)| *look > 0).map(|(_, planned)| planned);
         match check(recording.manifest(), added) {

@@ -42,10 +42,6 @@ impl<W: Write + Send> Export<W> {
     /// # Errors
     ///
     /// When a file cannot be written to, or a value does not fit its column.
-    ///
-    /// # Errors
-    ///
-    /// When a file cannot be written to, or a value is none of its column.
     pub fn write(
         &mut self,
         cell: &Cell,

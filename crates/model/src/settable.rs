@@ -7,14 +7,6 @@
 //! (`kernel.core_pattern`, `kernel.modprobe`), or that can end the machine (`kernel.panic*`,
 //! `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of CPUs, since a
 //! string can name a file or a module.
-//!
-//! A guest may be told anything that is well-formed: it ends with its cell. A machine goes on, and
-//! the words that reach it may be a stranger's, from a recording or an experiment. So this is a list
-//! of what is known to change how the kernel schedules, accounts and sends, and nothing else:
-//! neither who may do what (`kernel.unprivileged_bpf_disabled`), nor what is executed
-//! (`kernel.core_pattern`, `kernel.modprobe`), nor what can end the machine (`kernel.panic*`,
-//! `vm.nr_hugepages`, `vm.min_free_kbytes`). Every value is a number or a list of CPUs, since a
-//! string can name a file or a module.
 
 use crate::{Cpus, Setting, nearest};
 

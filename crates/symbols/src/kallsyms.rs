@@ -24,11 +24,6 @@ const NOBODY: u32 = u32::MAX;
 /// variable is the one that the kernel lists: a small number before 6.15, since then one like any
 /// other. A CPU's own copy is always at that address plus the CPU's entry of `__per_cpu_offset`,
 /// which is the base of GS in kernel mode too.
-///
-/// Addresses are where the kernel runs, after any relocation. That of a per-CPU variable is what
-/// the kernel lists: a small number before 6.15, since then one like any other. A CPU's own is
-/// always at that plus the CPU's entry of `__per_cpu_offset`, which is the base of GS in kernel
-/// mode too.
 #[derive(Clone, Debug)]
 pub struct Symbols {
     /// Every name, one after the other, in the order of the text, as are the next three.

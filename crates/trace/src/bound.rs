@@ -70,9 +70,6 @@ impl Closed {
 ///
 /// The computed latencies and the observed ones are kept apart, and only [`Bound::max_ns`] is
 /// called the bound: the larger one.
-///
-/// What the trace's stretches add up to and what was observed are kept apart, and only
-/// [`Bound::max_ns`] is called the bound: the larger one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// Cost of a wakeup with nothing in the way, in nanoseconds: the smallest latency of a wakeup.

@@ -2,9 +2,6 @@
 //!
 //! The trace shows the kernel while no task waited. A kernel that polls `need_resched` stops early
 //! when a task waits, so a prediction may be too high: then the next one is tried.
-//!
-//! The trace says what the kernel did while nobody waited. A kernel that polls `need_resched` stops
-//! early when somebody does, so that a prediction may be too high: then the next one is tried.
 
 use std::{
     fs::File,

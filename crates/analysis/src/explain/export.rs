@@ -23,11 +23,6 @@ pub enum TraceForm {
 ///
 /// When the cell has no trace, or it cannot be read; `unwritable` makes the error of a failed
 /// write.
-///
-/// # Errors
-///
-/// When the cell has no trace, or it cannot be read; `unwritable` makes the one of what cannot be
-/// written.
 pub fn export(
     recording: &Recording,
     cell: &Chosen,

@@ -3,10 +3,6 @@
 //! Source, configuration and compiler come from Debian's packages, and not from the machine. The
 //! build holds neither its time nor its place, so every user gets the same bytes. Modules are off:
 //! a guest has no disk and no network device, and modules take hours to build.
-//!
-//! Source, configuration and compiler come from Debian's packages, and not from the machine. The
-//! build says neither when nor where it happened, so that everybody gets the same bytes. Modules
-//! are off: a guest has no disk and no network device, and they are what takes hours.
 
 mod config;
 mod error;

@@ -3,10 +3,6 @@
 //! A build uses nothing of the machine but a shell and its simple tools, whose output is the same
 //! everywhere. Headers and libraries come from these packages as well, and programs that are
 //! compiled to run during a build run with them.
-//!
-//! Nothing of the machine reaches what is built with it but a shell and its simple tools, whose
-//! output is the same everywhere. Headers and libraries come from these packages as well, and what
-//! is compiled to run during a build runs with them.
 
 mod wrap;
 

@@ -18,11 +18,6 @@ pub struct Cell {
 /// part of a look that a cell does not show is carried on. So many short spans are shown as often
 /// as their sum asks for. A span that no cell would show gets one cell of a neighbour that has
 /// others, the longest first; so a short one is seen, and hides no longer one.
-///
-/// A cell shows what occurs in it, and of several looks the one that is owed the most: what a look
-/// did not get in a cell is carried on. So many short spans are shown as often as their sum asks
-/// for. A span that would not be seen at all gets one cell of a neighbour that has others, the
-/// longest first; so a short one is seen, and hides no longer one.
 pub fn cells(spans: &[Span], end_ns: u64, width: usize) -> Vec<Cell> {
     let parts = parts(spans, end_ns, width);
     let mut owed: BTreeMap<Look, i128> = BTreeMap::new();

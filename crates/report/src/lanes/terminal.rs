@@ -37,10 +37,6 @@ const ARROWS: usize = 4;
 /// Each panel has its lanes under its title; the axis of virtual time and the legend are those of
 /// all panels. States differ by characters, and by colours where they are wanted. A stretch that is
 /// too short for a character has one where it hides no longer one.
-///
-/// Each panel has its lanes under its title; the axis of virtual time and the legend are those of
-/// all panels. States are told apart by characters, and by colours where they are wanted. What is
-/// too short for a character has one where it hides nothing that is longer.
 pub fn lanes_terminal(panels: &[LanesPanel<'_>], terminal: Terminal) -> String {
     let width = terminal.width.clamp(WIDTH_MIN, WIDTH_MAX);
     let terminal = Terminal { width, ..terminal };

@@ -15,11 +15,6 @@ type Column = BTreeMap<Option<Cause>, i128>;
 /// of a cause that a column does not show is carried on, so that many short pieces are shown as
 /// often as their sum asks for. A cause that would get no column at all gets the one of which it
 /// has the largest part, unless that is another's only one.
-///
-/// A column shows a cause that occurs in it, and of several the one that is owed the most: what a
-/// cause did not get in a column is carried on, so that many short pieces are shown as often as
-/// their sum asks for. A cause that would get no column at all gets the one of which it has the
-/// largest part, unless that is another's only one.
 pub fn columns(pieces: &[Piece], width: usize) -> Vec<Option<Cause>> {
     let whole: i128 = pieces.iter().map(|piece| i128::from(piece.len_ns())).sum();
     if whole == 0 {

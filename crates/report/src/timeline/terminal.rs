@@ -33,12 +33,6 @@ const LEGEND_GAP: &str = "   ";
 /// pieces together is one row, with the sums of its parts below. Where these are too many rows to
 /// be read, equal pieces share a row: turns of tasks where others ran for most of the time, else
 /// causes and functions. Names, which come from a guest, cannot steer the terminal.
-///
-/// Lengths are microseconds of virtual time with every nanosecond; those in the table add up to the
-/// latency. Short segments are summed in one row. What one section or one call in the kernel holds
-/// together is one row, below it the sums of what it consists of. Where that is still too much to be
-/// read, a row is for everything that is alike: turns of tasks where others ran for most of the time,
-/// else causes and functions. Names, which come from a guest, cannot steer the terminal.
 pub fn timeline_terminal(timeline: &Timeline, terminal: Terminal) -> String {
     let terminal = Terminal { width: terminal.width.clamp(WIDTH_MIN, WIDTH_MAX), ..terminal };
     let pieces = pieces(timeline);

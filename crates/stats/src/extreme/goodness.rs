@@ -9,11 +9,6 @@ use super::likelihood::{LOG_SCALE, Point, QUANTILE, SHAPE, log_ratio};
 /// rounded to half their scale, always. So the probability that the fit gives to the range that is
 /// rounded to a value is shared out evenly between those that have it. Where values of a fine
 /// resolution are the same, that probability is about none, and the misfit shows.
-///
-/// Values that are the same were made so by rounding, which the statistic would take for a misfit:
-/// in a hundred values rounded to half their scale, always. So the probability that the fit gives
-/// to what is rounded to a value is shared out evenly between those that have it. Where values of a
-/// fine resolution are the same, that probability is about none, and the misfit shows.
 pub fn anderson_darling(ascending: &[f64], step: f64, fitted: &Point) -> f64 {
     let mut probabilities = Vec::with_capacity(ascending.len());
     for same in ascending.chunk_by(|a, b| a == b) {

@@ -2,8 +2,6 @@
 //!
 //! A lane shows the records of [`observe`](crate::observe), with their limits. Besides:
 //!
-//! What a lane shows follows from what [`observe`](crate::observe) tells, with its limits. Besides:
-//!
 //! - A thread that is woken although it was taken for preempted had gone to sleep: it is shown so.
 //! - A thread is taken for blocked when it sleeps after it has entered a function that waits for a
 //!   lock, or in a system call for futexes, and for asleep otherwise.
