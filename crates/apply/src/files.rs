@@ -52,7 +52,7 @@ pub fn stage(path: &Path, contents: &Contents) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The error of the system; then the file is the old one.
+/// The error of the system; the file is the old one or the new one then.
 pub fn publish(path: &Path) -> io::Result<()> {
     let draft = draft(path);
     checkpoint(&File::open(&draft)?);
@@ -104,7 +104,7 @@ pub fn discard(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The error of the system; then the file is the old one.
+/// The error of the system; the file is the old one or the new one then.
 pub fn set(path: &Path, contents: Option<&Contents>) -> io::Result<()> {
     match contents {
         Some(contents) => {

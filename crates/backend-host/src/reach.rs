@@ -33,7 +33,7 @@ impl Reach {
     ///
     /// # Errors
     ///
-    /// [`LiveError`] when the kernel cannot be asked.
+    /// [`LiveError::UnknownMode`] when nothing tells the preemption mode.
     pub fn find(kernels: Kernels, cells: &[&CellInputs]) -> Result<Self, LiveError> {
         let HostKernel { release, cmdline, mode, .. } = HostKernel::observe(Path::new("/"));
         let fixed = match (mode.evidence, mode.active) {

@@ -99,7 +99,7 @@ fn write<T: DataType, W: Write + Send>(
 ///
 /// # Errors
 ///
-/// When a name is no valid one of Parquet.
+/// When Parquet refuses the column.
 pub fn schema(column: &Column) -> Result<Type> {
     let (physical, logical) = match column.kind {
         Kind::Utf8 => (Physical::BYTE_ARRAY, Some(LogicalType::String)),

@@ -75,7 +75,7 @@ impl Hackbench {
     ///
     /// # Errors
     ///
-    /// [`MeasureError`] when the load ended early or its bytes are missing or contradict the job.
+    /// [`MeasureError`] when the load ended early, or wrote nothing in the window.
     pub fn throughput(
         &self,
         report: &CommandReport,
