@@ -384,7 +384,7 @@ mod tests {
         }
     }
 
-    /// The results are those of `dpkg --compare-versions`.
+    /// The order is that of `dpkg --compare-versions`.
     #[test]
     fn versions_are_ordered_as_debian_does() {
         let ascending = [
