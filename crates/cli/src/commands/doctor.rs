@@ -37,7 +37,8 @@ const KEYRINGS: [&str; 2] = [
     "/usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
-/// A GiB of packages, kernels and snapshots is what the quick study needs at the least.
+/// Free space that the quick study needs, in bytes: at least a GiB of packages, kernels and
+/// snapshots.
 const FREE_BYTES_MIN: u64 = 2 << 30;
 
 /// Something that the machine should have.
@@ -79,7 +80,7 @@ struct Document {
     settings: settings::Settings,
 }
 
-/// Tells what this machine can run, and what its own kernel really runs with.
+/// Prints the abilities of this machine, and the settings that its own kernel really runs with.
 pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let checks = checks(args, store);
     let kernel = HostKernel::observe(Path::new("/"));
