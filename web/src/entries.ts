@@ -1,6 +1,6 @@
 // A group's configurations with what every view needs of them.
 
-import type { Configuration, Group, MetricInfo, MetricValues } from "./data.ts";
+import type { Configuration, Evidence, Group, MetricInfo, PageData, Summary } from "./document.ts";
 import { shortened } from "./format.ts";
 import { type Mark, marks } from "./marks.ts";
 import * as names from "./names.ts";
@@ -8,6 +8,7 @@ import * as names from "./names.ts";
 export interface Entry {
   index: number;
   configuration: Configuration;
+  evidence: Evidence;
   /** The whole name. */
   name: string;
   /** A name for plots. */
@@ -15,18 +16,21 @@ export interface Entry {
   /** The kernel in it. */
   kernel: string;
   mark: Mark;
-  metrics: Map<string, MetricValues>;
+  metrics: Map<string, Summary>;
 }
 
-export function entries(group: Group): Entry[] {
+export function entries(data: PageData, group: Group): Entry[] {
   const markOf = marks(group);
   const prefix = commonPrefix(group.configurations.map((each) => each.kernel));
+  const at = data.groups.indexOf(group);
+  const own = new Map(data.evidence.filter((each) => each.group === at).map((each) => [each.configuration, each]));
   return group.configurations.map((configuration, index) => {
-    const { run, kernel, metrics } = configuration;
-    const shortKernel = `${run === undefined ? "" : `${run}: `}${kernel.slice(prefix.length)}`;
+    const { run, kernel, metrics, settings } = configuration;
+    const shortKernel = [run === null ? "" : `${run}: `, kernel.slice(prefix.length), settings && ` ${settings}`].join("");
     return {
       index,
       configuration,
+      evidence: own.get(index) ?? { group: at, configuration: index, histograms: [], timelines: [], notes: {} },
       name: names.configuration(configuration),
       short: shortened(`${shortKernel} ${names.mode(configuration)}`, 28),
       kernel: shortened(shortKernel, 40),
@@ -52,5 +56,5 @@ export function latencies(group: Group): MetricInfo[] {
 
 export function throughput(group: Group): MetricInfo | undefined {
   const higher = group.metrics.filter((info) => info.better === "higher");
-  return higher.find((info) => info.name === "throughput") ?? higher[0];
+  return higher.find((info) => info.kind === "throughput") ?? higher[0];
 }

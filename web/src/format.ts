@@ -21,8 +21,8 @@ export function range([low, high]: [number, number]): string {
 }
 
 /** `×0.77`. */
-export function ratio(value: number | undefined): string {
-  return value === undefined ? "" : `×${value < 10 ? value.toFixed(value < 0.1 ? 3 : 2) : number(value)}`;
+export function ratio(value: number): string {
+  return `×${value < 10 ? value.toFixed(value < 0.1 ? 3 : 2) : number(value)}`;
 }
 
 /** `0.70–0.81`. */

@@ -62,7 +62,7 @@ function rest(): void {
   );
   const describe = () => {
     const { latency } = state;
-    meaning.textContent = latency ? `${names.metric(latency.name)}. ${names.meaning(latency.name)}` : "";
+    meaning.textContent = latency ? `${names.metric(latency)}. ${latency.meaning}` : "";
     missing(state, lacking);
     timelines(state, worst);
   };

@@ -1,6 +1,6 @@
 // Colour says the mode, the symbol's shape the kernel, and a hollow symbol PREEMPT_RT.
 
-import type { Configuration, Group } from "./data.ts";
+import type { Configuration, Group } from "./document.ts";
 
 export interface Mark {
   /** The mode; `Look.modes` has its colour. */
@@ -26,8 +26,8 @@ const SHAPES = [
 
 const DASHES = [[], [7, 3], [2, 2.5], [9, 3, 2, 3], [4, 4], [12, 4], [1, 4]];
 
-export function kernelKey({ run, kernel }: Configuration): string {
-  return `${run ?? ""}\n${kernel}`;
+export function kernelKey({ run, kernel, settings }: Configuration): string {
+  return [run ?? "", kernel, settings].join("\n");
 }
 
 /** A real-time kernel has the shape of the kernel that it is a variant of. */
@@ -39,7 +39,7 @@ export function marks(group: Group): (of: Configuration) => Mark {
     if (!kernels.includes(kernelKey(each))) kernels.push(kernelKey(each));
   }
   return (of) => ({
-    mode: of.mode,
+    mode: of.preempt,
     kernel: kernelKey(of),
     shape: SHAPES[families.indexOf(family(of)) % SHAPES.length] ?? "",
     hollow: of.rt === true,
@@ -48,6 +48,5 @@ export function marks(group: Group): (of: Configuration) => Mark {
 }
 
 function family(of: Configuration): string {
-  const key = kernelKey(of);
-  return of.rt === true ? key.replace(/-rt$/, "") : key;
+  return of.rt === true ? kernelKey({ ...of, kernel: of.kernel.replace(/-rt$/, "") }) : kernelKey(of);
 }

@@ -1,6 +1,6 @@
 // What the reader chose, and who wants to know.
 
-import type { Group, MetricInfo, PageData } from "./data.ts";
+import type { Group, MetricInfo, PageData } from "./document.ts";
 import { type Entry, entries, latencies, throughput } from "./entries.ts";
 
 export class State {
@@ -81,10 +81,10 @@ export class State {
   #choose(index: number): void {
     this.#group = index;
     const group = this.group;
-    this.#entries = group ? entries(group) : [];
+    this.#entries = group ? entries(this.data, group) : [];
     const offered = group ? latencies(group) : [];
     if (!offered.some((info) => info.name === this.#latency)) {
-      this.#latency = (offered.find((info) => info.name.endsWith(".p99")) ?? offered[0])?.name ?? "";
+      this.#latency = (offered.find((info) => info.statistic === "p99") ?? offered[0])?.name ?? "";
     }
   }
 

@@ -1,29 +1,32 @@
-import type { MetricValues } from "./data.ts";
+import type { Effect, Summary } from "./document.ts";
 import { number, range, ratio, ratioRange } from "./format.ts";
 
 /** A metric's median with what is known of its spread: `26 µs (95 %: 23–27; n=10), ×0.46 …`. */
-export function statistics(values: MetricValues, unit: string): string {
-  const { median, word } = values;
-  const compared = values.ratio === undefined || word === undefined
-    ? ""
-    : `; ${ratio(values.ratio)}${values.ratio_interval ? ` (${ratioRange(values.ratio_interval)})` : ""} ${verdict(values)}`;
-  return `${number(median)} ${unit} (${spread(values)})${compared}`;
+export function statistics(of: Summary, unit: string): string {
+  const { median, effect } = of;
+  const compared = effect === null || effect.ratio === null ? "" : `; ${ratios(effect)} ${verdict(effect)}`;
+  return `${number(median)} ${unit} (${spread(of)})${compared}`;
+}
+
+/** `×0.46 (0.41–0.52)`; empty without a ratio. */
+export function ratios({ ratio: median, interval }: Effect): string {
+  if (median === null) return "";
+  return `${ratio(median)}${interval ? ` (${ratioRange(interval)})` : ""}`;
 }
 
 /** The same as `known`, with the number of replicates. */
-export function spread(values: MetricValues): string {
-  const n = values.values.length;
-  return n > 1 ? `${known(values)}; n=${n}` : known(values);
+export function spread(of: Summary): string {
+  return of.n > 1 ? `${known(of)}; n=${of.n}` : known(of);
 }
 
 /** The interval, or the range of the replicates, or that there is only one. */
-export function known({ interval, min, max, values }: MetricValues): string {
+export function known({ interval, min, max, n }: Summary): string {
   if (interval) return `95 %: ${range(interval)}`;
-  return values.length > 1 ? `range ${range([min, max])}` : `n=${values.length}, no interval`;
+  return n > 1 ? `range ${range([min, max])}` : `n=${n}, no interval`;
 }
 
 /** `better`, `undecided (+5)`. */
-export function verdict({ word, more }: MetricValues): string {
-  if (word === undefined) return "";
-  return more === undefined ? word : `${word} (+${more})`;
+export function verdict(effect: Effect): string {
+  const more = effect.verdict === "undecided" ? effect.more : null;
+  return more === null ? effect.verdict : `${effect.verdict} (+${more})`;
 }

@@ -2,9 +2,12 @@
 
 use std::fmt::Write;
 
-use preemptlab_model::plain::{self, markdown as shown};
+use preemptlab_model::{
+    Package,
+    plain::{self, markdown as shown},
+};
 use preemptlab_report::{Facts, TemplateError, View, fill, markdown};
-use preemptlab_report_html::{Package, PageData};
+use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
 /// Fills a template with the comparison's numbers.
@@ -23,8 +26,8 @@ pub fn filled(
 
 /// Writes what a reviewer wants to see: the verdict, the table, and how it was measured.
 pub fn letter(data: &PageData, comparison: &Comparison) -> String {
-    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.verdict.headline));
-    for point in &data.verdict.points {
+    let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.headline));
+    for point in &data.points {
         let _ = writeln!(text, "- {}", shown(point));
     }
     let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));

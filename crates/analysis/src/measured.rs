@@ -4,10 +4,11 @@ use std::{num::NonZero, thread};
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
-    CellRecord, Direction, Metric, MetricName, ModeFile, Outcome, Planned, PlannedCell, PreemptMode,
+    CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome, Planned, PlannedCell,
+    PreemptMode,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_stats::{MeasuredCell, NoResult};
+use preemptlab_stats::MeasuredCell;
 use preemptlab_trace::Bound;
 use preemptlab_workload::Latency;
 

@@ -7,9 +7,8 @@ use std::{
 
 use preemptlab_durable::Draft;
 use preemptlab_experiment::Recording;
-use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
-use preemptlab_model::{CellInputs, Metric, Outcome};
-use preemptlab_stats::NoResult;
+use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
+use preemptlab_model::{CellInputs, Metric, NoResult, Outcome};
 use preemptlab_workload::Latency;
 
 use crate::{
@@ -111,7 +110,7 @@ fn write(
         let mut written = Ok(());
         measured::for_each(&[recording], |reading| {
             let (cell, metrics, probes) = cell(name, reading);
-            *statuses.entry(cell.status.as_str()).or_default() += 1;
+            *statuses.entry(NoResult::status(cell.no_result.as_ref())).or_default() += 1;
             if written.is_ok() {
                 written = export.write(&cell, &metrics, &probes);
             }
@@ -177,12 +176,6 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         Some(Outcome::Completed { report, .. }) => Some(&report.system.release),
         _ => kernel.map(|kernel| &kernel.release),
     };
-    let status = match &reading.result {
-        Ok(_) => Status::Completed,
-        Err(NoResult::Missing) => Status::Missing,
-        Err(NoResult::Failed(reason)) => Status::Failed(reason.clone()),
-        Err(NoResult::Unavailable(reason)) => Status::Unavailable(reason.clone()),
-    };
     let cell = Cell {
         run: run.to_owned(),
         backend: reading.recording.manifest().backend,
@@ -194,7 +187,7 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         id: inputs.map(CellInputs::id),
         digest: outcome.and_then(Outcome::digest),
         factors,
-        status,
+        no_result: reading.result.as_ref().err().cloned(),
     };
     let Ok(Measured { metrics, latencies, .. }) = reading.result else {
         return (cell, Vec::new(), Vec::new());

@@ -11,7 +11,8 @@ use std::{
 use preemptlab_analysis::{Compared, Error, Gathered, Notice, data, filled, letter, mixed, tables};
 use preemptlab_export::Format;
 use preemptlab_model::{BackendKind, MetricName};
-use preemptlab_report_html::{PageData, Verdict};
+use preemptlab_report::InWords;
+use preemptlab_report_html::PageData;
 use preemptlab_stats::{Comparison, Verdict as Word};
 use recorded::{Cell, record, record_on};
 use tempfile::TempDir;
@@ -36,12 +37,17 @@ fn apart(mode: &str, replicate: u32) -> Cell {
     }
 }
 
+/// What became of a row's cell.
+fn status(row: &serde_json::Value) -> &str {
+    row["no_result"]["status"].as_str().unwrap_or("completed")
+}
+
 fn page(path: &Path) -> (PageData, Comparison) {
     let (compared, _) = Compared::open(&[path.to_owned()], None, None).unwrap();
     let gathered = Gathered::new(compared.recordings()).unwrap();
     let comparison = compared.comparison_of(&gathered.cells).unwrap();
-    let verdict = Verdict { headline: "It is so.".into(), points: vec!["A point.".into()] };
-    (data(gathered, &comparison, verdict, "a test").unwrap(), comparison)
+    let said = InWords { headline: "It is so.".into(), points: vec!["A point.".into()] };
+    (data(gathered, &comparison, said, "a test").unwrap(), comparison)
 }
 
 #[test]
@@ -85,8 +91,7 @@ fn a_page_has_every_cell_of_the_plan() {
     let (_folder, path) = made("a", apart);
     let (page, comparison) = page(&path);
     let rows = serde_json::to_value(&page).unwrap()["cells"].clone();
-    let statuses: Vec<&str> =
-        rows.as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
+    let statuses: Vec<&str> = rows.as_array().unwrap().iter().map(status).collect();
     assert_eq!(statuses.len(), 10);
     for (status, count) in [("completed", 8), ("failed", 1), ("missing", 1)] {
         assert_eq!(statuses.iter().filter(|each| **each == status).count(), count, "{status}");

@@ -1,5 +1,5 @@
 use preemptlab_model::{
-    BackendKind, CellId, Digest, Distribution, Factors, Histogram, PreemptMode,
+    BackendKind, CellId, Digest, Distribution, Factors, Histogram, NoResult, PreemptMode,
 };
 
 /// A cell of a plan, whatever became of it.
@@ -21,46 +21,12 @@ pub struct Cell {
     pub seed: Option<u64>,
     /// Number of looks at the results before the cell was planned; 0 for the cells of the manifest.
     pub look: u32,
-    /// Status of the cell.
-    pub status: Status,
+    /// Reason why the cell has no metrics; `None` for a completed cell.
+    pub no_result: Option<NoResult>,
     /// Identity of the cell; `None` for a cell that cannot be executed.
     pub id: Option<CellId>,
     /// Digest of all messages of the guest; `None` for a cell that did not run to its end.
     pub digest: Option<Digest>,
-}
-
-/// Status of a cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// The cell has measurements.
-    Completed,
-    /// The cell was executed, at least in part, and has no results, for this reason.
-    Failed(String),
-    /// The cell cannot exist, for this reason.
-    Unavailable(String),
-    /// The cell was not executed yet.
-    Missing,
-}
-
-impl Status {
-    /// Returns `completed`, `failed`, `unavailable` or `missing`.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed(_) => "failed",
-            Self::Unavailable(_) => "unavailable",
-            Self::Missing => "missing",
-        }
-    }
-
-    /// Returns the reason why the cell has no results; `None` where it has, and where it was not
-    /// executed.
-    pub fn reason(&self) -> Option<&str> {
-        match self {
-            Self::Failed(reason) | Self::Unavailable(reason) => Some(reason),
-            Self::Completed | Self::Missing => None,
-        }
-    }
 }
 
 /// Distribution that a probe of a cell measured.

@@ -1,6 +1,6 @@
 //! The content of the tables: each column with its description and the source of its values.
 
-use preemptlab_model::{Metric, PreemptMode};
+use preemptlab_model::{Metric, NoResult, PreemptMode};
 
 use crate::{Cell, Column, Kind, cell::Bucket, column::Value};
 
@@ -115,13 +115,13 @@ pub static CELL: [OfCell; 5] = [
         Kind::Utf8,
         "`completed`: it was measured. `failed`: it ran, or tried to, and has no results. \
          `unavailable`: it cannot exist. `missing`: it was not executed yet.",
-        |cell| Value::text(cell.status.as_str()),
+        |cell| Value::text(NoResult::status(cell.no_result.as_ref())),
     ),
     OfCell::new(
         "reason",
         Kind::Utf8,
         "Why the cell failed or is unavailable; absent in the others.",
-        |cell| Value::optional(cell.status.reason(), Value::text),
+        |cell| Value::optional(cell.no_result.as_ref().and_then(NoResult::reason), Value::text),
     )
     .optional(),
     OfCell::new(

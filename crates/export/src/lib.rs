@@ -15,7 +15,7 @@ mod parquet_table;
 mod row;
 mod table;
 
-pub use cell::{Cell, Probe, Status};
+pub use cell::{Cell, Probe};
 pub use column::{Column, Kind};
 pub use error::ExportError;
 pub use export::Export;

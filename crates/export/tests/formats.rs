@@ -9,17 +9,17 @@ use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
 };
-use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Status, Table};
+use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
 use preemptlab_model::{
     BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, Metric, MetricName,
-    PreemptMode, Settings, plain,
+    NoResult, PreemptMode, Settings, plain,
 };
 use proptest::prelude::*;
 
 /// Everything that a cell has rows of.
 type Case = (Cell, Vec<Metric>, Vec<Probe>);
 
-fn cell(status: Status) -> Cell {
+fn cell(no_result: Option<NoResult>) -> Cell {
     Cell {
         run: "quick".to_owned(),
         backend: BackendKind::Vm,
@@ -36,7 +36,7 @@ fn cell(status: Status) -> Cell {
         observed: None,
         seed: None,
         look: 0,
-        status,
+        no_result,
         id: None,
         digest: None,
     }
@@ -110,17 +110,17 @@ prop_compose! {
         hash in prop::option::of(any::<[u8; 32]>().prop_map(Digest::from_bytes)),
         (status, reason) in (0..4u8, "\\PC{1,20}"),
     ) -> Cell {
-        let status = [
-            Status::Completed,
-            Status::Failed(reason.clone()),
-            Status::Unavailable(reason),
-            Status::Missing,
+        let no_result = [
+            None,
+            Some(NoResult::Failed(reason.clone())),
+            Some(NoResult::Unavailable(reason)),
+            Some(NoResult::Missing),
         ][usize::from(status)].clone();
         let kernel = "debian:7.2-rt".parse().unwrap();
         let settings = Settings::default();
         let factors = Factors { workload, kernel, preempt: mode, cpus, settings, replicate };
         let id = hash.map(CellId);
-        Cell { run, backend, factors, release, rt, observed, seed, look, status, id, digest: hash }
+        Cell { run, backend, factors, release, rt, observed, seed, look, no_result, id, digest: hash }
     }
 }
 
@@ -154,7 +154,7 @@ proptest! {
 #[test]
 fn a_table_of_many_groups_is_whole() {
     let histogram = Histogram::new((0..33_000).map(|value| (value, 1)));
-    let cases: Vec<Case> = vec![(cell(Status::Completed), vec![], vec![probe(histogram)]); 2];
+    let cases: Vec<Case> = vec![(cell(None), vec![], vec![probe(histogram)]); 2];
     let [_, _, csv] = write(Format::Csv, &cases).unwrap();
     let [_, _, parquet] = write(Format::Parquet, &cases).unwrap();
     assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
@@ -166,7 +166,7 @@ fn a_table_of_many_groups_is_whole() {
 #[test]
 fn the_overflow_is_a_row_of_its_own_kind() {
     let histogram = Histogram::new([(9, 2), (7, 3)]).with_overflow(4, 250_000);
-    let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
+    let case = (cell(None), vec![], vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
     let own: Vec<String> = rows[1..].iter().map(|row| row[12..].join(" ")).collect();
@@ -201,14 +201,14 @@ fn metadata_describes_every_column_and_does_not_change() {
 fn a_value_that_is_none_is_refused_with_its_place() {
     for format in [Format::Csv, Format::Parquet] {
         for value in [f64::NAN, f64::INFINITY] {
-            let case = (cell(Status::Completed), vec![metric(value)], vec![]);
+            let case = (cell(None), vec![metric(value)], vec![]);
             let error = write(format, &[case]).unwrap_err();
             let said = error.to_string();
             assert!(matches!(error, ExportError::Value { table: Table::Metrics, .. }), "{said}");
             assert!(said.contains("debian:6.12 none processes on 1 CPU #1"), "{said}");
         }
         let histogram = Histogram::new([(7, u64::MAX)]);
-        let case = (cell(Status::Completed), vec![], vec![probe(histogram)]);
+        let case = (cell(None), vec![], vec![probe(histogram)]);
         let said = write(format, &[case]).unwrap_err().to_string();
         assert!(said.contains("`count`") && said.contains("18446744073709551615"), "{said}");
     }
@@ -231,7 +231,7 @@ impl Write for Disk {
 #[test]
 fn a_full_disk_is_called_full() {
     let histogram = Histogram::new((0..40_000).map(|value| (value * 7, value + 1)));
-    let (cell, probes) = (cell(Status::Completed), [probe(histogram)]);
+    let (cell, probes) = (cell(None), [probe(histogram)]);
     for format in [Format::Csv, Format::Parquet] {
         for room in [0, 3, 5_000] {
             let written = Export::new(format, [Disk(1 << 20), Disk(1 << 20), Disk(room)]).and_then(

@@ -1,6 +1,7 @@
 use std::{convert::Infallible, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use ts_rs::TS;
 
 /// One number of a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub struct Metric {
 }
 
 /// Which way a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// The lower, the better.
@@ -52,6 +53,20 @@ pub enum MetricName {
         /// Which part.
         part: String,
     },
+}
+
+/// What kind of number a metric is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricClass {
+    /// A statistic of a distribution.
+    Statistic,
+    /// What a load got done per second.
+    Throughput,
+    /// A number of a workload.
+    Number,
+    /// A part of what the system did.
+    Part,
 }
 
 /// What a statistic is of.
@@ -115,6 +130,24 @@ impl MetricName {
     /// What a trace adds to the metrics of the real-time probe.
     pub const BOUNDS: [Self; 2] =
         [Self::Of(Distribution::Bound, Statistic::Quantile(999)), Self::BOUND];
+
+    /// Returns what kind of number it is.
+    pub const fn class(&self) -> MetricClass {
+        match self {
+            Self::Of(..) => MetricClass::Statistic,
+            Self::Throughput => MetricClass::Throughput,
+            Self::Number(_) => MetricClass::Number,
+            Self::Part { .. } => MetricClass::Part,
+        }
+    }
+
+    /// Returns what it is a statistic of, and the statistic; `None` for what is none.
+    pub const fn statistic(&self) -> Option<(&Distribution, Statistic)> {
+        match self {
+            Self::Of(of, statistic) => Some((of, *statistic)),
+            Self::Throughput | Self::Number(_) | Self::Part { .. } => None,
+        }
+    }
 
     /// Whether it is the largest of a cell's samples.
     pub fn is_maximum(&self) -> bool {
@@ -247,6 +280,18 @@ fn statistic(name: &str) -> Option<Statistic> {
 }
 
 impl Serialize for MetricName {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl Serialize for Distribution {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl Serialize for Statistic {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }

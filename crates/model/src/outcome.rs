@@ -1,9 +1,12 @@
+use std::fmt;
+
 use preemptlab_protocol::{Report, System};
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::{CellId, CellInputs, Conditions, Digest};
 
-/// What became of a cell.
+/// What is recorded of a cell that was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Outcome {
@@ -37,6 +40,45 @@ impl Outcome {
             Self::Completed { digest, .. } => Some(*digest),
             Self::Failed { .. } | Self::Unavailable { .. } => None,
         }
+    }
+}
+
+/// Why a planned cell has no metrics. A cell that has some is completed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(tag = "status", content = "reason", rename_all = "snake_case")]
+pub enum NoResult {
+    /// It ran, or tried to; what went wrong.
+    Failed(String),
+    /// It cannot exist; why.
+    Unavailable(String),
+    /// It was not executed yet.
+    Missing,
+}
+
+impl NoResult {
+    /// Returns the status of a cell that has metrics, or lacks them for this reason: `completed`,
+    /// `failed`, `unavailable` or `missing`.
+    pub const fn status(of: Option<&Self>) -> &'static str {
+        match of {
+            None => "completed",
+            Some(Self::Failed(_)) => "failed",
+            Some(Self::Unavailable(_)) => "unavailable",
+            Some(Self::Missing) => "missing",
+        }
+    }
+
+    /// Returns the reason in words; `None` for a cell that was not executed yet.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed(reason) | Self::Unavailable(reason) => Some(reason),
+            Self::Missing => None,
+        }
+    }
+}
+
+impl fmt::Display for NoResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason().unwrap_or("not executed yet"))
     }
 }
 

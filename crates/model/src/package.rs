@@ -2,6 +2,7 @@
 //! pattern or a path.
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::{Digest, text::checked_text};
 
@@ -25,14 +26,17 @@ checked_text! {
 }
 
 /// A Debian package that was used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
     /// Its name.
+    #[ts(as = "String")]
     pub name: PackageName,
     /// Its version.
+    #[ts(as = "String")]
     pub version: PackageVersion,
     /// Of the `.deb`.
+    #[ts(as = "String")]
     pub sha256: Digest,
 }
 

@@ -1,6 +1,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+use ts_rs::TS;
 
 use crate::nearest;
 
@@ -8,7 +9,7 @@ use crate::nearest;
 ///
 /// The names are those of `preempt=` and of debugfs `sched/preempt` (kernel/sched/core.c,
 /// `sched_dynamic_mode`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptMode {
     /// Only on return to user space and where kernel code blocks or calls `cond_resched()`.

@@ -1,27 +1,30 @@
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::{CellRow, Histogram, ImageUsed, KernelUsed, MetricInfo, MetricValues, QemuUsed};
+use preemptlab_stats::Comparison;
+use serde::Serialize;
+use ts_rs::TS;
 
-/// The version of [`PageData`]. Fields may be added within a version.
-pub const FORMAT: u32 = 1;
+use crate::{CellRow, Histogram, ImageUsed, KernelUsed, QemuUsed};
 
-/// Everything that the page shows. Every text in it may be hostile, except [`Timeline::svg`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Everything that the page shows: a comparison as `compare --format json` prints it, and evidence.
+/// Every text in it may be hostile, except [`Timeline::svg`].
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct PageData {
-    /// See [`FORMAT`].
-    pub format: u32,
+    /// What is compared; its fields stand among those of the page.
+    #[serde(flatten)]
+    pub comparison: Comparison,
     /// What was compared, for the heading and the window.
     pub title: String,
     /// What made the page, such as `preemptlab 0.1.0`.
     pub generator: String,
     /// What virtual time means; the page says it once.
     pub caption: String,
-    /// Two configurations whose ratio is within this of 1 are the same; `0.05` is 5 %.
-    pub margin: f64,
-    /// What the comparison says, in words.
-    pub verdict: Verdict,
-    /// One per workload and number of CPUs, in the order of the plan.
-    pub groups: Vec<Group>,
+    /// What the comparison says, in one sentence.
+    pub headline: String,
+    /// What that rests on, and what else is to be known; a sentence each.
+    pub points: Vec<String>,
+    /// One per configuration of each group, in their order.
+    pub evidence: Vec<Evidence>,
     /// The kernels, of each recording.
     pub kernels: Vec<KernelUsed>,
     /// The builds of QEMU, of each recording.
@@ -34,74 +37,23 @@ pub struct PageData {
     pub cells: Vec<CellRow>,
 }
 
-/// What the comparison says, in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// One sentence.
-    pub headline: String,
-    /// What it rests on, and what else is to be known; a sentence each.
-    pub points: Vec<String>,
-}
-
-/// What can be compared with each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Group {
-    /// The workload's name in the experiment.
-    pub workload: String,
-    /// Virtual CPUs.
-    pub cpus: u32,
-    /// Planned replicates.
-    pub replicates: usize,
-    /// The index in `configurations` of the one that ratios refer to.
-    pub baseline: Option<usize>,
-    /// The metrics that any configuration has, in the order in which they are shown.
-    pub metrics: Vec<MetricInfo>,
-    /// In the order of the plan.
-    pub configurations: Vec<Configuration>,
-}
-
-/// Cells that differ in nothing but the replicate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Configuration {
-    /// The recording, when several are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<String>,
-    /// The kernel's name in the experiment, such as `debian:6.12-rt`.
-    pub kernel: String,
-    /// Whether the kernel is built with `PREEMPT_RT`, where that is known.
-    pub rt: Option<bool>,
-    /// The requested mode, such as `full`.
-    pub mode: String,
-    /// The modes that the guest observed.
-    pub observed: Vec<String>,
-    /// Planned replicates.
-    pub replicates: usize,
-    /// Why there can be no measurements.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unavailable: Option<String>,
-    /// The replicates that failed.
-    pub failures: Vec<Failure>,
-    /// How many of its cells were not executed yet.
-    pub missing: usize,
-    /// The metrics; none if no replicate was measured.
-    pub metrics: Vec<MetricValues>,
+/// What the numbers of a configuration rest on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+pub struct Evidence {
+    /// The index of its group.
+    pub group: usize,
+    /// The index of the configuration in the group.
+    pub configuration: usize,
     /// One per probe, merged over the replicates.
     pub histograms: Vec<Histogram>,
     /// The worst wakeups, where they were explained.
     pub timelines: Vec<Timeline>,
-}
-
-/// A replicate that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// Counts from 1.
-    pub replicate: u32,
-    /// Why.
-    pub reason: String,
+    /// What else is to be known of a metric, by its name: the fit of its maxima, or why there is none.
+    pub notes: BTreeMap<String, String>,
 }
 
 /// What happened around one late wakeup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Timeline {
     /// Which wakeup of which cell.
     pub caption: String,

@@ -16,9 +16,9 @@ pub fn html(data: &PageData) -> String {
     // An end tag inside the text would end the script that holds it.
     let json = json.replace('<', "\\u003c");
     let title = Escaped(&data.title);
-    let headline = Escaped(&data.verdict.headline);
+    let headline = Escaped(&data.headline);
     let points: String =
-        data.verdict.points.iter().map(|point| format!("<li>{}</li>\n", Escaped(point))).collect();
+        data.points.iter().map(|point| format!("<li>{}</li>\n", Escaped(point))).collect();
     let caption = Escaped(&data.caption);
     let generator = Escaped(&data.generator);
     format!(

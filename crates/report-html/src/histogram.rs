@@ -1,19 +1,24 @@
-use serde::{Deserialize, Serialize};
+use preemptlab_model::Distribution;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// What one probe of one configuration saw, in all replicates together.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Histogram {
-    /// Such as `fifo`.
-    pub probe: String,
-    /// What the names of its metrics begin with, such as `wakeup.fifo`.
-    pub metric_prefix: String,
+    /// What it is of, such as `wakeup.fifo`.
+    #[ts(as = "String")]
+    pub of: Distribution,
+    /// The same for people: `FIFO wakeup`.
+    pub title: String,
     /// The unit of the values, such as `us`.
     pub unit: String,
     /// Values and how often each was seen, by ascending value.
+    #[ts(type = "[number, number][]")]
     pub counts: Vec<(u64, u64)>,
     /// How many were above the largest value that the probe counts.
+    #[ts(as = "u32")]
     pub overflow: u64,
     /// The largest of those, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(as = "Option<u32>")]
     pub overflow_max: Option<u64>,
 }

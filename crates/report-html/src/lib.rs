@@ -7,14 +7,11 @@ mod data;
 #[cfg(feature = "bundle")]
 mod document;
 mod histogram;
-mod metric;
 mod provenance;
-mod text;
 
-pub use cells::{CellRow, CellStatus};
-pub use data::{Configuration, FORMAT, Failure, Group, PageData, Timeline, Verdict};
+pub use cells::CellRow;
+pub use data::{Evidence, PageData, Timeline};
 #[cfg(feature = "bundle")]
 pub use document::html;
 pub use histogram::Histogram;
-pub use metric::{Better, MetricInfo, MetricValues, ReplicateValue, Word};
-pub use provenance::{ImageUsed, KernelUsed, Package, QemuUsed};
+pub use provenance::{ImageUsed, KernelUsed, QemuUsed};

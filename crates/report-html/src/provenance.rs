@@ -1,10 +1,11 @@
-use serde::{Deserialize, Serialize};
+use preemptlab_model::Package;
+use serde::Serialize;
+use ts_rs::TS;
 
 /// A kernel that cells ran on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct KernelUsed {
     /// The recording, when several are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Its name in the experiment, such as `debian:6.12-rt`.
     pub name: String,
@@ -17,10 +18,9 @@ pub struct KernelUsed {
 }
 
 /// The QEMU that ran the cells.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct QemuUsed {
     /// The recording, when several are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// What `--version` says.
     pub version: String,
@@ -31,10 +31,9 @@ pub struct QemuUsed {
 }
 
 /// A guest image: what the cells of one workload ran on one kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct ImageUsed {
     /// The recording, when several are compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The kernels' names.
     pub kernels: Vec<String>,
@@ -44,13 +43,4 @@ pub struct ImageUsed {
     pub sha256: String,
     /// Where its programs and libraries come from.
     pub packages: Vec<Package>,
-}
-
-/// A package of the distribution.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Package {
-    /// Its name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
 }

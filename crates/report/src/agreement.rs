@@ -1,12 +1,12 @@
 //! What two kinds of time say of the same configurations.
 
-use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval, agreements};
+use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval};
 
 use crate::{Cell, Column, Table, Tone, label, number};
 
 /// One table per workload, number of CPUs and pair of backends; none where all time is of one kind.
 pub fn tables(comparison: &Comparison) -> Vec<Table> {
-    agreements(comparison).iter().map(table).collect()
+    comparison.agreements.iter().map(table).collect()
 }
 
 fn table(agreement: &Agreement) -> Table {
@@ -35,7 +35,7 @@ fn table(agreement: &Agreement) -> Table {
     );
     for each in shared.iter().filter(|each| each.metric.is_headline()) {
         let [of_one, of_other] = each.effects;
-        let tone = match each.accord() {
+        let tone = match each.accord {
             Accord::Agree => Tone::Better,
             Accord::Disagree => Tone::Worse,
             Accord::Open => Tone::Faint,
@@ -47,10 +47,10 @@ fn table(agreement: &Agreement) -> Table {
             interval(&of_one),
             ratio(&of_other),
             interval(&of_other),
-            Cell::new(each.accord().as_str(), tone),
+            Cell::new(each.accord.as_str(), tone),
         ]);
     }
-    let count = |accord| shared.iter().filter(|each| each.accord() == accord).count();
+    let count = |accord| shared.iter().filter(|each| each.accord == accord).count();
     table.notes.push(format!(
         "Of {} ratios that both have, {} agree in their direction, {} disagree, and of {} one of both \
          cannot tell (its interval holds 1). Sizes are not expected to agree.",

@@ -90,7 +90,7 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         of_summary(|summary| summary.unit.to_owned()),
         of_summary(|summary| summary.direction.as_str().to_owned()),
         configuration.replicates.to_string(),
-        summary.map_or(0, Summary::n).to_string(),
+        summary.map_or(0, |summary| summary.n).to_string(),
         of_summary(|summary| summary.median.to_string()),
         of_summary(|summary| summary.min.to_string()),
         of_summary(|summary| summary.max.to_string()),

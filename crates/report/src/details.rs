@@ -58,7 +58,7 @@ fn row(group: &Group, configuration: &Configuration, summary: &Summary) -> Vec<C
     vec![
         label::kernel(configuration).into(),
         label::mode(configuration).into(),
-        summary.n().to_string().into(),
+        summary.n.to_string().into(),
         number::number(summary.median).into(),
         label::interval(summary.interval).into(),
         Cell::new(number::number(summary.min), Tone::Faint),

@@ -1,32 +1,26 @@
 //! What the distribution of maxima says, or why it says nothing.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Estimate, ExtremeFit, Group, Summary, Tail, fit};
+use preemptlab_stats::{Estimate, Extreme, ExtremeFit, Group, LEVEL_CELLS, NoLevel, Summary, Tail};
 
 use crate::{label, number};
 
-/// The level that is named: what one cell in so many exceeds.
-pub const CELLS: u32 = 100;
-
 /// The fit of a metric's maxima in words, or why there is none; `None` for what is no maximum.
 pub fn extreme_in_words(summary: &Summary) -> Option<String> {
-    if !summary.name.is_maximum() {
-        return None;
-    }
-    Some(match fit(&summary.values) {
-        Ok(fit) => sentence(&fit, &summary.unit),
-        Err(reason) => reason.to_string(),
+    Some(match summary.extreme.as_ref()? {
+        Extreme::Fit { fit, level_100 } => sentence(fit, *level_100, &summary.unit),
+        Extreme::Refused(reason) => reason.to_string(),
     })
 }
 
-fn sentence(fit: &ExtremeFit, unit: &str) -> String {
-    let level = match fit.level(CELLS) {
-        Ok(Estimate { value, interval }) => format!(
-            "one cell in {CELLS} exceeds {} {unit} (95%: {})",
+fn sentence(fit: &ExtremeFit, level: Option<Estimate>, unit: &str) -> String {
+    let level = match level {
+        Some(Estimate { value, interval }) => format!(
+            "one cell in {LEVEL_CELLS} exceeds {} {unit} (95%: {})",
             number::number(value),
             label::interval(Some(interval))
         ),
-        Err(reason) => format!("no level of one cell in {CELLS}: {reason}"),
+        None => format!("no level of one cell in {LEVEL_CELLS}: {}", NoLevel::OutOfReach),
     };
     let tail = match fit.tail {
         Tail::Bounded { end } => format!("the tail ends at {} {unit}", number::number(end)),

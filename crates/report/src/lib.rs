@@ -6,7 +6,6 @@
 mod agreement;
 mod comparison_csv;
 mod details;
-mod document;
 mod extremes;
 mod label;
 mod lanes;
@@ -28,10 +27,6 @@ mod verdict;
 mod words;
 
 pub use comparison_csv::csv;
-pub use document::{
-    ComparisonDocument, ConfigurationDocument, EffectDocument, ExtremeDocument, FORMAT,
-    FailureDocument, GroupDocument, MetricDocument,
-};
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 use preemptlab_model::{BackendKind, plain};
@@ -70,14 +65,13 @@ pub fn markdown(comparison: &Comparison, view: View) -> String {
     document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
 }
 
-/// A comparison as JSON: a [`ComparisonDocument`].
+/// A comparison as JSON.
 ///
 /// # Panics
 ///
 /// Never: the document's maps have strings as keys and its numbers are finite.
 pub fn json(comparison: &Comparison) -> String {
-    let document = ComparisonDocument::from(comparison);
-    let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    let text = serde_json::to_string_pretty(comparison).expect("the document has a JSON form");
     format!("{}\n", plain::json(&text))
 }
 

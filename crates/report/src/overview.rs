@@ -1,7 +1,7 @@
 //! One table per group: a block of rows for each kernel, and for each mode the medians with their
 //! ratios to the baseline, above the intervals of these, above what they are worth.
 
-use preemptlab_model::{Distribution, MetricName, Probe, Statistic};
+use preemptlab_model::MetricName;
 use preemptlab_stats::{Configuration, Group};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
@@ -57,27 +57,10 @@ fn shown(group: &Group) -> Vec<&MetricName> {
     shown
 }
 
-/// What a metric such as `wakeup.fifo.p99.9` or `response.max` is a statistic of, in words, and the
-/// statistic.
-pub fn latency(metric: &MetricName) -> Option<(&'static str, String)> {
-    let MetricName::Of(of, statistic) = metric else { return None };
-    Some(match (of, statistic) {
-        (Distribution::Bound, Statistic::Max) => ("FIFO wakeup", "bound".to_owned()),
-        (Distribution::Bound, statistic) => ("FIFO wakeup", format!("bound {statistic}")),
-        (Distribution::Wakeup(Probe::Fifo), _) => ("FIFO wakeup", statistic.to_string()),
-        (Distribution::Wakeup(Probe::Other), _) => ("OTHER wakeup", statistic.to_string()),
-        (Distribution::Response, _) => ("response", statistic.to_string()),
-        (Distribution::Own(_), _) => return None,
-    })
-}
-
 fn column(group: &Group, metric: &MetricName) -> Column {
-    let unit = group
-        .configurations
-        .iter()
-        .find_map(|configuration| configuration.summary(metric))
-        .map_or("", |summary| &*summary.unit);
-    match latency(metric) {
+    let info = group.metrics.iter().find(|info| info.name == *metric);
+    let unit = info.map_or("", |info| &*info.unit);
+    match metric.of_what() {
         Some((of, statistic)) => Column::right(statistic).with_unit(unit).under(of),
         None => Column::right(metric.to_string()).with_unit(unit),
     }

@@ -39,7 +39,7 @@ pub fn why(recommendation: &Recommendation, choice: &Choice) -> Table {
         table.row([
             what.clone(),
             label::group(&comparison.groups[group]),
-            summary.n().to_string(),
+            summary.n.to_string(),
             "median".to_owned(),
             format!("{} {}", number::number(summary.median), summary.unit),
             label::interval(summary.interval),

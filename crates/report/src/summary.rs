@@ -3,7 +3,7 @@
 use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic};
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
-use crate::{label, number, overview::latency, verdict};
+use crate::{label, number, verdict};
 
 /// What a comparison says, for those who read nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ fn sentence(group: &Group) -> Option<String> {
         (Some((least, late)), Some((most, done))) if std::ptr::eq(least, most) => format!(
             "{} has the lowest {}, {}, and the highest throughput, {}.",
             name(least),
-            spoken(&late.name),
+            late.name.title(),
             with_baseline(group, late),
             with_baseline(group, done)
         ),
@@ -55,7 +55,7 @@ fn sentence(group: &Group) -> Option<String> {
             format!(
                 "{} has the lowest {}, {}{}; {} has the highest throughput, {}.",
                 name(least),
-                spoken(&late.name),
+                late.name.title(),
                 with_baseline(group, late),
                 own.map(|own| format!(", at {own}")).unwrap_or_default(),
                 name(most),
@@ -65,7 +65,7 @@ fn sentence(group: &Group) -> Option<String> {
         (Some((configuration, summary)), None) | (None, Some((configuration, summary))) => format!(
             "{} has the best {}, {}.",
             name(configuration),
-            spoken(&summary.name),
+            summary.name.title(),
             with_baseline(group, summary)
         ),
         (None, None) => return None,
@@ -88,14 +88,6 @@ fn best<'a>(group: &'a Group, metric: &MetricName) -> Option<(&'a Configuration,
 fn name(configuration: &Configuration) -> String {
     let run = configuration.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
     format!("{run}{}", configuration.name())
-}
-
-/// `wakeup.fifo.p99` as `FIFO wakeup p99`.
-fn spoken(metric: &MetricName) -> String {
-    match latency(metric) {
-        Some((of, statistic)) => format!("{of} {statistic}"),
-        None => metric.to_string(),
-    }
 }
 
 /// The median with its unit, and how it relates to the baseline's.

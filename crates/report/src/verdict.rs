@@ -19,7 +19,7 @@ pub fn words(group: &Group, configuration: &Configuration, summary: &Summary) ->
 
 /// The word alone; none for what has too few replicates for any.
 pub fn word(summary: &Summary, baseline: Option<&Summary>) -> Cell {
-    let has_enough = |summary: &Summary| summary.n() >= REPLICATES_MIN;
+    let has_enough = |summary: &Summary| summary.n >= REPLICATES_MIN;
     match summary.effect {
         Some(effect) if has_enough(summary) && baseline.is_some_and(has_enough) => {
             Cell::new(effect.verdict.as_str(), tone(summary))

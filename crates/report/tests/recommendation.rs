@@ -1,15 +1,13 @@
 //! Recommendations of realistic size and troubles, in every form.
 
 use preemptlab_model::{
-    Digest, Direction, Factors, Kernel, KernelRef, Metric, Package, PreemptMode,
+    Digest, Direction, Factors, Kernel, KernelRef, Metric, NoResult, Package, PreemptMode,
 };
 use preemptlab_report::{
     Advice, Terminal, recommendation_csv, recommendation_json, recommendation_markdown,
     recommendation_terminal,
 };
-use preemptlab_stats::{
-    Baseline, MeasuredCell, NoResult, Question, Recommendation, Rule, recommend,
-};
+use preemptlab_stats::{Baseline, MeasuredCell, Question, Recommendation, Rule, recommend};
 use preemptlab_tune::{Settings, Wanted};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };

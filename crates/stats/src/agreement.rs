@@ -1,9 +1,11 @@
 use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
+use serde::Serialize;
+use ts_rs::TS;
 
-use crate::{Baseline, Comparison, Configuration, Effect, Group, Verdict};
+use crate::{Baseline, Configuration, Effect, Group, Verdict};
 
 /// Two kinds of time, in which the same configurations were measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Agreement {
     /// The workload's name in the experiment.
     pub workload: String,
@@ -12,28 +14,35 @@ pub struct Agreement {
     /// The kinds of time.
     pub backends: [BackendKind; 2],
     /// What the ratios are to, by the name that the first has for it.
+    #[ts(as = "String")]
     pub baseline: Baseline,
     /// What both have a ratio of, in the order of the first.
     pub shared: Vec<Shared>,
 }
 
 /// A metric of a configuration that two kinds of time have.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Shared {
     /// The kernel in each.
+    #[ts(as = "[String; 2]")]
     pub kernels: [KernelRef; 2],
     /// The mode.
     pub preempt: PreemptMode,
     /// What else is switched.
+    #[ts(as = "String")]
     pub settings: Settings,
     /// The metric.
+    #[ts(as = "String")]
     pub metric: MetricName,
     /// How it relates to the baseline in each.
     pub effects: [Effect; 2],
+    /// Whether both say the same.
+    pub accord: Accord,
 }
 
 /// Whether two kinds of time say the same of a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
 pub enum Accord {
     /// The ratio lies on the same side of 1 in both, or both call it the same.
     Agree,
@@ -54,14 +63,12 @@ impl Accord {
     }
 }
 
-impl Shared {
-    /// Whether both say the same.
-    pub fn accord(&self) -> Accord {
-        match self.effects.map(side) {
-            [Some(one), Some(other)] if one == other => Accord::Agree,
-            [Some(_), Some(_)] => Accord::Disagree,
-            _ => Accord::Open,
-        }
+/// Whether both say the same.
+fn accord(effects: [Effect; 2]) -> Accord {
+    match effects.map(side) {
+        [Some(one), Some(other)] if one == other => Accord::Agree,
+        [Some(_), Some(_)] => Accord::Disagree,
+        _ => Accord::Open,
     }
 }
 
@@ -89,8 +96,7 @@ fn side(effect: Effect) -> Option<Side> {
 }
 
 /// What was measured in two kinds of time, against the same baseline.
-pub fn agreements(comparison: &Comparison) -> Vec<Agreement> {
-    let groups = &comparison.groups;
+pub fn agreements(groups: &[Group]) -> Vec<Agreement> {
     let pairs = groups.iter().enumerate().flat_map(|(at, one)| {
         groups[at + 1..].iter().filter_map(move |other| agreement(one, other))
     });
@@ -138,6 +144,7 @@ fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
             settings: one.settings.clone(),
             metric: summary.name.clone(),
             effects,
+            accord: accord(effects),
         })
     });
     shared.collect()
@@ -182,9 +189,9 @@ mod tests {
         let mut cells = cells(BackendKind::Host, "host:6.12.1", host_us);
         cells.extend(self::cells(BackendKind::Vm, "debian:6.12", vm_us));
         let comparison = compare(&cells, Rule::default()).unwrap();
-        let agreements = agreements(&comparison);
+        let agreements = comparison.agreements;
         assert_eq!(agreements[0].backends, [BackendKind::Vm, BackendKind::Host]);
-        agreements[0].shared.iter().map(Shared::accord).collect()
+        agreements[0].shared.iter().map(|shared| shared.accord).collect()
     }
 
     #[test]
@@ -199,6 +206,6 @@ mod tests {
     fn one_kind_of_time_has_nothing_to_agree_with() {
         let comparison =
             compare(&cells(BackendKind::Vm, "debian:6.12", 20.0), Rule::default()).unwrap();
-        assert_eq!(agreements(&comparison), []);
+        assert_eq!(comparison.agreements, []);
     }
 }

@@ -1,6 +1,7 @@
 use std::{fmt, str::FromStr};
 
 use preemptlab_model::{KernelRef, PreemptMode, Settings};
+use serde::{Serialize, Serializer};
 
 /// The configuration that the others are compared with, in every group that has it; as text
 /// `KERNEL/MODE`, with its settings after a space.
@@ -19,6 +20,12 @@ impl fmt::Display for Baseline {
         let Self { kernel, preempt, settings } = self;
         write!(f, "{kernel}/{preempt}")?;
         if settings.is_empty() { Ok(()) } else { write!(f, " {settings}") }
+    }
+}
+
+impl Serialize for Baseline {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 

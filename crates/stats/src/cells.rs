@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, Factors, Metric, PreemptMode};
+use preemptlab_model::{BackendKind, Factors, Metric, NoResult, PreemptMode};
 
 /// A cell and what it measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,25 +18,4 @@ pub struct MeasuredCell {
     pub look: u32,
     /// Its metrics, or why there are none.
     pub result: Result<Vec<Metric>, NoResult>,
-}
-
-/// Why a cell has no metrics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoResult {
-    /// It ran, or tried to.
-    Failed(String),
-    /// It cannot exist.
-    Unavailable(String),
-    /// It was not executed yet.
-    Missing,
-}
-
-impl NoResult {
-    /// The reason in words.
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Failed(reason) | Self::Unavailable(reason) => reason,
-            Self::Missing => "not executed yet",
-        }
-    }
 }

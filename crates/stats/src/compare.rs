@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{Factors, Metric};
+use preemptlab_model::{Factors, Metric, NoResult};
 
 use crate::{
-    Baseline, Comparison, Configuration, Failure, Group, Looks, Margin, MeasuredCell, NoResult,
-    Summary, UnknownBaseline, effect::Contrast, multiplicity::adjust,
+    Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
+    MeasuredCell, MetricInfo, Summary, UnknownBaseline, agreement::agreements, effect::Contrast,
+    multiplicity::adjust,
 };
 
 /// How to compare.
@@ -41,6 +42,11 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
         judge(&mut earlier, rule.looks.alpha(look));
         adopt(&mut comparison, &earlier);
     }
+    comparison.agreements = agreements(&comparison.groups);
+    let configurations = comparison.groups.iter_mut().flat_map(|group| &mut group.configurations);
+    for summary in configurations.flat_map(|each| &mut each.summaries) {
+        summary.extreme = summary.name.is_maximum().then(|| Extreme::of(&summary.values));
+    }
     Ok(comparison)
 }
 
@@ -57,14 +63,23 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             !each.summaries.is_empty() && baseline.is_none_or(|wanted| *wanted == each.name())
         };
         let baseline = configurations.iter().position(is_baseline);
-        Group { workload: workload.clone(), cpus, backend, baseline, configurations }
+        let metrics = MetricInfo::all(&configurations);
+        let workload = workload.clone();
+        Group { workload, cpus, backend, baseline, metrics, configurations }
     })
     .collect();
     match baseline {
         Some(baseline) if groups.iter().all(|group| group.baseline.is_none()) => {
             Err(UnknownBaseline { baseline: baseline.clone(), offered: offered(&groups) })
         }
-        _ => Ok(Comparison { groups, margin, comparisons: 0, looks: 1 }),
+        _ => Ok(Comparison {
+            format: FORMAT,
+            margin,
+            comparisons: 0,
+            looks: 1,
+            groups,
+            agreements: Vec::new(),
+        }),
     }
 }
 
@@ -262,7 +277,7 @@ mod tests {
         assert_eq!(unavailable.unavailable.as_deref(), Some("7.2 offers full, lazy only"));
         assert!(unavailable.summaries.is_empty());
         let p99 = none.summary(&"p99".into()).unwrap();
-        assert_eq!((p99.n(), p99.median, p99.min, p99.max), (3, 200.0, 100.0, 300.0));
+        assert_eq!((p99.n, p99.median, p99.min, p99.max), (3, 200.0, 100.0, 300.0));
         assert_eq!(p99.effect, None);
         assert_eq!(lazy.summary(&"p99".into()).unwrap().ratio(), Some(0.25));
         assert_eq!((lazy.replicates, lazy.measured(), lazy.missing), (3, 1, 1));

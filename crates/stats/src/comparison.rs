@@ -1,15 +1,25 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
+use preemptlab_model::{
+    BackendKind, Direction, Distribution, KernelRef, MetricClass, MetricName, PreemptMode,
+    Settings, Statistic,
+};
+use serde::Serialize;
+use ts_rs::TS;
 
-use crate::{Baseline, Margin, Summary};
+use crate::{Agreement, Baseline, Margin, Summary};
 
-/// Configurations side by side.
-#[derive(Clone, Debug, PartialEq)]
+/// The version of [`Comparison`] as others read it. Fields may be added within a version.
+pub const FORMAT: u32 = 2;
+
+/// Configurations side by side. This value is the document: `compare --format json` prints it, and
+/// the HTML page holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Comparison {
-    /// What can be compared with each other, in the order of the first cell of each.
-    pub groups: Vec<Group>,
-    /// How much may differ and still be called the same.
+    /// See [`FORMAT`].
+    pub format: u32,
+    /// How much may differ and still be called the same: 0.05 is 5 % of the baseline.
+    #[ts(as = "f64")]
     pub margin: Margin,
     /// How many comparisons there are, of every metric of every configuration with its baseline's;
     /// p-values are adjusted for their number.
@@ -17,11 +27,15 @@ pub struct Comparison {
     /// How often the results were looked at before it was decided whether to go on; 1 when their
     /// number was fixed in advance.
     pub looks: u32,
+    /// What can be compared with each other, in the order of the first cell of each.
+    pub groups: Vec<Group>,
+    /// What was measured in two kinds of time, and whether both say the same.
+    pub agreements: Vec<Agreement>,
 }
 
 /// The configurations of one workload on one number of CPUs, all in the same kind of time: a
 /// nanosecond that counts instructions and one of a clock have no ratio.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Group {
     /// The workload's name in the experiment.
     pub workload: String,
@@ -29,42 +43,73 @@ pub struct Group {
     pub cpus: u32,
     /// What executed the cells.
     pub backend: BackendKind,
-    /// The index of the configuration that ratios refer to; `None` when there is none here.
+    /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
+    /// The metrics that any configuration has, in the order in which the workload gives them.
+    pub metrics: Vec<MetricInfo>,
     /// The configurations, in the order of the first cell of each.
     pub configurations: Vec<Configuration>,
 }
 
+/// What a metric is.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct MetricInfo {
+    /// Such as `wakeup.fifo.p99`.
+    #[ts(as = "String")]
+    pub name: MetricName,
+    /// What kind of number it is.
+    pub kind: MetricClass,
+    /// What it is a statistic of, such as `wakeup.fifo`; absent for what is none.
+    #[ts(as = "Option<String>")]
+    pub of: Option<Distribution>,
+    /// The statistic, such as `p99`, `max` or `omitted`.
+    #[ts(as = "Option<String>")]
+    pub statistic: Option<Statistic>,
+    /// Such as `us`.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Direction,
+    /// Whether it is one of those that tell configurations apart, and is shown before all others.
+    pub headline: bool,
+    /// Its name for people: `FIFO wakeup p99`.
+    pub title: String,
+    /// What it is, in a sentence; empty for a number of a workload's own.
+    pub meaning: String,
+}
+
 /// Cells that differ in nothing but the replicate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Configuration {
     /// The recording it is from, when several are compared.
     pub run: Option<String>,
     /// The kernel's name in the experiment.
+    #[ts(as = "String")]
     pub kernel: KernelRef,
+    /// Whether its kernel is built with `PREEMPT_RT`; absent where nothing tells.
+    pub rt: Option<bool>,
     /// The requested mode.
     pub preempt: PreemptMode,
-    /// What else is switched.
+    /// What else is switched, separated by blanks.
+    #[ts(as = "String")]
     pub settings: Settings,
-    /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.
-    pub rt: Option<bool>,
     /// The modes that its cells observed; one, unless something is wrong.
     pub observed: BTreeSet<PreemptMode>,
     /// Its cells.
     pub replicates: usize,
-    /// Its metrics over the replicates, in the order in which the workload gives them; empty when
-    /// no replicate has any.
-    pub summaries: Vec<Summary>,
+    /// Why it cannot exist.
+    pub unavailable: Option<String>,
     /// The replicates that failed.
     pub failures: Vec<Failure>,
     /// How many of its cells were not executed yet.
     pub missing: usize,
-    /// Why it cannot exist.
-    pub unavailable: Option<String>,
+    /// Its metrics over the replicates, in the order in which the workload gives them; empty when
+    /// no replicate has any.
+    #[serde(rename = "metrics")]
+    pub summaries: Vec<Summary>,
 }
 
 /// A replicate that has no metrics although it ran or tried to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Failure {
     /// Counts from 1.
     pub replicate: u32,
@@ -89,7 +134,35 @@ impl Configuration {
 
     /// Replicates with metrics.
     pub fn measured(&self) -> usize {
-        self.summaries.iter().map(Summary::n).max().unwrap_or(0)
+        self.summaries.iter().map(|summary| summary.n).max().unwrap_or(0)
+    }
+}
+
+impl MetricInfo {
+    fn new(of: &Summary) -> Self {
+        let statistic = of.name.statistic();
+        Self {
+            name: of.name.clone(),
+            kind: of.name.class(),
+            of: statistic.map(|(of, _)| of.clone()),
+            statistic: statistic.map(|(_, statistic)| statistic),
+            unit: of.unit.clone(),
+            better: of.direction,
+            headline: of.name.is_headline(),
+            title: of.name.title(),
+            meaning: of.name.meaning(),
+        }
+    }
+
+    /// What the metrics of configurations are, each once.
+    pub(crate) fn all(of: &[Configuration]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for summary in of.iter().flat_map(|configuration| &configuration.summaries) {
+            if !all.iter().any(|known| known.name == summary.name) {
+                all.push(Self::new(summary));
+            }
+        }
+        all
     }
 }
 
@@ -101,13 +174,6 @@ impl Group {
 
     /// The names of its metrics, in the order in which the workload gives them.
     pub fn metrics(&self) -> Vec<&MetricName> {
-        let mut names = Vec::new();
-        for summary in self.configurations.iter().flat_map(|configuration| &configuration.summaries)
-        {
-            if !names.contains(&&summary.name) {
-                names.push(&summary.name);
-            }
-        }
-        names
+        self.metrics.iter().map(|metric| &metric.name).collect()
     }
 }

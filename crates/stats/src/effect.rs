@@ -1,23 +1,29 @@
-use crate::{Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
 use preemptlab_model::Direction;
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::{Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
 
 /// How a metric of a configuration relates to the baseline's.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct Effect {
-    /// The median divided by the baseline's; `None` where the baseline's is zero.
+    /// The median divided by the baseline's; absent where the baseline's is zero.
     pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio; `None` for single replicates, and where some value is not
+    /// The 95 % interval of the ratio; absent for single replicates, and where some value is not
     /// positive.
+    #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
     /// How probable it is that the bootstrap finds such a difference where there is none, adjusted
     /// for the number of comparisons.
     pub p_adjusted: f64,
     /// What to make of it.
+    #[serde(flatten)]
     pub verdict: Verdict,
 }
 
 /// What a comparison says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// Better than the baseline.
     Better,
@@ -27,7 +33,7 @@ pub enum Verdict {
     Same,
     /// There are too few replicates to tell.
     Undecided {
-        /// About how many more would; `None` where that cannot be estimated.
+        /// About how many more would; absent where that cannot be estimated.
         more: Option<u32>,
     },
 }
@@ -72,7 +78,7 @@ impl Contrast {
         let own = MedianBootstrap::new(&summary.values)?;
         let other = MedianBootstrap::new(&baseline.values)?;
         let below = own.probability_below(&other);
-        let replicates = [summary.n(), baseline.n()];
+        let replicates = [summary.n, baseline.n];
         // Whatever the bootstrap makes of few values: equal distributions are told apart by their
         // ranks no more often than this says.
         let p_min = rank_p(&summary.values, &baseline.values);

@@ -19,14 +19,14 @@ mod rank;
 mod recommend;
 mod summary;
 
-pub use agreement::{Accord, Agreement, Shared, agreements};
+pub use agreement::{Accord, Agreement, Shared};
 pub use baseline::{Baseline, ParseBaselineError, UnknownBaseline};
 pub use bootstrap::MedianBootstrap;
-pub use cells::{MeasuredCell, NoResult};
+pub use cells::MeasuredCell;
 pub use compare::{Rule, compare};
-pub use comparison::{Comparison, Configuration, Failure, Group};
+pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricInfo};
 pub use effect::{Effect, REPLICATES_MIN, Verdict};
-pub use extreme::{Estimate, ExtremeFit, NoFit, NoLevel, Tail, fit};
+pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};

@@ -1,40 +1,45 @@
-use crate::{Effect, Interval, bootstrap::MedianBootstrap};
 use preemptlab_model::{Direction, MetricName};
+use serde::Serialize;
+use ts_rs::TS;
+
+use crate::{Effect, Extreme, Interval, bootstrap::MedianBootstrap};
 
 /// One metric of one configuration, over its replicates.
 ///
 /// Samples within a replicate are not independent of each other, replicates are: so there is one
 /// value per replicate, and everything is said of these values. The location is their median.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Summary {
     /// The metric's name.
+    #[ts(as = "String")]
     pub name: MetricName,
     /// Its unit.
     pub unit: String,
     /// Which way is better.
+    #[serde(rename = "better")]
     pub direction: Direction,
-    /// The value of each replicate that has one, in the order of the replicates; never empty.
-    pub values: Vec<f64>,
-    /// The replicates that `values` are of.
-    pub replicates: Vec<u32>,
-    /// Their median; the mean of the middle two when their number is even.
+    /// How many replicates have a value.
+    pub n: usize,
+    /// The median of `values`; the mean of the middle two when their number is even.
     pub median: f64,
     /// The least.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// The 95 % interval of the median; `None` for a single replicate, which has no spread.
+    /// The 95 % interval of the median; absent for a single replicate, which has no spread.
+    #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
-    /// How it relates to the baseline's; `None` without a baseline, and for the baseline itself.
+    /// How it relates to the baseline's; absent without a baseline, and for the baseline itself.
     pub effect: Option<Effect>,
+    /// The distribution of the cells' maxima; absent for what is no maximum.
+    pub extreme: Option<Extreme>,
+    /// The value of each replicate that has one, in the order of the replicates; never empty.
+    pub values: Vec<f64>,
+    /// The replicates that `values` are of.
+    pub replicates: Vec<u32>,
 }
 
 impl Summary {
-    /// How many replicates have a value.
-    pub fn n(&self) -> usize {
-        self.values.len()
-    }
-
     /// The median divided by the baseline's; `None` for the baseline, without one, and where the
     /// baseline's is zero.
     pub fn ratio(&self) -> Option<f64> {
@@ -61,13 +66,15 @@ impl Summary {
             name,
             unit,
             direction,
-            values,
-            replicates,
+            n: values.len(),
             median,
             min,
             max,
             interval,
             effect: None,
+            extreme: None,
+            values,
+            replicates,
         })
     }
 }

@@ -1,6 +1,6 @@
 // What histograms say: quantiles, steps and bins.
 
-import type { Histogram } from "../data.ts";
+import type { Histogram } from "../document.ts";
 
 /** A histogram as cumulative counts. */
 export interface Distribution {
@@ -17,7 +17,7 @@ export function distribution({ counts, overflow, overflow_max }: Histogram): Dis
   const values: number[] = [];
   const below: number[] = [];
   let total = 0;
-  const known = overflow > 0 && overflow_max !== undefined;
+  const known = overflow > 0 && overflow_max !== null;
   for (const [value, count] of known ? [...counts, [overflow_max, overflow] as const] : counts) {
     if (count <= 0) continue;
     total += count;

@@ -1,8 +1,8 @@
-import type { MetricValues } from "../data.ts";
+import type { Summary } from "../document.ts";
 
 interface Point {
-  x: MetricValues;
-  y: MetricValues;
+  x: Summary;
+  y: Summary;
 }
 
 /** The points of which no other is better in both medians, by latency; equal points are all in. */

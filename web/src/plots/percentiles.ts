@@ -1,6 +1,6 @@
 // How late a share of all wakeups was at most, with the tail drawn out as in HdrHistogram's plots.
 
-import type { Histogram } from "../data.ts";
+import type { Histogram } from "../document.ts";
 import type { Entry } from "../entries.ts";
 import * as format from "../format.ts";
 import { h } from "../dom.ts";

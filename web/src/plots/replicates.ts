@@ -1,7 +1,7 @@
 // Every replicate of a metric as a point, with the median and its interval; for what is better when
 // higher with bars from zero.
 
-import type { MetricInfo, MetricValues } from "../data.ts";
+import type { MetricInfo, Summary } from "../document.ts";
 import type { Entry } from "../entries.ts";
 import * as format from "../format.ts";
 import { modeColor } from "../look.ts";
@@ -51,10 +51,10 @@ export function replicates({ title, bars, info, entries }: What): Source {
       const scale = scaleOf();
       const toPixel = pixels(frame, size, true);
       const points = shown.flatMap(({ entry, values }, row) => {
-        const places = values.values.map(({ value }) => toPixel(scale.to(value), row)[0]);
+        const places = values.values.map((value) => toPixel(scale.to(value), row)[0]);
         const offsets = swarm(places, 7, ROW * 0.36);
-        return values.values.map(({ replicate, value }, index) => ({
-          entry, values, replicate, value, row, offset: offsets[index] ?? 0,
+        return values.values.map((value, index) => ({
+          entry, values, replicate: values.replicates[index], value, row, offset: offsets[index] ?? 0,
         }));
       });
       const unit = format.unit(info()?.unit ?? "");
@@ -90,7 +90,7 @@ export function replicates({ title, bars, info, entries }: What): Source {
             tooltip: {
               formatter: ({ dataIndex }: { dataIndex: number }) => {
                 const { entry, values, replicate, value } = points[dataIndex] as (typeof points)[number];
-                const same = values.values.filter((other) => other.value === value).map((other) => `#${other.replicate}`);
+                const same = values.replicates.filter((_, index) => values.values[index] === value).map((other) => `#${other}`);
                 const which = same.length > 1 ? `replicates ${same.join(", ")}` : `replicate #${replicate}`;
                 return tip(entry, `${which}: ${format.number(value)} ${unit}`, `median ${format.number(values.median)} ${unit} (${spread(values)})`);
               },
@@ -103,8 +103,8 @@ export function replicates({ title, bars, info, entries }: What): Source {
 }
 
 /** One replicate is said in words: a point without an interval looks precise. */
-function label({ short }: Entry, { values }: MetricValues): string {
-  return values.length > 1 ? short : `${short} (n=${values.length})`;
+function label({ short }: Entry, { n }: Summary): string {
+  return n > 1 ? short : `${short} (n=${n})`;
 }
 
 function bar([x0, y]: [number, number], [x1]: [number, number], fill: string): Shape {
@@ -112,7 +112,7 @@ function bar([x0, y]: [number, number], [x1]: [number, number], fill: string): S
 }
 
 /** A tick at the median, and the interval; dotted the range, where there is no interval. */
-function summary({ median, interval, min, max }: MetricValues, place: (value: number) => [number, number], stroke: string): Shape[] {
+function summary({ median, interval, min, max }: Summary, place: (value: number) => [number, number], stroke: string): Shape[] {
   const [x, y] = place(median);
   const tick = line([x, y - ROW * 0.38], [x, y + ROW * 0.38], { stroke, lineWidth: 2.5 });
   const [low, high] = interval ?? [min, max];

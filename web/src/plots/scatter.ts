@@ -1,6 +1,6 @@
 // Latency against throughput: a point per configuration, error bars, and the Pareto front.
 
-import type { MetricInfo, MetricValues } from "../data.ts";
+import type { MetricInfo, Summary } from "../document.ts";
 import type { Entry } from "../entries.ts";
 import * as format from "../format.ts";
 import { modeColor } from "../look.ts";
@@ -17,8 +17,8 @@ import { tip, tooltip } from "./tooltip.ts";
 
 interface Point {
   entry: Entry;
-  x: MetricValues;
-  y: MetricValues;
+  x: Summary;
+  y: Summary;
 }
 
 /** The ends of a line, in pixels. */
@@ -146,19 +146,19 @@ export function scatter(state: State): Source {
   };
 }
 
-function said(info: MetricInfo, values: MetricValues): string {
-  return `${names.metric(info.name)}: ${statistics(values, format.unit(info.unit))}`;
+function said(info: MetricInfo, values: Summary): string {
+  return `${names.metric(info)}: ${statistics(values, format.unit(info.unit))}`;
 }
 
 /** The 95 % interval with caps; without one the range of the replicates, dotted. */
-function bar(values: MetricValues, scale: Scale, place: (value: number) => number[], style: object) {
+function bar(values: Summary, scale: Scale, place: (value: number) => number[], style: object) {
   const [low, high] = ends(values).map((value) => scale.to(value));
   if (low === undefined || high === undefined || low === high) return [];
   const dotted = values.interval ? {} : { lineDash: [2, 3] };
   return whisker(place(low), place(high), { ...style, ...dotted, lineWidth: 1.5 }, values.interval ? 4 : 0);
 }
 
-function ends({ interval, min, max, median }: MetricValues): number[] {
+function ends({ interval, min, max, median }: Summary): number[] {
   return interval ? [Math.min(interval[0], median), Math.max(interval[1], median)] : [min, max];
 }
 

@@ -52,7 +52,7 @@ function legend(state: State): HTMLElement {
 /** How the first plot is read. */
 export function reading({ group, shown }: State): string {
   if (!group) return "";
-  const counts = new Set(shown.flatMap(({ metrics }) => [...metrics.values()].map(({ values }) => values.length)));
+  const counts = new Set(shown.flatMap(({ metrics }) => [...metrics.values()].map(({ n }) => n)));
   const n = [...counts].sort((left, right) => left - right).join(", ");
   const medians = n === "" ? "" : n === "1" ? "One replicate each (n=1): no intervals. " : `Medians of n=${n} replicates. `;
   return `${medians}Bars with caps: 95 % intervals; dotted: range, where there is no interval. Dashed: Pareto front of the medians. Hollow: PREEMPT_RT. Zoom: buttons, Ctrl + wheel, keys + − 0 and arrows; drag to move.`;

@@ -49,14 +49,12 @@ export class Distributions {
 
   #choose(): void {
     const probes = new Map(
-      this.#state.entries.flatMap(({ configuration }) => configuration.histograms)
-        .map(({ probe, metric_prefix }) => [probe, metric_prefix]),
+      this.#state.entries.flatMap(({ evidence }) => evidence.histograms).map(({ of, title }) => [of, title]),
     );
-    const latency = this.#state.latency?.name ?? "";
-    const own = [...probes].find(([, prefix]) => latency.startsWith(`${prefix}.`))?.[0];
-    if (own !== undefined) this.#probe = own;
+    const own = this.#state.latency?.of ?? "";
+    if (probes.has(own)) this.#probe = own;
     else if (!probes.has(this.#probe)) this.#probe = [...probes.keys()][0] ?? "";
-    const choices = [...probes.keys()].map((probe) => ({ value: probe, text: probe.toUpperCase() }));
+    const choices = [...probes].map(([value, text]) => ({ value, text }));
     this.#choice.replaceChildren(select("Probe", choices, this.#probe, (probe) => {
       this.#probe = probe;
       for (const plot of Object.values(this.#plots)) plot.refresh();
@@ -67,7 +65,7 @@ export class Distributions {
 
   #probed(): Probed[] {
     return this.#state.shown.flatMap((entry) => {
-      const histogram = entry.configuration.histograms.find(({ probe }) => probe === this.#probe);
+      const histogram = entry.evidence.histograms.find(({ of }) => of === this.#probe);
       return histogram ? [{ entry, histogram }] : [];
     });
   }
@@ -75,10 +73,11 @@ export class Distributions {
   #say(): void {
     const probed = this.#probed();
     const overflown = probed.filter(({ histogram }) => histogram.overflow > 0).map(({ entry, histogram }) => {
-      const largest = histogram.overflow_max === undefined ? "" : `, up to ${number(histogram.overflow_max)} ${unit(histogram.unit)}`;
+      const largest = histogram.overflow_max === null ? "" : `, up to ${number(histogram.overflow_max)} ${unit(histogram.unit)}`;
       return `${entry.name}: ${plural(histogram.overflow, "wakeup")} beyond the histogram${largest}.`;
     });
-    const omitted = probed.some(({ entry, histogram }) => (entry.metrics.get(`${histogram.metric_prefix}.omitted`)?.max ?? 0) > 0);
+    const counts = this.#state.group?.metrics.find(({ of, statistic }) => of === this.#probe && statistic === "omitted");
+    const omitted = probed.some(({ entry }) => (entry.metrics.get(counts?.name ?? "")?.max ?? 0) > 0);
     this.#note.textContent = [
       "All replicates of a configuration together, in whole units of the probe. A curve ends at its largest wakeup; a bar’s height is its share of wakeups, logarithmic from one wakeup on.",
       omitted && "While a probe is late it takes no sample in the periods that it misses; those are not in the plot (the metric “omitted” counts them).",

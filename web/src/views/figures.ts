@@ -1,13 +1,14 @@
 // The table of all configurations and metrics: sorted by any column, filtered by words.
 
-import type { MetricInfo, MetricValues } from "../data.ts";
+import type { Verdict } from "../data.ts";
+import type { MetricInfo } from "../document.ts";
 import { h } from "../dom.ts";
 import type { Entry } from "../entries.ts";
-import { number, plural, ratio, ratioRange, unit } from "../format.ts";
+import { number, plural, unit } from "../format.ts";
 import { modeVariable } from "../look.ts";
 import * as names from "../names.ts";
 import type { State } from "../state.ts";
-import { known, verdict } from "../statistics.ts";
+import { known, ratios, verdict } from "../statistics.ts";
 import { symbol } from "../symbol.ts";
 import { type Column, SortedTable } from "./sorted_table.ts";
 import { trouble } from "./missing.ts";
@@ -55,12 +56,12 @@ export class Figures {
       { title: "Configuration", sort: ({ index }) => index, render: (entry) => this.#name(entry, entry === baseline) },
       { title: "n", hint: "Measured replicates", numeric: true, sort: measured, render: (entry) => String(measured(entry)) },
       ...infos.map((info): Column<Entry> => ({
-        title: names.metric(info.name),
+        title: names.metric(info),
         subtitle: unit(info.unit),
-        hint: names.meaning(info.name),
+        hint: info.meaning,
         numeric: true,
         sort: (entry) => entry.metrics.get(info.name)?.median,
-        render: (entry) => figure(entry.metrics.get(info.name), notes),
+        render: (entry) => figure(entry, info, notes),
       })),
     ];
     this.#table = new SortedTable({
@@ -93,7 +94,7 @@ export class Figures {
 
   /** What the filter looks at: only what is in view. */
   #text({ name, metrics, configuration }: Entry, infos: MetricInfo[]): string {
-    const words = infos.map(({ name }) => metrics.get(name)?.word ?? "");
+    const words = infos.map(({ name }) => metrics.get(name)?.effect?.verdict ?? "");
     return [name, trouble(configuration) ?? "", ...words].join(" ");
   }
 }
@@ -103,7 +104,7 @@ class Notes {
   #texts: string[];
 
   constructor(entries: Entry[], infos: MetricInfo[]) {
-    const all = entries.flatMap(({ metrics }) => infos.map(({ name }) => metrics.get(name)?.note));
+    const all = entries.flatMap((entry) => infos.map((info) => note(entry, info)));
     this.#texts = [...new Set(all.filter((text) => text !== undefined))];
   }
 
@@ -117,28 +118,33 @@ class Notes {
 }
 
 function measured({ metrics }: Entry): number {
-  return Math.max(0, ...[...metrics.values()].map(({ values }) => values.length));
+  return Math.max(0, ...[...metrics.values()].map(({ n }) => n));
 }
 
-const SIGNS = { better: "▲", worse: "▼", same: "=", undecided: "?" };
+function note({ evidence, metrics }: Entry, { name }: MetricInfo): string | undefined {
+  return metrics.has(name) && Object.hasOwn(evidence.notes, name) ? evidence.notes[name] : undefined;
+}
 
-function figure(values: MetricValues | undefined, notes: Notes): HTMLElement {
-  if (!values) return h("span", { class: "none" }, "–");
-  const { word } = values;
-  const note = values.note !== undefined && `note ${notes.number(values.note)}`;
-  const ratios = word !== undefined && values.ratio !== undefined
-    && `${ratio(values.ratio)}${values.ratio_interval ? ` (${ratioRange(values.ratio_interval)})` : ""}`;
+const SIGNS: Record<Verdict, string> = { better: "▲", worse: "▼", same: "=", undecided: "?" };
+
+function figure(entry: Entry, info: MetricInfo, notes: Notes): HTMLElement {
+  const of = entry.metrics.get(info.name);
+  if (!of) return h("span", { class: "none" }, "–");
+  const { effect } = of;
+  const text = note(entry, info);
+  const noted = text !== undefined && `note ${notes.number(text)}`;
+  const compared = effect !== null && ratios(effect);
   return h(
     "div",
     { class: "figure" },
     h(
       "div",
       {},
-      word !== undefined && h("span", { class: `word ${word}` }, `${SIGNS[word]} ${verdict(values)}`),
+      effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(effect)}`),
       " ",
-      h("strong", {}, number(values.median)),
+      h("strong", {}, number(of.median)),
     ),
-    h("small", {}, known(values)),
-    (ratios || note) && h("small", {}, ratios, ratios && note && " · ", note),
+    h("small", {}, known(of)),
+    (compared || noted) && h("small", {}, compared, compared && noted && " · ", noted),
   );
 }

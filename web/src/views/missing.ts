@@ -2,13 +2,13 @@
 
 import { h } from "../dom.ts";
 import { plural } from "../format.ts";
-import type { Configuration } from "../data.ts";
+import type { Configuration } from "../document.ts";
 import * as names from "../names.ts";
 import type { State } from "../state.ts";
 
 /** Why a configuration lacks measurements; `undefined` if it lacks none. */
 export function trouble({ unavailable, failures, missing, replicates, metrics }: Configuration): string | undefined {
-  if (unavailable !== undefined) return `unavailable: ${unavailable}`;
+  if (unavailable !== null) return `unavailable: ${unavailable}`;
   const of = `of ${plural(replicates, "replicate")}`;
   const troubles = missing > 0 ? [`${missing} ${of} not executed yet`] : [];
   if (failures.length > 0) {
@@ -30,7 +30,7 @@ export function missing(state: State, into: HTMLElement): void {
     const kernel = names.kernel(configuration);
     const key = `${kernel}\n${reason}`;
     const list = lists.get(key) ?? { kernel, reason, modes: [] };
-    list.modes.push(configuration.mode);
+    list.modes.push(configuration.preempt);
     lists.set(key, list);
   }
   into.hidden = lists.size === 0;

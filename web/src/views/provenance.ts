@@ -1,6 +1,6 @@
 // What was run: kernels, QEMU, guest images, with where they come from.
 
-import type { Package, PageData } from "../data.ts";
+import type { Package, PageData } from "../document.ts";
 import { h } from "../dom.ts";
 import { plural } from "../format.ts";
 
@@ -23,8 +23,8 @@ export function provenance(data: PageData): HTMLElement {
   );
 }
 
-function named(run: string | undefined, name: string): string {
-  return run === undefined ? name : `${run}: ${name}`;
+function named(run: string | null, name: string): string {
+  return run === null ? name : `${run}: ${name}`;
 }
 
 function list(title: string, heads: string[], rows: (Node | string)[][]): HTMLElement {

@@ -1,6 +1,6 @@
 // What happened around the worst wakeups: drawings that came with the data, to look at closely.
 
-import type { Timeline } from "../data.ts";
+import type { Timeline } from "../document.ts";
 import { h } from "../dom.ts";
 import type { State } from "../state.ts";
 
@@ -24,7 +24,7 @@ export function drawAllTimelines(): void {
 export function timelines(state: State, into: HTMLElement): void {
   for (const element of pending.keys()) drawn.unobserve(element);
   pending.clear();
-  const found = state.shown.flatMap(({ configuration }) => configuration.timelines);
+  const found = state.shown.flatMap(({ evidence }) => evidence.timelines);
   const none = h("p", { class: "empty" }, "No timelines: they need a recording with traces (run --trace).");
   into.replaceChildren(...(found.length > 0 ? found.map(figure) : [none]));
 }

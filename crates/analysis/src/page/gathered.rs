@@ -4,8 +4,8 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{
     CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
 };
-use preemptlab_report_html::{CellRow, CellStatus};
-use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell, NoResult};
+use preemptlab_report_html::CellRow;
+use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell};
 
 use crate::{
     Error,
@@ -134,27 +134,17 @@ impl<'a> Gathered<'a> {
 }
 
 fn row(reading: &Reading<'_>) -> CellRow {
-    let reason = reading.result.as_ref().err().map(|no_result| no_result.reason().to_owned());
-    let status = match &reading.result {
-        Ok(_) => CellStatus::Completed,
-        Err(NoResult::Unavailable(_)) => CellStatus::Unavailable,
-        Err(NoResult::Missing) => CellStatus::Missing,
-        Err(NoResult::Failed(_)) => CellStatus::Failed,
-    };
-    let digest = reading.record.as_ref().and_then(|record| match &record.outcome {
-        Outcome::Completed { digest, .. } => Some(digest.to_string()),
-        _ => None,
-    });
+    let outcome = reading.record.as_ref().map(|record| &record.outcome);
+    let digest = outcome.and_then(Outcome::digest).map(|digest| digest.to_string());
     let inputs = reading.planned.inputs();
     CellRow {
         group: 0,
         configuration: 0,
         replicate: reading.planned.factors.replicate,
-        status,
-        reason,
+        no_result: reading.result.as_ref().err().cloned(),
         id: inputs.map(|inputs| inputs.id().to_string()),
         digest,
-        seed: inputs.map(|inputs| inputs.job.seed),
+        seed: inputs.map(|inputs| inputs.job.seed.to_string()),
         command_line: None,
     }
 }

@@ -1,11 +1,11 @@
 //! From recordings and their comparison to the data of the HTML page.
 
+mod evidence;
 mod gathered;
-mod groups;
 mod provenance;
 mod timelines;
 
-use preemptlab_report::caption;
+use preemptlab_report::{InWords, caption};
 use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
@@ -13,8 +13,7 @@ pub use gathered::Gathered;
 
 use crate::Error;
 
-/// Everything that the page shows. The verdict is what it says first, the generator
-/// what made it.
+/// Everything that the page shows. What is said in words stands first; the generator made it.
 ///
 /// # Errors
 ///
@@ -22,20 +21,20 @@ use crate::Error;
 pub fn data(
     gathered: Gathered<'_>,
     comparison: &Comparison,
-    verdict: preemptlab_report_html::Verdict,
+    InWords { headline, points }: InWords,
     generator: &str,
 ) -> Result<PageData, Error> {
     let recordings = gathered.recordings.clone();
     let title = recordings.iter().map(|recording| recording.manifest().experiment.name.as_str());
     let (command_lines, cells) = gathered.rows(comparison);
     Ok(PageData {
-        format: preemptlab_report_html::FORMAT,
+        comparison: comparison.clone(),
         title: title.collect::<Vec<_>>().join(", "),
         generator: generator.to_owned(),
         caption: caption(comparison),
-        margin: comparison.margin.share(),
-        verdict,
-        groups: groups::groups(&gathered, comparison)?,
+        headline,
+        points,
+        evidence: evidence::evidence(&gathered, comparison)?,
         kernels: provenance::kernels(&recordings),
         qemu: provenance::qemu(&recordings),
         images: provenance::images(&recordings),

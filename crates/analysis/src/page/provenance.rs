@@ -1,5 +1,4 @@
 use preemptlab_experiment::Recording;
-use preemptlab_model::Package;
 use preemptlab_report_html as page;
 
 /// The kernels of recordings.
@@ -10,7 +9,7 @@ pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
             name: kernel.name.to_string(),
             release: kernel.release.clone(),
             image_sha256: kernel.image_sha256.to_string(),
-            packages: packages(&kernel.packages),
+            packages: kernel.packages.clone(),
         })
     });
     kernels.collect()
@@ -24,7 +23,7 @@ pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
             run: run(recordings, recording),
             version: qemu.build.version.clone(),
             digest: qemu.build.digest.to_string(),
-            packages: packages(&qemu.packages),
+            packages: qemu.packages.clone(),
         })
     });
     builds.collect()
@@ -44,7 +43,7 @@ pub fn images(recordings: &[&Recording]) -> Vec<page::ImageUsed> {
                     kernels: Vec::new(),
                     workloads: Vec::new(),
                     sha256,
-                    packages: packages(&image.packages),
+                    packages: image.packages.clone(),
                 });
                 used.len() - 1
             });
@@ -62,12 +61,4 @@ pub fn images(recordings: &[&Recording]) -> Vec<page::ImageUsed> {
 
 fn run(recordings: &[&Recording], recording: &Recording) -> Option<String> {
     (recordings.len() > 1).then(|| recording.path().display().to_string())
-}
-
-fn packages(packages: &[Package]) -> Vec<page::Package> {
-    let package = |package: &Package| page::Package {
-        name: package.name.to_string(),
-        version: package.version.to_string(),
-    };
-    packages.iter().map(package).collect()
 }

@@ -6,7 +6,6 @@ use std::{
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{Compared, Gathered, advice, data, filled, letter};
 use preemptlab_report::{InWords, in_words, recommendation_in_words};
-use preemptlab_report_html::Verdict;
 
 use crate::{
     args::{QuestionArgs, RuleArgs},
@@ -65,11 +64,11 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let compared = compare::open(&args.recordings, &args.rule, output)?;
     let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
-    let InWords { headline, points } = match args.question.is_asked() {
+    let said = match args.question.is_asked() {
         true => recommended(&args.question, &compared, &gathered)?,
         false => in_words(&comparison),
     };
-    let data = data(gathered, &comparison, Verdict { headline, points }, GENERATOR)?;
+    let data = data(gathered, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
         (Some(path), _) => filled(&lab::read(path)?, &data, &comparison)
             .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,

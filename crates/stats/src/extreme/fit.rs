@@ -1,3 +1,6 @@
+use serde::Serialize;
+use ts_rs::TS;
+
 use crate::Interval;
 
 use super::{
@@ -15,16 +18,18 @@ const REPLICATES_MIN: usize = 20;
 const STEPS_PER_SCALE_MIN: f64 = 2.0;
 
 /// An estimate and its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct Estimate {
     /// The likeliest value.
     pub value: f64,
     /// Its 95 % interval, by the profile likelihood: not symmetric about the value.
+    #[ts(as = "[f64; 2]")]
     pub interval: Interval,
 }
 
 /// Whether maxima have an upper bound.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+#[serde(rename_all = "snake_case")]
 pub enum Tail {
     /// They have: the interval of the shape is below zero.
     Bounded {
@@ -43,7 +48,7 @@ pub enum Tail {
 /// and `exp(-exp(-(x - location) / scale))` at shape zero: a positive shape is a heavy tail, a
 /// negative one a tail that ends, as in Coles, "An Introduction to Statistical Modeling of Extreme
 /// Values" (2001), and with the other sign than in Hosking and in SciPy.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct ExtremeFit {
     /// How many maxima were fitted.
     pub n: usize,
@@ -59,7 +64,9 @@ pub struct ExtremeFit {
     pub anderson_darling: f64,
     /// What the statistic exceeds by chance once in twenty fits; from there on a fit is refused.
     pub anderson_darling_critical: f64,
+    #[serde(skip)]
     standard: Standard,
+    #[serde(skip)]
     point: Point,
 }
 

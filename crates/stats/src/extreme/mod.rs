@@ -1,5 +1,6 @@
 //! The distribution of a configuration's maxima.
 
+mod document;
 mod fit;
 mod goodness;
 mod likelihood;
@@ -7,5 +8,6 @@ mod maximum;
 mod profile;
 mod refusal;
 
+pub use document::{Extreme, LEVEL_CELLS};
 pub use fit::{Estimate, ExtremeFit, Tail, fit};
 pub use refusal::{NoFit, NoLevel};

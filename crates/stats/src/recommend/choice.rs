@@ -282,7 +282,7 @@ impl Field<'_> {
                 of.configurations.iter().find(|each| candidate.is(each))?.summary(metric)
             };
             let (summary, base) = (summary(other)?, summary(to)?);
-            Some(InGroup { effect: summary.effect?, n: summary.n().min(base.n()) })
+            Some(InGroup { effect: summary.effect?, n: summary.n.min(base.n) })
         };
         (0..self.comparison.groups.len()).filter(is_wanted).filter_map(in_group).collect()
     }

@@ -89,7 +89,7 @@ impl Judgement {
         let is_sure = match statistic {
             Statistic::Largest => true,
             Statistic::Median => {
-                summary.n() >= REPLICATES_MIN
+                summary.n >= REPLICATES_MIN
                     && interval.is_some_and(|interval| holds(interval.low) && holds(interval.high))
             }
         };
@@ -98,7 +98,7 @@ impl Judgement {
             (true, true) => Answer::Holds,
             (true, false) => Answer::Unclear,
         };
-        let (constraint, group, n) = (index, group.0, summary.n());
+        let (constraint, group, n) = (index, group.0, summary.n);
         Some(Self { constraint, group, value, statistic, limit, interval, n, answer })
     }
 
@@ -153,6 +153,7 @@ mod tests {
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
         let summary = Summary::new(name.into(), unit.into(), direction, &values).unwrap();
         let group = Group {
+            metrics: Vec::new(),
             workload: "w".into(),
             cpus: 1,
             backend: Default::default(),

@@ -176,7 +176,7 @@ fn reasons(cells: &[MeasuredCell]) -> Vec<String> {
         let Err(no_result) = &cell.result else { continue };
         let Factors { kernel, preempt, settings, .. } = cell.factors.clone();
         let name = Baseline { kernel, preempt, settings };
-        let reason = format!("{name}: {}", no_result.reason());
+        let reason = format!("{name}: {no_result}");
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }

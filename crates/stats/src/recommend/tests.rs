@@ -1,7 +1,7 @@
-use preemptlab_model::{Factors, Metric, PreemptMode};
+use preemptlab_model::{Factors, Metric, NoResult, PreemptMode};
 
 use super::*;
-use crate::{NoResult, Verdict};
+use crate::Verdict;
 
 /// A cell whose worst wakeup and throughput are these.
 fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64) -> MeasuredCell {

@@ -1,0 +1,113 @@
+use crate::{Distribution, MetricName, Probe, Statistic};
+
+impl MetricName {
+    /// Returns what a metric such as `wakeup.fifo.p99.9` or `response.max` is a statistic of, in
+    /// words, and the statistic; `None` for a metric whose name says it.
+    pub fn of_what(&self) -> Option<(&str, String)> {
+        let (of, statistic) = self.statistic()?;
+        let statistic = match (of, statistic) {
+            (Distribution::Own(_), _) => return None,
+            (Distribution::Bound, Statistic::Max) => "bound".to_owned(),
+            (Distribution::Bound, statistic) => format!("bound {statistic}"),
+            (_, statistic) => statistic.to_string(),
+        };
+        Some((of.title(), statistic))
+    }
+
+    /// Writes it for people: `FIFO wakeup p99`, `throughput`.
+    pub fn title(&self) -> String {
+        match self.of_what() {
+            Some((of, statistic)) => format!("{of} {statistic}"),
+            None => self.to_string(),
+        }
+    }
+
+    /// Says what it is in a sentence; empty for a number of a workload's own.
+    pub fn meaning(&self) -> String {
+        if let Self::Throughput = self {
+            return "Work that the load did beside the probes, in the same cells.".to_owned();
+        }
+        let Some((of, statistic)) = self.statistic() else { return String::new() };
+        let (what, samples) = match of {
+            Distribution::Bound => return bound(statistic),
+            Distribution::Wakeup(Probe::Fifo) => (
+                "how late cyclictest ran after its timer was due, as a real-time task (SCHED_FIFO)",
+                "wakeups",
+            ),
+            Distribution::Wakeup(Probe::Other) => (
+                "how late cyclictest ran after its timer was due, as an ordinary task \
+                 (SCHED_OTHER)",
+                "wakeups",
+            ),
+            Distribution::Response => ("how long a client waited for its answer", "requests"),
+            Distribution::Own(name) => (&**name, "samples"),
+        };
+        match statistic {
+            Statistic::Min => format!("The least of all {samples}: {what}."),
+            Statistic::Avg => format!("The mean of all {samples}: {what}."),
+            Statistic::Quantile(permille) => {
+                format!("{} % of {samples} were at most this: {what}.", f64::from(permille) / 10.0)
+            }
+            Statistic::Max => format!(
+                "The largest that was observed: {what}. It grows with the number of {samples}."
+            ),
+            Statistic::Omitted => "Periods in which the probe was still late from an earlier one, \
+                                   and took no sample."
+                .to_owned(),
+        }
+    }
+}
+
+impl Distribution {
+    /// Writes it for people: `FIFO wakeup`.
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Wakeup(Probe::Fifo) | Self::Bound => "FIFO wakeup",
+            Self::Wakeup(Probe::Other) => "OTHER wakeup",
+            Self::Response => "response",
+            Self::Own(name) => name,
+        }
+    }
+}
+
+fn bound(statistic: Statistic) -> String {
+    let instants = match statistic {
+        Statistic::Quantile(permille) => {
+            format!("{} % of all instants", f64::from(permille) / 10.0)
+        }
+        _ => "any instant".to_owned(),
+    };
+    format!(
+        "From the trace: the longest that a real-time task due at {instants} would have waited. An \
+         upper bound, not an observation."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_named_for_people() {
+        for (name, title) in [
+            ("wakeup.fifo.p99.9", "FIFO wakeup p99.9"),
+            ("wakeup.bound", "FIFO wakeup bound"),
+            ("wakeup.bound.p99.9", "FIFO wakeup bound p99.9"),
+            ("response.max", "response max"),
+            ("request.time.p50", "request.time.p50"),
+            ("interrupts.LOC", "interrupts.LOC"),
+        ] {
+            assert_eq!(MetricName::from(name).title(), title);
+        }
+    }
+
+    #[test]
+    fn a_sentence_says_what_a_metric_is() {
+        let meaning = |name: &str| MetricName::from(name).meaning();
+        assert!(meaning("wakeup.fifo.p99.9").starts_with("99.9 % of wakeups were at most this"));
+        assert!(meaning("wakeup.bound.p99.9").contains("due at 99.9 % of all instants"));
+        assert!(meaning("wakeup.bound").contains("due at any instant"));
+        assert!(meaning("response.max").contains("the number of requests"));
+        assert_eq!(meaning("real"), "");
+    }
+}
