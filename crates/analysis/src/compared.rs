@@ -41,9 +41,11 @@ impl Compared {
         let (recordings, warnings) = mixed::open(paths)?;
         let borrowed: Vec<&Recording> = recordings.iter().collect();
         let warnings = warnings.into_iter().map(Notice::Warning);
+        let overridden = borrowed.iter().filter_map(|recording| overridden(recording));
+        let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
         let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let notices = warnings.chain(disturbed).chain(unsound).collect();
+        let notices = warnings.chain(overridden).chain(disturbed).chain(unsound).collect();
         let until = recordings.iter().find_map(Recording::until);
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
         let at_looks = until.and_then(|until| Margin::new(until.margin));
@@ -107,6 +109,14 @@ pub fn comparison(
     margin: Margin,
 ) -> Result<Comparison, Error> {
     Ok(compare(&measured::cells(recordings)?, rule(recordings, baseline, margin))?)
+}
+
+/// Says with what a recording was made instead of what its experiment's file says.
+fn overridden(recording: &Recording) -> Option<String> {
+    let overrides = recording.manifest().overrides.iter().map(ToString::to_string);
+    let overrides = overrides.collect::<Vec<_>>().join(" and ");
+    let path = recording.path().display();
+    (!overrides.is_empty()).then(|| format!("{path} was made with {overrides}"))
 }
 
 fn rule<'a>(recordings: &[&Recording], baseline: Option<&'a Baseline>, margin: Margin) -> Rule<'a> {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::advice::question;
+use preemptlab_experiment::Overrides;
+use preemptlab_model::{KernelRef, PreemptMode};
 use preemptlab_stats::{Margin, Question, Requirement};
 
 /// Where packages come from.
@@ -33,6 +35,40 @@ pub struct Machines {
     /// built for it: they can run any command
     #[arg(long)]
     pub allow_build_scripts: bool,
+}
+
+/// What takes the place of what an experiment's file says.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Instead of what the experiment says, for a first look")]
+pub struct OverrideArgs {
+    /// This kernel; may be repeated
+    #[arg(long = "kernel", value_name = "KERNEL")]
+    pub kernels: Vec<KernelRef>,
+    /// This preemption mode: none, voluntary, full or lazy; may be repeated
+    #[arg(long = "preempt", value_name = "MODE", alias = "mode")]
+    pub preempt: Vec<PreemptMode>,
+    /// Only this workload, by its name in the experiment; may be repeated
+    #[arg(long = "workload", value_name = "WORKLOAD")]
+    pub workloads: Vec<String>,
+    /// So many replicates
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub replicates: Option<u32>,
+    /// The seed of the first replicate
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+impl OverrideArgs {
+    /// What takes the place.
+    pub fn overrides(&self) -> Overrides {
+        Overrides {
+            kernels: self.kernels.clone(),
+            preempt: self.preempt.clone(),
+            workloads: self.workloads.clone(),
+            replicates: self.replicates,
+            seed: self.seed,
+        }
+    }
 }
 
 /// What is wanted of a configuration.

@@ -11,11 +11,12 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_analysis::meant;
-use preemptlab_experiment::{Derived, Experiment, Recording, SpecError};
+use preemptlab_experiment::{Derived, Experiment, Overrides, Recording, SpecError};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
 use preemptlab_preparation::{EmbedError, Lab, Prepared};
 use preemptlab_provision::{Event, Options, Provision, Store};
+use preemptlab_recording::Override;
 use preemptlab_runner::{Cancel, RunError};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -118,13 +119,24 @@ pub fn read(path: &Path) -> exit::Result<String> {
     })
 }
 
-/// Reads an experiment, and the folders of its workloads; a mistake is shown in its place.
-pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
+/// An experiment as it is to be run.
+pub struct Wanted {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The folders of its workloads.
+    pub folders: Folders,
+    /// What its file says otherwise.
+    pub overrides: Vec<Override>,
+}
+
+/// Reads an experiment, puts values in the place of what it says, and reads the folders of its
+/// workloads; a mistake is shown in its place.
+pub fn experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     let text = read(path)?;
     let mistake = |path: &Path, text, error: SpecError| {
         mistake(path, text, error.message, error.help, error.span)
     };
-    let experiment = match Experiment::parse(&text) {
+    let mut experiment = match Experiment::parse(&text) {
         Ok(experiment) => experiment,
         Err(error) => {
             return Err(match meant::no_experiment(&text, path) {
@@ -133,17 +145,29 @@ pub fn experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
             });
         }
     };
+    let overrides = overrides.apply(&mut experiment).map_err(exit::unusable)?;
     let base = path.parent().unwrap_or(Path::new(""));
-    preemptlab_preparation::embed(experiment, base).map_err(|error| match error {
+    let embedded = preemptlab_preparation::embed(experiment, base);
+    let (experiment, folders) = embedded.map_err(|error| match error {
         EmbedError::Definition { path, text, error } => mistake(&path, text, error),
         error => exit::unusable(error),
-    })
+    })?;
+    Ok(Wanted { experiment, folders, overrides })
 }
 
 /// The experiment of a recording, with which to go on.
-pub fn recorded_experiment(path: &Path) -> exit::Result<(Experiment, Folders)> {
+pub fn recorded_experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     let recording = Recording::open(path)?;
-    Ok((recording.manifest().experiment.clone(), recording.folders()?))
+    if *overrides != Overrides::default() {
+        return Err(exit::unusable(format!(
+            "{} is a recording, which goes on as it was begun: name the experiment's file to run it \
+             with other values",
+            path.display()
+        )));
+    }
+    let manifest = recording.manifest();
+    let (experiment, overrides) = (manifest.experiment.clone(), manifest.overrides.clone());
+    Ok(Wanted { experiment, folders: recording.folders()?, overrides })
 }
 
 /// A mistake in a file, shown in its place.

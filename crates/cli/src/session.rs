@@ -10,7 +10,7 @@ use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs};
 use preemptlab_preparation::{Kernels, Lab, check_host};
-use preemptlab_recording::{CellFolder, Claim};
+use preemptlab_recording::{CellFolder, Claim, Override};
 use preemptlab_runner::{Backend, Options, Order, Summary, Traces};
 
 use crate::{
@@ -26,6 +26,8 @@ pub struct Session<'a> {
     pub experiment: Experiment,
     /// The folders of its workloads.
     pub folders: Folders,
+    /// What the experiment's file says otherwise.
+    pub overrides: Vec<Override>,
     /// The recording's folder.
     pub out: &'a Path,
     /// The store that was named.
@@ -76,7 +78,8 @@ impl Session<'_> {
                 self.machines.qemu.clone(),
             )
             .on(self.backend);
-            Ok(lab.with_folders(&self.folders).begin_or_go_on(self.experiment, self.out)?)
+            let lab = lab.with_folders(&self.folders).overridden(&self.overrides);
+            Ok(lab.begin_or_go_on(self.experiment, self.out)?)
         });
         let prepared = match prepared {
             Ok(prepared) => prepared,

@@ -7,6 +7,7 @@ mod error;
 mod evidence;
 mod example;
 mod experiment;
+mod overrides;
 mod plan;
 mod recorded;
 
@@ -14,5 +15,6 @@ pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
 pub use error::SpecError;
 pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
+pub use overrides::Overrides;
 pub use plan::{Resolved, plan, replicate};
 pub use recorded::{Manifest, Recording, RecordingWriter, add_replicates, manifest, manifest_on};

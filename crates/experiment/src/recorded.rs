@@ -69,7 +69,17 @@ pub fn manifest_on(
         qemu: qemu.as_ref().map(|qemu| qemu.build.clone()),
     };
     let plan = plan(&experiment, &resolved);
-    Manifest { format: RECORDING_FORMAT, experiment, kernels, backend, qemu, images, plan }
+    let overrides = Vec::new();
+    Manifest {
+        format: RECORDING_FORMAT,
+        experiment,
+        overrides,
+        kernels,
+        backend,
+        qemu,
+        images,
+        plan,
+    }
 }
 
 /// Plans further replicates of configurations, after a look at the results: for each the factors of

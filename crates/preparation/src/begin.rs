@@ -2,7 +2,7 @@ use std::path::Path;
 
 use preemptlab_experiment::{Derived, Experiment, Recording};
 use preemptlab_model::{BackendKind, KernelRef, Setting, Settings, settable};
-use preemptlab_recording::RecordingError;
+use preemptlab_recording::{Override, RecordingError};
 
 use crate::{Lab, LabError, Prepared};
 
@@ -23,6 +23,15 @@ pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
         .filter(|setting| !matches!(setting, Setting::Parameter { .. }));
     run_time.try_for_each(settable)?;
     Ok(preemptlab_backend_host::check()?)
+}
+
+/// With what values an experiment was run.
+fn made_with(overrides: &[Override]) -> String {
+    let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+    match overrides.is_empty() {
+        true => "made as its file says".to_owned(),
+        false => format!("made with {}", overrides.join(" and ")),
+    }
 }
 
 impl Lab<'_> {
@@ -48,10 +57,12 @@ impl Lab<'_> {
             return Err(other(if manifest.experiment == of_its_kernel {
                 let names = manifest.experiment.factors.kernel.iter().map(ToString::to_string);
                 format!("on {}", names.collect::<Vec<_>>().join(", "))
-            } else if manifest.experiment.name == experiment.name {
+            } else if manifest.experiment.name != experiment.name {
+                format!("`{}`", manifest.experiment.name)
+            } else if self.overrides.is_empty() && manifest.overrides.is_empty() {
                 "the file was changed since".to_owned()
             } else {
-                format!("`{}`", manifest.experiment.name)
+                made_with(&manifest.overrides)
             }));
         }
         // Before anything is asked for in its name.

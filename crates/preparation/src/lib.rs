@@ -21,6 +21,7 @@ use preemptlab_experiment::Manifest;
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, KernelRef};
 use preemptlab_provision::{CELL, Provision, Store};
+use preemptlab_recording::Override;
 use preemptlab_runner::Backend;
 
 pub use begin::check_host;
@@ -39,6 +40,7 @@ pub struct Lab<'a> {
     qemu: Option<PathBuf>,
     backend: BackendKind,
     folders: &'a Folders,
+    overrides: &'a [Override],
 }
 
 /// Folders of experiments without workloads in folders.
@@ -59,7 +61,7 @@ pub struct Prepared {
 impl<'a> Lab<'a> {
     /// Creates the preparation. `qemu` replaces the QEMU of release 13.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
-        Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS }
+        Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS, overrides: &[] }
     }
 
     /// Sets a backend other than virtual machines in virtual time.
@@ -73,6 +75,12 @@ impl<'a> Lab<'a> {
     pub fn with_folders(mut self, folders: &'a Folders) -> Self {
         self.folders = folders;
         self
+    }
+
+    /// With what an experiment's file says otherwise, to be recorded.
+    #[must_use]
+    pub fn overridden(self, overrides: &'a [Override]) -> Self {
+        Self { overrides, ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{
 };
 
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
-use preemptlab_experiment::{Experiment, manifest_on};
+use preemptlab_experiment::{Experiment, Manifest, manifest_on};
 use preemptlab_model::{BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
     GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
@@ -112,14 +112,17 @@ impl Lab<'_> {
         }
         Ok(Prepared {
             command: qemu.as_ref().map(|qemu| qemu.command.clone()).unwrap_or_default(),
-            manifest: manifest_on(
-                self.backend,
-                experiment,
-                kernels,
-                unavailable,
-                qemu.map(|qemu| QemuUsed { build: qemu.build, packages: qemu.packages }),
-                images,
-            ),
+            manifest: Manifest {
+                overrides: self.overrides.to_vec(),
+                ..manifest_on(
+                    self.backend,
+                    experiment,
+                    kernels,
+                    unavailable,
+                    qemu.map(|qemu| QemuUsed { build: qemu.build, packages: qemu.packages }),
+                    images,
+                )
+            },
             unbuilt,
             artifacts,
             store: self.provision.store().clone(),

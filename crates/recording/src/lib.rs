@@ -28,6 +28,6 @@ mod traces;
 pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use looks::Until;
-pub use manifest::{Image, Manifest, QemuUsed, Subject};
+pub use manifest::{Image, Manifest, Override, QemuUsed, Subject};
 pub use recording::{Claim, Recording, RecordingWriter, exists};
 pub use traces::TraceFolder;

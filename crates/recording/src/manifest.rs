@@ -1,3 +1,5 @@
+use std::fmt;
+
 use preemptlab_model::{BackendKind, Digest, Kernel, KernelRef, Package, Plan, QemuBuild};
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +9,11 @@ use serde::{Deserialize, Serialize};
 pub struct Manifest<E> {
     /// See [`RECORDING_FORMAT`](preemptlab_model::RECORDING_FORMAT).
     pub format: u32,
-    /// Experiment of the recording.
+    /// Experiment of the recording, as it is run.
     pub experiment: E,
+    /// What the experiment's file said otherwise; nothing, where it is run as its file says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
     /// The kernels that it named and that could be had, in its order.
     pub kernels: Vec<Kernel>,
     /// Backend that executes the cells.
@@ -21,6 +26,26 @@ pub struct Manifest<E> {
     pub images: Vec<Image>,
     /// Plan of every cell.
     pub plan: Plan,
+}
+
+/// A value of an experiment that was given in the place of what its file says. It changes nothing
+/// about how a recording is read: the experiment has the value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// The key, such as `replicates.count`.
+    pub key: String,
+    /// The file's value.
+    pub file: String,
+    /// The experiment's.
+    pub run: String,
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, file, run } = self;
+        write!(f, "{key} = {run} instead of {file}")
+    }
 }
 
 /// The QEMU build and where it came from.

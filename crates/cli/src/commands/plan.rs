@@ -8,7 +8,7 @@ use preemptlab_preparation::Lab;
 use preemptlab_recording::CellFolder;
 
 use crate::{
-    args::{Format, Machines, Packages},
+    args::{Format, Machines, OverrideArgs, Packages},
     exit, lab,
     output::Output,
 };
@@ -16,8 +16,9 @@ use crate::{
 /// Show an experiment's cells and the time that they will take
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
+Examples:
   preemptlab plan studies/quick.toml
+  preemptlab plan studies/quick.toml --replicates 2 --kernel debian:7.2
 
 A kernel from source that is not in the store is not built, only named: `run` builds it.")]
 pub struct Plan {
@@ -27,6 +28,8 @@ pub struct Plan {
     #[arg(long, default_value = "table")]
     pub format: Format,
     #[command(flatten)]
+    pub overrides: OverrideArgs,
+    #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
@@ -34,7 +37,7 @@ pub struct Plan {
 
 /// Shows an experiment's cells.
 pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let (experiment, folders) = lab::experiment(&args.experiment)?;
+    let wanted = lab::experiment(&args.experiment, &args.overrides.overrides())?;
     let store = lab::store(store)?;
     let cache = CellFolder::of_store(store.cells());
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
@@ -42,7 +45,7 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
             provision.without_builds().with_build_scripts(args.machines.allow_build_scripts),
             args.machines.qemu.clone(),
         );
-        Ok(lab.with_folders(&folders).resolve(experiment)?)
+        Ok(lab.with_folders(&wanted.folders).resolve(wanted.experiment)?)
     })?;
     let (jobs, boots) = (lab::jobs(args.machines.jobs), prepared.boots_missing());
     let plan = PlanDocument::new(&prepared.manifest, &prepared.unbuilt, boots, &cache, jobs);

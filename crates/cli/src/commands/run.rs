@@ -8,17 +8,18 @@ use clap::Args;
 use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
-use preemptlab_experiment::Recording;
-use preemptlab_model::{BackendKind, HOST_UNITS, ParseTimeError, parse_ns};
+use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
+use preemptlab_recording::Override;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
-    args::{Machines, Packages},
+    args::{Machines, OverrideArgs, Packages},
     commands::until::{self, UntilArgs},
     exit::{self, OrExit},
-    lab,
+    lab::{self, Wanted},
     output::Output,
     session::Session,
 };
@@ -28,6 +29,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   preemptlab run studies/quick.toml
+  preemptlab run studies/quick.toml --replicates 2 --kernel debian:7.2 --preempt lazy
   preemptlab run studies/quick.toml --until 5% --budget 30m
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
 
@@ -35,7 +37,8 @@ Run the same command again to go on after an interruption.")]
 pub struct Run {
     /// The experiment, a TOML file; or a recording, to go on with it
     pub experiment: PathBuf,
-    /// The recording's folder [default: runs/NAME]
+    /// The recording's folder [default: runs/NAME, or runs/NAME-DIGEST
+    /// where options take the place of what the experiment says]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
     /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
@@ -67,6 +70,8 @@ pub struct Run {
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<Baseline>,
     #[command(flatten)]
+    pub overrides: OverrideArgs,
+    #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
@@ -77,13 +82,25 @@ fn budget(text: &str) -> Result<Duration, ParseTimeError> {
     parse_ns(text, HOST_UNITS).map(Duration::from_nanos)
 }
 
+/// The recording's folder in `runs/`. A first look with other values leaves the experiment's own
+/// folder to the experiment.
+fn folder_name(experiment: &Experiment, overrides: &[Override]) -> String {
+    match overrides.is_empty() {
+        true => experiment.name.to_string(),
+        false => format!("{}-{}", experiment.name, Digest::of_json(&overrides).short()),
+    }
+}
+
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let is_recording = preemptlab_recording::exists(&args.experiment);
-    let (experiment, folders) = match is_recording {
-        true => lab::recorded_experiment(&args.experiment)?,
-        false => lab::experiment(&args.experiment)?,
+    let Wanted { experiment, folders, overrides } = match is_recording {
+        true => lab::recorded_experiment(&args.experiment, &args.overrides.overrides())?,
+        false => lab::experiment(&args.experiment, &args.overrides.overrides())?,
     };
+    for change in &overrides {
+        output.note(format!("not as the file says: {change}"));
+    }
     named::check_metrics(&args.metrics, &experiment, args.trace)?;
     if let Some(baseline) = &args.baseline {
         named::check_baseline(baseline, &experiment)?;
@@ -96,11 +113,12 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     let out = match (&args.out, is_recording) {
         (Some(out), _) => out.clone(),
         (None, true) => args.experiment.clone(),
-        (None, false) => Path::new(RUNS).join(experiment.name.as_str()),
+        (None, false) => Path::new(RUNS).join(folder_name(&experiment, &overrides)),
     };
     let session = Session {
         experiment,
         folders,
+        overrides,
         out: &out,
         store,
         machines: &args.machines,

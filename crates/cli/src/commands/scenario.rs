@@ -191,6 +191,7 @@ fn play<'a>(
     let session = Session {
         experiment,
         folders: Default::default(),
+        overrides: Vec::new(),
         out,
         store,
         machines: &args.machines,

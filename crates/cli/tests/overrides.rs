@@ -1,0 +1,115 @@
+//! Options of `run` and `plan` that take the place of what an experiment's file says.
+
+mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
+
+use common::Desk;
+
+const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\
+    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+/// Nothing listens there: whoever gets that far says so.
+const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+
+/// A desk with `made.toml`, and with its recording in `runs/made` if `text` is what it was run with.
+fn desk(text: Option<&str>) -> Desk {
+    let desk = Desk::new();
+    let check = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/check");
+    let check = preemptlab_experiment::Recording::open(check.as_ref()).unwrap();
+    let kernel = &check.manifest().kernels[0].name;
+    let head = format!("format = 1\nname = \"made\"\n[factors]\nkernel = [\"{kernel}\"]\n");
+    desk.write("made.toml", &format!("{head}{TEXT}"));
+    if let Some(text) = text {
+        recorded::record(&desk.path("runs/made"), text, |_, _| recorded::Cell::Measured);
+    }
+    desk
+}
+
+#[track_caller]
+fn refused(desk: &Desk, arguments: &[&str], said: &str) {
+    for verb in ["run", "plan"] {
+        let finished = desk.run(&[&[verb, "made.toml"], arguments, &NO_MIRROR].concat());
+        finished.fails(2, &[said]);
+        assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_take_a_place_is_refused_before_anything_is_brought_here() {
+    let desk = desk(None);
+    for (arguments, said) in [
+        (["--replicates", "0"], "0 is not in 1..=10000"),
+        (["--replicates", "10001"], "10001 is not in 1..=10000"),
+        (["--replicates", "many"], "invalid value 'many'"),
+        (["--seed", "-1"], "unexpected argument '-1'"),
+        (["--seed", "one"], "--seed 2"),
+        (["--seed", "1.5"], "invalid value '1.5'"),
+        (["--kernel", "6.12-rt"], "did you mean `debian:6.12-rt`?"),
+        (["--kernel", "ubuntu:24.04"], "names no kernel"),
+        (["--preempt", "rt"], "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"),
+        (["--mode", "ful"], "did you mean `full`?"),
+        (["--workload", "laod"], "no workload `laod`; did you mean `load`?"),
+        (["--workload", "kernel"], "no workload `kernel`; it has load"),
+        (["--cpu", "2"], "unexpected argument '--cpu'"),
+    ] {
+        refused(&desk, &arguments, said);
+    }
+    // What is compared with is looked for among what is run.
+    let arguments = ["run", "made.toml", "--kernel", "debian:7.2", "--preempt", "lazy"];
+    let baseline = ["--baseline", "debian:7.2/full"];
+    desk.run(&[&arguments[..], &baseline, &NO_MIRROR].concat())
+        .fails(2, &["no configuration `debian:7.2/full`", "did you mean `debian:7.2/lazy`?"]);
+}
+
+#[test]
+fn a_first_look_says_so_and_leaves_the_experiments_folder_alone() {
+    let desk = desk(Some(TEXT));
+    let said = "not as the file says: replicates.count = 1 instead of 2";
+    let look = ["run", "made.toml", "--replicates", "1"];
+    desk.run(&[&look[..], &NO_MIRROR].concat()).fails(4, &[said, "127.0.0.1:9"]);
+    // What the file says anyway is no change.
+    let same = ["run", "made.toml", "--replicates", "2", "--out", "runs/made"];
+    let finished = desk.run(&[&same[..], &NO_MIRROR].concat());
+    assert!(!finished.stderr.contains("not as the file says"), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("another experiment"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_folder_of_other_values_is_refused_with_what_differs() {
+    let desk = desk(Some(TEXT));
+    let other = ["run", "made.toml", "--out", "runs/made", "--replicates", "3"];
+    desk.run(&[&other[..], &NO_MIRROR].concat())
+        .fails(2, &["another experiment (made as its file says)", "another folder with --out"]);
+    desk.run(&[&["run", "runs/made", "--replicates", "3"], &NO_MIRROR[..]].concat())
+        .fails(2, &["runs/made is a recording, which goes on as it was begun"]);
+}
+
+#[test]
+fn a_recording_of_other_values_is_read_like_any_and_says_so() {
+    let desk = desk(Some(&TEXT.replace("count = 2", "count = 1")));
+    let path = desk.path("runs/made/recording.json");
+    let mut bytes = std::fs::read(&path).unwrap();
+    preemptlab_model::unseal(&mut bytes).unwrap();
+    let sound = String::from_utf8(bytes).unwrap();
+    let write = |run: &str| {
+        let change = serde_json::json!([{ "key": "replicates.count", "file": "2", "run": run }]);
+        let before = "\"experiment\"";
+        let with = sound.replacen(before, &format!("\"overrides\": {change}, {before}"), 1);
+        std::fs::write(&path, preemptlab_model::seal(with.trim_end().into())).unwrap();
+    };
+    write("1");
+    let said = "runs/made was made with replicates.count = 1 instead of 2";
+    for verb in ["compare", "recommend"] {
+        let finished = desk.run(&[verb, "runs/made"]);
+        assert!(finished.stderr.contains(said), "{verb}: {}", finished.stderr);
+    }
+    desk.run(&["verify", "runs/made", "--against", "runs/made"]).succeeds();
+    desk.run(&["run", "made.toml", "--out", "runs/made"])
+        .fails(2, &["another experiment (made with replicates.count = 1 instead of 2)"]);
+    // A stranger's words steer no terminal.
+    write("\u{1b}[2J");
+    let finished = desk.run(&["compare", "runs/made"]);
+    assert!(finished.stderr.contains("was made with"), "{}", finished.stderr);
+    assert!(!finished.stderr.contains('\u{1b}'), "{:?}", finished.stderr);
+}
