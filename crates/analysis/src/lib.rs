@@ -23,6 +23,7 @@ mod page;
 pub mod plan;
 pub mod scenario;
 mod tables;
+pub mod timings;
 pub mod traceable;
 pub mod unsound;
 

@@ -1,19 +1,19 @@
 //! What an experiment needs before it is run, and the host time that it is expected to take.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use preemptlab_experiment::Manifest;
-use preemptlab_model::{KernelRef, Planned, PreemptMode, Settings};
+use preemptlab_experiment::{Experiment, Manifest, configurations};
+use preemptlab_model::{
+    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId,
+};
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
 use serde::Serialize;
 
-/// Guest instructions per second of one host core: what a shared x86-64 core of 2026 did. It only
-/// serves estimates before anything ran; then cells are measured.
-const INSTRUCTIONS_PER_HOST_S: f64 = 210e6;
-
-/// Host time of a boot, likewise.
-pub const BOOT_WALL: Duration = Duration::from_secs(10);
+use crate::timings::{Pressure, Task, Tasks, Timings, wall};
 
 /// A configuration of the plan.
 #[derive(Debug, Serialize)]
@@ -48,51 +48,64 @@ pub struct PlanDocument<'a> {
     boots: usize,
     jobs: usize,
     expected_wall_s: u64,
+    /// What makes it take longer than it could.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 impl<'a> PlanDocument<'a> {
     /// Counts what a resolved experiment needs: which of its cells the store lacks, and the time that
-    /// they will take, so many at a time. `unbuilt` are its kernels from source that are not built yet,
-    /// and `boots` the snapshots that are missing.
+    /// they will take, so many at a time, on a machine that took so long before and is as busy.
+    /// `unbuilt` are its kernels from source that are not built yet, and `boots` the snapshots that are
+    /// missing.
     pub fn new(
         manifest: &'a Manifest,
         unbuilt: &[KernelRef],
-        boots: usize,
+        boots: &BTreeSet<SnapshotId>,
         cache: &CellFolder,
         jobs: usize,
+        machine: (&Timings, Pressure),
     ) -> Self {
-        let executable = manifest.plan.executable();
-        let missing = executable.iter().filter(|inputs| !cache.contains(inputs.id())).count();
-        let boots = if missing == 0 { 0 } else { boots };
-        let rounds = |count: usize| count.div_ceil(jobs) as f64;
-        let wall = BOOT_WALL.as_secs_f64() * rounds(boots)
-            + mean_cell_wall(manifest).as_secs_f64() * rounds(missing);
+        let mut seen = BTreeSet::new();
+        let executable = manifest.plan.cells.iter().filter_map(|cell| {
+            let id = cell.inputs()?.id();
+            (seen.insert(id) && !cache.contains(id)).then_some(cell)
+        });
+        let executable: Vec<&PlannedCell> = executable.collect();
+        let missing = executable.len();
+        let needed: BTreeSet<SnapshotId> = executable
+            .iter()
+            .filter_map(|cell| Some(cell.inputs()?.snapshot.id()))
+            .filter(|boot| boots.contains(boot))
+            .collect();
+        let (timings, pressure) = machine;
+        let tasks = Tasks::new(manifest, false);
+        let of_cells = executable.iter().filter_map(|cell| tasks.cell(&cell.factors));
+        let of_boots = needed.iter().filter_map(|boot| tasks.boot(*boot));
+        let walls = |tasks: Vec<&Task>| {
+            let alone: Vec<Duration> = tasks.iter().map(|task| timings.expected(task)).collect();
+            let longest = alone.iter().max().copied().unwrap_or_default();
+            wall(alone.iter().sum(), longest, jobs, pressure.slowdown_beside(jobs))
+        };
+        let wall = walls(of_boots.collect()) + walls(of_cells.collect());
+        let memory_mib = manifest.experiment.machine.memory_mib;
         Self {
             format: 1,
             experiment: &manifest.experiment.name,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
-            configurations: configurations(manifest, unbuilt, cache),
+            configurations: rows(manifest, unbuilt, cache),
             kernels_to_build: unbuilt.len(),
             cells_to_execute: missing,
-            boots,
+            boots: needed.len(),
             jobs,
-            expected_wall_s: wall.ceil() as u64,
+            expected_wall_s: wall.as_secs_f64().ceil() as u64,
+            notes: if missing == 0 { Vec::new() } else { pressure.notes(jobs, memory_mib) },
         }
     }
 
     /// Shows it as a table.
     pub fn table(&self) -> Table {
-        let columns = [
-            Column::left("workload"),
-            Column::left("kernel"),
-            Column::left("release"),
-            Column::left("rt"),
-            Column::left("mode"),
-            Column::right("CPUs"),
-            Column::right("cells"),
-            Column::left("state"),
-        ];
-        let mut table = Table::new(format!("Plan of {}", self.experiment), columns);
+        let mut table = Table::new(format!("Plan of {}", self.experiment), columns());
         for configuration in &self.configurations {
             let (cells, state) = match (configuration.unavailable, configuration.finished) {
                 (Some(_), _) if configuration.to_build => (String::new(), Cell::from("to build")),
@@ -141,11 +154,77 @@ impl<'a> PlanDocument<'a> {
                 human(Duration::from_secs(self.expected_wall_s))
             ),
         });
+        table.notes.extend(self.notes.iter().map(|note| format!("{}.", capitalized(note))));
         table
     }
 }
 
-fn configurations<'a>(
+fn capitalized(note: &str) -> String {
+    let mut chars = note.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A plan while its kernels are still looked up.
+#[derive(Debug)]
+pub struct Sketch<'a> {
+    experiment: &'a Experiment,
+    kernels: BTreeMap<KernelRef, Result<Kernel, String>>,
+}
+
+impl<'a> Sketch<'a> {
+    /// Begins with what the experiment's file says.
+    pub fn new(experiment: &'a Experiment) -> Self {
+        Self { experiment, kernels: BTreeMap::new() }
+    }
+
+    /// Fills in a kernel, or why it cannot be had.
+    pub fn resolve(&mut self, name: &KernelRef, kernel: Result<&Kernel, &str>) {
+        self.kernels.insert(name.clone(), kernel.cloned().map_err(str::to_owned));
+    }
+
+    /// Shows it as a table like that of the plan.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new(format!("Plan of {}", self.experiment.name), columns());
+        for factors in configurations(self.experiment) {
+            let kernel = self.kernels.get(&factors.kernel);
+            let known = kernel.and_then(|kernel| kernel.as_ref().ok());
+            let offers = |kernel: &Kernel| {
+                kernel.modes.as_ref().is_none_or(|modes| modes.contains(&factors.preempt))
+            };
+            let state = match kernel {
+                None => Cell::new("to look up", Tone::Faint),
+                Some(Ok(kernel)) if offers(kernel) => Cell::from(""),
+                Some(_) => Cell::new("unavailable", Tone::Faint),
+            };
+            table.row([
+                Cell::from(factors.workload.as_str()),
+                Cell::from(format!("{} {}", factors.kernel, factors.settings).trim_end()),
+                Cell::from(known.map_or("", |kernel| kernel.release.as_str())),
+                Cell::from(known.map_or("", |kernel| yes_or_no(kernel.rt))),
+                Cell::from(factors.preempt.as_str()),
+                Cell::from(factors.cpus.to_string()),
+                Cell::from(self.experiment.replicates.count.to_string()),
+                state,
+            ]);
+        }
+        table
+    }
+}
+
+fn columns() -> [Column; 8] {
+    [
+        Column::left("workload"),
+        Column::left("kernel"),
+        Column::left("release"),
+        Column::left("rt"),
+        Column::left("mode"),
+        Column::right("CPUs"),
+        Column::right("cells"),
+        Column::left("state"),
+    ]
+}
+
+fn rows<'a>(
     manifest: &'a Manifest,
     unbuilt: &[KernelRef],
     cache: &CellFolder,
@@ -181,17 +260,38 @@ fn configurations<'a>(
         .collect()
 }
 
-/// Returns the expected host time of a cell, over all workloads of the plan.
-pub fn mean_cell_wall(manifest: &Manifest) -> Duration {
-    let walls = manifest.plan.cells.iter().filter_map(|cell| {
-        let machine = &cell.inputs()?.snapshot.machine;
-        let workload = manifest.experiment.workload.get(cell.factors.workload.as_str())?;
-        let virtual_s = workload.virtual_time_estimate().as_secs_f64();
-        if !manifest.backend.is_vm() {
-            return Some(virtual_s);
-        }
-        Some(virtual_s * machine.instructions_per_second() / INSTRUCTIONS_PER_HOST_S)
-    });
-    let (sum, count) = walls.fold((0.0, 0_u32), |(sum, count), wall| (sum + wall, count + 1));
-    if count == 0 { Duration::ZERO } else { Duration::from_secs_f64(sum / f64::from(count)) }
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::Digest;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_shown_at_once_and_fills_in() {
+        let text = "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:6.12\", \"debian:7.2\"]\n\
+            preempt = [\"none\", \"lazy\"]\n[workload.a]\nkind = \"pgbench\"\n";
+        let experiment = Experiment::parse(text).unwrap();
+        let mut sketch = Sketch::new(&experiment);
+        let states = |sketch: &Sketch<'_>| -> Vec<String> {
+            let csv = sketch.table().csv();
+            csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().to_owned()).collect()
+        };
+        assert_eq!(states(&sketch), ["to look up"; 4]);
+        let name: KernelRef = "debian:6.12".parse().unwrap();
+        let modes = Some(vec![PreemptMode::None]);
+        let kernel = Kernel {
+            name: name.clone(),
+            release: "6.12.1".to_owned(),
+            image_sha256: Digest::of(b""),
+            packages: vec![],
+            rt: Some(false),
+            modes,
+            hz: None,
+        };
+        sketch.resolve(&name, Ok(&kernel));
+        assert_eq!(states(&sketch), ["", "unavailable", "to look up", "to look up"]);
+        assert!(sketch.table().csv().contains("6.12.1"));
+        sketch.resolve(&"debian:7.2".parse().unwrap(), Err("gone"));
+        assert_eq!(states(&sketch), ["", "unavailable", "unavailable", "unavailable"]);
+    }
 }

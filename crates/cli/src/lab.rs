@@ -67,8 +67,17 @@ pub fn with_provision<T>(
     output: &Output,
     work: impl FnOnce(Provision<'_>) -> exit::Result<T>,
 ) -> exit::Result<T> {
+    with_spinner(&Spinner::new(*output), store, packages, work)
+}
+
+/// The same, with a spinner of the caller's.
+pub fn with_spinner<T>(
+    spinner: &Spinner,
+    store: Store,
+    packages: &Packages,
+    work: impl FnOnce(Provision<'_>) -> exit::Result<T>,
+) -> exit::Result<T> {
     let cancel = cancel()?;
-    let spinner = Spinner::new(*output);
     let on_event = |event: Event| spinner.on_event(event);
     let work = || work(Provision::new(store, options(packages), &on_event));
     let result = children::ended_when(|| cancel.is_cancelled(), work);
@@ -220,18 +229,32 @@ pub fn jobs(asked: Option<u16>) -> usize {
     )
 }
 
-/// One line that tells what is being brought here.
-struct Spinner {
+/// One line that tells what is being brought here, on a terminal below what is known already.
+pub struct Spinner {
     bar: ProgressBar,
     output: Output,
     said: RefCell<String>,
 }
 
 impl Spinner {
-    fn new(output: Output) -> Self {
+    /// Begins to spin.
+    pub fn new(output: Output) -> Self {
         let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("it is valid"));
+        let style = ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("it is valid");
+        bar.set_style(style);
+        bar.set_message("looking for kernels and packages");
+        bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, output, said: RefCell::default() }
+    }
+
+    /// Whether anybody sees it.
+    pub fn is_seen(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
+    /// Shows lines above it until it ends.
+    pub fn set_above(&self, lines: &str) {
+        self.bar.set_prefix(format!("{}\n", plain::lines(lines.trim_end())));
     }
 
     fn on_event(&self, event: Event) {
@@ -247,6 +270,10 @@ impl Spinner {
                     megabytes(bytes_total)
                 ));
                 self.say_once(line);
+                return;
+            }
+            Event::Packing { what } => {
+                self.show(&format!("packing {what}"));
                 return;
             }
             Event::Unpacking { what } => format!("unpacking {what}"),
@@ -277,7 +304,6 @@ impl Spinner {
 
     /// Prints a line for each step where no bar can be drawn.
     fn say_once(&self, text: String) {
-        self.bar.enable_steady_tick(Duration::from_millis(200));
         if self.bar.is_hidden() && *self.said.borrow() != text {
             self.output.note(&text);
             self.said.replace(text);

@@ -62,6 +62,11 @@ impl Output {
         Terminal { width, color: self.color_stdout }
     }
 
+    /// The same terminal for what is gone again, which needs no colours.
+    pub fn plain_terminal(&self) -> Terminal {
+        Terminal { color: false, ..self.terminal() }
+    }
+
     /// Prints a table, or what it shows as a document.
     pub fn print(
         &self,

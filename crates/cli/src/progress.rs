@@ -1,57 +1,77 @@
-//! Progress on stderr: a bar with an estimate on a terminal, a line per cell elsewhere.
+//! Progress on stderr: a bar with an estimate on a terminal, a line per boot and cell elsewhere.
 
 use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use preemptlab_analysis::plan::BOOT_WALL;
-use preemptlab_model::Outcome;
+use preemptlab_analysis::timings::{Pressure, Task, Tasks, Timings, wall};
+use preemptlab_model::{Digest, Outcome, SnapshotId};
+use preemptlab_preparation::Prepared;
 use preemptlab_recording::RecordingError;
 use preemptlab_report::human;
 use preemptlab_runner::Event;
 
 use crate::output::say;
 
-/// Renders the events of a run.
+/// Renders the events of a run, and learns from them how long such runs take.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     jobs: usize,
-    cell_wall: Duration,
+    store: PathBuf,
+    timings: Timings,
+    tasks: Tasks,
+    kernels: BTreeMap<Digest, String>,
+    missing_boots: BTreeSet<SnapshotId>,
+    memory_mib: u32,
+    /// How much longer everything takes than by itself, until cells are measured.
+    slowdown: f64,
     state: Mutex<State>,
-    running: AtomicUsize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    boots_left: usize,
-    boot_wall: Duration,
-    booting_since: Option<Instant>,
+    booting: BTreeMap<SnapshotId, Instant>,
+    boots_left: BTreeSet<SnapshotId>,
+    running: usize,
     cells_left: usize,
     cells_done: usize,
+    /// What the finished cells took, and what they would have by themselves.
     cells_wall: Duration,
+    cells_expected: Duration,
     failed: usize,
+    measured: Vec<(Task, Duration)>,
+}
+
+/// What this machine does besides.
+pub fn pressure() -> Pressure {
+    let load = preemptlab_host::load(Path::new("/"));
+    let preemptlab_host::Load { cpus, average, available_mib } = load;
+    Pressure { cpus, load: average.unwrap_or_default(), available_mib }
 }
 
 impl Progress {
-    /// `cell_wall` is the expected host time of a cell, until some are measured.
-    pub fn new(jobs: usize, cell_wall: Duration) -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let state = State {
-            boots_left: 0,
-            boot_wall: BOOT_WALL,
-            booting_since: None,
-            cells_left: 0,
-            cells_done: 0,
-            cells_wall: Duration::ZERO,
-            failed: 0,
-        };
-        Self { bar, jobs, cell_wall, state: Mutex::new(state), running: AtomicUsize::new(0) }
+    /// Follows the boots and cells of an experiment, so many at a time, traced or not.
+    pub fn new(prepared: &Prepared, is_traced: bool, jobs: usize) -> Self {
+        let manifest = &prepared.manifest;
+        let store = prepared.store().root();
+        let kernels = manifest.kernels.iter();
+        Self {
+            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
+            jobs,
+            store: store.to_owned(),
+            timings: Timings::read(store),
+            tasks: Tasks::new(manifest, is_traced),
+            kernels: kernels.map(|it| (it.image_sha256, it.name.to_string())).collect(),
+            missing_boots: prepared.boots_missing(),
+            memory_mib: manifest.experiment.machine.memory_mib,
+            slowdown: pressure().slowdown_beside(jobs),
+            state: Mutex::default(),
+        }
     }
 
     /// Takes one event in.
@@ -59,9 +79,10 @@ impl Progress {
         let mut state = self.state.lock().expect("no worker panicked");
         match event {
             Event::Planned { boots, cells, finished } => {
-                state.boots_left = *boots;
                 state.cells_left = *cells;
-                self.start(*boots, *cells, *finished);
+                let planned = boots.iter().map(|boot| boot.id());
+                state.boots_left = planned.filter(|id| self.missing_boots.contains(id)).collect();
+                self.start(&state, boots.len(), *finished);
             }
             Event::Damaged(error) => {
                 let what = match error {
@@ -70,32 +91,46 @@ impl Progress {
                     }
                     error => error.to_string(),
                 };
-                self.bar.suspend(|| {
-                    say(format_args!("note: removed from the store, to be executed again: {what}"));
-                });
+                self.tell(format_args!(
+                    "note: removed from the store, to be executed again: {what}"
+                ));
             }
-            Event::Booting(_) => {
-                state.booting_since.get_or_insert_with(Instant::now);
+            Event::Booting(boot) => {
+                state.booting.insert(boot.id(), Instant::now());
+                if self.bar.is_hidden() && state.boots_left.contains(&boot.id()) {
+                    let kernel = self.kernels.get(&boot.kernel_sha256);
+                    say(format_args!("booting {}", kernel.map_or("a kernel", String::as_str)));
+                }
             }
-            Event::Booted(_) => {
-                state.boots_left -= 1;
-                if let Some(since) = state.booting_since.take() {
-                    state.boot_wall = since.elapsed();
+            Event::Booted(boot) => {
+                let began = state.booting.remove(&boot.id());
+                let at_work = state.booting.len() + 1;
+                // One that the store had takes no time.
+                let was_missing = state.boots_left.remove(&boot.id());
+                if let (Some(began), Some(task), true) =
+                    (began, self.tasks.boot(boot.id()), was_missing)
+                {
+                    self.learn(&mut state, task, began.elapsed(), at_work);
                 }
                 self.bar.inc(1);
             }
-            Event::Started(_) => {
-                self.running.fetch_add(1, Ordering::Relaxed);
-            }
+            Event::Started(_) => state.running += 1,
             Event::Finished { factors, record, wall, .. } => {
-                self.running.fetch_sub(1, Ordering::Relaxed);
-                state.cells_left -= 1;
+                let at_work = state.running;
+                state.running = state.running.saturating_sub(1);
+                state.cells_left = state.cells_left.saturating_sub(1);
                 state.cells_done += 1;
                 state.cells_wall += *wall;
+                if let Some(task) = self.tasks.cell(factors) {
+                    state.cells_expected += self.timings.expected(task);
+                    if matches!(record.outcome, Outcome::Completed { .. }) {
+                        self.learn(&mut state, task, *wall, at_work);
+                    }
+                }
                 self.bar.inc(1);
                 if let Outcome::Failed { reason, .. } = &record.outcome {
                     state.failed += 1;
-                    self.bar.suspend(|| say(format_args!("failed: {factors}: {reason}")));
+                    self.tell(format_args!("failed: {factors}: {reason}"));
                 } else if self.bar.is_hidden() {
                     say(format_args!(
                         "{factors} ({:.1} s, {} to go, about {} left)",
@@ -109,44 +144,72 @@ impl Progress {
         let left = self.left(&state);
         let failed =
             if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
-        let doing = if state.boots_left > 0 { "booting" } else { "running" };
+        let doing = if state.boots_left.is_empty() { "running" } else { "booting" };
         self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
     }
 
-    /// The host time that a cell took on average, or is expected to take while none has.
+    /// The host time that a cell takes, on average and beside the others.
     pub fn cell_wall(&self) -> Duration {
-        self.mean(&self.state.lock().expect("no worker panicked"))
+        let state = self.state.lock().expect("no worker panicked");
+        self.tasks.mean_cell(&self.timings).mul_f64(self.slowdown(&state))
     }
 
-    /// Removes the bar.
+    /// Removes the bar, and keeps what was learnt.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
+        let measured = std::mem::take(&mut self.state.lock().expect("no worker panicked").measured);
+        Timings::learn(&self.store, &measured);
     }
 
-    fn start(&self, boots: usize, cells: usize, finished: usize) {
+    /// Takes in what a task would have taken by itself on a CPU.
+    fn learn(&self, state: &mut State, task: &Task, wall: Duration, at_work: usize) {
+        let alone = wall.div_f64(pressure().slowdown_with(at_work));
+        state.measured.push((task.clone(), alone));
+    }
+
+    fn start(&self, state: &State, boots: usize, finished: usize) {
+        let cells = state.cells_left;
         self.bar.set_length((boots + cells) as u64);
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed} so far)")
             .expect("the template is valid");
         self.bar.set_style(style);
         self.bar.enable_steady_tick(Duration::from_millis(500));
         if finished > 0 {
-            self.bar.suspend(|| say(format_args!("finished already: {finished} cells")));
+            self.tell(format_args!("finished already: {finished} cells"));
         }
-        if self.bar.is_hidden() && cells > 0 {
+        if cells == 0 {
+            return;
+        }
+        for note in pressure().notes(self.jobs, self.memory_mib) {
+            self.tell(format_args!("{note}"));
+        }
+        if self.bar.is_hidden() {
             say(format_args!("{cells} cells of {boots} boots to run, {} at a time", self.jobs));
+            say(format_args!("this takes about {}", human(self.left(state))));
         }
     }
 
-    fn mean(&self, state: &State) -> Duration {
-        match u32::try_from(state.cells_done) {
-            Ok(done @ 1..) => state.cells_wall / done,
-            _ => self.cell_wall,
+    fn tell(&self, text: std::fmt::Arguments<'_>) {
+        self.bar.suspend(|| say(text));
+    }
+
+    /// How much longer cells take than by themselves.
+    fn slowdown(&self, state: &State) -> f64 {
+        match state.cells_expected {
+            Duration::ZERO => self.slowdown,
+            expected => state.cells_wall.div_duration_f64(expected),
         }
     }
 
     fn left(&self, state: &State) -> Duration {
-        let cell_wall = self.mean(state);
-        let rounds = |count: usize| u32::try_from(count.div_ceil(self.jobs)).unwrap_or(u32::MAX);
-        state.boot_wall * rounds(state.boots_left) + cell_wall * rounds(state.cells_left)
+        let boots = state.boots_left.iter().filter_map(|boot| self.tasks.boot(*boot));
+        let boots: Vec<Duration> = boots.map(|task| self.timings.expected(task)).collect();
+        let cell = self.tasks.mean_cell(&self.timings);
+        let cells = cell * u32::try_from(state.cells_left).unwrap_or(u32::MAX);
+        let longest_cell = if state.cells_left > 0 { cell } else { Duration::ZERO };
+        let longest_boot = boots.iter().max().copied().unwrap_or_default();
+        let slowdown = self.slowdown(state);
+        wall(boots.iter().sum(), longest_boot, self.jobs, slowdown)
+            + wall(cells, longest_cell, self.jobs, slowdown)
     }
 }

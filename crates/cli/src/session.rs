@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_analysis::plan::mean_cell_wall;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs};
@@ -108,15 +107,13 @@ impl Session<'_> {
         let seed = prepared.manifest.experiment.replicates.seed;
         let order = if is_vm { Order::Planned } else { Order::Interleaved(seed) };
         let options = Options { jobs, cache, retry_failed: self.retry_failed, traces, order };
-        let mut cell_wall = mean_cell_wall(&prepared.manifest);
         let mut execute = |writer: &RecordingWriter| {
-            let progress = Progress::new(jobs, cell_wall);
+            let progress = Progress::new(&prepared, self.trace, jobs);
             let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);
             let result = preemptlab_runner::run(writer, backend, &options, &on_event, &cancel);
             progress.finish();
             tell_boots(writer, backend, output);
-            cell_wall = progress.cell_wall();
-            Ok((result?, cell_wall))
+            Ok((result?, progress.cell_wall()))
         };
         work(&mut writer, jobs, &mut execute)
     }

@@ -16,5 +16,5 @@ pub use derived::{Derived, NotOfExperiment};
 pub use error::SpecError;
 pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 pub use overrides::Overrides;
-pub use plan::{Resolved, plan, replicate};
+pub use plan::{Resolved, configurations, plan, replicate};
 pub use recorded::{Manifest, Recording, RecordingWriter, add_replicates, manifest, manifest_on};

@@ -46,8 +46,9 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
     Plan { cells: cells.collect() }
 }
 
-/// Lists every combination of levels; the number of CPUs changes first, the workload last.
-fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
+/// Lists every combination of levels, as its first replicate; the number of CPUs changes first, the
+/// workload last.
+pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
     let levels = &experiment.factors;
     let count = experiment.workload.len()
         * [levels.kernel.len(), levels.settings.len(), levels.preempt.len(), levels.cpus.len()]

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-/// Reads a file of one line.
+/// Reads a file, without the blanks around it.
 pub fn line(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }

@@ -13,13 +13,13 @@ mod kernels;
 mod pin;
 mod resolve;
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
 use preemptlab_backend_host::{Config as LiveConfig, Live, Timed};
 use preemptlab_backend_qemu::{Artifacts, Config, Limits, Vm};
 use preemptlab_experiment::Manifest;
 use preemptlab_files::Folders;
-use preemptlab_model::{BackendKind, CellInputs, KernelRef};
+use preemptlab_model::{BackendKind, CellInputs, Kernel, KernelRef, SnapshotId};
 use preemptlab_provision::{CELL, Provision, Store};
 use preemptlab_recording::Override;
 use preemptlab_runner::Backend;
@@ -41,6 +41,7 @@ pub struct Lab<'a> {
     backend: BackendKind,
     folders: &'a Folders,
     overrides: &'a [Override],
+    on_kernel: &'a dyn Fn(&KernelRef, Result<&Kernel, &str>),
 }
 
 /// Folders of experiments without workloads in folders.
@@ -61,7 +62,14 @@ pub struct Prepared {
 impl<'a> Lab<'a> {
     /// Creates the preparation. `qemu` replaces the QEMU of release 13.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
-        Self { provision, qemu, backend: BackendKind::Vm, folders: &NO_FOLDERS, overrides: &[] }
+        Self {
+            provision,
+            qemu,
+            backend: BackendKind::Vm,
+            folders: &NO_FOLDERS,
+            overrides: &[],
+            on_kernel: &|_, _| (),
+        }
     }
 
     /// Sets a backend other than virtual machines in virtual time.
@@ -77,7 +85,13 @@ impl<'a> Lab<'a> {
         self
     }
 
-    /// With what an experiment's file says otherwise, to be recorded.
+    /// Tells each kernel of an experiment as soon as it is resolved, or why it cannot be had.
+    #[must_use]
+    pub fn telling(self, on_kernel: &'a dyn Fn(&KernelRef, Result<&Kernel, &str>)) -> Self {
+        Self { on_kernel, ..self }
+    }
+
+    /// Adds what an experiment's file says otherwise, to be recorded.
     #[must_use]
     pub fn overridden(self, overrides: &'a [Override]) -> Self {
         Self { overrides, ..self }
@@ -120,10 +134,15 @@ impl Prepared {
         }
     }
 
-    /// Returns the number of boots of the plan whose snapshots do not exist yet.
-    pub fn boots_missing(&self) -> usize {
+    /// Lists the boots of the plan whose snapshots do not exist yet.
+    pub fn boots_missing(&self) -> BTreeSet<SnapshotId> {
         let snapshots = self.store.snapshots();
-        let exists = |id: &str| snapshots.join(id).exists();
-        self.manifest.plan.snapshots().iter().filter(|boot| !exists(&boot.id().to_string())).count()
+        let boots = self.manifest.plan.snapshots().into_iter().map(|boot| boot.id());
+        boots.filter(|id| !snapshots.join(id.to_string()).exists()).collect()
+    }
+
+    /// Returns the store that has everything that the cells need.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 }

@@ -7,7 +7,7 @@ use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Experiment, Manifest, manifest_on};
 use preemptlab_model::{BackendKind, Kernel, KernelRef, Package};
 use preemptlab_provision::{
-    GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
+    Event, GuestImage, KbuildError, KernelError, Own, ProvisionedKernel, build_image,
 };
 use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
@@ -36,6 +36,13 @@ enum Found {
 }
 
 impl Found {
+    fn kernel(&self) -> &Kernel {
+        match self {
+            Self::Provisioned(kernel) => &kernel.kernel,
+            Self::Installed(kernel) => kernel,
+        }
+    }
+
     fn into_kernel(self) -> Kernel {
         match self {
             Self::Provisioned(kernel) => kernel.kernel,
@@ -83,11 +90,13 @@ impl Lab<'_> {
                     if matches!(error, KbuildError::NotBuilt) {
                         unbuilt.push(name.clone());
                     }
+                    (self.on_kernel)(name, Err(&error.to_string()));
                     unavailable.insert(name.clone(), error.to_string());
                     continue;
                 }
                 kernel => kernel?,
             };
+            (self.on_kernel)(name, Ok(kernel.kernel()));
             if let Found::Provisioned(kernel) = &kernel {
                 artifacts.insert(kernel.kernel.image_sha256, kernel.image.clone());
             }
@@ -99,6 +108,8 @@ impl Lab<'_> {
                     }
                     _ => Vec::new(),
                 };
+                let what = format!("the guest image of {workload_name} for {name}");
+                self.provision.tell(Event::Packing { what });
                 let image = self.build_image(&modules, packages, workload)?;
                 artifacts.insert(image.sha256, image.path);
                 images.push(Image {

@@ -19,6 +19,11 @@ pub enum Event {
         /// Name of the unpacked package or program.
         what: String,
     },
+    /// A guest image is looked up, or packed if there is none yet.
+    Packing {
+        /// Which one.
+        what: String,
+    },
     /// A kernel module is being built.
     Building {
         /// Name of the module, with its kernel.

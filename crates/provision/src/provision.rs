@@ -54,6 +54,11 @@ impl<'a> Provision<'a> {
         }
     }
 
+    /// Tells whoever watches.
+    pub fn tell(&self, event: Event) {
+        (self.on_event)(event);
+    }
+
     /// The same, but a kernel from source that the store does not have is an error and not built.
     #[must_use]
     pub fn without_builds(self) -> Self {

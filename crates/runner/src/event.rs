@@ -9,7 +9,7 @@ pub enum Event<'a> {
     /// The work is known.
     Planned {
         /// Boots to make sure of.
-        boots: usize,
+        boots: &'a [&'a SnapshotInputs],
         /// Number of cells to execute.
         cells: usize,
         /// Cells that are finished already, in this recording or in the cache.

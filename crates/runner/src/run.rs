@@ -81,7 +81,7 @@ pub fn run(
     let planned = writer.recording().planned();
     summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
     let boots = boots_of(&missing);
-    on_event(Event::Planned { boots: boots.len(), cells: missing.len(), finished });
+    on_event(Event::Planned { boots: &boots, cells: missing.len(), finished });
 
     let unbootable = boot(&boots, backend, options.jobs, on_event, cancel)?;
     let summary = Mutex::new(summary);

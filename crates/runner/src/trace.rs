@@ -27,7 +27,7 @@ pub fn trace(
     let cells: Vec<Cell<'_>> =
         cells.into_iter().filter(|cell| ids.contains(&cell.inputs.id())).collect();
     let boots = boots_of(&cells);
-    on_event(Event::Planned { boots: boots.len(), cells: cells.len(), finished: 0 });
+    on_event(Event::Planned { boots: &boots, cells: cells.len(), finished: 0 });
     let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
     queue::for_each(&cells, jobs, cancel, |cell| {
         let (record, wall) = execute(cell, backend, &unbootable, Some(traces), on_event, cancel)?;

@@ -54,7 +54,7 @@ pub fn verify(
     let chosen = spread(&recorded, cells.unwrap_or(recorded.len()));
     let only_cells: Vec<Cell<'_>> = chosen.iter().map(|(cell, ..)| *cell).collect();
     let boots = boots_of(&only_cells);
-    on_event(Event::Planned { boots: boots.len(), cells: chosen.len(), finished: 0 });
+    on_event(Event::Planned { boots: &boots, cells: chosen.len(), finished: 0 });
     let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
 
     let verdicts = Mutex::new(Vec::new());

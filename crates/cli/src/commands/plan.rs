@@ -1,16 +1,22 @@
 //! `preemptlab plan`: an experiment's cells, and the time that they will take.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{cell::RefCell, path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::plan::PlanDocument;
+use preemptlab_analysis::{
+    plan::{PlanDocument, Sketch},
+    timings::Timings,
+};
+use preemptlab_model::{Kernel, KernelRef};
 use preemptlab_preparation::Lab;
 use preemptlab_recording::CellFolder;
 
 use crate::{
     args::{Format, Machines, OverrideArgs, Packages},
-    exit, lab,
+    exit,
+    lab::{self, Spinner},
     output::Output,
+    progress::pressure,
 };
 
 /// Show an experiment's cells and the time that they will take
@@ -40,14 +46,29 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
     let wanted = lab::experiment(&args.experiment, &args.overrides.overrides())?;
     let store = lab::store(store)?;
     let cache = CellFolder::of_store(store.cells());
-    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
+    let spinner = Spinner::new(*output);
+    let sketch = RefCell::new(Sketch::new(&wanted.experiment));
+    let draw = || {
+        if args.format == Format::Table && spinner.is_seen() {
+            spinner.set_above(&sketch.borrow().table().terminal(output.plain_terminal()));
+        }
+    };
+    draw();
+    let on_kernel = |name: &KernelRef, kernel: Result<&Kernel, &str>| {
+        sketch.borrow_mut().resolve(name, kernel);
+        draw();
+    };
+    let prepared = lab::with_spinner(&spinner, store, &args.packages, |provision| {
         let lab = Lab::new(
             provision.without_builds().with_build_scripts(args.machines.allow_build_scripts),
             args.machines.qemu.clone(),
         );
-        Ok(lab.with_folders(&wanted.folders).resolve(wanted.experiment)?)
+        let lab = lab.with_folders(&wanted.folders).telling(&on_kernel);
+        Ok(lab.resolve(wanted.experiment.clone())?)
     })?;
     let (jobs, boots) = (lab::jobs(args.machines.jobs), prepared.boots_missing());
-    let plan = PlanDocument::new(&prepared.manifest, &prepared.unbuilt, boots, &cache, jobs);
+    let machine = (&Timings::read(prepared.store().root()), pressure());
+    let plan =
+        PlanDocument::new(&prepared.manifest, &prepared.unbuilt, &boots, &cache, jobs, machine);
     output.print(&plan.table(), args.format, &plan)
 }

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::{available::only_virtual, plan::mean_cell_wall};
+use preemptlab_analysis::available::only_virtual;
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::Digest;
 use preemptlab_report::{Cell, Column, Table, Tone};
@@ -90,7 +90,7 @@ fn again(
     let cancel = lab::cancel()?;
     let prepared = lab::pinned(recording, store, &args.packages, &args.machines, output)?;
     let jobs = lab::jobs(args.machines.jobs);
-    let progress = Progress::new(jobs, mean_cell_wall(recording.manifest()));
+    let progress = Progress::new(&prepared, false, jobs);
     let verdicts = preemptlab_runner::verify(
         recording,
         &prepared.vm(),

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_analysis::{available::only_virtual, explain::Chosen, plan::mean_cell_wall};
+use preemptlab_analysis::{available::only_virtual, explain::Chosen};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::CellInputs;
 use preemptlab_preparation::{Kernels, Prepared};
@@ -63,7 +63,7 @@ impl Tracing<'_> {
         let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
         let traces = Traces { folder: &folder, kernel: &kernel };
         let jobs = lab::jobs(self.machines.jobs);
-        let progress = Progress::new(jobs, mean_cell_wall(self.recording.manifest()));
+        let progress = Progress::new(&prepared, true, jobs);
         let traced = preemptlab_runner::trace(
             recording,
             &missing,
