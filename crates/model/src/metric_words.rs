@@ -1,8 +1,8 @@
 use crate::{Distribution, MetricName, Probe, Statistic};
 
 impl MetricName {
-    /// Returns what a metric such as `wakeup.fifo.p99.9` or `response.max` is a statistic of, in
-    /// words, and the statistic; `None` for a metric whose name says it.
+    /// Returns the distribution in words and the statistic of a metric such as `wakeup.fifo.p99.9`
+    /// or `response.max`; `None` for a metric whose name tells them.
     pub fn of_what(&self) -> Option<(&str, String)> {
         let (of, statistic) = self.statistic()?;
         let statistic = match (of, statistic) {
@@ -22,7 +22,7 @@ impl MetricName {
         }
     }
 
-    /// Says what it is in a sentence; empty for a number of a workload's own.
+    /// Explains the metric in a sentence; empty for a number of a workload's own.
     pub fn meaning(&self) -> String {
         if let Self::Throughput = self {
             return "Work that the load did beside the probes, in the same cells.".to_owned();

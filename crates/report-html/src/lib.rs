@@ -1,6 +1,6 @@
 //! A comparison as one HTML file that needs nothing else: no request leaves it, it opens from a
-//! disk, and its script, style and data are inside. The data is [`PageData`]; what the page does
-//! with it is in `web/`.
+//! disk, and its script, style and data are inside. The data is [`PageData`]; `web/` is the script
+//! that shows it.
 
 mod cells;
 mod data;

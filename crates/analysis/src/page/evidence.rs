@@ -6,7 +6,11 @@ use preemptlab_stats::{Comparison, Configuration};
 use super::{Gathered, gathered::key_of, timelines::Timelines};
 use crate::Error;
 
-/// What the numbers of each configuration rest on.
+/// Returns the evidence of each configuration's numbers.
+///
+/// # Errors
+///
+/// When a trace cannot be read.
 pub fn evidence(
     gathered: &Gathered<'_>,
     comparison: &Comparison,
