@@ -7,7 +7,7 @@ const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.css"));
 /// The base64 of the SHA-256 of [`SCRIPT`].
 const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js.sha256"));
 
-/// The whole page. It is the same for the same data.
+/// Writes the whole page, which is the same for the same data.
 ///
 /// Nothing but the inlined script can run in it: its policy names that by its hash. `data:` is there
 /// for the empty icon alone, without which a browser asks the server for one.
@@ -82,8 +82,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// Control characters, which HTML has no way to write, and those that turn the direction of what
-/// follows.
+/// Returns whether a character is invisible: control characters, which HTML has no way to write,
+/// and those that turn the direction of the text after them.
 fn is_invisible(character: char) -> bool {
     let turns = matches!(character,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -1,4 +1,4 @@
-//! What a page is from outside: whatever the data says, one document whose data can be read back.
+//! Tests of a whole page: whatever the data hold, it is one document whose data can be read back.
 
 mod hostile;
 
@@ -22,7 +22,8 @@ fn empty() -> PageData {
     }
 }
 
-/// What a browser takes for the data: everything up to the first end tag.
+/// Returns the part of a page that a browser takes for the data: everything up to the first end
+/// tag.
 fn data_in(page: &str) -> &str {
     let (_, rest) = page.split_once(r#"<script type="application/json" id="data">"#).unwrap();
     rest.split_once("</script").unwrap().0

@@ -11,15 +11,15 @@ use preemptlab_report_html::{
 };
 use preemptlab_stats::{Comparison, Effect, MeasuredCell, Rule, Verdict, compare};
 
-/// Ends what it stands in, begins what runs, and is no text that a terminal or a page would like.
+/// Text that ends its surroundings, begins a script, and steers terminals and pages.
 pub const TEXT: &str = "</script></style><!--<script><img src=x onerror=alert(1)>\"'&amp;{a|b}${c}\u{0}\u{1b}[31m\u{202e}\u{2028}\\u003c\n\t";
 
-/// As it comes from a guest that writes without an end.
+/// Returns the text as a guest writes it that does not stop.
 pub fn long() -> String {
     format!("{TEXT}{}", "long-name-".repeat(400))
 }
 
-/// A page of them, and of groups that lack what others have.
+/// Returns a page of such texts, and of groups that lack values.
 pub fn data() -> PageData {
     PageData {
         comparison: comparison(),
