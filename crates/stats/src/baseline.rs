@@ -7,11 +7,11 @@ use serde::{Serialize, Serializer};
 /// `KERNEL/MODE`, with its settings after a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Its kernel, as the experiment names it.
+    /// Kernel of the baseline, as the experiment names it.
     pub kernel: KernelRef,
-    /// Its requested mode.
+    /// Requested mode.
     pub preempt: PreemptMode,
-    /// Its settings.
+    /// Settings besides the mode.
     pub settings: Settings,
 }
 
@@ -33,9 +33,9 @@ impl Serialize for Baseline {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` names no baseline: {reason}")]
 pub struct ParseBaselineError {
-    /// What was given.
+    /// Text that is no baseline.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in the text.
     pub reason: String,
 }
 
@@ -66,13 +66,13 @@ impl FromStr for Baseline {
     }
 }
 
-/// No configuration with measurements is the wanted baseline.
+/// Error of a baseline that no configuration with measurements is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there are no measurements of the baseline `{baseline}`; choose one of {}", offered.join("; "))]
 pub struct UnknownBaseline {
-    /// What was wanted.
+    /// Wanted baseline.
     pub baseline: Baseline,
-    /// What has measurements, in the same notation.
+    /// Configurations with measurements, in the same notation.
     pub offered: Vec<String>,
 }
 

@@ -4,14 +4,14 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(into = "[f64; 2]")]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// Whether it holds a value.
+    /// Returns whether the interval holds a value.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

@@ -13,18 +13,19 @@ pub struct Margin(f64);
 pub struct ParseMarginError(String);
 
 impl Margin {
-    /// A share of the baseline; `None` unless it is between 0 and 1, both excluded.
+    /// Creates a margin from a share of the baseline; `None` unless it is between 0 and 1, both
+    /// excluded.
     pub fn new(share: f64) -> Option<Self> {
         (share > 0.0 && share < 1.0).then_some(Self(share))
     }
 
-    /// As a share: 0.05 for 5 %.
+    /// Returns the margin as a share: 0.05 for 5 %.
     pub fn share(self) -> f64 {
         self.0
     }
 
-    /// Whether a ratio is within it. It is the same for a ratio and for its inverse, so that it
-    /// does not matter which of two configurations is the baseline.
+    /// Returns whether a ratio is within the margin. The answer is the same for a ratio and for its
+    /// inverse, so that it does not matter which of two configurations is the baseline.
     pub(crate) fn contains(self, ratio: f64) -> bool {
         (1.0 / (1.0 + self.0)..=1.0 + self.0).contains(&ratio)
     }

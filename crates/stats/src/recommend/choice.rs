@@ -11,25 +11,25 @@ use crate::{
     Comparison, MeasuredCell, MetricKind, Rule, Summary, UnknownBaseline, Verdict, compare,
 };
 
-/// What is recommended, by the indices of candidates.
+/// Recommended candidate with its runners-up, by the indices of candidates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// The recommended one.
+    /// Index of the recommended candidate.
     pub candidate: usize,
-    /// Why this one among those that are as good.
+    /// Reason why it is preferred to those that are as good.
     pub preference: Preference,
     /// The others that satisfy all constraints, the best first.
     pub runners_up: Vec<RunnerUp>,
 }
 
-/// Why a configuration is preferred to those that are the same within the margin.
+/// Reason why a configuration is preferred to those that are the same within the margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
     /// It has the best objective.
     Objective,
     /// This many are the same, and it is better in this constraint's metric.
     Constraint {
-        /// The constraint's index.
+        /// Index of the constraint.
         constraint: usize,
     },
     /// Others are the same, and it changes the least against the baseline.
@@ -39,29 +39,29 @@ pub enum Preference {
 /// Another configuration that satisfies all constraints, related to the recommended one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunnerUp {
-    /// Its index.
+    /// Index of the candidate.
     pub candidate: usize,
-    /// What is to be optimized.
+    /// Relation of its objective.
     pub objective: Option<Combined>,
     /// The other metrics with constraints, in the order of [`constrained`].
     pub constrained: Vec<Option<Combined>>,
 }
 
-/// How sure it is that the recommended configuration is the best.
+/// Certainty that the recommended configuration is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// There is no other.
+    /// There is no other candidate.
     Only,
     /// All others are worse.
     Sure,
     /// So many are the same within the margin, all others are worse.
     Tied {
-        /// How many.
+        /// Number of them.
         others: usize,
     },
     /// Some might be better.
     Undecided {
-        /// How many.
+        /// Number of them.
         others: usize,
         /// About how many more replicates would tell; `None` where that cannot be estimated.
         more: Option<u32>,
@@ -69,7 +69,7 @@ pub enum Certainty {
 }
 
 impl Choice {
-    /// How sure it is.
+    /// Returns the certainty of the choice.
     pub fn certainty(&self) -> Certainty {
         let verdicts = self.runners_up.iter().map(|each| each.objective.map(|it| it.verdict));
         let open: Vec<Option<u32>> = verdicts
@@ -95,7 +95,7 @@ impl Choice {
     }
 }
 
-/// The metrics with constraints that are not what is to be optimized, each once.
+/// Returns the metrics with constraints other than the objective's, each once.
 pub fn constrained<'a>(
     constraints: &'a [Constraint],
     objective: &Objective,
@@ -109,7 +109,7 @@ pub fn constrained<'a>(
     metrics
 }
 
-/// What candidates are chosen from, and how.
+/// Candidates of a choice, with its rule and constraints.
 pub struct Field<'a> {
     pub cells: &'a [MeasuredCell],
     pub rule: Rule<'a>,
@@ -120,7 +120,11 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Chooses among those for which this is true; `None` where it is for none.
+    /// Chooses among the candidates for which `is_eligible` holds; `None` where there are none.
+    ///
+    /// # Errors
+    ///
+    /// When the baseline has no measurements.
     pub fn choose(
         &self,
         is_eligible: impl Fn(&Candidate) -> bool,
@@ -136,7 +140,8 @@ impl Field<'_> {
         Ok(Some(Choice { candidate, preference, runners_up }))
     }
 
-    /// The best of those for which this is true first; of equals the one that was planned first.
+    /// Ranks the candidates for which `is_eligible` holds, the best first; of equals the one that
+    /// was planned first.
     pub fn ranking(&self, is_eligible: impl Fn(&Candidate) -> bool) -> Vec<usize> {
         let all = self.candidates.iter().enumerate().filter(|(_, each)| is_eligible(each));
         let mut ranking: Vec<(usize, f64)> =
@@ -152,8 +157,9 @@ impl Field<'_> {
         }
     }
 
-    /// Of those that are the same as the best within the margin: one that is better in what is
-    /// constrained; or else, among those that are not worse in it, what changes the least.
+    /// Prefers one of those that are the same as the best within the margin: one that is better in
+    /// a constrained metric; or else, among those that are not worse in it, the one with the
+    /// smallest change.
     fn prefer(&self, best: usize, others: &[RunnerUp]) -> (usize, Preference) {
         let is_same =
             |each: &&RunnerUp| each.objective.is_some_and(|it| it.verdict == Verdict::Same);
@@ -195,7 +201,7 @@ impl Field<'_> {
         }
     }
 
-    /// What changes against the baseline: nothing, a parameter, or the kernel.
+    /// Returns the size of the change against the baseline: nothing, a parameter, or the kernel.
     fn changes(&self, candidate: usize) -> u32 {
         let candidate = &self.candidates[candidate];
         let group = self.objective.groups.first().map(|group| &self.comparison.groups[*group]);
@@ -208,7 +214,7 @@ impl Field<'_> {
         if is_its_kernel { 1 } else { 2 }
     }
 
-    /// All others related to one, in this order.
+    /// Relates all others to one, in this order.
     fn runners_up(&self, to: usize, ranking: &[usize]) -> Result<Vec<RunnerUp>, UnknownBaseline> {
         let others: Vec<usize> = ranking.iter().copied().filter(|index| *index != to).collect();
         let against = self.against(to)?;
@@ -247,8 +253,8 @@ impl Field<'_> {
         self.objective.direction != self.objective.metric.direction
     }
 
-    /// The comparison with this candidate as the baseline. Its cells come first, so that it is
-    /// meant even if another recording has a configuration of the same name.
+    /// Returns the comparison with this candidate as the baseline. Its cells come first, so that it
+    /// is meant even if another recording has a configuration of the same name.
     fn against(&self, candidate: usize) -> Result<Comparison, UnknownBaseline> {
         let candidate = &self.candidates[candidate];
         let (mut own, others): (Vec<_>, Vec<_>) = self.cells.iter().cloned().partition(|cell| {
@@ -261,7 +267,7 @@ impl Field<'_> {
         compare(&own, Rule { baseline: Some(&name), ..self.rule })
     }
 
-    /// One candidate related to another, in every group that both have the metric in.
+    /// Relates one candidate to another, in every group in which both have the metric.
     fn relation(
         &self,
         against: &Comparison,
@@ -288,7 +294,7 @@ impl Field<'_> {
     }
 }
 
-/// Whether a candidate satisfies all constraints but one.
+/// Returns whether a candidate satisfies all constraints but one.
 pub fn is_eligible_without(candidate: &Candidate, constraint: usize) -> bool {
     let fails = |judgement: &&super::Judgement| judgement.answer == Answer::Fails;
     candidate.missing.is_empty()
