@@ -1,10 +1,11 @@
-//! What two kinds of time say of the same configurations.
+//! Tables of the same configurations in two kinds of time.
 
 use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval};
 
 use crate::{Cell, Column, Table, Tone, label, number};
 
-/// One table per workload, number of CPUs and pair of backends; none where all time is of one kind.
+/// Returns one table per workload, number of CPUs and pair of backends; none where all time is of
+/// one kind.
 pub fn tables(comparison: &Comparison) -> Vec<Table> {
     comparison.agreements.iter().map(table).collect()
 }

@@ -35,9 +35,9 @@ const HEADER: [&str; 26] = [
 /// The last column, where there is more to tell apart than virtual time.
 const BACKEND: &str = "backend";
 
-/// A comparison as CSV: a row per configuration and metric. A configuration without measurements
-/// has one row, with its reason. Where something was measured in another than virtual time, a column
-/// `backend` follows the others.
+/// Writes a comparison as CSV: a row per configuration and metric. A configuration without
+/// measurements has one row, with its reason. With measurements in another than virtual time, a
+/// column `backend` follows the others.
 ///
 /// `status` is `measured`, `failed`, `unavailable` or, where nothing was executed yet, `missing`;
 /// `ratio` is to the baseline of the same workload and number of CPUs, and empty without one;

@@ -1,11 +1,12 @@
-//! What the distribution of maxima says, or why it says nothing.
+//! The distribution of maxima in words, or the reason why it has no fit.
 
 use preemptlab_model::MetricName;
 use preemptlab_stats::{Estimate, Extreme, ExtremeFit, Group, LEVEL_CELLS, NoLevel, Summary, Tail};
 
 use crate::{label, number};
 
-/// The fit of a metric's maxima in words, or why there is none; `None` for what is no maximum.
+/// Returns the fit of a metric's maxima in words, or the reason why there is none; `None` for a
+/// metric that is no maximum.
 pub fn extreme_in_words(summary: &Summary) -> Option<String> {
     Some(match summary.extreme.as_ref()? {
         Extreme::Fit { fit, level_100 } => sentence(fit, *level_100, &summary.unit),
@@ -35,7 +36,7 @@ fn sentence(fit: &ExtremeFit, level: Option<Estimate>, unit: &str) -> String {
     )
 }
 
-/// The same for every configuration of a group, those of which the same is said together.
+/// Returns the fits of every configuration of a group; those with the same words share a note.
 pub fn notes(group: &Group, metric: &MetricName) -> Vec<String> {
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
     for configuration in &group.configurations {

@@ -5,17 +5,17 @@ use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{label, number, verdict};
 
-/// What a comparison says, for those who read nothing else.
+/// Result of a comparison for a reader who reads nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InWords {
-    /// One sentence.
+    /// Main result, in one sentence.
     pub headline: String,
-    /// What else is to be known; a sentence or two each.
+    /// Further notes; a sentence or two each.
     pub points: Vec<String>,
 }
 
-/// Says which configuration is the least late and which gets most done, in each group, and what the
-/// comparisons are worth.
+/// Describes which configuration has the shortest latency and which the highest throughput, in each
+/// group, and how certain the comparisons are.
 pub fn in_words(comparison: &Comparison) -> InWords {
     let mut said = comparison.groups.iter().filter_map(|group| {
         let sentence = sentence(group)?;
@@ -72,7 +72,7 @@ fn sentence(group: &Group) -> Option<String> {
     })
 }
 
-/// The configuration with the best median; of equal ones the first.
+/// Returns the configuration with the best median; of equal ones the first.
 fn best<'a>(group: &'a Group, metric: &MetricName) -> Option<(&'a Configuration, &'a Summary)> {
     let measured =
         group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
@@ -90,7 +90,7 @@ fn name(configuration: &Configuration) -> String {
     format!("{run}{}", configuration.name())
 }
 
-/// The median with its unit, and how it relates to the baseline's.
+/// Returns the median with its unit and its relation to the baseline's.
 fn with_baseline(group: &Group, summary: &Summary) -> String {
     let value = format!("{} {}", number::number(summary.median), summary.unit);
     let (Some(effect), Some(baseline)) = (summary.effect, group.baseline()) else { return value };

@@ -1,10 +1,11 @@
-//! What comparisons are worth, in words.
+//! Verdicts of comparisons, in words.
 
 use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary, Verdict};
 
 use crate::{Cell, Tone};
 
-/// The word, and for what is undecided about how many more replicates would decide it.
+/// Returns the verdict; if it is undecided, with an estimate of the further replicates that would
+/// decide it.
 pub fn words(group: &Group, configuration: &Configuration, summary: &Summary) -> Cell {
     match summary.effect.map(|effect| effect.verdict) {
         Some(Verdict::Undecided { more: Some(more) }) if more > MORE_MAX => {
@@ -17,7 +18,7 @@ pub fn words(group: &Group, configuration: &Configuration, summary: &Summary) ->
     }
 }
 
-/// The word alone; none for what has too few replicates for any.
+/// Returns the verdict alone; none for too few replicates.
 pub fn word(summary: &Summary, baseline: Option<&Summary>) -> Cell {
     let has_enough = |summary: &Summary| summary.n >= REPLICATES_MIN;
     match summary.effect {
@@ -28,10 +29,10 @@ pub fn word(summary: &Summary, baseline: Option<&Summary>) -> Cell {
     }
 }
 
-/// No larger number of further replicates is printed.
+/// Largest number of further replicates that is printed.
 const MORE_MAX: u32 = 9999;
 
-/// The colour of what is better or worse.
+/// Returns the colour of a better or worse value.
 pub fn tone(summary: &Summary) -> Tone {
     match summary.effect.map(|effect| effect.verdict) {
         Some(Verdict::Better) => Tone::Better,
@@ -40,13 +41,12 @@ pub fn tone(summary: &Summary) -> Tone {
     }
 }
 
-/// Whether ratios refer to this configuration.
+/// Returns whether ratios refer to this configuration.
 pub fn is_baseline(group: &Group, configuration: &Configuration) -> bool {
     group.baseline().is_some_and(|baseline| std::ptr::eq(baseline, configuration))
 }
 
-/// What the words of a comparison mean, and how many there are of each; `None` where nothing is
-/// compared.
+/// Explains the words of a comparison, with the number of each; `None` where nothing is compared.
 pub fn legend(comparison: &Comparison) -> Option<String> {
     let groups = comparison.groups.iter();
     let summaries = groups.flat_map(|group| &group.configurations).flat_map(|each| &each.summaries);
