@@ -14,7 +14,7 @@ use preemptlab_stats::Comparison;
 ///
 /// # Errors
 ///
-/// Where the template is none, or asks for what there is not.
+/// When the template is malformed, or asks for a number that does not exist.
 pub fn filled(
     template: &str,
     data: &PageData,
@@ -24,7 +24,7 @@ pub fn filled(
     fill(template, comparison, &facts)
 }
 
-/// Writes what a reviewer wants to see: the verdict, the table, and how it was measured.
+/// Writes a letter for reviewers: the verdict, the table, and the conditions of the measurement.
 pub fn letter(data: &PageData, comparison: &Comparison) -> String {
     let mut text = format!("## {}\n\n{}\n\n", shown(&data.title), shown(&data.headline));
     for point in &data.points {
@@ -35,7 +35,7 @@ pub fn letter(data: &PageData, comparison: &Comparison) -> String {
     text
 }
 
-/// What was used.
+/// Returns the list of kernels, QEMU and packages that were used.
 fn measured(data: &PageData, comparison: &Comparison) -> String {
     let mut text = format!("{}:\n\n", data.generator);
     for kernel in &data.kernels {

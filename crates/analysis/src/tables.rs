@@ -19,9 +19,9 @@ use crate::{
 /// Tables that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
-    /// Their files.
+    /// Paths of the tables.
     pub files: Vec<PathBuf>,
-    /// How many cells there are of each status.
+    /// Number of cells of each status.
     pub statuses: BTreeMap<&'static str, usize>,
 }
 
@@ -54,7 +54,7 @@ pub fn tables(
     })
 }
 
-/// What tells the recordings apart in the tables: the names of their folders, wherever these are.
+/// Returns the names of the recordings in the tables: those of their folders, wherever these are.
 fn names(recordings: &[Recording]) -> Result<Vec<String>, Error> {
     let mut names: Vec<String> = Vec::new();
     for recording in recordings {
@@ -142,7 +142,8 @@ fn publish(drafts: [Draft; 3], format: Format, folder: &Path) -> Result<Vec<Path
     Ok(files)
 }
 
-/// A disk that is full is the machine's fault, a value that cannot be the recording's.
+/// Returns the error of a table: a full disk is the machine's fault, an impossible value the
+/// recording's.
 fn write_failure(error: ExportError, folder: &Path) -> Error {
     let kind = match &error {
         ExportError::Io { error, .. } => Some(error.kind()),
@@ -166,7 +167,7 @@ fn write_failure(error: ExportError, folder: &Path) -> Error {
     }
 }
 
-/// A cell as the tables have it, with what it measured.
+/// Returns a cell in the form of the tables, with its measurements.
 fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
     let factors = reading.planned.factors.clone();
     let kernel = reading.recording.manifest().kernel(&factors.kernel);

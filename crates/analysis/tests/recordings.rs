@@ -1,4 +1,4 @@
-//! From recordings to what is read of them, without a virtual machine.
+//! Tests of the analyses of recordings, without a virtual machine.
 
 #[path = "../../cli/tests/common/recorded.rs"]
 mod recorded;
@@ -27,7 +27,7 @@ fn made(name: &str, cell: impl Fn(&str, u32) -> Cell) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The modes are apart, one cell failed and one was not executed.
+/// Makes cells whose modes are apart; one cell failed and one was not executed.
 fn apart(mode: &str, replicate: u32) -> Cell {
     match (mode, replicate) {
         ("none", 1) => Cell::Failed,

@@ -15,25 +15,25 @@ use crate::{
 /// A configuration: the recording, when there are several, and the factors without the replicate.
 pub type Key = (Option<String>, Factors);
 
-/// What the page needs of the cells, which are read once and not kept.
+/// Data of the cells that the page needs; the cells are read once and not kept.
 pub struct Gathered<'a> {
-    /// The recordings.
+    /// Recordings of the page.
     pub recordings: Vec<&'a Recording>,
-    /// For the comparison.
+    /// Cells in the form of a comparison.
     pub cells: Vec<MeasuredCell>,
-    /// What each probe of each configuration saw, in all replicates together.
+    /// Histograms of each configuration by probe, over all replicates together.
     pub histograms: BTreeMap<Key, Vec<(Distribution, Histogram)>>,
-    /// Of each configuration the traced cell with the worst wakeup.
+    /// Traced cell with the worst wakeup, of each configuration.
     pub worst: BTreeMap<Key, Worst<'a>>,
     rows: Vec<Row<'a>>,
 }
 
-/// A traced cell.
+/// Traced cell of a configuration.
 pub struct Worst<'a> {
     pub recording: &'a Recording,
     pub record: CellRecord,
     pub factors: &'a Factors,
-    /// Its worst wakeup, in microseconds.
+    /// Largest latency of the cell, in microseconds.
     pub max_us: f64,
 }
 
@@ -43,12 +43,12 @@ struct Row<'a> {
     row: CellRow,
 }
 
-/// The configuration of a cell.
+/// Returns the key of a cell's configuration.
 pub fn key(run: &Option<String>, factors: &Factors) -> Key {
     (run.clone(), Factors { replicate: 0, ..factors.clone() })
 }
 
-/// The same of a configuration of a comparison.
+/// Returns the key of a comparison's configuration.
 pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
     let factors = Factors {
         workload: group.workload.clone(),
@@ -107,7 +107,8 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The distinct command lines, and a row per cell that refers to them and to the comparison.
+    /// Returns the distinct command lines, and a row per cell that refers to them and to the
+    /// comparison.
     pub fn rows(&self, comparison: &Comparison) -> (Vec<String>, Vec<CellRow>) {
         let mut places = BTreeMap::new();
         for (at, group) in comparison.groups.iter().enumerate() {

@@ -1,7 +1,7 @@
 use preemptlab_experiment::Recording;
 use preemptlab_report_html as page;
 
-/// The kernels of recordings.
+/// Returns the kernels of recordings.
 pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
     let kernels = recordings.iter().flat_map(|recording| {
         recording.manifest().kernels.iter().map(|kernel| page::KernelUsed {
@@ -15,7 +15,7 @@ pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
     kernels.collect()
 }
 
-/// What ran them; the machine's own kernel needs none.
+/// Returns the builds of QEMU that ran them; the machine's own kernel needs none.
 pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
     let builds = recordings.iter().filter_map(|recording| {
         let qemu = recording.manifest().qemu.as_ref()?;
@@ -29,7 +29,7 @@ pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
     builds.collect()
 }
 
-/// The guest images; one that serves several kernels or workloads is one.
+/// Returns the guest images; one that serves several kernels or workloads is listed once.
 pub fn images(recordings: &[&Recording]) -> Vec<page::ImageUsed> {
     let mut used: Vec<page::ImageUsed> = Vec::new();
     for recording in recordings {
