@@ -107,7 +107,7 @@ impl From<RunError> for Failure {
             RunError::Recording(error) => return error.into(),
             RunError::NotOfExperiment(_) => UNUSABLE,
             RunError::Cancelled => INTERRUPTED,
-            RunError::Host(_) | RunError::Different(_) => HOST,
+            RunError::Host(_) | RunError::Different(_) | RunError::Other(_) => HOST,
         };
         Self::new(code, error)
     }

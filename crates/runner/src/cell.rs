@@ -10,14 +10,27 @@ use preemptlab_experiment::Derived;
 use preemptlab_model::{CellInputs, CellRecord, Factors, SnapshotId, SnapshotInputs};
 use preemptlab_workload::Workload;
 
-use crate::{Backend, Cancel, Event, RunError, Stop, Traces, outcome, queue};
+use crate::{Backend, Cancel, Event, Execution, RunError, Stop, Traces, outcome, workers};
 
-/// Cell with its factors, inputs and workload.
-#[derive(Clone, Copy)]
-pub(crate) struct Cell<'a> {
+/// Cell with its factors, inputs and workload. There is one value of each cell.
+#[derive(Debug)]
+pub struct Cell<'a> {
+    /// Factors of the first cell of the plan that has these inputs.
     pub factors: &'a Factors,
+    /// Inputs of the cell: its outcome depends on nothing else.
     pub inputs: &'a CellInputs,
-    pub workload: &'a Workload,
+    workload: &'a Workload,
+}
+
+impl Cell<'_> {
+    /// Makes the record of a backend's result.
+    ///
+    /// # Errors
+    ///
+    /// When the run was cancelled or the host cannot go on, and nothing may be recorded.
+    pub fn judge(&self, result: Result<Execution, Stop>) -> Result<CellRecord, Stop> {
+        outcome::record(self.inputs, self.workload, result)
+    }
 }
 
 /// Returns the executable cells of a recording, each once.
@@ -35,13 +48,13 @@ pub(crate) fn cells_of(recording: Derived<'_>) -> Vec<Cell<'_>> {
         .collect()
 }
 
-pub(crate) fn boots_of<'a>(cells: &[Cell<'a>]) -> Vec<&'a SnapshotInputs> {
+/// Returns the distinct boots of cells, in the order of the first cell of each.
+pub(crate) fn boots_of<'a: 'b, 'b>(
+    cells: impl IntoIterator<Item = &'b Cell<'a>>,
+) -> Vec<&'a SnapshotInputs> {
     let mut seen = BTreeSet::new();
-    cells
-        .iter()
-        .map(|cell| &cell.inputs.snapshot)
-        .filter(|snapshot| seen.insert(snapshot.id()))
-        .collect()
+    let boots = cells.into_iter().map(|cell| &cell.inputs.snapshot);
+    boots.filter(|boot| seen.insert(boot.id())).collect()
 }
 
 /// Prepares every boot; returns those that failed, whose cells then fail for that reason.
@@ -53,7 +66,7 @@ pub(crate) fn boot(
     cancel: &Cancel,
 ) -> Result<BTreeMap<SnapshotId, Stop>, RunError> {
     let unbootable = Mutex::new(BTreeMap::new());
-    queue::for_each(boots, jobs, cancel, |snapshot| {
+    workers::for_each(boots, jobs, cancel, |snapshot| {
         on_event(Event::Booting(snapshot));
         match backend.prepare(snapshot, cancel) {
             Ok(()) => {}
@@ -87,7 +100,7 @@ pub(crate) fn execute(
             (result, traced.map(|traced| (traces, traced)))
         }
     };
-    let record = outcome::record(cell.inputs, cell.workload, result)?;
+    let record = cell.judge(result)?;
     if let Some((traces, traced)) = traced {
         traces.keep(cell.inputs, &record.outcome, traced)?;
     }

@@ -16,6 +16,9 @@ pub enum RunError {
     /// A cell in virtual time is a pure function of its inputs.
     #[error("cell {0} did not say the same again, which is a bug of preemptlab or of QEMU")]
     Different(CellId),
+    /// A taker gave back the record of another cell than this one.
+    #[error("cell {0} came back with the record of another cell; nothing of it was recorded")]
+    Other(CellId),
     /// The recording or the cache cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),

@@ -12,12 +12,15 @@ mod run;
 mod trace;
 mod traces;
 mod verify;
+mod workers;
 
 pub use backend::{Backend, Execution, Stop, Tracing};
 pub use cancel::Cancel;
+pub use cell::Cell;
 pub use error::RunError;
 pub use event::Event;
-pub use run::{Options, Order, Summary, boots_waiting, run};
+pub use queue::Queue;
+pub use run::{Options, Order, Summary, boots_waiting, run, work};
 pub use trace::trace;
 pub use traces::{KernelOf, Traces, Untraceable};
 pub use verify::{Verdict, against, verify};

@@ -1,77 +1,213 @@
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
+    collections::VecDeque,
+    sync::{Mutex, MutexGuard},
+    time::Duration,
 };
 
-use crate::Cancel;
+use preemptlab_experiment::{Derived, RecordingWriter};
+use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, SnapshotInputs};
 
-/// Calls `work` for every item, on `jobs` threads, in the order of the items; stops early when the
-/// run is cancelled or when a call returns an error, which is then returned.
+use crate::{
+    Backend, Cell, Event, Options, RunError, Summary,
+    cell::{boots_of, cells_of},
+};
+
+/// Queue of the cells that a recording lacks. A taker takes cells, executes them wherever it likes, and
+/// gives their records back; this machine's threads ([`work`](crate::work)) are one taker.
 ///
-/// # Errors
-///
-/// The first error of a call.
-pub fn for_each<T: Sync, E: Send>(
-    items: &[T],
-    jobs: usize,
-    cancel: &Cancel,
-    work: impl Fn(&T) -> Result<(), E> + Sync,
-) -> Result<(), E> {
-    let next = AtomicUsize::new(0);
-    let failed = AtomicUsize::new(0);
-    let worker = || {
-        while !cancel.is_cancelled() && failed.load(Ordering::Relaxed) == 0 {
-            let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            if let Err(error) = work(item) {
-                failed.fetch_add(1, Ordering::Relaxed);
-                return Err(error);
-            }
-        }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        // Fewer threads than wanted, where the machine gives no more, do the same work.
-        let workers: Vec<_> = (0..jobs.clamp(1, items.len().max(1)))
-            .map_while(|_| thread::Builder::new().spawn_scoped(scope, worker).ok())
-            .collect();
-        if workers.is_empty() {
-            return worker();
-        }
-        let results: Vec<_> = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect();
-        results.into_iter().collect()
-    })
+/// Each cell is handed out once. A cell that does not come back stays missing in the recording, so that
+/// the next queue hands it out again.
+pub struct Queue<'a> {
+    writer: &'a RecordingWriter,
+    options: &'a Options<'a>,
+    on_event: &'a (dyn Fn(Event<'_>) + Sync),
+    state: Mutex<State<'a>>,
 }
 
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
+struct State<'a> {
+    waiting: VecDeque<Cell<'a>>,
+    summary: Summary,
+}
 
-    use super::*;
-
-    #[test]
-    fn every_item_is_worked_on_once() {
-        let items: Vec<u32> = (0..100).collect();
-        let seen = Mutex::new(Vec::new());
-        for_each(&items, 4, &Cancel::default(), |item| {
-            seen.lock().unwrap().push(*item);
-            Ok::<_, ()>(())
-        })
-        .unwrap();
-        let mut seen = seen.into_inner().unwrap();
-        seen.sort_unstable();
-        assert_eq!(seen, items);
+impl<'a> Queue<'a> {
+    /// Counts the cells that are finished, fetches those that the cache has, and queues the others in the
+    /// order of the options. Cells for which the backend's machine has to boot are counted and left out.
+    ///
+    /// # Errors
+    ///
+    /// When the recording is not what its experiment comes to, or cannot be read or written to.
+    pub fn new(
+        writer: &'a RecordingWriter,
+        backend: &dyn Backend,
+        options: &'a Options<'a>,
+        on_event: &'a (dyn Fn(Event<'_>) + Sync),
+    ) -> Result<Self, RunError> {
+        let mut summary = Summary::default();
+        let mut missing = Vec::new();
+        let (mut cells, mut finished) = (0, 0);
+        for cell in cells_of(Derived::check(writer.recording())?) {
+            cells += 1;
+            match finished_before(writer, options, cell.inputs.id(), on_event)? {
+                Some(outcome) => {
+                    finished += 1;
+                    count(&mut summary, &outcome);
+                }
+                None => missing.push(cell),
+            }
+        }
+        missing.retain(|cell| backend.boot_needed(cell.inputs).is_none());
+        summary.waiting = cells - finished - missing.len();
+        options.order.arrange(&mut missing);
+        let planned = writer.recording().planned();
+        summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
+        let state = Mutex::new(State { waiting: missing.into(), summary });
+        let queue = Self { writer, options, on_event, state };
+        on_event(Event::Planned { boots: &queue.boots(), cells: queue.waiting(), finished });
+        Ok(queue)
     }
 
-    #[test]
-    fn an_error_ends_the_work() {
-        let items: Vec<u32> = (0..100).collect();
-        let result = for_each(&items, 1, &Cancel::default(), |item| {
-            assert!(*item <= 3);
-            if *item == 3 { Err("three") } else { Ok(()) }
-        });
-        assert_eq!(result, Err("three"));
+    /// Returns the distinct boots of the cells that nobody has taken.
+    pub fn boots(&self) -> Vec<&'a SnapshotInputs> {
+        boots_of(&self.state().waiting)
+    }
+
+    /// Counts the cells that nobody has taken.
+    pub fn waiting(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    /// Hands out the next cell, and further cells of the same boot, up to `most` in all. Hands out none
+    /// where none is left.
+    pub fn take(&self, most: usize) -> Vec<Cell<'a>> {
+        let waiting = &mut self.state().waiting;
+        let mut taken: Vec<_> = waiting.pop_front().into_iter().collect();
+        let mut place = 0;
+        while taken.len() < most && place < waiting.len() {
+            if waiting[place].inputs.snapshot == taken[0].inputs.snapshot {
+                taken.extend(waiting.remove(place));
+            } else {
+                place += 1;
+            }
+        }
+        taken
+    }
+
+    /// Takes back a cell: writes its record to the recording and to the cache. `wall` is the host time
+    /// of its execution.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::Other`] for the record of another cell, [`RunError::Different`] where the cell was
+    /// recorded before with another digest, and when the recording cannot be written to.
+    pub fn finished(
+        &self,
+        cell: Cell<'_>,
+        record: &CellRecord,
+        wall: Duration,
+    ) -> Result<(), RunError> {
+        let id = cell.inputs.id();
+        if record.id != id || record.inputs != *cell.inputs {
+            return Err(RunError::Other(id));
+        }
+        self.keep(record)?;
+        count(&mut self.state().summary, &record.outcome);
+        (self.on_event)(Event::Finished { factors: cell.factors, record, wall });
+        Ok(())
+    }
+
+    /// Returns the result of the run so far.
+    pub fn summary(&self) -> Summary {
+        self.state().summary
+    }
+
+    fn keep(&self, record: &CellRecord) -> Result<(), RunError> {
+        if let Some(before) = self.writer.cells().get(record.id)? {
+            if is_untraceable(record) {
+                // The results without a trace stay.
+                return Ok(());
+            }
+            if before.outcome.digest() != record.outcome.digest() {
+                return Err(RunError::Different(record.id));
+            }
+        }
+        // The cache first: whoever is killed in between finds the cell there. What the recording alone
+        // has may be somebody else's, and never gets into the cache. A cache that cannot be written to
+        // takes nothing from the recording.
+        let cached = match &self.options.cache {
+            Some(cache) if !is_failed(record) => cache.put(record),
+            _ => Ok(()),
+        };
+        self.writer.cells().put(record)?;
+        Ok(cached?)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().expect("nothing panics while it is held")
+    }
+}
+
+/// Returns the outcome of a cell that is not to be executed again; copies one of the cache into the
+/// recording.
+fn finished_before(
+    writer: &RecordingWriter,
+    options: &Options<'_>,
+    id: CellId,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<Option<Outcome>, RunError> {
+    let found = match writer.cells().get(id)? {
+        Some(record)
+            if options.retry_failed && is_failed(&record)
+                || options.traces.is_none() && is_untraceable(&record) =>
+        {
+            writer.cells().remove(id)?;
+            None
+        }
+        None => from_cache(writer, options, id, on_event)?,
+        found => found,
+    };
+    Ok(found.filter(|record| is_traced(record, options)).map(|record| record.outcome))
+}
+
+/// Returns whether a finished cell has its trace, if traces are wanted.
+fn is_traced(record: &CellRecord, options: &Options<'_>) -> bool {
+    let is_completed = matches!(record.outcome, Outcome::Completed { .. });
+    options.traces.is_none_or(|traces| !is_completed || traces.folder.contains(record.id))
+}
+
+/// Copies a cell from the cache. A damaged cell does not stop the run: it is executed again.
+fn from_cache(
+    writer: &RecordingWriter,
+    options: &Options<'_>,
+    id: CellId,
+    on_event: &(dyn Fn(Event<'_>) + Sync),
+) -> Result<Option<CellRecord>, RunError> {
+    let Some(cache) = &options.cache else { return Ok(None) };
+    match cache.get(id) {
+        Ok(Some(record)) => {
+            writer.cells().put(&record)?;
+            Ok(Some(record))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => {
+            cache.remove(id)?;
+            on_event(Event::Damaged(&error));
+            Ok(None)
+        }
+    }
+}
+
+fn is_failed(record: &CellRecord) -> bool {
+    matches!(record.outcome, Outcome::Failed { .. })
+}
+
+fn is_untraceable(record: &CellRecord) -> bool {
+    matches!(record.outcome, Outcome::Failed { cause: FailureCause::Trace, .. })
+}
+
+fn count(summary: &mut Summary, outcome: &Outcome) {
+    match outcome {
+        Outcome::Completed { .. } => summary.completed += 1,
+        Outcome::Failed { .. } => summary.failed += 1,
+        Outcome::Unavailable { .. } => summary.unavailable += 1,
     }
 }

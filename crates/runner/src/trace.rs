@@ -6,7 +6,7 @@ use preemptlab_model::{CellId, FailureCause, Outcome};
 use crate::{
     Backend, Cancel, Event, RunError, Traces,
     cell::{Cell, boot, boots_of, cells_of, execute},
-    queue,
+    workers,
 };
 
 /// Executes completed cells of a recording again, with a trace, and keeps the traces.
@@ -29,7 +29,7 @@ pub fn trace(
     let boots = boots_of(&cells);
     on_event(Event::Planned { boots: &boots, cells: cells.len(), finished: 0 });
     let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
-    queue::for_each(&cells, jobs, cancel, |cell| {
+    workers::for_each(&cells, jobs, cancel, |cell| {
         let (record, wall) = execute(cell, backend, &unbootable, Some(traces), on_event, cancel)?;
         let recorded = recording.cell(record.id)?.and_then(|record| record.outcome.digest());
         if let Outcome::Failed { cause: FailureCause::Trace, reason } = &record.outcome {

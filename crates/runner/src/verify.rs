@@ -5,8 +5,8 @@ use preemptlab_model::{CellId, Digest, Factors, Outcome, Planned};
 
 use crate::{
     Backend, Cancel, Event, RunError,
-    cell::{Cell, boot, boots_of, cells_of, execute},
-    queue,
+    cell::{boot, boots_of, cells_of, execute},
+    workers,
 };
 
 /// Comparison of a cell's two executions.
@@ -52,14 +52,13 @@ pub fn verify(
         }
     }
     let chosen = spread(&recorded, cells.unwrap_or(recorded.len()));
-    let only_cells: Vec<Cell<'_>> = chosen.iter().map(|(cell, ..)| *cell).collect();
-    let boots = boots_of(&only_cells);
+    let boots = boots_of(chosen.iter().map(|(cell, ..)| cell));
     on_event(Event::Planned { boots: &boots, cells: chosen.len(), finished: 0 });
     let unbootable = boot(&boots, backend, jobs, on_event, cancel)?;
 
     let verdicts = Mutex::new(Vec::new());
     let indexed: Vec<_> = chosen.into_iter().enumerate().collect();
-    queue::for_each(&indexed, jobs, cancel, |(index, (cell, digest, outcome))| {
+    workers::for_each(&indexed, jobs, cancel, |(index, (cell, digest, outcome))| {
         let (record, wall) = execute(cell, backend, &unbootable, None, on_event, cancel)?;
         let verdict = Verdict {
             factors: cell.factors.clone(),
@@ -125,9 +124,9 @@ fn digest_of(outcome: &Outcome) -> Result<Digest, String> {
 }
 
 /// Returns `count` items, evenly spread.
-fn spread<T: Clone>(items: &[T], count: usize) -> Vec<T> {
+fn spread<T>(items: &[T], count: usize) -> Vec<&T> {
     let count = count.min(items.len());
-    (0..count).map(|index| items[index * items.len() / count].clone()).collect()
+    (0..count).map(|index| &items[index * items.len() / count]).collect()
 }
 
 #[cfg(test)]
@@ -136,8 +135,8 @@ mod tests {
 
     #[test]
     fn items_are_spread_evenly() {
-        assert_eq!(spread(&[0, 1, 2, 3, 4, 5], 3), [0, 2, 4]);
-        assert_eq!(spread(&[0, 1], 9), [0, 1]);
+        assert_eq!(spread(&[0, 1, 2, 3, 4, 5], 3), [&0, &2, &4]);
+        assert_eq!(spread(&[0, 1], 9), [&0, &1]);
         assert!(spread::<u8>(&[], 2).is_empty());
     }
 }

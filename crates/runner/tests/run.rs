@@ -3,9 +3,16 @@
 
 mod common;
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 use common::manifest;
@@ -14,8 +21,8 @@ use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, TraceFolder};
 use preemptlab_runner::{
-    Backend, Cancel, Event, Execution, KernelOf, Options, Order, RunError, Stop, Summary, Traces,
-    Tracing, Untraceable, fake::Fake, run,
+    Backend, Cancel, Event, Execution, KernelOf, Options, Order, Queue, RunError, Stop, Summary,
+    Traces, Tracing, Untraceable, fake::Fake, run, work,
 };
 
 fn refusal(kind: FailureKind) -> Execution {
@@ -273,4 +280,101 @@ fn a_cell_that_the_disk_has_spoilt_in_the_store_is_executed_again() {
     assert!(told.len() == 1 && told[0].contains(cell.to_str().unwrap()), "{told:?}");
     assert_eq!(lab.outcomes("two"), whole);
     assert_eq!(std::fs::read_to_string(&cell).unwrap(), text);
+}
+
+/// The files of a folder and their bytes.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let below = files(&entry.path()).into_iter();
+            found.extend(below.map(|(file, bytes)| (format!("{name}/{file}"), bytes)));
+        } else {
+            found.insert(name, fs::read(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+/// A lab whose plan has a boot with one CPU and one with two.
+fn two_boots() -> Lab {
+    let mut lab = Lab::new();
+    lab.manifest = manifest("[\"full\", \"lazy\"]\ncpus = [1, 2]");
+    lab
+}
+
+#[test]
+fn another_taker_beside_this_machines_threads_changes_nothing_of_the_recording() {
+    let lab = two_boots();
+    let cancel = Cancel::default();
+    let options = Options { cache: None, ..lab.options() };
+    let answer = |cell: &CellInputs| {
+        let mut execution = refusal(FailureKind::Unavailable);
+        execution.console = format!("cell {}\n", cell.id()).into_bytes();
+        Ok(execution)
+    };
+    let summary = lab.run("alone", &options, &cancel, answer).unwrap();
+
+    let out = lab.folder.path().join("shared");
+    let writer = RecordingWriter::open(&out, &lab.manifest).unwrap();
+    let fake = Fake::new(answer);
+    let queue = Queue::new(&writer, &fake, &options, &|_| ()).unwrap();
+    assert_eq!((queue.waiting(), queue.boots().len()), (8, 2));
+    let taken = queue.take(3);
+    assert_eq!((taken.len(), queue.waiting()), (3, 5));
+    assert!(taken.iter().all(|cell| cell.inputs.snapshot == taken[0].inputs.snapshot));
+    thread::scope(|scope| {
+        scope.spawn(|| work(&queue, &fake, &options, &|_| (), &cancel).unwrap());
+        for cell in taken.into_iter().rev() {
+            let record = cell.judge(answer(cell.inputs)).unwrap();
+            queue.finished(cell, &record, Duration::ZERO).unwrap();
+        }
+    });
+    assert_eq!(queue.summary(), summary);
+    assert_eq!(files(&out), files(&lab.folder.path().join("alone")));
+}
+
+#[test]
+fn a_taker_gets_cells_of_one_boot_and_each_cell_is_handed_out_once() {
+    let lab = two_boots();
+    let options = lab.options();
+    let writer = RecordingWriter::open(&lab.folder.path().join("a"), &lab.manifest).unwrap();
+    let fake = Fake::new(|_: &CellInputs| panic!("nothing is executed"));
+    let queue = Queue::new(&writer, &fake, &options, &|_| ()).unwrap();
+    let mut ids = Vec::new();
+    for (most, cells) in [(3, 3), (100, 4), (4, 1)] {
+        let taken = queue.take(most);
+        assert_eq!(taken.len(), cells);
+        assert!(taken.iter().all(|cell| cell.inputs.snapshot == taken[0].inputs.snapshot));
+        ids.extend(taken.iter().map(|cell| cell.inputs.id()));
+    }
+    assert!(queue.take(1).is_empty());
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 8);
+
+    // What does not come back is handed out by the next queue.
+    let queue = Queue::new(&writer, &fake, &options, &|_| ()).unwrap();
+    assert_eq!(queue.waiting(), 8);
+}
+
+#[test]
+fn the_record_of_another_cell_is_not_recorded() {
+    let lab = two_boots();
+    let options = lab.options();
+    let writer = RecordingWriter::open(&lab.folder.path().join("a"), &lab.manifest).unwrap();
+    let fake = Fake::new(|_: &CellInputs| panic!("nothing is executed"));
+    let queue = Queue::new(&writer, &fake, &options, &|_| ()).unwrap();
+    let [one, other] = <[_; 2]>::try_from(queue.take(2)).unwrap();
+    let id = one.inputs.id();
+    let mut record = other.judge(Ok(refusal(FailureKind::Other))).unwrap();
+    let refused = queue.finished(one, &record, Duration::ZERO).unwrap_err();
+    assert!(matches!(refused, RunError::Other(of) if of == id), "{refused}");
+    record.id = id;
+    let refused = queue.finished(other, &record, Duration::ZERO).unwrap_err();
+    assert!(matches!(refused, RunError::Other(_)), "{refused}");
+    assert_eq!(queue.summary().failed, 0);
+    assert!(lab.outcomes("a").iter().all(Option::is_none));
 }
