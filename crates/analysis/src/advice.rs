@@ -3,17 +3,13 @@
 use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::Direction;
 use preemptlab_report::Advice;
 use preemptlab_stats::{
-    Certainty, Choice, Margin, Question, Recommendation, Requirement, Rule, recommend,
+    Certainty, Choice, Margin, MeasuredCell, Question, Recommendation, recommend,
 };
 use preemptlab_tune::{Command, Proposal, Settings, Wanted};
 
-use crate::{Error, Result, measured};
-
-/// Metric that is optimized by default.
-const OBJECTIVE: &str = "throughput";
+use crate::{Compared, Error, Result, measured};
 
 /// Refuses recordings of several kinds of time: a recommendation weighs numbers of all recordings
 /// against each other.
@@ -21,7 +17,7 @@ const OBJECTIVE: &str = "throughput";
 /// # Errors
 ///
 /// When they are of several kinds.
-pub fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
+fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
     let backend = |recording: &&Recording| recording.manifest().backend;
     match recordings.iter().map(backend).collect::<BTreeSet<_>>().len() {
         0 | 1 => Ok(()),
@@ -32,37 +28,32 @@ pub fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
     }
 }
 
-/// Returns the question after these requirements, and the metric to maximize or else to minimize.
-pub fn question(
-    requirements: &[Requirement],
-    maximize: Option<&str>,
-    minimize: Option<&str>,
-) -> Question {
-    let (objective, direction) = match (minimize, maximize) {
-        (Some(metric), _) => (metric, Direction::Lower),
-        (None, metric) => (metric.unwrap_or(OBJECTIVE), Direction::Higher),
-    };
-    Question { requirements: requirements.to_vec(), objective: objective.to_owned(), direction }
-}
-
-/// Adds the recommended settings to a recommendation, and the command that would decide it;
-/// `allowed` are kernel parameters that the user let through by name.
-pub fn advice<'a>(
-    recommendation: &'a Recommendation,
-    recordings: &[&Recording],
-    rule: Rule<'_>,
+/// Answers a question about recordings and their cells, with the settings of what is recommended and
+/// the command that would decide it; `allowed` are kernel parameters that are let through by name.
+///
+/// # Errors
+///
+/// When the recordings are of several kinds of time, or the question does not fit them.
+pub fn advise(
+    compared: &Compared,
+    cells: &[MeasuredCell],
+    question: &Question,
     allowed: &[String],
-) -> Advice<'a> {
+) -> Result<Advice> {
+    let recordings = compared.recordings();
+    refuse_mixed_time(&recordings)?;
+    let rule = compared.rule();
+    let recommendation = recommend(cells, rule, question)?;
     let choice = recommendation.choice.as_ref();
     let of =
-        choice.and_then(|choice| Some((choice, recording(recommendation, choice, recordings)?)));
-    Advice {
-        recommendation,
-        settings: of
-            .map(|(choice, recording)| settings(recommendation, choice, recording, allowed)),
-        next: of
-            .and_then(|(choice, recording)| next(recommendation, choice, recording, rule.margin)),
-    }
+        choice.and_then(|choice| Some((choice, recording(&recommendation, choice, &recordings)?)));
+    let settings =
+        of.map(|(choice, recording)| settings(&recommendation, choice, recording, allowed));
+    let next =
+        of.and_then(|(choice, recording)| next(&recommendation, choice, recording, rule.margin));
+    let is_baseline_default = rule.baseline.is_none();
+    let is_margin_default = compared.is_margin_default();
+    Ok(Advice { recommendation, settings, next, is_margin_default, is_baseline_default })
 }
 
 /// Returns the recording of the recommended configuration.
@@ -132,31 +123,29 @@ fn next(
     Some(Command(words).to_string())
 }
 
-/// Returns the recommended settings of a recording.
+/// Returns the settings of what recordings recommend.
 ///
 /// # Errors
 ///
-/// [`Error::No`] when no configuration satisfies every requirement, or the answer is undecided.
-///
-/// # Errors
-///
-/// [`Error::No`] when nothing satisfies every requirement, or it is not decided.
-pub fn proposal(
-    recording: &Recording,
-    rule: Rule<'_>,
-    question: &Question,
-    allowed: &[String],
-) -> Result<Proposal> {
-    let cells = measured::cells(&[recording])?;
-    let recommendation = recommend(&cells, rule, question)?;
-    let run = recording.path().display();
+/// [`Error::No`] when nothing is recommended, or it is not decided.
+pub fn proposal(compared: &Compared, question: &Question, allowed: &[String]) -> Result<Proposal> {
+    let recordings = compared.recordings();
+    let cells = measured::cells(&recordings)?;
+    let Advice { recommendation, settings, next, .. } =
+        advise(compared, &cells, question, allowed)?;
+    let paths: Vec<String> =
+        recordings.iter().map(|recording| recording.path().display().to_string()).collect();
+    let run = paths.join(" ");
     let Some(choice) = &recommendation.choice else {
+        let what = match question.requirements.is_empty() {
+            true => "was measured whole",
+            false => "satisfies every requirement",
+        };
         return Err(Error::No(format!(
-            "no configuration of {run} satisfies every requirement; `preemptlab recommend {run}` \
-             with the same options says what comes closest"
+            "no configuration of {run} {what}; `preemptlab recommend {run}` with the same options \
+             says what comes closest"
         )));
     };
-    let Advice { settings, next, .. } = advice(&recommendation, &[recording], rule, allowed);
     if let Certainty::Undecided { .. } = choice.certainty() {
         let next = next.map(|next| format!("; this decides it: {next}")).unwrap_or_default();
         return Err(Error::No(format!(

@@ -10,6 +10,7 @@ pub struct Compared {
     recordings: Vec<Recording>,
     baseline: Option<Baseline>,
     margin: Margin,
+    is_margin_default: bool,
 }
 
 /// Notice about recordings before their comparison.
@@ -52,6 +53,7 @@ impl Compared {
         let compared = Self {
             baseline: baseline.map(str::parse).transpose()?,
             margin: margin.or(at_looks).unwrap_or_default(),
+            is_margin_default: margin.or(at_looks).is_none(),
             recordings,
         };
         Ok((compared, notices))
@@ -86,6 +88,11 @@ impl Compared {
     /// Returns the rule of the comparison.
     pub fn rule(&self) -> Rule<'_> {
         rule(&self.recordings(), self.baseline.as_ref(), self.margin)
+    }
+
+    /// Returns whether the margin is the default, since nobody gave one.
+    pub fn is_margin_default(&self) -> bool {
+        self.is_margin_default
     }
 
     /// Returns the recordings.

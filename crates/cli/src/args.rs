@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::advice::question;
 use preemptlab_experiment::Overrides;
-use preemptlab_model::{KernelRef, PreemptMode};
-use preemptlab_stats::{Margin, Question, Requirement};
+use preemptlab_model::{Direction, KernelRef, PreemptMode};
+use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
 /// Where packages come from.
 #[derive(Args, Debug)]
@@ -84,19 +83,27 @@ pub struct QuestionArgs {
     /// The metric to make as small as possible
     #[arg(long, value_name = "METRIC")]
     pub minimize: Option<String>,
+    /// Choose among configurations that match, such as 'debian:7.2*' or '*/full'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub among: Vec<Pattern>,
 }
 
 impl QuestionArgs {
     /// Returns the question that the options ask.
     pub fn question(&self) -> Question {
-        let Self { requirements, maximize, minimize } = self;
-        question(requirements, maximize.as_deref(), minimize.as_deref())
+        let maximize = self.maximize.clone().map(|metric| (metric, Direction::Higher));
+        let minimize = self.minimize.clone().map(|metric| (metric, Direction::Lower));
+        Question {
+            requirements: self.requirements.clone(),
+            objective: minimize.or(maximize),
+            among: self.among.clone(),
+        }
     }
 
     /// Returns whether the options ask anything.
     pub fn is_asked(&self) -> bool {
-        let Self { requirements, maximize, minimize } = self;
-        !requirements.is_empty() || maximize.is_some() || minimize.is_some()
+        let Self { requirements, maximize, minimize, among } = self;
+        !requirements.is_empty() || maximize.is_some() || minimize.is_some() || !among.is_empty()
     }
 }
 

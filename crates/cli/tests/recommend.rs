@@ -98,8 +98,47 @@ fn units_that_do_not_fit_are_answered_with_those_that_do() {
     let desk = desk();
     require(&desk, "wakeup.max<=100").fails(2, &["there is no unit", "ns, us, ms or s"]);
     require(&desk, "wakeup.max<=100MB").fails(2, &["`MB` is no unit of wakeup.max"]);
-    require(&desk, "throughput>=5us").fails(2, &["throughput takes messages/s"]);
+    require(&desk, "throughput>=5us")
+        .fails(2, &["throughput takes messages/s (or nothing, k, M or G)"]);
     require(&desk, "wakeup.omitted<=5us").fails(2, &["wakeup.omitted takes periods"]);
+}
+
+#[test]
+fn candidates_are_chosen_by_pattern() {
+    let desk = desk();
+    recommend(&desk, &["--among", "debian:6.12*"])
+        .succeeds()
+        .says(&["The candidates are the 1 of 1 configurations that match debian:6.12*."]);
+    recommend(&desk, &["--among", "debian:6.21*"]).fails(
+        2,
+        &["no configuration matches `debian:6.21*`", "did you mean `debian:6.12", "/full"],
+    );
+    let report =
+        |among: &str| desk.run(&["report", "run", "--format", "markdown", "--among", among]);
+    report("*/full").succeeds().says(&["Asked for: among ", "/full."]);
+    report("*/lazy").fails(2, &["no configuration matches `*/lazy`"]);
+    desk.run(&["apply", "--from", "run", "--among", "*/lazy", "--emit", "grub"])
+        .fails(2, &["no configuration matches `*/lazy`"]);
+}
+
+#[test]
+fn what_nobody_asked_for_is_called_a_default() {
+    let desk = desk();
+    let said = "the default, with the option to change it: throughput maximized";
+    let finished = require(&desk, "wakeup.max<=10ms");
+    let text = finished.stdout.replace('\n', " ");
+    assert!(text.contains(said), "{text}");
+    let asked = recommend(&desk, &["--maximize", "throughput"]);
+    asked.succeeds();
+    assert!(!asked.stdout.contains("Not asked for"), "{}", asked.stdout);
+}
+
+#[test]
+fn a_single_baseline_is_certain_of_itself() {
+    let desk = desk();
+    let finished = require(&desk, "throughput>=95%");
+    finished.succeeds();
+    assert!(!finished.stdout.contains("unclear"), "{}", finished.stdout);
 }
 
 #[test]

@@ -12,14 +12,18 @@ use crate::{
 
 /// Recommendation with the notes of the recordings.
 #[derive(Clone, Debug)]
-pub struct Advice<'a> {
+pub struct Advice {
     /// Recommendation.
-    pub recommendation: &'a Recommendation,
+    pub recommendation: Recommendation,
     /// The settings of the recommended configuration, or why they cannot be given; `None` when
     /// nothing is recommended.
     pub settings: Option<Result<Proposal, String>>,
     /// Command that would decide what is undecided, where there is one.
     pub next: Option<String>,
+    /// Whether nobody gave the margin.
+    pub is_margin_default: bool,
+    /// Whether nobody named the baseline.
+    pub is_baseline_default: bool,
 }
 
 /// A part of the text.
@@ -34,7 +38,7 @@ enum Part {
 }
 
 /// Renders a recommendation for a terminal.
-pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> String {
+pub fn recommendation_terminal(advice: &Advice, terminal: Terminal) -> String {
     let render = |part: &Part| match part {
         Part::Text(text) => terminal.note(text),
         Part::Heading(text) => Table { title: text.clone(), ..Table::default() }.terminal(terminal),
@@ -49,7 +53,7 @@ pub fn recommendation_terminal(advice: &Advice<'_>, terminal: Terminal) -> Strin
 }
 
 /// Renders a recommendation in GitHub's Markdown.
-pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
+pub fn recommendation_markdown(advice: &Advice) -> String {
     let render = |part: &Part| match part {
         Part::Text(text) => format!("{}\n", plain::markdown(text)),
         Part::Heading(text) => format!("**{}**\n", plain::markdown(text)),
@@ -60,10 +64,9 @@ pub fn recommendation_markdown(advice: &Advice<'_>) -> String {
 }
 
 /// Describes a recommendation in a few sentences.
-pub fn recommendation_in_words(advice: &Advice<'_>) -> InWords {
-    let recommendation = advice.recommendation;
-    let requirements = recommendation.constraints.iter().map(words::constraint);
-    let asked = requirements.chain([words::objective(recommendation)]).collect::<Vec<_>>();
+pub fn recommendation_in_words(advice: &Advice) -> InWords {
+    let recommendation = &advice.recommendation;
+    let asked = words::asked(recommendation);
     let mut points = vec![format!("Asked for: {}.", asked.join(", "))];
     let headline = match &recommendation.choice {
         Some(choice) => {
@@ -74,10 +77,11 @@ pub fn recommendation_in_words(advice: &Advice<'_>) -> InWords {
         }
         None => {
             points.extend(words::obstacle(recommendation));
-            words::NO_CHOICE.to_owned()
+            words::no_choice(recommendation)
         }
     };
     points.push(words::scope(recommendation));
+    points.extend(words::defaults(advice));
     InWords { headline, points }
 }
 
@@ -85,8 +89,8 @@ fn join(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-fn parts(advice: &Advice<'_>) -> Vec<Part> {
-    let recommendation = advice.recommendation;
+fn parts(advice: &Advice) -> Vec<Part> {
+    let recommendation = &advice.recommendation;
     let mut parts = Vec::new();
     match &recommendation.choice {
         Some(choice) => {
@@ -100,11 +104,12 @@ fn parts(advice: &Advice<'_>) -> Vec<Part> {
             parts.extend(tables::runners_up(recommendation, choice).map(Part::Table));
         }
         None => {
-            parts.push(Part::Heading(words::NO_CHOICE.to_owned()));
+            parts.push(Part::Heading(words::no_choice(recommendation)));
             parts.extend(words::obstacle(recommendation).into_iter().map(Part::Text));
             parts.push(Part::Text(words::scope(recommendation)));
         }
     }
+    parts.extend(words::defaults(advice).map(Part::Text));
     parts.extend(tables::failing(recommendation).map(Part::Table));
     parts.extend(tables::unmeasured(recommendation).map(Part::Table));
     if let Some(settings) = &advice.settings {

@@ -21,6 +21,11 @@ struct Document<'a> {
     groups: Vec<Group<'a>>,
     requirements: Vec<Requirement<'a>>,
     objective: Objective<'a>,
+    /// The patterns that limit the candidates; absent where every configuration is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    among: Option<Vec<String>>,
+    /// What nobody asked for: `objective`, `margin`, `baseline`.
+    defaults: Vec<&'static str>,
     /// The index of the recommended one among the candidates.
     recommended: Option<usize>,
     /// `only`, `sure`, `tied` or `undecided`.
@@ -82,18 +87,19 @@ struct CandidateDocument<'a> {
     /// the baselines.
     value: Option<f64>,
     interval: Option<[f64; 2]>,
-    requirements: Vec<JudgementDocument>,
+    requirements: Vec<JudgementDocument<'a>>,
     missing: Vec<Missing<'a>>,
     /// Relations to the recommended configuration, by metric.
     relations: Vec<(&'a MetricName, Option<Relation>)>,
 }
 
 #[derive(Serialize)]
-struct JudgementDocument {
+struct JudgementDocument<'a> {
     requirement: usize,
     group: usize,
     n: usize,
     statistic: &'static str,
+    unit: &'a str,
     value: f64,
     interval: Option<[f64; 2]>,
     limit: f64,
@@ -130,14 +136,14 @@ struct Obstacle {
 /// # Panics
 ///
 /// Never: the document has no maps, and its numbers are finite.
-pub fn recommendation_json(advice: &Advice<'_>) -> String {
+pub fn recommendation_json(advice: &Advice) -> String {
     let document = document(advice);
     let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
     format!("{}\n", plain::json(&text))
 }
 
-fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
-    let recommendation = advice.recommendation;
+fn document(advice: &Advice) -> Document<'_> {
+    let recommendation = &advice.recommendation;
     let Recommendation { comparison, constraints, objective, candidates, choice, .. } =
         recommendation;
     let groups = comparison.groups.iter().map(|group| Group {
@@ -174,6 +180,11 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
             wanted: objective.direction.as_str(),
             groups: &objective.groups,
         },
+        among: recommendation
+            .among
+            .as_ref()
+            .map(|among| among.patterns.iter().map(ToString::to_string).collect()),
+        defaults: defaults(advice),
         recommended: choice.as_ref().map(|choice| choice.candidate),
         certainty: certainty.map(word),
         more: match certainty {
@@ -210,6 +221,15 @@ fn document<'a>(advice: &'a Advice<'_>) -> Document<'a> {
             .map(|settings| Target::BOOT.map(|target| (target, emit(settings, target))).to_vec())
             .unwrap_or_default(),
     }
+}
+
+fn defaults(advice: &Advice) -> Vec<&'static str> {
+    let defaults = [
+        ("objective", advice.recommendation.objective.is_default),
+        ("margin", advice.is_margin_default),
+        ("baseline", advice.is_baseline_default),
+    ];
+    defaults.into_iter().filter(|(_, is_default)| *is_default).map(|(name, _)| name).collect()
 }
 
 fn word(certainty: Certainty) -> &'static str {
@@ -252,12 +272,13 @@ fn candidate<'a>(
     }
 }
 
-fn judgement(of: &Judgement) -> JudgementDocument {
+fn judgement(of: &Judgement) -> JudgementDocument<'_> {
     JudgementDocument {
         requirement: of.constraint,
         group: of.group,
         n: of.n,
         statistic: statistic(of.statistic),
+        unit: &of.unit,
         value: of.value,
         interval: of.interval.map(ends),
         limit: of.limit,

@@ -68,7 +68,7 @@ fn judged(recommendation: &Recommendation, judgement: &Judgement) -> Vec<Cell> {
         label::group(group).into(),
         judgement.n.to_string().into(),
         statistic(judgement.statistic).into(),
-        format!("{} {}", number::number(judgement.value), of.metric.unit).into(),
+        format!("{} {}", number::number(judgement.value), judgement.unit).into(),
         label::interval(judgement.interval).into(),
         answer(judgement.answer),
     ]
@@ -199,7 +199,7 @@ pub fn failing(recommendation: &Recommendation) -> Option<Table> {
                     format!("  {}", self::candidate(candidate)),
                     judgement.n.to_string(),
                     statistic(judgement.statistic).to_owned(),
-                    format!("{} {}", number::number(judgement.value), of.metric.unit),
+                    format!("{} {}", number::number(judgement.value), judgement.unit),
                     label::interval(judgement.interval),
                     format!("{worst}{more}"),
                 ]

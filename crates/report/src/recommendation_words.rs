@@ -2,7 +2,7 @@
 
 use preemptlab_model::Direction;
 use preemptlab_stats::{
-    Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
+    Among, Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
 };
 
@@ -10,7 +10,52 @@ use preemptlab_tune::Proposal;
 
 use crate::{Advice, label, number};
 
-pub const NO_CHOICE: &str = "No configuration satisfies every requirement.";
+/// That nothing is recommended, and why.
+pub fn no_choice(recommendation: &Recommendation) -> String {
+    let of = recommendation.among.as_ref().map(|among| format!(" of {}", patterns(among)));
+    let what = match recommendation.constraints.is_empty() {
+        true => "was measured whole",
+        false => "satisfies every requirement",
+    };
+    format!("No configuration{} {what}.", of.unwrap_or_default())
+}
+
+/// `debian:7.2* or */full`.
+fn patterns(among: &Among) -> String {
+    let patterns: Vec<String> = among.patterns.iter().map(ToString::to_string).collect();
+    patterns.join(" or ")
+}
+
+/// What somebody asked for, without the defaults.
+pub fn asked(recommendation: &Recommendation) -> Vec<String> {
+    let requirements = recommendation.constraints.iter().map(constraint);
+    let objective = (!recommendation.objective.is_default).then(|| objective(recommendation));
+    let among = recommendation.among.as_ref().map(|among| format!("among {}", patterns(among)));
+    requirements.chain(objective).chain(among).collect()
+}
+
+/// What took part in the answer though nobody asked for it, each with the option that changes it;
+/// `None` where nothing did.
+pub fn defaults(advice: &Advice) -> Option<String> {
+    let Recommendation { objective: of, comparison, choice, .. } = &advice.recommendation;
+    let objective = of
+        .is_default
+        .then(|| format!("{} (--maximize or --minimize)", objective(&advice.recommendation)));
+    let has_others = choice.as_ref().is_some_and(|choice| !choice.runners_up.is_empty());
+    let margin = (advice.is_margin_default && has_others)
+        .then(|| format!("a margin of {} (--margin)", comparison.margin));
+    let baseline = (advice.is_baseline_default && is_related_to_baseline(&advice.recommendation))
+        .then(|| "the first configuration as the baseline (--baseline)".to_owned());
+    let defaults: Vec<String> = [objective, margin, baseline].into_iter().flatten().collect();
+    let what = defaults.join(", ");
+    (!defaults.is_empty())
+        .then(|| format!("Not asked for, but the default, with the option to change it: {what}."))
+}
+
+fn is_related_to_baseline(recommendation: &Recommendation) -> bool {
+    let is_share = |it: &Constraint| matches!(it.limit, Limit::OfBaseline(_));
+    recommendation.objective.groups.len() > 1 || recommendation.constraints.iter().any(is_share)
+}
 
 /// Returns a name such as `debian:6.12/full`, with the recording where there are several.
 pub fn candidate(candidate: &Candidate) -> String {
@@ -30,7 +75,7 @@ pub fn constraint(constraint: &Constraint) -> String {
     format!("{} {} {limit}", metric.name, comparator.as_str())
 }
 
-pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advice<'_>) -> String {
+pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advice) -> String {
     let name = candidate(&recommendation.candidates[choice.candidate]);
     let with = match &advice.settings {
         Some(Ok(Proposal { settings, .. })) => {
@@ -95,14 +140,18 @@ pub fn certainty(recommendation: &Recommendation, choice: &Choice) -> String {
         }
         _ => String::new(),
     };
+    let noun = match recommendation.among {
+        Some(_) => "candidate",
+        None => "configuration",
+    };
     let others = |others: usize| match others {
-        1 => "one other configuration".to_owned(),
-        others => format!("{others} other configurations"),
+        1 => format!("one other {noun}"),
+        others => format!("{others} other {noun}s"),
     };
     let sure = match choice.certainty() {
-        Certainty::Only => "How sure: there is no other configuration to choose from.".to_owned(),
+        Certainty::Only => format!("How sure: there is no other {noun} to choose from."),
         Certainty::Sure => format!(
-            "How sure: every other configuration {among} is worse in {metric}, and that is decided."
+            "How sure: every other {noun} {among} is worse in {metric}, and that is decided."
         ),
         Certainty::Tied { others: count } => format!(
             "How sure: {} {} the same in {metric} within {margin}, and none {among} is better.",
@@ -195,6 +244,14 @@ pub fn scope(recommendation: &Recommendation) -> String {
     let Objective { metric, direction, .. } = objective;
     let groups: Vec<String> = comparison.groups.iter().map(label::group).collect();
     let mut scope = format!("Over {}.", groups.join(", "));
+    if let Some(among) = &recommendation.among {
+        let matching = recommendation.candidates.len();
+        let all = matching + among.left_out;
+        scope += &format!(
+            " The candidates are the {matching} of {all} configurations that match {}.",
+            patterns(among)
+        );
+    }
     if objective.groups.len() > 1 {
         scope += &format!(
             " A requirement must be satisfied in each of them; {} is {} by the geometric mean of \
@@ -203,8 +260,7 @@ pub fn scope(recommendation: &Recommendation) -> String {
             optimized(*direction)
         );
     }
-    let is_share = |it: &Constraint| matches!(it.limit, Limit::OfBaseline(_));
-    if objective.groups.len() > 1 || recommendation.constraints.iter().any(is_share) {
+    if is_related_to_baseline(recommendation) {
         let groups = comparison.groups.iter();
         let mut baselines: Vec<String> =
             groups.filter_map(|group| Some(group.baseline()?.name().to_string())).collect();

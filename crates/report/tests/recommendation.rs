@@ -74,14 +74,13 @@ fn cells(workloads: &[(&str, f64)]) -> Vec<MeasuredCell> {
 fn answer(cells: &[MeasuredCell], requirements: &[&str]) -> Recommendation {
     let question = Question {
         requirements: requirements.iter().map(|text| text.parse().unwrap()).collect(),
-        objective: "throughput".into(),
-        direction: Direction::Higher,
+        ..Question::default()
     };
     recommend(cells, Rule::default(), &question).unwrap()
 }
 
 /// With the settings of its kernel, which has this release.
-fn advice<'a>(recommendation: &'a Recommendation, release: &str) -> Advice<'a> {
+fn advice(recommendation: &Recommendation, release: &str) -> Advice {
     let settings = recommendation.choice.as_ref().map(|choice| {
         let candidate = &recommendation.candidates[choice.candidate];
         let sha256 = Digest::of(release.as_bytes());
@@ -108,7 +107,9 @@ fn advice<'a>(recommendation: &'a Recommendation, release: &str) -> Advice<'a> {
             allowed: &[],
         }))
     });
-    Advice { recommendation, settings, next: None }
+    let recommendation = recommendation.clone();
+    let (is_margin_default, is_baseline_default) = (true, true);
+    Advice { recommendation, settings, next: None, is_margin_default, is_baseline_default }
 }
 
 const PROCESSES: [(&str, f64); 1] = [("processes", 1.0)];
@@ -169,4 +170,34 @@ fn no_line_is_wider_than_the_terminal() {
         assert_eq!(text.matches("Times are virtual").count(), 1);
         assert!(text.contains("debian:7.2/none") && text.contains("offers full, lazy only"));
     }
+}
+
+#[test]
+fn candidates_that_were_asked_for_are_named() {
+    let text = |patterns: &[&str], requirement: &str| {
+        let question = Question {
+            requirements: vec![requirement.parse().unwrap()],
+            among: patterns.iter().map(|text| text.parse().unwrap()).collect(),
+            ..Question::default()
+        };
+        let recommendation = recommend(&cells(&PROCESSES), Rule::default(), &question).unwrap();
+        let mut advice = advice(&recommendation, "7.2.12+deb13-amd64");
+        advice.is_margin_default = false;
+        recommendation_terminal(&advice, TERMINAL).replace('\n', " ")
+    };
+    let said = text(&["debian:7.2*"], "throughput>=50%");
+    for part in [
+        "Run debian:7.2/lazy",
+        "The candidates are the 3 of 7 configurations that match debian:7.2*.",
+        "The baseline is debian:6.12/none.",
+        "every other candidate that satisfies every requirement is worse",
+        "Not asked for, but the default, with the option to change it: throughput maximized \
+         (--maximize or --minimize), the first configuration as the baseline (--baseline).",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("debian:6.12/full"), "{said}");
+    let said = text(&["debian:7.2*", "*-rt/*"], "wakeup.max<=1us");
+    let part = "No configuration of debian:7.2* or *-rt/* satisfies every requirement.";
+    assert!(said.contains(part), "{said}");
 }

@@ -32,9 +32,9 @@ pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{
-    Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement, Limit,
-    MetricKind, Missing, Objective, Obstacle, ParseRequirementError, Preference, Question,
-    RecommendError, Recommendation, Requirement, RunnerUp, Standing, Statistic, UnitError,
-    UnknownMetric, recommend,
+    Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint,
+    DEFAULT_OBJECTIVE, Judgement, Limit, MetricKind, Missing, NoMatch, Objective, Obstacle,
+    ParseRequirementError, Pattern, Preference, Question, RecommendError, Recommendation,
+    Requirement, RunnerUp, Standing, Statistic, UnitError, UnknownMetric, recommend,
 };
 pub use summary::Summary;

@@ -257,8 +257,7 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 /// The settings of what a recording recommends, if it is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
     let compared = compare::open(&[run.to_owned()], &args.rule, output)?;
-    let (recording, question) = (compared.recordings()[0], args.question.question());
-    Ok(advice::proposal(recording, compared.rule(), &question, &args.allowed)?)
+    Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)
 }
 
 /// Prints what something else is to be told. Nothing of this machine is looked at. What is printed

@@ -1,11 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::{
-    Error,
-    advice::{advice, refuse_mixed_time},
-    measured,
-};
+use preemptlab_analysis::{advice::advise, measured};
 
 use crate::{
     args::{Format, QuestionArgs, RuleArgs},
@@ -20,6 +16,7 @@ use crate::{
 Examples:
   preemptlab recommend runs/quick --require 'wakeup.max<=100us' --maximize throughput
   preemptlab recommend runs/quick --require 'throughput>=95%' --minimize wakeup.other.p99
+  preemptlab recommend runs/quick --among 'debian:7.2*' --require 'wakeup.max<=100us'
 
 A limit on a maximum, on wakeup.bound or on omitted periods is held against the largest value of
 all replicates, every other one against the median. % is of the baseline's median.")]
@@ -39,20 +36,15 @@ pub struct Recommend {
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let compared = compare::open(&args.recordings, &args.rule, output)?;
-    refuse_mixed_time(&compared.recordings())?;
     let cells = measured::cells(&compared.recordings())?;
-    let rule = compared.rule();
-    let question = args.question.question();
-    let recommendation =
-        preemptlab_stats::recommend(&cells, rule, &question).map_err(Error::from)?;
-    let advice = advice(&recommendation, &compared.recordings(), rule, &[]);
+    let advice = advise(&compared, &cells, &args.question.question(), &[])?;
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
         Format::Json => preemptlab_report::recommendation_json(&advice),
-        Format::Csv => preemptlab_report::recommendation_csv(&recommendation),
+        Format::Csv => preemptlab_report::recommendation_csv(&advice.recommendation),
         Format::Markdown => preemptlab_report::recommendation_markdown(&advice),
     })?;
-    Ok(match recommendation.choice {
+    Ok(match advice.recommendation.choice {
         Some(_) => code,
         None => ExitCode::from(exit::NO),
     })

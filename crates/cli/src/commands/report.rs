@@ -4,14 +4,13 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Compared, Gathered, advice, data, filled, letter};
-use preemptlab_report::{InWords, in_words, recommendation_in_words};
+use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter};
+use preemptlab_report::{in_words, recommendation_in_words};
 
 use crate::{
     args::{QuestionArgs, RuleArgs},
     commands::compare,
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
 };
 
@@ -37,7 +36,7 @@ pub struct Report {
     #[arg(long, default_value = "html")]
     pub format: ReportFormat,
     /// Fill this template instead: text with places for numbers; docs/template.md describes them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize", "among"])]
     pub template: Option<PathBuf>,
     /// The file to write to [default: report.html; Markdown goes to standard output]
     #[arg(long, short, value_name = "FILE")]
@@ -65,7 +64,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
     let said = match args.question.is_asked() {
-        true => recommended(&args.question, &compared, &gathered)?,
+        true => {
+            let question = args.question.question();
+            recommendation_in_words(&advise(&compared, &gathered.cells, &question, &[])?)
+        }
         false => in_words(&comparison),
     };
     let data = data(gathered, &comparison, said, GENERATOR)?;
@@ -85,18 +87,4 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         .map_err(|error| exit::host(format!("cannot write {}: {error}", out.display())))?;
     output.note(format!("wrote {}", out.display()));
     Ok(ExitCode::from(exit::OK))
-}
-
-/// The answer to a question, which then stands first.
-fn recommended(
-    question: &QuestionArgs,
-    compared: &Compared,
-    gathered: &Gathered<'_>,
-) -> exit::Result<InWords> {
-    advice::refuse_mixed_time(&compared.recordings())?;
-    let (question, rule) = (question.question(), compared.rule());
-    let recommendation = preemptlab_stats::recommend(&gathered.cells, rule, &question);
-    let recommendation = recommendation.or_exit(exit::UNUSABLE)?;
-    let advice = advice::advice(&recommendation, &compared.recordings(), rule, &[]);
-    Ok(recommendation_in_words(&advice))
 }

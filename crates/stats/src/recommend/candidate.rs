@@ -13,6 +13,8 @@ pub struct Objective {
     pub metric: MetricKind,
     /// `Higher` to maximize, `Lower` to minimize.
     pub direction: Direction,
+    /// Whether nobody asked for it, so that the default is optimized.
+    pub is_default: bool,
     /// The groups that it is over, by index. Where there are several, it is the geometric mean of
     /// the ratios to the baseline of each.
     pub groups: Vec<usize>,
@@ -159,12 +161,13 @@ fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Cons
         let before = (judgements.len(), missing.len());
         for (group, configuration) in groups.clone().filter_map(measured) {
             let of = &comparison.groups[group];
-            if !of.metrics().contains(&name) {
+            if !of.configurations.iter().any(|each| constraint.is_about(each.summary(name))) {
                 continue;
             }
-            let judged = configuration
-                .summary(name)
-                .and_then(|summary| Judgement::new((index, constraint), (group, of), summary));
+            let is_baseline = candidate.places[group] == of.baseline;
+            let judged = configuration.summary(name).and_then(|summary| {
+                Judgement::new((index, constraint), (group, of), (summary, is_baseline))
+            });
             match judged {
                 Some(judgement) => judgements.push(judgement),
                 None => missing.push(Missing { group: Some(group), metric: Some(name.clone()) }),

@@ -11,6 +11,17 @@ pub struct Constraint {
     pub limit: Limit,
 }
 
+impl Constraint {
+    /// Whether a summary is of its metric. A limit in a unit is about what has that unit: workloads
+    /// may measure the same metric in other ones.
+    pub(crate) fn is_about(&self, summary: Option<&Summary>) -> bool {
+        summary.is_some_and(|summary| match self.limit {
+            Limit::Value(_) => summary.unit == self.metric.unit,
+            Limit::OfBaseline(_) => true,
+        })
+    }
+}
+
 /// What a constraint says of a configuration in a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
@@ -22,7 +33,9 @@ pub struct Judgement {
     pub value: f64,
     /// What `value` is of the replicates.
     pub statistic: Statistic,
-    /// The limit, in the metric's unit.
+    /// The unit of `value`, `limit` and `interval`.
+    pub unit: String,
+    /// The limit.
     pub limit: f64,
     /// The 95 % interval of a median; `None` for a single replicate, and for the largest value.
     pub interval: Option<Interval>,
@@ -65,14 +78,17 @@ impl Answer {
 }
 
 impl Judgement {
-    /// Of the summary of a configuration in a group; `None` where the limit is a share of a
-    /// baseline that was not measured.
+    /// Judges the summary of a configuration in a group, with whether it is the group's baseline;
+    /// `None` where the limit is a share of a baseline that was not measured.
     pub fn new(
         constraint: (usize, &Constraint),
         group: (usize, &Group),
-        summary: &Summary,
+        (summary, is_baseline): (&Summary, bool),
     ) -> Option<Self> {
         let (index, Constraint { metric, comparator, limit }) = constraint;
+        if let (true, Limit::OfBaseline(share)) = (is_baseline, limit) {
+            return Some(Self::of_itself((index, group.0), *comparator, *share, summary));
+        }
         let (limit, interval) = match limit {
             Limit::Value(limit) => (*limit, summary.interval),
             Limit::OfBaseline(share) => {
@@ -99,7 +115,30 @@ impl Judgement {
             (true, false) => Answer::Unclear,
         };
         let (constraint, group, n) = (index, group.0, summary.n);
-        Some(Self { constraint, group, value, statistic, limit, interval, n, answer })
+        let unit = summary.unit.clone();
+        Some(Self { constraint, group, value, statistic, unit, limit, interval, n, answer })
+    }
+
+    /// Judges the baseline against a share of itself: its median is 100 % of its median, whatever
+    /// the replicates are.
+    fn of_itself(
+        (constraint, group): (usize, usize),
+        comparator: Comparator,
+        share: f64,
+        summary: &Summary,
+    ) -> Self {
+        let answer = if comparator.holds(1.0, share) { Answer::Holds } else { Answer::Fails };
+        Self {
+            constraint,
+            group,
+            value: summary.median,
+            statistic: Statistic::Median,
+            unit: summary.unit.clone(),
+            limit: share * summary.median,
+            interval: None,
+            n: summary.n,
+            answer,
+        }
     }
 
     /// The share of further cells that may exceed what the largest of `n` did not: as no replicate
@@ -148,7 +187,7 @@ mod tests {
         let constraint = Constraint {
             metric: MetricKind { name: name.into(), unit: unit.into(), direction },
             comparator: requirement.comparator,
-            limit: requirement.limit(unit).unwrap(),
+            limit: requirement.limit(&[unit]).unwrap().1,
         };
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
         let summary = Summary::new(name.into(), unit.into(), direction, &values).unwrap();
@@ -160,7 +199,7 @@ mod tests {
             baseline: None,
             configurations: Vec::new(),
         };
-        Judgement::new((0, &constraint), (0, &group), &summary)
+        Judgement::new((0, &constraint), (0, &group), (&summary, false))
     }
 
     const VALUES: [f64; 6] = [10.0, 11.0, 12.0, 13.0, 14.0, 50.0];

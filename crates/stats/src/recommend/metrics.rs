@@ -33,12 +33,13 @@ pub struct UnknownMetric {
     pub known: Vec<String>,
 }
 
-/// Every metric of a comparison, in the order in which the workloads give them.
+/// Every metric of a comparison in every unit that it has, in the order in which the workloads give
+/// them.
 pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
     let groups = comparison.groups.iter();
     let mut known: Vec<MetricKind> = Vec::new();
     for summary in groups.flat_map(|group| &group.configurations).flat_map(|each| &each.summaries) {
-        if known.iter().all(|kind| kind.name != summary.name) {
+        if known.iter().all(|kind| (&kind.name, &kind.unit) != (&summary.name, &summary.unit)) {
             let (unit, direction) = (summary.unit.clone(), summary.direction);
             known.push(MetricKind { name: summary.name.clone(), unit, direction });
         }
@@ -46,9 +47,13 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
     known
 }
 
-/// The metric of that name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`.
-pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<&'a MetricKind, UnknownMetric> {
-    let find = |name: MetricName| known.iter().find(|kind| kind.name == name);
+/// The metric of that name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`. There is at
+/// least one, and one for each unit.
+pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<Vec<&'a MetricKind>, UnknownMetric> {
+    let find = |name: MetricName| {
+        let kinds: Vec<&MetricKind> = known.iter().filter(|kind| kind.name == name).collect();
+        (!kinds.is_empty()).then_some(kinds)
+    };
     let of_probe = || match name.into() {
         MetricName::Of(Distribution::Own(of), statistic) if of == "wakeup" => {
             find(MetricName::Of(Distribution::Wakeup(Probe::Fifo), statistic))
@@ -56,7 +61,14 @@ pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<&'a MetricKind, U
         _ => None,
     };
     find(name.into()).or_else(of_probe).ok_or_else(|| {
-        let known: Vec<String> = known.iter().map(|kind| kind.name.to_string()).collect();
+        let mut names: Vec<String> = Vec::new();
+        for kind in known {
+            let name = kind.name.to_string();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let known = names;
         let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
         UnknownMetric { name: name.to_owned(), nearest, known }
     })
@@ -79,7 +91,7 @@ mod tests {
     fn the_real_time_probe_is_meant_where_none_is_named() {
         let known =
             kinds(&["wakeup.fifo.max", "wakeup.other.max", "wakeup.bound.p99.9", "throughput"]);
-        let found = |name: &str| find(&known, name).map(|kind| kind.name.to_string());
+        let found = |name: &str| find(&known, name).map(|kinds| kinds[0].name.to_string());
         assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
         assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
         assert_eq!(found("wakeup.bound.p99.9").unwrap(), "wakeup.bound.p99.9");

@@ -1,6 +1,7 @@
 //! Which configuration to run: of those that satisfy all constraints the one with the best
 //! objective, and how sure that is.
 
+mod among;
 mod candidate;
 mod choice;
 mod combined;
@@ -10,6 +11,7 @@ mod requirement;
 #[cfg(test)]
 mod tests;
 
+pub use among::{Among, NoMatch, Pattern};
 pub use candidate::{Candidate, Missing, Objective, Standing};
 pub use choice::{Certainty, Choice, Preference, RunnerUp};
 pub use combined::Combined;
@@ -22,15 +24,20 @@ use preemptlab_model::{Direction, Factors, MetricName};
 use crate::{Baseline, Comparison, MeasuredCell, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
+/// The metric that is maximized where nobody says what to optimize.
+pub const DEFAULT_OBJECTIVE: &str = "throughput";
+
 /// What is wanted.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
     /// What must be satisfied.
     pub requirements: Vec<Requirement>,
-    /// The metric to optimize.
-    pub objective: String,
-    /// `Higher` to maximize it, `Lower` to minimize it.
-    pub direction: Direction,
+    /// The metric to optimize, and `Higher` to maximize or `Lower` to minimize it; `None` maximizes
+    /// [`DEFAULT_OBJECTIVE`].
+    pub objective: Option<(String, Direction)>,
+    /// The configurations to choose from, by pattern; empty for every one. The baseline may be
+    /// another.
+    pub among: Vec<Pattern>,
 }
 
 /// The answer, and everything that it rests on.
@@ -44,7 +51,9 @@ pub struct Recommendation {
     pub objective: Objective,
     /// The names that were short for others, each with what it is short for.
     pub short_names: Vec<(String, String)>,
-    /// Every configuration, in the order of the plan.
+    /// What limits the candidates; `None` where every configuration is one.
+    pub among: Option<Among>,
+    /// Every candidate, in the order of the plan.
     pub candidates: Vec<Candidate>,
     /// What to run; `None` where nothing satisfies all constraints.
     pub choice: Option<Choice>,
@@ -67,6 +76,19 @@ pub enum RecommendError {
     /// There is no such metric.
     #[error(transparent)]
     Metric(#[from] UnknownMetric),
+    /// What is optimized by default was not measured.
+    #[error(
+        "nothing says what to optimize, and the recordings lack `{DEFAULT_OBJECTIVE}`, which is \
+         maximized by default; add --maximize METRIC or --minimize METRIC with one of {}",
+        known.join(", ")
+    )]
+    NoDefault {
+        /// The metrics that there are.
+        known: Vec<String>,
+    },
+    /// A pattern of candidates matches nothing.
+    #[error(transparent)]
+    NoMatch(#[from] NoMatch),
     /// The unit does not fit the metric.
     #[error(transparent)]
     Unit(#[from] UnitError),
@@ -112,24 +134,34 @@ pub fn recommend(
     }
     let mut short_names: Vec<(String, String)> = Vec::new();
     let mut find = |name: &str| {
-        let kind = metrics::find(&known, name)?;
-        let pair = (name.to_owned(), kind.name.to_string());
-        if kind.name != name && !short_names.contains(&pair) {
+        let kinds = metrics::find(&known, name)?;
+        let pair = (name.to_owned(), kinds[0].name.to_string());
+        if pair.0 != pair.1 && !short_names.contains(&pair) {
             short_names.push(pair);
         }
-        Ok::<_, UnknownMetric>(kind.clone())
+        Ok::<_, UnknownMetric>(kinds)
     };
     let mut constraints = Vec::new();
     for requirement in &question.requirements {
-        let metric = find(&requirement.metric)?;
-        let limit = requirement.limit(&metric.unit)?;
+        let kinds = find(&requirement.metric)?;
+        let units: Vec<&str> = kinds.iter().map(|kind| kind.unit.as_str()).collect();
+        let (unit, limit) = requirement.limit(&units)?;
+        let metric = kinds[unit].clone();
         constraints.push(Constraint { metric, comparator: requirement.comparator, limit });
     }
-    let metric = find(&question.objective)?;
+    let (metric, direction) = match &question.objective {
+        Some((name, direction)) => (find(name)?[0].clone(), *direction),
+        None => match find(DEFAULT_OBJECTIVE) {
+            Ok(kinds) => (kinds[0].clone(), Direction::Higher),
+            Err(UnknownMetric { known, .. }) => return Err(RecommendError::NoDefault { known }),
+        },
+    };
     let comparison = compare(cells, rule)?;
     let groups = objective_groups(&comparison, &metric)?;
-    let objective = Objective { metric, direction: question.direction, groups };
+    let is_default = question.objective.is_none();
+    let objective = Objective { metric, direction, is_default, groups };
     let candidates = candidate::candidates(&comparison, &constraints, &objective);
+    let (candidates, among) = among::among(candidates, &question.among)?;
     let (comparison, constraints) = (&comparison, &constraints);
     let field = Field {
         cells,
@@ -141,7 +173,15 @@ pub fn recommend(
     };
     let choice = field.choose(Candidate::is_eligible)?;
     let (comparison, constraints) = (comparison.clone(), constraints.clone());
-    Ok(Recommendation { comparison, constraints, objective, short_names, candidates, choice })
+    Ok(Recommendation {
+        comparison,
+        constraints,
+        objective,
+        short_names,
+        among,
+        candidates,
+        choice,
+    })
 }
 
 /// The groups that have the metric; of several those in which there is a ratio to a baseline.

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use preemptlab_model::unit_ns;
+use preemptlab_model::{VIRTUAL_UNITS, unit_ns};
 
 /// What a configuration must satisfy: `wakeup.max <= 100us`, `throughput >= 95%`.
 ///
@@ -53,6 +53,7 @@ pub struct ParseRequirementError {
 /// The unit is not one of the metric's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} in `{requirement}`: {metric} takes {accepted}", match unit.as_str() {
+    unit if *is_ambiguous => format!("`{unit}` may be any of several units"),
     "" => "there is no unit".to_owned(),
     unit => format!("`{unit}` is no unit of {metric}"),
 })]
@@ -63,6 +64,8 @@ pub struct UnitError {
     pub metric: String,
     /// What was given.
     pub unit: String,
+    /// Whether it could be that of several workloads.
+    pub is_ambiguous: bool,
     /// What would be accepted.
     pub accepted: String,
 }
@@ -141,39 +144,73 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// What it holds a metric against that is measured in this unit.
+    /// Returns what it holds a metric against that workloads measure in these units, and the index
+    /// of the unit that it means. A share of the baseline means the first, and every other one too.
     ///
     /// # Errors
     ///
-    /// [`UnitError`] when the requirement's unit is not one of that metric, with those that are.
-    pub fn limit(&self, of_metric: &str) -> Result<Limit, UnitError> {
+    /// [`UnitError`] when the requirement's unit is not one of that metric, or could be several of
+    /// them, with those that are.
+    pub fn limit(&self, of_metric: &[&str]) -> Result<(usize, Limit), UnitError> {
         if self.unit == "%" {
-            return Ok(Limit::OfBaseline(self.number / 100.0));
+            return Ok((0, Limit::OfBaseline(self.number / 100.0)));
         }
-        let factor = match of_metric {
-            "us" => unit_ns(&self.unit).map(|ns| ns as f64 / 1e3),
-            other => count(&self.unit, other),
-        };
-        let limit = factor.map(|factor| self.number * factor).filter(|limit| limit.is_finite());
-        limit.map(Limit::Value).ok_or_else(|| UnitError {
-            requirement: self.to_string(),
-            metric: self.metric.clone(),
-            unit: self.unit.clone(),
-            accepted: match of_metric {
-                "us" => "ns, us, ms or s, or % of the baseline".to_owned(),
-                unit => format!("{unit} (or nothing, k or M), or % of the baseline"),
-            },
-        })
+        let units = of_metric.iter().enumerate();
+        let limits = units.filter_map(|(index, of_metric)| {
+            let limit = self.number * factor(&self.unit, of_metric)?;
+            limit.is_finite().then_some((index, Limit::Value(limit)))
+        });
+        match *limits.collect::<Vec<_>>() {
+            [limit] => Ok(limit),
+            ref limits => Err(UnitError {
+                requirement: self.to_string(),
+                metric: self.metric.clone(),
+                unit: self.unit.clone(),
+                is_ambiguous: !limits.is_empty(),
+                accepted: accepted(of_metric),
+            }),
+        }
     }
 }
 
-/// The factor of a count with its unit, which may be left out and may have a prefix.
-fn count(unit: &str, own: &str) -> Option<f64> {
-    let prefixes = [("", 1.0), ("k", 1e3), ("M", 1e6)];
-    prefixes.into_iter().find_map(|(prefix, factor)| {
+/// The prefixes of amounts.
+const PREFIXES: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)];
+
+/// Returns by how much a number in one unit is multiplied to be one in the unit of a metric; `None`
+/// where they measure different things. The unit of a time must be written, that of an amount may
+/// be left out.
+fn factor(unit: &str, of_metric: &str) -> Option<f64> {
+    if let Some(own_ns) = unit_ns(of_metric) {
+        return unit_ns(unit).map(|ns| ns as f64 / own_ns as f64);
+    }
+    let amount = PREFIXES.into_iter().find_map(|(prefix, factor)| {
         let rest = unit.strip_prefix(prefix)?.trim_start();
-        (rest.is_empty() || rest == own).then_some(factor)
-    })
+        (rest.is_empty() || rest == of_metric).then_some(factor)
+    });
+    amount.or_else(|| Some(of_bytes(unit)? / of_bytes(of_metric)?))
+}
+
+/// Returns how many bytes a second one of a unit is, such as `MB/s`; `None` where it is no such unit.
+fn of_bytes(unit: &str) -> Option<f64> {
+    let binary = [("Ki", 1024.0), ("Mi", 1_048_576.0), ("Gi", 1_073_741_824.0)];
+    let mut prefixes = PREFIXES.into_iter().chain(binary);
+    prefixes.find_map(|(prefix, factor)| (unit.strip_prefix(prefix)? == "B/s").then_some(factor))
+}
+
+/// Returns the units that a metric takes.
+fn accepted(of_metric: &[&str]) -> String {
+    let times = VIRTUAL_UNITS.iter().map(|(name, _)| *name).filter(|name| name.is_ascii());
+    let times = times.collect::<Vec<_>>();
+    let each = of_metric.iter().map(|unit| match unit_ns(unit) {
+        Some(_) => match times.split_last() {
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => (*unit).to_owned(),
+        },
+        None if of_bytes(unit).is_some() => format!("{unit} (or kB/s, MB/s, GB/s and the like)"),
+        None if of_metric.len() > 1 => format!("{unit} (k, M or G may stand before it)"),
+        None => format!("{unit} (or nothing, k, M or G)"),
+    });
+    format!("{}, or % of the baseline", each.collect::<Vec<_>>().join(" or "))
 }
 
 #[cfg(test)]
@@ -183,7 +220,7 @@ mod tests {
     use super::*;
 
     fn limit(text: &str, unit: &str) -> Option<Limit> {
-        text.parse::<Requirement>().unwrap().limit(unit).ok()
+        text.parse::<Requirement>().unwrap().limit(&[unit]).ok().map(|(_, limit)| limit)
     }
 
     #[test]
@@ -242,6 +279,16 @@ mod tests {
         ] {
             assert_eq!(limit(text, "messages/s"), Some(Limit::Value(value)), "{text}");
         }
+        for (text, unit, value) in [
+            ("m<=2ms", "ms", 2.0),
+            ("m<=1s", "ms", 1000.0),
+            ("m>=1.5 GB/s", "MB/s", 1500.0),
+            ("m>=1 MiB/s", "kB/s", 1048.576),
+            ("m>=3", "MB/s", 3.0),
+            ("m>=2G", "ops/s", 2e9),
+        ] {
+            assert_eq!(limit(text, unit), Some(Limit::Value(value)), "{text}");
+        }
         assert_eq!(limit("m<=0", "periods"), Some(Limit::Value(0.0)));
         assert_eq!(limit("m>=95%", "messages/s"), Some(Limit::OfBaseline(0.95)));
     }
@@ -249,16 +296,32 @@ mod tests {
     #[test]
     fn a_unit_of_something_else_is_refused_with_those_that_fit() {
         let error = |text: &str, unit: &str| {
-            text.parse::<Requirement>().unwrap().limit(unit).unwrap_err().to_string()
+            text.parse::<Requirement>().unwrap().limit(&[unit]).unwrap_err().to_string()
         };
         for (text, unit, said) in [
             ("m<=100", "us", "there is no unit in `m <= 100`: m takes ns, us, ms or s"),
             ("m<=100MB", "us", "`MB` is no unit of m"),
-            ("m>=5us", "messages/s", "m takes messages/s (or nothing, k or M)"),
+            ("m>=5us", "messages/s", "m takes messages/s (or nothing, k, M or G)"),
             ("m>=5kus", "periods", "`kus` is no unit of m"),
         ] {
             let message = error(text, unit);
             assert!(message.contains(said), "{message}");
+        }
+    }
+
+    #[test]
+    fn of_several_units_the_written_one_is_meant() {
+        let limit = |text: &str| text.parse::<Requirement>().unwrap().limit(&["messages/s", "tps"]);
+        assert_eq!(limit("m>=4k tps"), Ok((1, Limit::Value(4e3))));
+        assert_eq!(limit("m>=4 messages/s"), Ok((0, Limit::Value(4.0))));
+        assert_eq!(limit("m>=95%"), Ok((0, Limit::OfBaseline(0.95))));
+        for (text, said) in [
+            ("m>=4k", "`k` may be any of several units in `m >= 4 k`: m takes messages/s"),
+            ("m>=4", "may be any of several units"),
+            ("m>=4 MB/s", "`MB/s` is no unit of m"),
+        ] {
+            let message = limit(text).unwrap_err().to_string();
+            assert!(message.contains(said) && message.contains("tps (k, M"), "{message}");
         }
     }
 
@@ -267,8 +330,8 @@ mod tests {
         fn no_text_makes_it_panic_or_infinite(text in "\\PC{0,40}") {
             if let Ok(requirement) = text.parse::<Requirement>() {
                 prop_assert!(requirement.number.is_finite() && requirement.number >= 0.0);
-                for unit in ["us", "messages/s", "periods"] {
-                    if let Ok(Limit::Value(limit)) = requirement.limit(unit) {
+                for unit in ["us", "messages/s", "periods", "MB/s"] {
+                    if let Ok((_, Limit::Value(limit))) = requirement.limit(&[unit]) {
                         prop_assert!(limit.is_finite());
                     }
                 }

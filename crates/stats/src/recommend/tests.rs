@@ -62,10 +62,14 @@ fn four(workload: &str) -> Vec<MeasuredCell> {
 fn ask(cells: &[MeasuredCell], requirements: &[&str]) -> Result<Recommendation, RecommendError> {
     let question = Question {
         requirements: requirements.iter().map(|text| text.parse().unwrap()).collect(),
-        objective: "throughput".into(),
-        direction: Direction::Higher,
+        ..Question::default()
     };
     recommend(cells, Rule::default(), &question)
+}
+
+fn ask_among(cells: &[MeasuredCell], patterns: &[&str]) -> Result<Recommendation, RecommendError> {
+    let among = patterns.iter().map(|text| text.parse().unwrap()).collect();
+    recommend(cells, Rule::default(), &Question { among, ..Question::default() })
 }
 
 fn chosen(recommendation: &Recommendation) -> Option<String> {
@@ -217,9 +221,8 @@ fn recordings_stay_apart() {
 #[test]
 fn what_is_wanted_small_may_be_better_large() {
     let question = Question {
-        requirements: Vec::new(),
-        objective: "throughput".into(),
-        direction: Direction::Lower,
+        objective: Some(("throughput".into(), Direction::Lower)),
+        ..Question::default()
     };
     let answer = recommend(&four("w"), Rule::default(), &question).unwrap();
     assert_eq!(chosen(&answer).as_deref(), Some(RT));
@@ -251,4 +254,118 @@ fn what_was_not_measured_has_one_reason() {
     let unmeasured = answer.candidates.last().unwrap();
     assert_eq!(unmeasured.missing, [Missing { group: Some(0), metric: None }]);
     assert!(!unmeasured.is_eligible());
+}
+
+#[test]
+fn candidates_are_those_that_match() {
+    for (patterns, expected, left_out) in [
+        (vec!["debian:7.2*"], LAZY, 3),
+        (vec!["debian:6.12-rt"], RT, 3),
+        (vec!["*/full"], FULL, 2),
+        (vec!["debian:7.2*", "*-rt/*"], LAZY, 2),
+        (vec![NONE], NONE, 3),
+    ] {
+        let answer = ask_among(&four("w"), &patterns).unwrap();
+        assert_eq!(chosen(&answer).as_deref(), Some(expected), "{patterns:?}");
+        assert_eq!(answer.among.as_ref().unwrap().left_out, left_out);
+        assert_eq!(answer.candidates.len(), 4 - left_out);
+        // The baseline need not be a candidate.
+        assert_eq!(answer.comparison.groups[0].baseline().unwrap().name().to_string(), NONE);
+    }
+    assert_eq!(ask(&four("w"), &[]).unwrap().among, None);
+}
+
+#[test]
+fn shares_are_of_a_baseline_that_is_no_candidate() {
+    let among = vec!["debian:7.2*".parse().unwrap()];
+    let requirements = vec!["throughput>=95%".parse().unwrap()];
+    let question = Question { requirements, among, ..Question::default() };
+    let answer = recommend(&four("w"), Rule::default(), &question).unwrap();
+    assert_eq!(answer.choice, None);
+    assert_eq!(answer.candidates[0].judgements[0].answer, Answer::Fails);
+    assert_eq!(answer.closest(), Some(0));
+}
+
+#[test]
+fn a_pattern_that_matches_nothing_names_what_there_is() {
+    let error = ask_among(&four("w"), &["*/full", "debian:7.3*"]).unwrap_err().to_string();
+    for said in ["no configuration matches `debian:7.3*`; did you mean `debian:7.2", NONE, RT] {
+        assert!(error.contains(said), "{error}");
+    }
+    let many: Vec<MeasuredCell> = (0..40)
+        .flat_map(|number| cells("w", &format!("debian:6.{number}/none"), 1.0, 1.0))
+        .collect();
+    let error = ask_among(&many, &["zzz"]).unwrap_err().to_string();
+    assert!(error.contains("and 28 more") && !error.contains("did you mean"), "{error}");
+}
+
+#[test]
+fn the_baseline_is_all_of_itself_for_certain() {
+    for n in [1, 8] {
+        let noisy = |name: &str, throughput: f64| {
+            let values = [1.0, 2.0, 0.5, 1.5, 0.7, 1.2, 0.9, 1.1];
+            let cell = |(replicate, noise): (usize, f64)| {
+                cell("w", name, replicate as u32, 90.0 * noise, throughput * noise)
+            };
+            values.into_iter().enumerate().map(cell).take(n).collect::<Vec<_>>()
+        };
+        let all = [noisy(NONE, 50_000.0), noisy(FULL, 50_000.0)].concat();
+        for (requirement, expected) in [
+            ("throughput>=95%", Answer::Holds),
+            ("throughput<=105%", Answer::Holds),
+            ("wakeup.max<=105%", Answer::Holds),
+            ("wakeup.max<=100%", Answer::Holds),
+            ("wakeup.max<100%", Answer::Fails),
+            ("throughput>=110%", Answer::Fails),
+        ] {
+            let answer = ask(&all, &[requirement]).unwrap();
+            assert_eq!(answer.candidates[0].judgements[0].answer, expected, "{requirement} {n}");
+        }
+        // The other one has the same values, and is not certain.
+        let answer = ask(&all, &["throughput>=95%"]).unwrap();
+        assert_eq!(answer.candidates[1].judgements[0].answer, Answer::Unclear);
+    }
+}
+
+#[test]
+fn what_is_optimized_by_default_is_called_so() {
+    assert!(ask(&four("w"), &[]).unwrap().objective.is_default);
+    let objective = Some(("throughput".to_owned(), Direction::Higher));
+    let question = Question { objective, ..Question::default() };
+    let answer = recommend(&four("w"), Rule::default(), &question).unwrap();
+    assert!(!answer.objective.is_default);
+    let mut all = four("w");
+    for cell in &mut all {
+        cell.result.as_mut().unwrap().truncate(1);
+    }
+    let error = ask(&all, &["wakeup.max<=1ms"]).unwrap_err();
+    assert_eq!(error, RecommendError::NoDefault { known: vec!["wakeup.fifo.max".into()] });
+    assert!(error.to_string().contains("--minimize METRIC"), "{error}");
+}
+
+/// Two workloads, of which the second counts transactions.
+fn two_units() -> Vec<MeasuredCell> {
+    let mut transactions = [cells("x", NONE, 9.0, 500.0), cells("x", FULL, 9.0, 400.0)].concat();
+    for cell in &mut transactions {
+        cell.result.as_mut().unwrap()[1].unit = "tps".into();
+    }
+    [cells("w", NONE, 9.0, 50_000.0), cells("w", FULL, 9.0, 60_000.0), transactions].concat()
+}
+
+#[test]
+fn a_limit_in_a_unit_is_about_the_workloads_that_have_it() {
+    let all = two_units();
+    let answer = ask(&all, &["throughput>=450 tps"]).unwrap();
+    let groups: Vec<usize> = answer.candidates[1].judgements.iter().map(|it| it.group).collect();
+    assert_eq!(groups, [1]);
+    assert_eq!(answer.candidates[1].judgements[0].unit, "tps");
+    assert_eq!(chosen(&answer).as_deref(), Some(NONE));
+    let answer = ask(&all, &["throughput>=55k messages/s"]).unwrap();
+    assert_eq!(chosen(&answer).as_deref(), Some(FULL));
+    let answer = ask(&all, &["throughput>=90%"]).unwrap();
+    let units: Vec<&str> =
+        answer.candidates[1].judgements.iter().map(|it| it.unit.as_str()).collect();
+    assert_eq!(units, ["messages/s", "tps"]);
+    let error = ask(&all, &["throughput>=450"]).unwrap_err().to_string();
+    assert!(error.contains("several units") && error.contains("messages/s"), "{error}");
 }
