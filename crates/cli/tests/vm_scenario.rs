@@ -32,8 +32,10 @@ fn play(desk: &Desk, arguments: &[&str]) -> Finished {
 fn check(said: &Finished, models: &[&str]) {
     let document: Value = serde_json::from_str(&said.succeeds().stdout).unwrap();
     for scenario in document["scenarios"].as_array().unwrap() {
-        for (model, wanted) in scenario["models"].as_array().unwrap().iter().zip(models) {
-            assert_eq!(model["model"], *wanted);
+        let columns = scenario["models"].as_array().unwrap();
+        let has_all = models.iter().all(|wanted| columns.iter().any(|it| it["model"] == *wanted));
+        assert!(has_all, "{columns:?}");
+        for model in columns {
             assert_eq!(model["status"], "played", "{}: {model}", scenario["name"]);
             let checked = model["checked"].as_array().unwrap();
             let met = |checked: &&Value| checked["met"] == true;
@@ -128,4 +130,36 @@ fn without_headers_only_user_space_is_played() {
     let said = play(&["kernel.toml", "user.toml", "--kernel", &kernel]);
     said.fails(4, &["no module can be built", "this kernel came without modules"]);
     said.says(&["user: d", "(finished)"]);
+}
+
+/// Variants stand beside each other, each with what it alone expects, in one recording.
+#[test]
+fn variants_are_played_side_by_side() {
+    let desk = Desk::new();
+    let file = shipped().into_iter().find(|path| path.ends_with("priority-variants.toml")).unwrap();
+    let play = |arguments: &[&str]| {
+        let all = [&["scenario", &*file, "--preempt", "full", "--out", "both"], arguments].concat();
+        Finished::new(desk.lasting_command(&all).output().unwrap())
+    };
+    let said = play(&["--svg", "both.svg"]);
+    said.succeeds().says(&[
+        "under full",
+        "(blocked on the futex m)",
+        "plain, full: 3 of 3 expectations met",
+        "pi, full: 3 of 3 expectations met",
+    ]);
+    let row = said.stdout.lines().find(|line| line.contains("(blocked on the futex m)")).unwrap();
+    let [plain, pi] =
+        row.split(" ms").map(|text| text.rsplit(' ').next().unwrap()).collect::<Vec<_>>()[..2]
+    else {
+        panic!("{row}")
+    };
+    assert!(plain.starts_with("25") && pi.starts_with('5'), "{row}");
+    let picture = fs::read_to_string(desk.path("both.svg")).unwrap();
+    assert!(picture.contains(">plain, full<") && picture.contains(">pi, full<"), "{picture}");
+    let document: Value = serde_json::from_str(&play(&["--format", "json"]).stdout).unwrap();
+    let columns = &document["scenarios"][0]["models"];
+    assert_eq!((&columns[0]["variant"], &columns[1]["variant"]), (&"plain".into(), &"pi".into()));
+    let blocked = columns[0]["outcome"]["threads"][2]["blocked"][0]["blocked_ns"].as_u64().unwrap();
+    assert!(blocked.abs_diff(25_000_000) < 500_000, "{blocked}");
 }

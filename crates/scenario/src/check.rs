@@ -17,7 +17,8 @@ pub struct Checked {
     pub line: usize,
     /// The thread; `None` when it is of the whole.
     pub thread: Option<String>,
-    /// `wakes`, `latency`, `finishes`, `finishes_before` or `deadlock`.
+    /// `wakes`, `latency`, `latency_max`, `blocked`, `blocked_max`, `finishes`, `finishes_before` or
+    /// `deadlock`.
     pub subject: &'static str,
     /// Index of the thread's wait, counting from 1, for an expectation of a wait.
     pub wait: Option<usize>,
@@ -39,6 +40,8 @@ pub struct Checked {
 pub enum Value {
     /// A time from the scenario's start, or a latency, in nanoseconds.
     Ns(u64),
+    /// A limit of a time, in nanoseconds.
+    NsMax(u64),
     /// The thread that finishes first of two.
     First(String),
     /// Whether some thread never finishes.
@@ -83,9 +86,17 @@ fn checked(
             let found = wait_of(*thread, *wait).and_then(|wait| wait.back_ns).map(Value::Ns);
             ("wakes", Some(*thread), Some(*wait), Value::Ns(*at_ns.get(&model)?), found)
         }
-        Expected::Latency { thread, wait, latency_ns } => {
+        Expected::Latency { thread, wait, latency_ns, is_max } => {
             let found = wait_of(*thread, *wait).and_then(|wait| wait.latency_ns).map(Value::Ns);
-            ("latency", Some(*thread), Some(*wait), Value::Ns(*latency_ns.get(&model)?), found)
+            let subject = if *is_max { "latency_max" } else { "latency" };
+            let expected = time(*latency_ns.get(&model)?, *is_max);
+            (subject, Some(*thread), Some(*wait), expected, found)
+        }
+        Expected::Blocked { thread, blocked_ns, is_max } => {
+            let found = threads.get(*thread).map(|thread| Value::Ns(thread.blocked_ns()));
+            let subject = if *is_max { "blocked_max" } else { "blocked" };
+            let expected = time(*blocked_ns.get(&model)?, *is_max);
+            (subject, Some(*thread), None, expected, found)
         }
         Expected::Finishes { thread, at_ns } => {
             let found = threads.get(*thread).and_then(|thread| thread.finished_ns).map(Value::Ns);
@@ -117,6 +128,7 @@ fn checked(
         (Value::Ns(expected), Some(Value::Ns(found)), Some(within_ns)) => {
             expected.abs_diff(*found) <= within_ns
         }
+        (Value::NsMax(limit), Some(Value::Ns(found)), _) => found <= limit,
         (expected, found, _) => found.as_ref() == Some(expected),
     };
     Some(Checked {
@@ -132,13 +144,17 @@ fn checked(
     })
 }
 
+fn time(ns: u64, is_max: bool) -> Value {
+    if is_max { Value::NsMax(ns) } else { Value::Ns(ns) }
+}
+
 impl fmt::Display for Checked {
     /// Writes a line such as `hi wakes: expected 3 s, found 3.00002 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(thread) = &self.thread {
             write!(f, "{thread} ")?;
         }
-        write!(f, "{}", self.subject)?;
+        f.write_str(self.subject.trim_end_matches("_max"))?;
         if let Some(wait) = self.wait.filter(|wait| *wait > 1) {
             write!(f, " (wait {wait})")?;
         }
@@ -154,6 +170,7 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ns(ns) => VirtualDuration::from_ns(*ns).fmt(f),
+            Self::NsMax(ns) => write!(f, "at most {}", VirtualDuration::from_ns(*ns)),
             Self::First(thread) => write!(f, "{thread} first"),
             Self::Deadlock(true) => f.write_str("that some thread never finishes"),
             Self::Deadlock(false) => f.write_str("that all threads finish"),

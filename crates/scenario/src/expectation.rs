@@ -31,7 +31,8 @@ pub enum Expected {
         /// Expected time, by model.
         at_ns: BTreeMap<Model, u64>,
     },
-    /// The time from the end of a wait until the thread is back in user space, in nanoseconds.
+    /// The time from the end of a wait until the thread is back in user space, in nanoseconds, or a
+    /// limit of it.
     Latency {
         /// Index of the thread.
         thread: usize,
@@ -39,6 +40,18 @@ pub enum Expected {
         wait: usize,
         /// Expected latency, by model.
         latency_ns: BTreeMap<Model, u64>,
+        /// Whether the latency may also be shorter.
+        is_max: bool,
+    },
+    /// The time for which others held futexes and locks that the thread waited for, in nanoseconds,
+    /// or a limit of it.
+    Blocked {
+        /// Index of the thread.
+        thread: usize,
+        /// Expected time, by model.
+        blocked_ns: BTreeMap<Model, u64>,
+        /// Whether the time may also be shorter.
+        is_max: bool,
     },
     /// The end of the thread's last step, in nanoseconds of the script.
     Finishes {
@@ -67,7 +80,10 @@ impl Expected {
     pub(crate) fn subject(&self) -> (u8, usize, usize) {
         match self {
             Self::Wakes { thread, wait, .. } => (0, *thread, *wait),
-            Self::Latency { thread, wait, .. } => (1, *thread, *wait),
+            Self::Latency { thread, wait, is_max: false, .. } => (1, *thread, *wait),
+            Self::Latency { thread, wait, is_max: true, .. } => (5, *thread, *wait),
+            Self::Blocked { thread, is_max: false, .. } => (6, *thread, 0),
+            Self::Blocked { thread, is_max: true, .. } => (7, *thread, 0),
             Self::Finishes { thread, .. } => (2, *thread, 0),
             Self::FinishesBefore { thread, .. } => (3, *thread, 0),
             Self::Deadlock { .. } => (4, 0, 0),
@@ -79,6 +95,7 @@ impl Expected {
         match self {
             Self::Wakes { at_ns, .. } | Self::Finishes { at_ns, .. } => at_ns.contains_key(&model),
             Self::Latency { latency_ns, .. } => latency_ns.contains_key(&model),
+            Self::Blocked { blocked_ns, .. } => blocked_ns.contains_key(&model),
             Self::FinishesBefore { other, .. } => other.contains_key(&model),
             Self::Deadlock { expected } => expected.contains_key(&model),
         }

@@ -46,8 +46,8 @@ pub use expectation::{Expectation, Expected};
 pub use model::{Model, ParseModelError};
 pub use names::LockClass;
 pub use outcome::{
-    Cause, Cycle, Link, Outcome, PlayedError, Resource, Stuck, StuckOn, ThreadOutcome, Wait,
-    WaitKind, outcome,
+    BlockedOn, Cause, Cycle, Link, Outcome, PlayedError, Resource, Stuck, StuckOn, ThreadOutcome,
+    Wait, WaitKind, outcome,
 };
-pub use scenario::Scenario;
+pub use scenario::{Scenario, Variant};
 pub use score::{Column, Counts, Score, WaitScore, score};

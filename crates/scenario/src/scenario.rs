@@ -6,6 +6,7 @@ use crate::{Expectation, names::Names};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     pub(crate) name: String,
+    pub(crate) variant: Option<Variant>,
     pub(crate) description: String,
     pub(crate) cpus: u32,
     pub(crate) script: Script,
@@ -13,10 +14,29 @@ pub struct Scenario {
     pub(crate) expectations: Vec<Expectation>,
 }
 
+/// A variant of a scenario's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Name of the file's scenario.
+    pub of: String,
+    /// Name of the variant.
+    pub name: String,
+}
+
 impl Scenario {
-    /// Returns its name.
+    /// Returns its name; that of a variant is `SCENARIO-VARIANT`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns its variant, where the file has variants.
+    pub fn variant(&self) -> Option<&Variant> {
+        self.variant.as_ref()
+    }
+
+    /// Returns the name of its file's scenario, which all variants share.
+    pub fn family(&self) -> &str {
+        self.variant.as_ref().map_or(&self.name, |variant| &variant.of)
     }
 
     /// Returns its description.

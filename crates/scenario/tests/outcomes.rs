@@ -211,6 +211,66 @@ steps = [{ futex = "m", do = [{ busy = "1ms" }] }]
     assert_eq!(found, [(0, 0, None), (10, 1, Some("a")), (20, 3, Some("b"))]);
 }
 
+#[test]
+fn a_thread_is_blocked_while_others_hold_what_it_waits_for() {
+    let scenario = parse(
+        r#"
+[thread.a]
+steps = [{ futex = "m", do = [{ busy = "1ms" }] }]
+[thread.c]
+steps = [{ futex = "m", do = [{ call = [{ read_lock = "w", do = [{ spinlock = "l", do = [{ busy = "1ms" }] }] }] }] }]
+[thread.d]
+steps = [{ call = [{ read_lock = "w", do = [{ busy = "1ms" }] }] }, { call = [{ spinlock = "l", do = [{ busy = "1ms" }] }] }]
+[[expect]]
+thread = "c"
+blocked = "25ms"
+[[expect]]
+thread = "c"
+blocked = "24ms"
+within = "1ms"
+[[expect]]
+thread = "c"
+blocked_max = "25ms"
+[[expect]]
+thread = "c"
+blocked_max = "24ms"
+[[expect]]
+thread = "c"
+latency_max = "1ms"
+[[expect]]
+thread = "c"
+latency_max = "999us"
+[[expect]]
+thread = "a"
+blocked_max = "0s"
+"#,
+    );
+    let a = vec![step(span(5, 5)), step(span(5, 35)), step(span(35, 50))];
+    // c waits from 10 ms on, can have it at 35 ms, and has it at 36 ms. The readers share a lock.
+    let inner = [span(37, 38), span(38, 39), span(39, 40), span(40, 40), span(40, 41)];
+    let c = vec![step(span(10, 36)), call(span(36, 42), &inner), step(span(42, 43))];
+    let d = vec![
+        call(span(30, 60), &[span(30, 31), span(31, 59), span(59, 60)]),
+        call(span(60, 70), &[span(60, 61), span(61, 62), span(62, 70)]),
+    ];
+    let outcome = outcome(&scenario, &played(vec![a, c, d], vec![])).unwrap();
+    let blocked: Vec<_> = outcome
+        .threads
+        .iter()
+        .map(|thread| {
+            let on = thread.blocked.iter();
+            on.map(|on| (on.resource.to_string(), on.count, on.blocked_ns / MS)).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(blocked, [vec![], vec![("the futex m".to_owned(), 1, 25)], vec![]]);
+    assert_eq!(outcome.threads[1].blocked_ns(), 25 * MS);
+    let checked = check(&scenario, &outcome, Model::Full, "6.12");
+    let met: Vec<bool> = checked.iter().map(|checked| checked.met).collect();
+    assert_eq!(met, [true, true, true, false, true, false, true]);
+    assert_eq!(checked[3].to_string(), "c blocked: expected at most 24 ms, found 25 ms");
+    assert_eq!(checked[5].to_string(), "c latency: expected at most 999 us, found 1 ms");
+}
+
 const ABBA: &str = r#"
 [thread.a]
 steps = [{ futex = "m", do = [{ call = [{ mutex = "l", do = [{ busy = "1ms" }] }] }] }]
@@ -263,6 +323,9 @@ fn a_deadlock_is_said_in_words() {
             "before step 2: waits for a CPU or is not done with it",
         ]
     );
+    // b waits for c from 1 ms to the end, and nobody can have held the futex before a.
+    let blocked: Vec<u64> = outcome.threads.iter().map(|thread| thread.blocked_ns() / MS).collect();
+    assert_eq!(blocked, [98, 99, 99, 0, 0, 0]);
     let cycles: Vec<String> = outcome.cycles.iter().map(ToString::to_string).collect();
     assert_eq!(
         cycles,

@@ -300,7 +300,109 @@ fn there_are_limits() {
     assert!(Scenario::parse(&text).unwrap_err().message.contains("more than 512"));
 }
 
+const VARIANTS: &str = r#"format = 1
+name = "v"
+description = "d"
+end = "1s"
+[thread.a]
+policy = "fifo:10"
+steps = [{ futex = "m", do = ["yield"] }]
+[[expect]]
+thread = "a"
+latency_max = "1ms"
+[[expect]]
+thread = "a"
+finishes = "5ms"
+[variant.plain]
+[variant.pi]
+futex.m.pi = true
+[variant.other]
+thread.a.policy = "other"
+[[variant.other.expect]]
+thread = "a"
+latency_max = { full = "2ms" }
+"#;
+
+#[test]
+fn variants_are_the_file_with_their_own_tables_over_it() {
+    let variants = Scenario::parse_variants(VARIANTS).unwrap();
+    let names: Vec<&str> = variants.iter().map(Scenario::name).collect();
+    assert_eq!(names, ["v-plain", "v-pi", "v-other"]);
+    assert!(variants.iter().all(|it| it.family() == "v" && it.description() == "d"));
+    let is_pi: Vec<bool> = variants.iter().map(|it| it.script().futex_is_pi[0]).collect();
+    assert_eq!(is_pi, [false, true, false]);
+    let policies: Vec<Policy> = variants.iter().map(|it| it.script().threads[0].policy).collect();
+    assert_eq!(policies, [Policy::Fifo(10), Policy::Fifo(10), Policy::Other(0)]);
+    assert_eq!(variants[1].script().threads, variants[0].script().threads);
+    // The variant's own stands for the file's of the same thing.
+    let lines: Vec<Vec<usize>> = variants
+        .iter()
+        .map(|it| it.expectations().iter().map(|expectation| expectation.line).collect())
+        .collect();
+    assert_eq!(lines, [vec![8, 11], vec![8, 11], vec![11, 19]]);
+    let whole = Scenario::parse_variants(ALL).unwrap();
+    assert_eq!((whole.len(), whole[0].variant(), whole[0].family()), (1, None, "all"));
+}
+
+#[test]
+fn variants_that_make_no_sense_are_refused() {
+    for (from, to, line, message) in [
+        ("thread.a.policy = \"other\"", "thread.b.policy = \"other\"", 18, "no thread `b`"),
+        ("futex.m.pi", "futex.n.pi", 16, "no thread takes the futex `n`"),
+        ("futex.m.pi = true", "futex.m.pie = true", 16, "no key `pie`"),
+        ("futex.m.pi = true", "futex = 5", 16, "an integer"),
+        ("futex.m.pi = true", "futex.m = 5", 16, "an integer"),
+        ("futex.m.pi = true", "end = \"2s\"", 16, "a variant has no key `end`"),
+        ("futex.m.pi = true", "variant.x = {}", 16, "a variant has no key `variant`"),
+        ("futex.m.pi = true", "interrupt.nic.hard = \"1ms\"", 16, "no interrupt `nic`"),
+        ("[variant.pi]", "[variant.PI]", 15, "`PI` cannot be a name"),
+        ("[variant.pi]", "[variant.a-name-of-17-or-x]", 15, "cannot be a name"),
+        ("latency_max = { full", "wakse = { full", 21, "no key `wakse`"),
+        (
+            "latency_max = { full = \"2ms\" }",
+            "latency_max = \"2ms\"\nwithin = \"1ms\"",
+            22,
+            "`within`",
+        ),
+        (
+            "[variant.plain]",
+            "[variant]
+plain = 3",
+            15,
+            "an integer",
+        ),
+    ] {
+        assert!(VARIANTS.contains(from), "{from}");
+        let error = Scenario::parse_variants(&VARIANTS.replacen(from, to, 1)).expect_err(to);
+        assert!(error.to_string().contains(message), "{to}: {error}");
+        assert_eq!(error.line, line, "{to}: {error}");
+    }
+    let many: String = (0..9)
+        .map(|n| {
+            format!(
+                "[variant.v{n}]
+"
+            )
+        })
+        .collect();
+    let error = Scenario::parse_variants(&format!("{VARIANTS}{many}")).unwrap_err();
+    assert!(error.message.contains("12 variants"), "{error}");
+    let long = VARIANTS.replacen("\"v\"", &format!("\"{}\"", "v".repeat(60)), 1);
+    assert!(Scenario::parse_variants(&long).unwrap_err().message.contains("cannot be a name"));
+}
+
 proptest! {
+    /// Any damage to a text with variants ends likewise.
+    #[test]
+    fn no_text_with_variants_is_too_much(at in 0..VARIANTS.len(), remove in 0..40_usize, insert in "[\\[\\]{}\"=,a-z0-9.: \n-]{0,8}") {
+        let end = (at + remove).min(VARIANTS.len());
+        let text = format!("{}{insert}{}", &VARIANTS[..at], &VARIANTS[end..]);
+        match Scenario::parse_variants(&text) {
+            Ok(variants) => prop_assert!(!variants.is_empty()),
+            Err(error) => prop_assert!(error.span.end <= text.len()),
+        }
+    }
+
     /// Any damage to a text ends with a scenario, or with an error that has a place in it.
     #[test]
     fn no_text_is_too_much(at in 0..ALL.len(), remove in 0..40_usize, insert in "[\\[\\]{}\"=,a-z0-9.: \n-]{0,8}") {

@@ -24,10 +24,12 @@ fn every_file_is_a_scenario_of_its_name_that_says_what_it_shows() {
     let files = shipped();
     assert!(files.len() >= 15, "{}", files.len());
     for (stem, text) in files {
-        let scenario = Scenario::parse(&text).unwrap_or_else(|error| panic!("{stem}: {error}"));
-        assert_eq!(scenario.name(), stem);
-        assert!(!scenario.description().is_empty(), "{stem}");
-        assert!(!scenario.expectations().is_empty(), "{stem}");
+        let variants = Scenario::parse_variants(&text);
+        for scenario in variants.unwrap_or_else(|error| panic!("{stem}: {error}")) {
+            assert_eq!(scenario.family(), stem);
+            assert!(!scenario.description().is_empty(), "{stem}");
+            assert!(!scenario.expectations().is_empty(), "{stem}");
+        }
     }
 }
 
@@ -58,7 +60,10 @@ fn only_user_space_needs_no_module() {
         .filter(|(_, text)| !Scenario::parse(text).unwrap().needs_module())
         .map(|(stem, _)| stem)
         .collect();
-    assert_eq!(needs, ["deadlock", "priority-inheritance", "priority-inversion"]);
+    assert_eq!(
+        needs,
+        ["deadlock", "priority-inheritance", "priority-inversion", "priority-variants"]
+    );
 }
 
 #[test]

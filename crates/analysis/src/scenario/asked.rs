@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use preemptlab_model::KernelRef;
 use preemptlab_scenario::{Model, Scenario};
 
-/// A scenario and the file that it is from.
+/// A scenario, or a variant of one, and the file that it is from.
+#[derive(Clone)]
 pub struct Loaded {
     /// Path of the file.
     pub path: PathBuf,

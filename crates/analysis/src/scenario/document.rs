@@ -25,11 +25,21 @@ struct ScenarioDocument<'a> {
     description: &'a str,
     cpus: u32,
     models: Vec<ModelDocument<'a>>,
-    scores: Vec<Score>,
+    scores: Vec<ScoreDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ScoreDocument<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<&'a str>,
+    #[serde(flatten)]
+    score: Score,
 }
 
 #[derive(Serialize)]
 struct ModelDocument<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<&'a str>,
     model: Model,
     kernel: String,
     #[serde(flatten)]
@@ -58,19 +68,38 @@ enum StateDocument<'a> {
 /// Returns everything that is known of scenarios as a document.
 pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
     let scenario = |shown: &'a Shown<'a>| ScenarioDocument {
-        name: shown.scenario.name(),
+        name: shown.scenario.family(),
         description: shown.scenario.description(),
         cpus: shown.scenario.cpus(),
         models: shown.columns.iter().map(model).collect(),
-        scores: scores(&shown.columns),
+        scores: scores(&shown.columns)
+            .into_iter()
+            .map(|(variant, score)| ScoreDocument { variant, score })
+            .collect(),
     };
     Document { format: FORMAT, scenarios: shown.iter().map(scenario).collect() }
 }
 
-/// Returns the scores of the models against the first.
-pub(super) fn scores(columns: &[Column]) -> Vec<Score> {
+/// Returns what each model added to the first and took from it, for each variant with its name.
+pub(super) fn scores(columns: &[Column]) -> Vec<(Option<&str>, Score)> {
+    let mut variants: Vec<Option<&str>> = Vec::new();
+    for column in columns {
+        if !variants.contains(&column.variant.as_deref()) {
+            variants.push(column.variant.as_deref());
+        }
+    }
+    let of = |variant: Option<&str>| {
+        let columns = columns.iter().filter(|column| column.variant.as_deref() == variant);
+        scores_of(columns)
+    };
+    variants
+        .into_iter()
+        .flat_map(|variant| of(variant).into_iter().map(move |score| (variant, score)))
+        .collect()
+}
+
+fn scores_of<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<Score> {
     let scored: Vec<Scored<'_>> = columns
-        .iter()
         .filter_map(|column| {
             let played = column.played()?;
             let counts = Some(played.counts());
@@ -93,5 +122,10 @@ fn model(column: &Column) -> ModelDocument<'_> {
         State::Failed { reason } => StateDocument::Failed { reason },
         State::Unavailable { reason } => StateDocument::Unavailable { reason },
     };
-    ModelDocument { model: column.model, kernel: column.kernel.to_string(), state }
+    ModelDocument {
+        variant: column.variant.as_deref(),
+        model: column.model,
+        kernel: column.kernel.to_string(),
+        state,
+    }
 }

@@ -53,9 +53,11 @@ pub fn batches<'a>(
 ) -> Result<Vec<Batch<'a>>> {
     let mut groups: BTreeMap<(u32, bool), Vec<usize>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
+    let mut files: BTreeMap<&str, &Path> = BTreeMap::new();
     for (place, Loaded { path, scenario }) in loaded.iter().enumerate() {
-        if !seen.insert(scenario.name()) {
-            let name = scenario.name();
+        let of_family = *files.entry(scenario.family()).or_insert(path);
+        if !seen.insert(scenario.name()) || of_family != path {
+            let name = scenario.family();
             let message = format!("{}: there is another scenario `{name}`", path.display());
             return Err(Error::Unusable(message));
         }
@@ -71,6 +73,9 @@ pub fn batches<'a>(
             places.iter().map(|place| (*place, &loaded[*place].scenario)).collect();
         let (name, description) = match &scenarios[..] {
             [(_, one)] => (name_of(one.name()), one.description().to_owned()),
+            [(_, first), ..] if files.len() == 1 => {
+                (name_of(first.family()), first.description().to_owned())
+            }
             _ => (name_of("scenarios"), String::new()),
         };
         let workload = |(_, scenario): &(usize, &Scenario)| {

@@ -14,5 +14,5 @@ pub use document::document;
 pub use experiment::{Batch, batches};
 pub use page::page;
 pub use played::{Column, Played, State};
-pub use shown::{Shown, Verdict};
+pub use shown::{Shown, Verdict, side_by_side};
 pub use words::{markdown, text};

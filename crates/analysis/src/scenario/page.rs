@@ -27,7 +27,7 @@ pub fn page(shown: &[Shown<'_>]) -> String {
         let scenario = each.scenario;
         page += &format!(
             "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
-            escape_xml(scenario.name()),
+            escape_xml(scenario.family()),
             escape_xml(scenario.description())
         );
         page += &each.svg().unwrap_or_default();

@@ -60,7 +60,7 @@ fn panels<'a>(columns: &'a [Column], marks: &'a [Vec<Vec<Late>>]) -> Vec<LanesPa
             marks: marks.iter().map(mark).collect(),
         });
         Some(LanesPanel {
-            title: column.model.as_str(),
+            title: &column.title,
             lanes: &played.lanes,
             zero_ns: played.lanes.start_ns,
             threads: threads.collect(),

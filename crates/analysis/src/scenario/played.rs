@@ -14,6 +14,12 @@ use crate::{Result, boot_kernels::BootKernels};
 
 /// A scenario under one model.
 pub struct Column {
+    /// Name of the scenario, or of its variant.
+    pub scenario: String,
+    /// Name of the variant, where the file has variants.
+    pub variant: Option<String>,
+    /// What tells it from its neighbours: `full`, or `pi, full` where there are variants.
+    pub title: String,
     /// Model of the column.
     pub model: Model,
     /// Kernel of the model.
@@ -107,7 +113,13 @@ pub(super) fn columns(
                 Some(planned) => state(recording, kernels, planned, scenario, *model)?,
                 None => State::Failed { reason: "it was not planned".to_owned() },
             };
-            Ok(Column { model: *model, kernel, state })
+            let variant = scenario.variant().map(|variant| variant.name.clone());
+            let title = match &variant {
+                Some(variant) => format!("{variant}, {model}"),
+                None => model.to_string(),
+            };
+            let scenario = scenario.name().to_owned();
+            Ok(Column { scenario, variant, title, model: *model, kernel, state })
         })
         .collect()
 }

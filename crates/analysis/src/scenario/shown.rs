@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{Result, boot_kernels::BootKernels};
 
-/// Scenario with its outcome under each model.
+/// Scenario with the outcomes of its variants under each model.
 pub struct Shown<'a> {
-    /// Scenario that was played.
+    /// Scenario; of several variants, the first.
     pub scenario: &'a Scenario,
-    /// Outcomes, in the order of the models.
+    /// Columns in the order of the models, and then of the variants.
     pub columns: Vec<Column>,
 }
 
@@ -49,12 +49,36 @@ impl<'a> Shown<'a> {
             out.display(),
             column.kernel,
             column.model.mode(),
-            self.scenario.name()
+            column.scenario
         ))
     }
 }
 
-/// Result of scenarios.
+/// Puts the variants of a file beside each other.
+pub fn side_by_side(shown: Vec<Shown<'_>>) -> Vec<Shown<'_>> {
+    let mut families: Vec<Shown<'_>> = Vec::new();
+    for each in shown {
+        let family = families.iter_mut().find(|known| {
+            each.scenario.variant().is_some() && known.scenario.family() == each.scenario.family()
+        });
+        match family {
+            Some(family) => family.columns.extend(each.columns),
+            None => families.push(each),
+        }
+    }
+    for Shown { columns, .. } in &mut families {
+        let mut models = Vec::new();
+        for column in columns.iter() {
+            if !models.contains(&column.model) {
+                models.push(column.model);
+            }
+        }
+        columns.sort_by_key(|column| models.iter().position(|model| *model == column.model));
+    }
+    families
+}
+
+/// Verdict over scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every expectation is met.

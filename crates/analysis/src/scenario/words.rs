@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use preemptlab_model::VirtualDuration;
 use preemptlab_report::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
-use preemptlab_scenario::{Cause, Wait, WaitKind};
+use preemptlab_scenario::{Cause, Model, Resource, Scenario, Wait, WaitKind};
 
 use super::{
     document, picture,
@@ -20,7 +20,7 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
     let mut text = String::new();
     for each in shown {
         let Shown { scenario, columns } = each;
-        let _ = writeln!(text, "{}: {}\n", scenario.name(), scenario.description());
+        let _ = writeln!(text, "{}: {}\n", scenario.family(), scenario.description());
         if let Some(picture) = picture::drawn(columns, |panels| lanes_terminal(panels, terminal)) {
             text += &picture;
             text.push('\n');
@@ -40,7 +40,7 @@ pub fn markdown(shown: &[Shown<'_>]) -> String {
     let mut text = String::new();
     for each in shown {
         let Shown { scenario, .. } = each;
-        let _ = writeln!(text, "## {}\n\n{}\n", scenario.name(), scenario.description());
+        let _ = writeln!(text, "## {}\n\n{}\n", scenario.family(), scenario.description());
         text += &waits_and_said(each, Table::markdown);
     }
     concluded(text, shown, Table::markdown)
@@ -66,39 +66,87 @@ fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> S
     text + CAPTION + "\n"
 }
 
-/// Returns the table of the times at which each thread was back from each of its waits, under each
-/// model.
+/// Builds the table of waits: when each thread was back from each, and how long others held the locks
+/// that it waited for, under each model and for each variant.
 fn waits(shown: &Shown<'_>) -> Table {
     let Shown { scenario, columns } = shown;
-    let heads = columns.iter().map(|column| TableColumn::right(column.model.as_str()));
+    let mut by_model: Vec<(Model, Vec<&Column>)> = Vec::new();
+    for column in columns {
+        match by_model.iter_mut().find(|(model, _)| *model == column.model) {
+            Some((_, variants)) => variants.push(column),
+            None => by_model.push((column.model, vec![column])),
+        }
+    }
+    let has_variants = scenario.variant().is_some();
+    let first = by_model.first().map_or(&[][..], |(_, variants)| variants);
+    let heads: Vec<&str> = match has_variants {
+        true => first.iter().filter_map(|column| column.variant.as_deref()).collect(),
+        false => columns.iter().map(|column| column.model.as_str()).collect(),
+    };
+    let heads = heads.into_iter().map(TableColumn::right);
     let heads = ["thread", "waits for"].map(TableColumn::left).into_iter().chain(heads);
     let mut table = Table::new("When threads were back, and how late that was", heads);
+    if has_variants {
+        for (model, variants) in &by_model {
+            table.span(Cell::new(format!("under {model}"), Tone::Strong));
+            rows(&mut table, scenario, variants);
+        }
+    } else {
+        rows(&mut table, scenario, &columns.iter().collect::<Vec<_>>());
+    }
+    table
+}
+
+fn rows(table: &mut Table, scenario: &Scenario, columns: &[&Column]) {
     let numbers = |of: &dyn Fn(&Played) -> Cell| -> Vec<Cell> {
         columns.iter().map(|column| column.played().map_or_else(|| "".into(), of)).collect()
     };
     for (place, thread) in scenario.script().threads.iter().enumerate() {
-        let waits = |column: &'_ Column| {
+        let mut row = |what: String, cells: Vec<Cell>| {
+            table.row([thread.name.as_str().into(), what.into()].into_iter().chain(cells));
+        };
+        let waits = |column: &&Column| {
             column.played().map(|played| played.outcome.threads[place].waits.len())
         };
-        let count = columns.iter().find_map(waits).unwrap_or(0);
+        // A variant may have other steps.
+        let count = columns.iter().filter_map(waits).max().unwrap_or(0);
         for wait in 0..count {
             let of = |played: &Played| played.outcome.threads[place].waits.get(wait).cloned();
             let what = columns.iter().find_map(|column| column.played().and_then(of));
             let what = what.map_or_else(String::new, |wait| purpose(&wait));
-            let cells = numbers(&|played| of(played).map_or_else(|| "".into(), |wait| back(&wait)));
-            table.row([thread.name.as_str().into(), what.into()].into_iter().chain(cells));
+            row(what, numbers(&|played| of(played).map_or_else(|| "".into(), |wait| back(&wait))));
+        }
+        for resource in blocked_on(columns, place) {
+            let of = |played: &Played| {
+                let blocked = played.outcome.threads[place].blocked.iter();
+                blocked.filter(|on| on.resource == resource).map(|on| on.blocked_ns).next()
+            };
+            let cells =
+                numbers(&|played| of(played).map_or_else(|| "".into(), |ns| duration(ns).into()));
+            row(format!("(blocked on {resource})"), cells);
         }
         let finished = numbers(&|played| match played.outcome.threads[place].finished_ns {
             Some(ns) => duration(ns).into(),
             None => Cell::new("never", Tone::Worse),
         });
-        table.row([thread.name.as_str().into(), "(finished)".into()].into_iter().chain(finished));
+        row("(finished)".to_owned(), finished);
     }
     let switches = numbers(&|played| played.counts().switches.to_string().into());
     table.row(["".into(), "context switches".into()].into_iter().chain(switches));
     let schedules = numbers(&|played| played.counts().schedule_calls.to_string().into());
     table.row(["".into(), "calls of schedule()".into()].into_iter().chain(schedules));
-    table
+}
+
+/// What a thread was blocked on in any column.
+fn blocked_on(columns: &[&Column], thread: usize) -> Vec<Resource> {
+    let played = columns.iter().filter_map(|column| column.played());
+    let mut resources: Vec<Resource> = Vec::new();
+    for on in played.flat_map(|played| &played.outcome.threads[thread].blocked) {
+        if !resources.contains(&on.resource) {
+            resources.push(on.resource.clone());
+        }
+    }
+    resources
 }
 
 fn purpose(wait: &Wait) -> String {
@@ -135,27 +183,28 @@ fn rounded(ns: u64, digits: u32) -> String {
 
 /// Writes scores, expectations, and the places of stuck threads.
 fn said(shown: &Shown<'_>, text: &mut String) {
-    for score in document::scores(&shown.columns) {
+    for (variant, score) in document::scores(&shown.columns) {
         let said = score.to_string();
         if !said.is_empty() {
-            let _ = writeln!(text, "{} against {}:\n{said}", score.model, score.reference);
+            let of = variant.map(|variant| format!("{variant}, ")).unwrap_or_default();
+            let _ = writeln!(text, "{of}{} against {}:\n{said}", score.model, score.reference);
         }
     }
     for column in &shown.columns {
         match &column.state {
             State::Played(played) => expectations(column, played, text),
             State::Failed { reason } => {
-                let _ = writeln!(text, "{} failed: {reason}", column.model);
+                let _ = writeln!(text, "{} failed: {reason}", column.title);
             }
             State::Unavailable { reason } => {
-                let _ = writeln!(text, "{} is unavailable: {reason}", column.model);
+                let _ = writeln!(text, "{} is unavailable: {reason}", column.title);
             }
         }
     }
 }
 
 fn expectations(column: &Column, played: &Played, text: &mut String) {
-    let model = column.model;
+    let model = &column.title;
     for cycle in &played.outcome.cycles {
         let _ = writeln!(text, "{model}: a deadlock: {cycle}");
     }
@@ -173,23 +222,40 @@ fn expectations(column: &Column, played: &Played, text: &mut String) {
     let _ = writeln!(text, "{model}: {met} of {} expectations met", played.checked.len());
 }
 
-/// Returns a table with a line per scenario.
+/// Builds the table with a row for each scenario, or for each variant of one.
 fn summary(shown: &[Shown<'_>]) -> Table {
-    let models = shown.first().map_or(&[][..], |first| &first.columns);
-    let heads = models.iter().map(|column| TableColumn::left(column.model.as_str()));
+    let mut models: Vec<Model> = Vec::new();
+    for column in shown.first().map_or(&[][..], |first| &first.columns) {
+        if !models.contains(&column.model) {
+            models.push(column.model);
+        }
+    }
+    let heads = models.iter().map(|model| TableColumn::left(model.as_str()));
     let heads = std::iter::once(TableColumn::left("scenario")).chain(heads);
     let mut table = Table::new("Expectations met", heads);
-    for Shown { scenario, columns } in shown {
-        let cells = columns.iter().map(|column| match &column.state {
-            State::Failed { .. } => Cell::new("failed", Tone::Worse),
-            State::Unavailable { .. } => "-".into(),
-            State::Played(played) => {
-                let (met, all) = (played.met(), played.checked.len());
-                let tone = if met == all { Tone::Better } else { Tone::Worse };
-                Cell::new(format!("{met} of {all}"), tone)
+    for Shown { columns, .. } in shown {
+        let mut names: Vec<&str> = Vec::new();
+        for column in columns {
+            if !names.contains(&column.scenario.as_str()) {
+                names.push(&column.scenario);
             }
-        });
-        table.row(std::iter::once(scenario.name().into()).chain(cells));
+        }
+        for name in names {
+            let columns = columns.iter().filter(|column| column.scenario == name);
+            table.row(std::iter::once(name.into()).chain(columns.map(summed_up)));
+        }
     }
     table
+}
+
+fn summed_up(column: &Column) -> Cell {
+    match &column.state {
+        State::Failed { .. } => Cell::new("failed", Tone::Worse),
+        State::Unavailable { .. } => "-".into(),
+        State::Played(played) => {
+            let (met, all) = (played.met(), played.checked.len());
+            let tone = if met == all { Tone::Better } else { Tone::Worse };
+            Cell::new(format!("{met} of {all}"), tone)
+        }
+    }
 }

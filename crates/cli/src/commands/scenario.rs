@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
     boot_kernels::BootKernels,
     meant,
-    scenario::{Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, text},
+    scenario::{
+        Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, side_by_side, text,
+    },
 };
 use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
@@ -110,7 +112,7 @@ pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit
             Err(other) => failure = failure.or(Some(other)),
         }
     }
-    let shown: Vec<Shown<'_>> = shown.into_iter().flatten().collect();
+    let shown = side_by_side(shown.into_iter().flatten().collect());
     if shown.is_empty()
         && let Some(failure) = failure
     {
@@ -164,20 +166,20 @@ fn check_files(args: &Scenario) -> exit::Result<()> {
     writable::check(svg)
 }
 
-/// Reads every file; a mistake is shown in its place.
+/// Reads every file with all of its variants; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
         let text = lab::read(path)?;
-        let scenario =
-            preemptlab_scenario::Scenario::parse(&text).map_err(
-                |error| match meant::no_scenario(&text, path) {
-                    Some(other) => exit::unusable(other),
-                    None => lab::mistake(path, text, error.message, error.help, error.span),
-                },
-            )?;
-        Ok(Loaded { path: path.clone(), scenario })
+        let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
+            match meant::no_scenario(&text, path) {
+                Some(other) => exit::unusable(other),
+                None => lab::mistake(path, text, error.message, error.help, error.span),
+            }
+        })?;
+        let loaded = |scenario| Loaded { path: path.clone(), scenario };
+        Ok(scenarios.into_iter().map(loaded).collect::<Vec<_>>())
     };
-    files.iter().map(one).collect()
+    Ok(files.iter().map(one).collect::<exit::Result<Vec<_>>>()?.concat())
 }
 
 /// The result of each scenario, with its place on the command line.
@@ -217,7 +219,7 @@ fn play<'a>(
 fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
     for each in shown {
         let Some(svg) = each.svg() else { continue };
-        let name = format!("{}.svg", each.scenario.name());
+        let name = format!("{}.svg", each.scenario.family());
         let file = if is_file(path) { path.to_owned() } else { path.join(name) };
         writable::write(&file, svg.as_bytes(), output)?;
     }

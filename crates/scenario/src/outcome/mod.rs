@@ -1,6 +1,7 @@
 //! Reads the outcome of playing a scenario: the waits of every thread, and the reason why threads
 //! never finished. All times count from the scenario's start, in nanoseconds.
 
+mod blocked;
 mod cycle;
 mod hold;
 mod stuck;
@@ -13,7 +14,7 @@ use preemptlab_protocol::script::Played;
 use crate::Scenario;
 
 pub use types::{
-    Cause, Cycle, Link, Outcome, Resource, Stuck, StuckOn, ThreadOutcome, Wait, WaitKind,
+    BlockedOn, Cause, Cycle, Link, Outcome, Resource, Stuck, StuckOn, ThreadOutcome, Wait, WaitKind,
 };
 pub use valid::PlayedError;
 
@@ -47,6 +48,7 @@ pub fn outcome(scenario: &Scenario, played: &Played) -> Result<Outcome, PlayedEr
             ThreadOutcome {
                 name: thread.name.clone(),
                 waits: wait::waits(scenario, played, &holds, number),
+                blocked: blocked::blocked_on(scenario, played, &holds, number),
                 finished_ns: finished.map(|ns| ns.saturating_sub(played.start_ns)),
                 stuck: stuck::stuck(scenario, played, &holds, &blocked, number),
             }

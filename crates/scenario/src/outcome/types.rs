@@ -29,10 +29,32 @@ pub struct ThreadOutcome {
     pub name: String,
     /// Every wait of its steps, also those that it never came to.
     pub waits: Vec<Wait>,
+    /// Futexes and locks that it waited for while other threads held them, in the order in which it
+    /// first did.
+    pub blocked: Vec<BlockedOn>,
     /// End of its last step; `None` when it never ended.
     pub finished_ns: Option<u64>,
     /// Place of a thread that had not finished.
     pub stuck: Option<Stuck>,
+}
+
+impl ThreadOutcome {
+    /// Returns the time for which others held what it waited for, in nanoseconds.
+    pub fn blocked_ns(&self) -> u64 {
+        self.blocked.iter().fold(0, |sum_ns, on| sum_ns.saturating_add(on.blocked_ns))
+    }
+}
+
+/// Futex or lock that a thread waited for while other threads held it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BlockedOn {
+    /// The futex or lock.
+    pub resource: Resource,
+    /// How many times the thread had to wait for it.
+    pub count: usize,
+    /// Time from the attempts to take it until the last holder before the thread released it, or to
+    /// the end of the scenario where none did, in nanoseconds.
+    pub blocked_ns: u64,
 }
 
 /// Wait of a thread.

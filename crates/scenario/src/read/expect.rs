@@ -11,13 +11,25 @@ use crate::{
 use super::fields::{self, Fields, Node};
 
 /// The possible expectations; each entry has one of these.
-const SUBJECTS: [&str; 5] = ["wakes", "finishes", "latency", "finishes_before", "deadlock"];
-const KEYS: [&str; 10] = [
+const SUBJECTS: [&str; 8] = [
+    "wakes",
+    "finishes",
+    "latency",
+    "latency_max",
+    "blocked",
+    "blocked_max",
+    "finishes_before",
+    "deadlock",
+];
+const KEYS: [&str; 13] = [
     "thread",
     "wait",
     "wakes",
     "finishes",
     "latency",
+    "latency_max",
+    "blocked",
+    "blocked_max",
     "finishes_before",
     "deadlock",
     "within",
@@ -32,10 +44,16 @@ pub(super) fn expectation(
 ) -> Result<Expectation, Refusal> {
     let entry = Fields::of(node, "an expectation", &KEYS)?;
     let expected = expected(&entry, node, script)?;
-    let timed = !matches!(expected, Expected::FinishesBefore { .. } | Expected::Deadlock { .. });
+    let timed = match expected {
+        Expected::Wakes { .. } | Expected::Finishes { .. } => true,
+        Expected::Latency { is_max, .. } | Expected::Blocked { is_max, .. } => !is_max,
+        Expected::FinishesBefore { .. } | Expected::Deadlock { .. } => false,
+    };
     let within_ns = match entry.get("within") {
         Some(within) if timed => Some(fields::time_above_0(within)?),
-        Some(within) => return Err(belongs(within, "within", "wakes, finishes and latency")),
+        Some(within) => {
+            return Err(belongs(within, "within", "wakes, finishes, latency and blocked"));
+        }
         None => None,
     };
     let kernels = match entry.get("kernels") {
@@ -64,8 +82,8 @@ fn expected(entry: &Fields<'_, '_>, node: &Node<'_>, script: &Script) -> Result<
         ));
     };
     let wait = entry.get("wait");
-    if let Some(wait) = wait.filter(|_| !matches!(subject, "wakes" | "latency")) {
-        return Err(belongs(wait, "wait", "wakes and latency"));
+    if let Some(wait) = wait.filter(|_| !matches!(subject, "wakes" | "latency" | "latency_max")) {
+        return Err(belongs(wait, "wait", "wakes, latency and latency_max"));
     }
     if subject == "deadlock" {
         return match entry.get("thread") {
@@ -76,6 +94,10 @@ fn expected(entry: &Fields<'_, '_>, node: &Node<'_>, script: &Script) -> Result<
     let thread = thread(entry.need("thread")?, script)?;
     Ok(match subject {
         "finishes" => Expected::Finishes { thread, at_ns: by_model(value, fields::time)? },
+        "blocked" | "blocked_max" => {
+            let blocked_ns = by_model(value, fields::time)?;
+            Expected::Blocked { thread, blocked_ns, is_max: subject == "blocked_max" }
+        }
         "finishes_before" => {
             let other = by_model(value, |node| other(node, script, thread))?;
             Expected::FinishesBefore { thread, other }
@@ -86,7 +108,8 @@ fn expected(entry: &Fields<'_, '_>, node: &Node<'_>, script: &Script) -> Result<
                 "wakes" => Expected::Wakes { thread, wait, at_ns: by_model(value, fields::time)? },
                 _ => {
                     let latency_ns = by_model(value, fields::time)?;
-                    Expected::Latency { thread, wait, latency_ns }
+                    let is_max = subject == "latency_max";
+                    Expected::Latency { thread, wait, latency_ns, is_max }
                 }
             }
         }

@@ -10,19 +10,20 @@ mod operation;
 mod section;
 mod step;
 mod thread;
+mod variant;
 mod verb;
 
 use preemptlab_protocol::script::{FORMAT, INTERRUPTS_MAX, Script, THREADS_MAX};
 use toml::de::DeTable;
 
-use crate::{Scenario, ScenarioError, error::Refusal, names::Names};
+use crate::{Expectation, Scenario, ScenarioError, Variant, error::Refusal, names::Names};
 
 use fields::Fields;
 use name::{comm, plain_name};
 use step::StepReader;
 
 /// The keys at the top of the file.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "format",
     "name",
     "description",
@@ -33,6 +34,7 @@ const KEYS: [&str; 10] = [
     "futex",
     "kernel_thread",
     "expect",
+    "variant",
 ];
 
 /// The longest name of a scenario, in bytes.
@@ -46,19 +48,48 @@ const SCRIPT_BYTES_MAX: usize = (128 << 10) - 1;
 const CPUS_MAX: u64 = 8;
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Reads a scenario; of a file with variants, the first.
     ///
     /// # Errors
     ///
     /// [`ScenarioError`] with the line, its mistake, and the valid alternatives.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        scenario(text).map_err(|refusal| refusal.locate(text))
+        Ok(Self::parse_variants(text)?.swap_remove(0))
+    }
+
+    /// Reads every variant of a scenario, in the order of their names; of a file without variants,
+    /// the one scenario. The list is never empty.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] with the line, its mistake, and the valid alternatives.
+    pub fn parse_variants(text: &str) -> Result<Vec<Self>, ScenarioError> {
+        scenarios(text).map_err(|refusal| refusal.locate(text))
     }
 }
 
-fn scenario(text: &str) -> Result<Scenario, Refusal> {
+fn scenarios(text: &str) -> Result<Vec<Scenario>, Refusal> {
     let table = DeTable::parse(text)?;
     let file = Fields::new(table.get_ref(), table.span(), "a scenario", &KEYS)?;
+    let variants = file.tables("variant", variant::VARIANTS_MAX, "variants")?;
+    if variants.is_empty() {
+        return Ok(vec![scenario(text, &file)?]);
+    }
+    let one = |(name, node)| {
+        let name = plain_name(name, node, variant::NAME_BYTES_MAX)?;
+        let merged = variant::merged(table.get_ref(), node)?;
+        let file = Fields::new(&merged, table.span(), "a scenario", &KEYS)?;
+        let base = scenario(text, &file)?;
+        let expectations = variant::expectations(text, node, &base)?;
+        let of = base.name;
+        let full = plain_name(&format!("{of}-{name}"), node, SCENARIO_NAME_BYTES_MAX)?;
+        let variant = Some(Variant { of, name });
+        Ok(Scenario { name: full, variant, expectations, ..base })
+    };
+    variants.into_iter().map(one).collect()
+}
+
+fn scenario(text: &str, file: &Fields<'_, '_>) -> Result<Scenario, Refusal> {
     let format = file.need("format")?;
     if fields::integer(format)? != 1 {
         return Err(Refusal::new(
@@ -97,8 +128,8 @@ fn scenario(text: &str) -> Result<Scenario, Refusal> {
         let reader = StepReader::new(&mut names, &lines, end_ns);
         threads.push(thread::thread(name, node, cpus, reader)?);
     }
-    let futex_is_pi = machine::futexes(&file, &names)?;
-    let kernel_threads = machine::kernel_threads(&file)?;
+    let futex_is_pi = machine::futexes(file, &names)?;
+    let kernel_threads = machine::kernel_threads(file)?;
     let script =
         Script { format: FORMAT, end_ns, threads, interrupts, futex_is_pi, kernel_threads };
     let bytes = serde_json::to_string(&script).map_or(usize::MAX, |json| json.len());
@@ -109,13 +140,17 @@ fn scenario(text: &str) -> Result<Scenario, Refusal> {
             format!("{SCRIPT_BYTES_MAX} are possible; what is repeated counts each time"),
         ));
     }
-    let expectations = match file.get("expect") {
-        Some(node) => fields::array(node, "a list of tables: [[expect]]")?
-            .iter()
-            .map(|node| expect::expectation(text, node, &script))
-            .collect::<Result<_, _>>()?,
-        None => Vec::new(),
-    };
+    let expectations = expectations(text, file, &script)?;
     let description = description.to_owned();
-    Ok(Scenario { name, description, cpus, script, names, expectations })
+    Ok(Scenario { name, variant: None, description, cpus, script, names, expectations })
+}
+
+fn expectations(
+    text: &str,
+    of: &Fields<'_, '_>,
+    script: &Script,
+) -> Result<Vec<Expectation>, Refusal> {
+    let Some(node) = of.get("expect") else { return Ok(Vec::new()) };
+    let entries = fields::array(node, "a list of tables: [[expect]]")?.iter();
+    entries.map(|node| expect::expectation(text, node, script)).collect()
 }
