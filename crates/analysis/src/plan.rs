@@ -13,7 +13,7 @@ use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
 use serde::Serialize;
 
-use crate::timings::{Pressure, Task, Tasks, Timings, wall};
+use crate::timings::{Pressure, Task, Tasks, Timings};
 
 /// A configuration of the plan.
 #[derive(Debug, Serialize)]
@@ -84,8 +84,7 @@ impl<'a> PlanDocument<'a> {
         let of_boots = needed.iter().filter_map(|boot| tasks.boot(*boot));
         let walls = |tasks: Vec<&Task>| {
             let alone: Vec<Duration> = tasks.iter().map(|task| timings.expected(task)).collect();
-            let longest = alone.iter().max().copied().unwrap_or_default();
-            wall(alone.iter().sum(), longest, jobs, pressure.slowdown_beside(jobs))
+            pressure.wall(&alone, jobs)
         };
         let wall = walls(of_boots.collect()) + walls(of_cells.collect());
         let memory_mib = manifest.experiment.machine.memory_mib;

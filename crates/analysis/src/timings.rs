@@ -225,6 +225,13 @@ impl Pressure {
         (self.load.max(jobs as f64) / self.cpus.max(1) as f64).max(1.0)
     }
 
+    /// Returns the host time of tasks that take so long by themselves, at most so many at a time.
+    pub fn wall(&self, alone: &[Duration], jobs: usize) -> Duration {
+        let jobs = jobs.min(alone.len()).max(1);
+        let longest = alone.iter().max().copied().unwrap_or_default();
+        wall(alone.iter().sum(), longest, jobs, self.slowdown_beside(jobs))
+    }
+
     /// Says what makes a run take longer than it could: other work, or more at a time than fits.
     pub fn notes(&self, jobs: usize, memory_mib: u32) -> Vec<String> {
         let Self { cpus, load, available_mib } = *self;
@@ -356,6 +363,11 @@ mod tests {
         assert!(busy.notes(2, 512)[0].contains("load average is 6.0, and it has 2 CPUs"));
         assert!(idle.notes(3, 512)[0].contains("--jobs 3 exceeds the 2 CPUs"));
         assert!(idle.notes(2, 4096)[0].contains("more memory than the 4096 MiB"));
+        // What is not there takes nothing from the others.
+        let one = [seconds(10.0)];
+        assert_eq!((idle.wall(&one, 1000), idle.wall(&[], 2)), (seconds(10.0), seconds(0.0)));
+        assert_eq!(idle.wall(&[one[0]; 4], 2), seconds(20.0));
+        assert_eq!(idle.wall(&[one[0]; 4], 4), seconds(20.0));
         let unknown = Pressure { cpus: 0, load: 0.0, available_mib: None };
         assert!(unknown.slowdown_beside(1) >= 1.0 && unknown.notes(0, u32::MAX).is_empty());
     }

@@ -28,8 +28,8 @@ pub struct Progress {
     kernels: BTreeMap<Digest, String>,
     missing_boots: BTreeSet<SnapshotId>,
     memory_mib: u32,
-    /// How much longer everything takes than by itself, until cells are measured.
-    slowdown: f64,
+    /// What else the machine did when this began.
+    pressure: Pressure,
     state: Mutex<State>,
 }
 
@@ -69,7 +69,7 @@ impl Progress {
             kernels: kernels.map(|it| (it.image_sha256, it.name.to_string())).collect(),
             missing_boots: prepared.boots_missing(),
             memory_mib: manifest.experiment.machine.memory_mib,
-            slowdown: pressure().slowdown_beside(jobs),
+            pressure: pressure(),
             state: Mutex::default(),
         }
     }
@@ -196,7 +196,7 @@ impl Progress {
     /// How much longer cells take than by themselves.
     fn slowdown(&self, state: &State) -> f64 {
         match state.cells_expected {
-            Duration::ZERO => self.slowdown,
+            Duration::ZERO => self.pressure.slowdown_beside(self.jobs.min(state.cells_left).max(1)),
             expected => state.cells_wall.div_duration_f64(expected),
         }
     }

@@ -9,7 +9,7 @@ use clap::{
 use crate::command_line::Cli;
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 32] = [
+const VALUES: [(&str, &str); 33] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("SCENARIO", "scenarios/driver-demo.toml"),
     ("RUN", "runs/quick"),
@@ -31,6 +31,7 @@ const VALUES: [(&str, &str); 32] = [
     ("NAME", "NO_HRTICK"),
     ("NAME=VALUE", "kernel.sched_rt_runtime_us=-1"),
     ("PATH", "pictures"),
+    ("PATTERN", "'debian:7.2*'"),
     ("PERCENT", "5%"),
     ("REQUIREMENT", "'wakeup.max<=100us'"),
     ("TARGET", "grub"),
