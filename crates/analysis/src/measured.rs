@@ -4,8 +4,8 @@ use std::{num::NonZero, thread};
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
-    CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome, Planned, PlannedCell,
-    PreemptMode,
+    CellInputs, CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome, Planned,
+    PlannedCell, PreemptMode,
 };
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::MeasuredCell;
@@ -121,6 +121,7 @@ impl Reading<'_> {
             observed: self.observed(),
             run: self.run,
             backend: self.recording.manifest().backend,
+            cost: self.planned.inputs().and_then(CellInputs::cost),
             factors: self.planned.factors.clone(),
             look: self.look,
             result: self.result.map(|measured| measured.metrics),

@@ -168,9 +168,9 @@ impl Tasks {
             let Some((kind, virtual_s)) = workloads.get(planned.factors.workload.as_str()) else {
                 continue;
             };
-            let of_machine = format!("{kind} {} {}", machine.cpus, machine.shift);
+            let of_machine = format!("{kind} {} {}", machine.cpus, machine.cost.shift());
             let unknown_s = match backend.is_vm() {
-                true => virtual_s * machine.instructions_per_second() / INSTRUCTIONS_PER_HOST_S,
+                true => virtual_s * machine.cost.per_second() / INSTRUCTIONS_PER_HOST_S,
                 false => *virtual_s,
             };
             let cell = format!("cell-{backend}{traced} {of_machine}");

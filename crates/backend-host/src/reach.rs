@@ -129,7 +129,7 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, BackendKind, Machine, SnapshotInputs};
+    use preemptlab_model::{Arch, BackendKind, InstructionCost, Machine, SnapshotInputs};
     use preemptlab_protocol::{FORMAT, Job, LoadStart};
 
     use super::*;
@@ -141,7 +141,12 @@ mod tests {
                 kernel_sha256: Digest::of(kernel.as_bytes()),
                 cmdline: cmdline.to_owned(),
                 image_sha256: Digest::of(b"image"),
-                machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 0, shift: 0 },
+                machine: Machine {
+                    arch: Arch::Amd64,
+                    cpus: 1,
+                    memory_mib: 0,
+                    cost: InstructionCost::UNCOUNTED,
+                },
                 qemu: None,
             },
             job: Job {

@@ -99,7 +99,7 @@ pub(crate) fn arguments(
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
-            .option("-icount", format!("shift={},sleep=off", machine.shift))
+            .option("-icount", format!("shift={},sleep=off", machine.cost.shift()))
             .option("-cpu", "max");
     } else {
         arguments.option("-accel", "kvm").option("-cpu", "host");
@@ -153,17 +153,18 @@ impl Arguments {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, BackendKind, Digest, Machine, QemuBuild};
+    use preemptlab_model::{Arch, BackendKind, Digest, InstructionCost, Machine, QemuBuild};
 
     use super::*;
 
     fn inputs(cpus: u32, shift: u8) -> SnapshotInputs {
+        let cost = InstructionCost::try_from(shift).unwrap();
         SnapshotInputs {
             backend: Default::default(),
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "console=ttyS0 quiet, panic=-1".into(),
             image_sha256: Digest::of(b"image"),
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift },
+            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, cost },
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }
     }

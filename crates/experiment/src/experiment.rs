@@ -1,5 +1,5 @@
 use indexmap::IndexMap;
-use preemptlab_model::{KernelRef, Name, PreemptMode, Settings};
+use preemptlab_model::{InstructionCost, KernelRef, Name, PreemptMode, Settings};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +84,9 @@ impl Default for Replicates {
 pub struct MachineSpec {
     /// The guest's memory, in MiB.
     pub memory_mib: u32,
-    /// An instruction takes `2^shift` ns.
-    pub shift: u8,
+    /// What an instruction takes of virtual time.
+    #[serde(rename = "shift")]
+    pub cost: InstructionCost,
     /// The bound on the skew between virtual CPUs, in microseconds; matters with several CPUs.
     pub skew_us: u32,
     /// Further kernel parameters.
@@ -96,7 +97,13 @@ pub struct MachineSpec {
 
 impl Default for MachineSpec {
     fn default() -> Self {
-        Self { memory_mib: 512, shift: 1, skew_us: 10, cmdline: Vec::new(), modules: Vec::new() }
+        Self {
+            memory_mib: 512,
+            cost: InstructionCost::default(),
+            skew_us: 10,
+            cmdline: Vec::new(),
+            modules: Vec::new(),
+        }
     }
 }
 
@@ -203,9 +210,6 @@ impl MachineSpec {
                 "the memory must be 128 to 16384 MiB",
                 "512 is enough for hackbench",
             );
-        }
-        if self.shift > 10 {
-            return refuse("shift", "the shift must be 0 to 10", "1 is a machine of 500 MIPS");
         }
         if !(1..=1000).contains(&self.skew_us) {
             return refuse("skew_us", "the skew must be 1 to 1000 us", "10 is a good compromise");

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Digest, Factors, Kernel, KernelRef, Machine, Plan, Planned,
-    PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
+    Arch, BackendKind, CellInputs, Digest, Factors, InstructionCost, Kernel, KernelRef, Machine,
+    Plan, Planned, PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
@@ -130,10 +130,10 @@ fn job(
 /// Of the machine itself a cell has so many CPUs and all of the memory; only the virtual one of a
 /// virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
-    let MachineSpec { memory_mib, shift, .. } = experiment.machine;
+    let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
-    let shift = if backend.is_vm() { shift } else { 0 };
-    Machine { arch: GUEST, cpus, memory_mib, shift }
+    let cost = if backend.is_vm() { cost } else { InstructionCost::UNCOUNTED };
+    Machine { arch: GUEST, cpus, memory_mib, cost }
 }
 
 /// With several CPUs in virtual time a timer ends their turns, and the kernel must leave it alone. The machine's own kernel was booted by the machine, with what that needs.

@@ -3,7 +3,9 @@ use std::fmt;
 use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
-use crate::{BackendKind, Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings};
+use crate::{
+    BackendKind, Digest, InstructionCost, KernelRef, Machine, PreemptMode, QemuBuild, Settings,
+};
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +50,11 @@ impl CellInputs {
     /// The cell's identity.
     pub fn id(&self) -> CellId {
         CellId(Digest::of_json(self))
+    }
+
+    /// Returns what an instruction takes; `None` where time is the machine's own.
+    pub fn cost(&self) -> Option<InstructionCost> {
+        self.snapshot.backend.is_vm().then_some(self.snapshot.machine.cost)
     }
 }
 
@@ -130,7 +137,12 @@ mod tests {
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "quiet".into(),
             image_sha256: Digest::of(b"image"),
-            machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
+            machine: Machine {
+                arch: Arch::Amd64,
+                cpus: 1,
+                memory_mib: 512,
+                cost: InstructionCost::default(),
+            },
             qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
         };
         let text = serde_json::to_string(&vm).unwrap();

@@ -155,7 +155,7 @@ fn not_asked(reason: &str) -> LabError {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, Digest, Machine, SnapshotInputs};
+    use preemptlab_model::{Arch, Digest, InstructionCost, Machine, SnapshotInputs};
     use preemptlab_protocol::{FORMAT, Failure, Job, Stage, System, Window};
     use preemptlab_runner::{Execution, fake::Fake};
 
@@ -169,7 +169,12 @@ mod tests {
                 kernel_sha256: digest,
                 cmdline: String::new(),
                 image_sha256: digest,
-                machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
+                machine: Machine {
+                    arch: Arch::Amd64,
+                    cpus: 1,
+                    memory_mib: 512,
+                    cost: InstructionCost::default(),
+                },
                 qemu: None,
             },
             job: Job {

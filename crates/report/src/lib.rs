@@ -29,7 +29,7 @@ mod words;
 pub use comparison_csv::csv;
 pub use extremes::extreme_in_words;
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
-use preemptlab_model::{BackendKind, plain};
+use preemptlab_model::{BackendKind, InstructionCost, plain};
 use preemptlab_stats::Comparison;
 pub use recommendation::{
     Advice, recommendation_in_words, recommendation_markdown, recommendation_terminal,
@@ -118,10 +118,8 @@ pub fn caption(comparison: &Comparison) -> String {
 }
 
 fn virtual_caption(comparison: &Comparison) -> String {
-    let mut caption = "Times are virtual: they count the guest's instructions and know neither \
-        caches nor clock rates. Compare ratios, orders and causes; microseconds are not a promise \
-        about hardware."
-        .to_owned();
+    let mut caption = InstructionCost::caption(&comparison.costs);
+    caption += " Compare ratios, orders and causes; microseconds are not a promise about hardware.";
     let is_wide = |group: &preemptlab_stats::Group| group.backend.is_vm() && group.cpus > 1;
     if comparison.groups.iter().any(is_wide) {
         caption += " With several CPUs, time advances with the instructions of all of them, and no \

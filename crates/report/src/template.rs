@@ -239,6 +239,7 @@ mod tests {
     fn comparison() -> Comparison {
         let cell = |(preempt, replicate, value): (PreemptMode, u32, f64)| MeasuredCell {
             backend: Default::default(),
+            cost: None,
             run: None,
             factors: Factors {
                 workload: "build".into(),

@@ -41,6 +41,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
     let throughput = throughput * (1.0 + shift / 4.0);
     MeasuredCell {
         backend: Default::default(),
+        cost: None,
         run: None,
         factors: factors(workload, name, replicate),
         rt: None,

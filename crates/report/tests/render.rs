@@ -89,6 +89,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
         };
         let cell = |replicate| MeasuredCell {
             backend: Default::default(),
+            cost: None,
             run: None,
             factors: factors(replicate),
             rt: Some(level.kernel.ends_with("-rt")),

@@ -182,6 +182,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
     let of = |mode: PreemptMode, values: &[f64]| -> Vec<MeasuredCell> {
         let cell = |(replicate, value): (u32, &f64)| MeasuredCell {
             backend: Default::default(),
+            cost: None,
             run: None,
             factors: Factors {
                 workload: "simulated".into(),

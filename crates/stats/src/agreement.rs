@@ -163,6 +163,7 @@ mod tests {
             modes.map(|(preempt, us)| MeasuredCell {
                 run: Some(backend.to_string()),
                 backend,
+                cost: None,
                 factors: Factors {
                     workload: "hackbench".into(),
                     kernel: kernel.parse().unwrap(),

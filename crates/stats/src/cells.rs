@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, Factors, Metric, NoResult, PreemptMode};
+use preemptlab_model::{BackendKind, Factors, InstructionCost, Metric, NoResult, PreemptMode};
 
 /// A cell and what it measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -7,6 +7,8 @@ pub struct MeasuredCell {
     pub run: Option<String>,
     /// What executed it, and so what its nanoseconds are.
     pub backend: BackendKind,
+    /// What an instruction takes there; `None` where its time is not virtual, or it cannot exist.
+    pub cost: Option<InstructionCost>,
     /// Its place in its experiment.
     pub factors: Factors,
     /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.

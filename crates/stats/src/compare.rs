@@ -77,6 +77,7 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             margin,
             comparisons: 0,
             looks: 1,
+            costs: cells.iter().filter_map(|cell| cell.cost).collect(),
             groups,
             agreements: Vec::new(),
         }),
@@ -232,6 +233,7 @@ mod tests {
         MeasuredCell {
             run: None,
             backend: BackendKind::Vm,
+            cost: None,
             factors: Factors {
                 workload: "hackbench".into(),
                 kernel: kernel.parse().unwrap(),

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use preemptlab_model::{
-    BackendKind, Direction, Distribution, KernelRef, MetricClass, MetricName, PreemptMode,
-    Settings, Statistic,
+    BackendKind, Direction, Distribution, InstructionCost, KernelRef, MetricClass, MetricName,
+    PreemptMode, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -27,6 +27,10 @@ pub struct Comparison {
     /// How often the results were looked at before it was decided whether to go on; 1 when their
     /// number was fixed in advance.
     pub looks: u32,
+    /// Costs of an instruction in the cells in virtual time, for the caption.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub costs: BTreeSet<InstructionCost>,
     /// What can be compared with each other, in the order of the first cell of each.
     pub groups: Vec<Group>,
     /// What was measured in two kinds of time, and whether both say the same.

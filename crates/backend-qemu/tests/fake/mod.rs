@@ -4,7 +4,9 @@
 use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
 use preemptlab_backend_qemu::{Config, Limits, Vm};
-use preemptlab_model::{Arch, CellInputs, Digest, Machine, QemuBuild, SnapshotInputs};
+use preemptlab_model::{
+    Arch, CellInputs, Digest, InstructionCost, Machine, QemuBuild, SnapshotInputs,
+};
 use preemptlab_protocol::{FORMAT, Job, LoadStart, Message, Report, System, frame};
 
 /// Time that no test takes, however busy the machine is.
@@ -91,7 +93,12 @@ pub fn cell() -> CellInputs {
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "quiet".into(),
             image_sha256: Digest::of(b"image"),
-            machine: Machine { arch: Arch::Amd64, cpus: 1, memory_mib: 512, shift: 1 },
+            machine: Machine {
+                arch: Arch::Amd64,
+                cpus: 1,
+                memory_mib: 512,
+                cost: InstructionCost::default(),
+            },
             qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },
         job: Job {

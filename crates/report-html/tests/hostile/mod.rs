@@ -105,6 +105,7 @@ fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell 
     MeasuredCell {
         run: Some(TEXT.to_owned()),
         backend: BackendKind::Vm,
+        cost: None,
         factors: Factors {
             workload: workload.to_owned(),
             kernel: KernelRef::File { image: TEXT.replace('\0', "").into(), modules: None },

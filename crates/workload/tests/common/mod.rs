@@ -3,7 +3,9 @@
 // Not every file that uses this module uses all of it.
 #![allow(dead_code)]
 
-use preemptlab_model::{Arch, CellInputs, Digest, Machine, PreemptMode, QemuBuild, SnapshotInputs};
+use preemptlab_model::{
+    Arch, CellInputs, Digest, InstructionCost, Machine, PreemptMode, QemuBuild, SnapshotInputs,
+};
 use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
 use preemptlab_workload::{JobInputs, Measurements, Workload};
 
@@ -20,7 +22,12 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
             kernel_sha256: digest,
             cmdline: String::new(),
             image_sha256: digest,
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, shift: 1 },
+            machine: Machine {
+                arch: Arch::Amd64,
+                cpus,
+                memory_mib: 512,
+                cost: InstructionCost::default(),
+            },
             qemu: Some(QemuBuild { version: String::new(), digest }),
         },
         job: workload.job(inputs(1, PreemptMode::None, cpus)),
