@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_host::{Evidence, HostKernel};
-use preemptlab_model::{CellInputs, Digest, Kernel, KernelRef, PreemptMode};
+use preemptlab_model::{CellInputs, Digest, Kernel, PreemptMode};
 
 use crate::LiveError;
 
@@ -97,11 +97,9 @@ impl Reach {
 }
 
 fn other_kernel(Kernel { name, release, .. }: &Kernel) -> String {
-    match name {
-        KernelRef::Debian { .. } => {
-            format!("the kernel {release} (sudo apt-get install linux-image-{release})")
-        }
-        _ => format!("the kernel {release}"),
+    match name.package_flavour() {
+        Some(_) => format!("the kernel {release} (sudo apt-get install linux-image-{release})"),
+        None => format!("the kernel {release}"),
     }
 }
 

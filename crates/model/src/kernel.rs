@@ -69,6 +69,27 @@ pub enum KernelRef {
 }
 
 impl KernelRef {
+    /// Returns the flavour that the name says; `None` where it says none.
+    pub const fn flavour(&self) -> Option<Flavour> {
+        match self {
+            Self::Debian { flavour, .. } | Self::Source { flavour, .. } => Some(*flavour),
+            Self::File { .. } | Self::Host { .. } => None,
+        }
+    }
+
+    /// Returns the flavour of Debian's package that installs the kernel; `None` where none does.
+    pub const fn package_flavour(&self) -> Option<Flavour> {
+        match self {
+            Self::Debian { flavour, .. } => Some(*flavour),
+            Self::Source { .. } | Self::File { .. } | Self::Host { .. } => None,
+        }
+    }
+
+    /// Returns whether it is a kernel of the machine itself.
+    pub const fn is_host(&self) -> bool {
+        matches!(self, Self::Host { .. })
+    }
+
     /// Returns the same version and symbols in another flavour. A file is the kernel that it is, and so
     /// is what is installed.
     #[must_use]

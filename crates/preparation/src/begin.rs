@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use preemptlab_experiment::{Derived, Experiment, Recording};
-use preemptlab_model::{BackendKind, KernelRef, Setting, Settings, settable};
+use preemptlab_model::{Setting, Settings, settable};
 use preemptlab_recording::{Override, RecordingError};
 
 use crate::{Lab, LabError, Prepared};
@@ -67,18 +67,5 @@ impl Lab<'_> {
         }
         // Before anything is asked for in its name.
         self.go_on(Derived::check(&recording)?)
-    }
-
-    /// Gives the kernel `host` its release, so that the recording names it, whatever is booted
-    /// later.
-    fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
-        for kernel in &mut experiment.factors.kernel {
-            if let KernelRef::Host { release: release @ None } = kernel
-                && self.backend == BackendKind::Host
-            {
-                *release = Some(preemptlab_host::release());
-            }
-        }
-        experiment
     }
 }

@@ -9,6 +9,7 @@
 mod begin;
 mod embed;
 mod error;
+mod host;
 mod kernels;
 mod pin;
 mod resolve;

@@ -1,11 +1,9 @@
 use std::ffi::OsString;
 
-use std::path::Path;
-
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
 use preemptlab_experiment::{Derived, Experiment, Manifest};
-use preemptlab_model::{BackendKind, Kernel, KernelRef};
-use preemptlab_provision::ProvisionedKernel;
+use preemptlab_model::{BackendKind, Kernel};
+use preemptlab_provision::{Provision, ProvisionedKernel};
 use preemptlab_recording::{Image, QemuUsed};
 
 use crate::{Lab, LabError, Prepared};
@@ -68,18 +66,13 @@ impl Lab<'_> {
     fn check_unchanged(&self, manifest: &Manifest, recorded: &Kernel) -> Result<(), LabError> {
         let changed = |how: String| LabError::Changed { what: recorded.name.to_string(), how };
         let is_host = manifest.backend == BackendKind::Host;
-        let present = match &recorded.name {
-            KernelRef::Host { release: Some(release) } if is_host => {
-                let name = recorded.name.clone();
-                let kernel = preemptlab_host::installed(Path::new("/"), release)?;
-                Kernel { name, ..kernel }
+        let name = &recorded.name;
+        let present = match Self::installed(manifest.backend, name)? {
+            Some(kernel) => kernel,
+            None if Provision::is_own(name) => {
+                self.provision.kernel(name).map_err(|error| changed(error.to_string()))?.kernel
             }
-            name @ KernelRef::File { .. } => {
-                let kernel =
-                    self.provision.kernel(name).map_err(|error| changed(error.to_string()))?;
-                kernel.kernel
-            }
-            _ => return Ok(()),
+            None => return Ok(()),
         };
         if present.image_sha256 != recorded.image_sha256 {
             return Err(changed(format!(
@@ -91,7 +84,7 @@ impl Lab<'_> {
         if present != *recorded {
             return Err(changed("its configuration was changed".to_owned()));
         }
-        let KernelRef::File { modules: Some(folder), .. } = &recorded.name else { return Ok(()) };
+        let Some(folder) = Provision::own_modules(name) else { return Ok(()) };
         if is_host || manifest.experiment.machine.modules.is_empty() {
             return Ok(());
         }
@@ -124,31 +117,11 @@ impl Lab<'_> {
     }
 
     fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
-        let gone = |reason: String| LabError::KernelGone {
+        self.provision.kernel_again(recorded).map_err(|error| LabError::KernelGone {
             name: recorded.name.clone(),
             release: recorded.release.clone(),
-            reason,
-        };
-        let exact = match &recorded.name {
-            KernelRef::Debian { .. } => format!("debian:{}", recorded.release)
-                .parse()
-                .map_err(|_| gone("its release is no version".to_owned()))?,
-            other
-            @ (KernelRef::Source { .. } | KernelRef::File { .. } | KernelRef::Host { .. }) => {
-                other.clone()
-            }
-        };
-        let kernel = self.provision.kernel_exact(&exact, &recorded.packages);
-        let kernel = kernel.map_err(|error| gone(error.to_string()))?;
-        if kernel.kernel.image_sha256 != recorded.image_sha256 {
-            return Err(gone(match &recorded.name {
-                KernelRef::Source { .. } => "this preemptlab builds another kernel from the same \
-                                             packages; use the one that made the recording"
-                    .to_owned(),
-                _ => "another build has its name now".to_owned(),
-            }));
-        }
-        Ok(kernel)
+            reason: error.to_string(),
+        })
     }
 
     fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), LabError> {
@@ -170,7 +143,7 @@ mod tests {
     use std::{collections::BTreeMap, fs};
 
     use preemptlab_experiment::{RecordingWriter, manifest_on};
-    use preemptlab_provision::{Options, Provision, Store};
+    use preemptlab_provision::{Options, Store};
 
     use super::*;
 

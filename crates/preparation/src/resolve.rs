@@ -1,6 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use preemptlab_backend_qemu::{Artifacts, check_allowed};
@@ -148,14 +148,10 @@ impl Lab<'_> {
 
     /// Returns the kernel of a name, which the machine may have itself.
     fn kernel(&self, name: &KernelRef) -> Result<Found, LabError> {
-        match name {
-            KernelRef::Host { release } if self.backend == BackendKind::Host => {
-                let release = release.clone().unwrap_or_else(preemptlab_host::release);
-                let kernel = preemptlab_host::installed(Path::new("/"), &release)?;
-                Ok(Found::Installed(Kernel { name: name.clone(), ..kernel }))
-            }
-            _ => Ok(Found::Provisioned(Box::new(self.provision.kernel(name)?))),
-        }
+        Ok(match Self::installed(self.backend, name)? {
+            Some(kernel) => Found::Installed(kernel),
+            None => Found::Provisioned(Box::new(self.provision.kernel(name)?)),
+        })
     }
 
     /// Returns the packages of every workload; workloads with the same packages ask apt once.

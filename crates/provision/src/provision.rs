@@ -1,68 +1,40 @@
-use std::{
-    cell::OnceCell,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use preemptlab_model::{KernelRef, Package};
+use preemptlab_model::{Kernel, KernelRef, Package};
 
 use crate::{
-    AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
-    ProvisionedKernel, Qemu, QemuError, Store, StoreLock,
-    apt::{Apt, Lists},
-    kbuild::Recipe,
-    kernels,
+    AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, Options,
+    ProvisionedKernel, Qemu, QemuError, Store, kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
     qemu,
+    supplies::Supplies,
 };
-
-/// What a person may choose.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Debian's main archive; `None` for that of the machine's own apt.
-    pub mirror: Option<String>,
-    /// Use suites whose release file is older than it may be.
-    pub allow_expired: bool,
-    /// Refresh the package lists even if they are fresh.
-    pub refresh: bool,
-    /// What `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
-    pub apt_config: Option<PathBuf>,
-}
 
 /// Brings kernels, QEMU and packages into a store.
 ///
 /// The package lists are prepared on first use, once. Every method holds the store's lock.
 pub struct Provision<'a> {
-    store: Store,
-    options: Options,
-    lists: OnceCell<Lists>,
-    builds: bool,
+    supplies: Supplies<'a>,
     build_scripts: bool,
-    on_event: &'a dyn Fn(Event),
 }
 
 impl<'a> Provision<'a> {
     /// Keeps the store and the options; the first request opens and fetches.
     pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self {
-            store,
-            options,
-            lists: OnceCell::new(),
-            builds: true,
-            build_scripts: false,
-            on_event,
-        }
+        Self { supplies: Supplies::new(store, options, on_event), build_scripts: false }
     }
 
     /// Tells whoever watches.
     pub fn tell(&self, event: Event) {
-        (self.on_event)(event);
+        (self.supplies.on_event)(event);
     }
 
     /// The same, but a kernel from source that the store does not have is an error and not built.
     #[must_use]
-    pub fn without_builds(self) -> Self {
-        Self { builds: false, ..self }
+    pub fn without_builds(mut self) -> Self {
+        self.supplies.builds = false;
+        self
     }
 
     /// The same, which runs what a kernel of a user's own brings along to build modules, or refuses
@@ -85,18 +57,15 @@ impl<'a> Provision<'a> {
     ) -> Result<(), ModuleError> {
         let mut own = modules.iter().filter(|name| is_own(name));
         let (Some(name), false) = (own.next(), self.build_scripts) else { return Ok(()) };
-        let folder = kernels.iter().find_map(|kernel| match kernel {
-            KernelRef::File { modules, .. } => modules.as_ref(),
-            _ => None,
-        });
-        let Some(folder) = folder else { return Ok(()) };
+        let tree = kernels.iter().find_map(|kernel| kernels::source(kernel).headers());
+        let Some(tree) = tree else { return Ok(()) };
         let source = kmod::find(&name.replace('-', "_"))?;
-        Err(KmodError::NotAllowed { name: source.name, tree: folder.join("build") }.into())
+        Err(KmodError::NotAllowed { name: source.name, tree }.into())
     }
 
     /// The store.
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.supplies.store
     }
 
     /// The kernel that a name means. One from source is built, unless the store has it.
@@ -105,65 +74,31 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn kernel(&self, name: &KernelRef) -> Result<ProvisionedKernel, KernelError> {
-        let lock = self.store.lock(self.on_event)?;
-        match name {
-            KernelRef::Debian { version, flavour } => self.with_apt(&lock, |apt| {
-                kernels::debian(apt, &self.store, version, *flavour, self.on_event)
-            }),
-            KernelRef::Source { version, flavour, symbols } => {
-                let wanted = (name, version.as_str(), *flavour, symbols);
-                let recipe = self.with_apt(&lock, |apt| Recipe::find(apt, wanted, None))?;
-                self.built(name, &recipe, lock)
-            }
-            KernelRef::File { image, modules } => {
-                kernels::file(&self.store, &lock, image, modules.as_deref())
-            }
-            KernelRef::Host { .. } => Err(KernelError::OfHost(name.clone())),
-        }
+        kernels::source(name).resolve(&self.supplies)
     }
 
-    /// The kernel of that name from exactly these packages, as a recording names them: what is from
-    /// source is built again, and whether it becomes the same is left to the caller to check.
+    /// Brings the kernel here that a recording was made with: one of Debian's from its exact version, one
+    /// from source built again from exactly its packages.
     ///
     /// # Errors
     ///
-    /// [`KernelError`]
-    pub fn kernel_exact(
-        &self,
-        name: &KernelRef,
-        packages: &[Package],
-    ) -> Result<ProvisionedKernel, KernelError> {
-        let KernelRef::Source { version, flavour, symbols } = name else {
-            return self.kernel(name);
-        };
-        let lock = self.store.lock(self.on_event)?;
-        let wanted = (name, version.as_str(), *flavour, symbols);
-        let recipe = self.with_apt(&lock, |apt| Recipe::find(apt, wanted, Some(packages)))?;
-        self.built(name, &recipe, lock)
+    /// [`KernelError`], also where another kernel has its name now.
+    pub fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, KernelError> {
+        let kernel = kernels::source(&recorded.name).pin(&self.supplies, recorded)?;
+        if kernel.kernel.image_sha256 != recorded.image_sha256 {
+            return Err(KernelError::NotAgain("another build has its name now"));
+        }
+        Ok(kernel)
     }
 
-    /// A kernel from source. The store's lock is not held while it is built.
-    fn built(
-        &self,
-        name: &KernelRef,
-        recipe: &Recipe,
-        lock: StoreLock,
-    ) -> Result<ProvisionedKernel, KernelError> {
-        if recipe.built(&self.store).is_none() {
-            if !self.builds {
-                return Err(KbuildError::NotBuilt.into());
-            }
-            let programs =
-                self.with_apt(&lock, |apt| recipe.fetch(apt, &self.store, &lock, self.on_event))?;
-            drop(lock);
-            let keep = |image: &[u8]| {
-                let _lock = self.store.lock(self.on_event)?;
-                kernels::keep_image(&self.store, image)
-            };
-            recipe.build(&self.store, &programs, keep, self.on_event)?;
-        }
-        let built = recipe.built(&self.store).ok_or(KbuildError::NotBuilt)?;
-        kernels::built(&self.store, name, recipe, built)
+    /// Returns whether a name means files of the user's own, which may change behind a recording.
+    pub fn is_own(name: &KernelRef) -> bool {
+        kernels::source(name).is_own()
+    }
+
+    /// Returns the user's own folder of modules, if a kernel's name gives one.
+    pub fn own_modules(name: &KernelRef) -> Option<PathBuf> {
+        kernels::source(name).modules().map(Path::to_owned)
     }
 
     /// Modules of a kernel with those they depend on, in the order in which they can be loaded:
@@ -204,7 +139,7 @@ impl<'a> Provision<'a> {
     ) -> Result<(Module, Vec<String>), ModuleError> {
         let source = kmod::find(name)?;
         let release = &kernel.kernel.release;
-        let lock = self.store.lock(self.on_event)?;
+        let lock = self.supplies.lock()?;
         let bytes = match &kernel.headers {
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
@@ -212,13 +147,17 @@ impl<'a> Provision<'a> {
             Headers::Tree(tree) if !self.build_scripts => {
                 Err(KmodError::NotAllowed { name: source.name, tree: tree.clone() })
             }
-            Headers::Tree(tree) => {
-                kmod::from_tree(source, release, tree, (&self.store, &lock), self.on_event)
-            }
-            Headers::Package { name, assumed } => self.with_apt(&lock, |apt| {
+            Headers::Tree(tree) => kmod::from_tree(
+                source,
+                release,
+                tree,
+                (&self.supplies.store, &lock),
+                self.supplies.on_event,
+            ),
+            Headers::Package { name, assumed } => self.supplies.with_apt(&lock, |apt| {
                 let headers = (name.as_str(), assumed.as_str());
-                let here = (apt, &self.store, &lock);
-                kmod::from_package(source, release, headers, here, self.on_event)
+                let here = (apt, &self.supplies.store, &lock);
+                kmod::from_package(source, release, headers, here, self.supplies.on_event)
             }),
         };
         modules::built(source.name, bytes?)
@@ -238,10 +177,10 @@ impl<'a> Provision<'a> {
                 modules::load(folder, &folder.join("modules.builtin"), names, None)
             }
             ModuleSource::Package { candidate, builtin } => {
-                let lock = self.store.lock(self.on_event)?;
-                let folder = self.with_apt(&lock, |apt| {
-                    modules::unpacked(apt, &self.store, &lock, candidate, self.on_event)
-                })?;
+                let Supplies { store, on_event, .. } = &self.supplies;
+                let folder = self
+                    .supplies
+                    .ask(|apt, lock| modules::unpacked(apt, store, lock, candidate, on_event))?;
                 modules::load(&folder, builtin, names, Some(&candidate.package))
             }
         }
@@ -254,8 +193,8 @@ impl<'a> Provision<'a> {
     /// [`KernelError`] when there is nothing to show; a configuration that cannot be read is part
     /// of its row.
     pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
-        let lock = self.store.lock(self.on_event)?;
-        self.with_apt(&lock, |apt| kernels::offered(apt, &self.store, self.on_event))
+        self.supplies
+            .ask(|apt, _| kernels::offered(apt, &self.supplies.store, self.supplies.on_event))
     }
 
     /// Every kernel on offer, oldest first.
@@ -264,8 +203,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
-        let lock = self.store.lock(self.on_event)?;
-        self.with_apt(&lock, |apt| Ok(kernels::builds(apt)?))
+        self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
     }
 
     /// QEMU: the one at `path`, or release 13's.
@@ -277,8 +215,8 @@ impl<'a> Provision<'a> {
         if let Some(path) = path {
             return qemu::file(path);
         }
-        let lock = self.store.lock(self.on_event)?;
-        self.with_apt(&lock, |apt| qemu::debian(apt, &self.store, &lock, self.on_event))
+        let Supplies { store, on_event, .. } = &self.supplies;
+        self.supplies.ask(|apt, lock| qemu::debian(apt, store, lock, on_event))
     }
 
     /// The QEMU that consists of exactly these packages, as a recording names them.
@@ -287,14 +225,12 @@ impl<'a> Provision<'a> {
     ///
     /// [`QemuError`]
     pub fn qemu_exact(&self, packages: &[Package]) -> Result<Qemu, QemuError> {
-        if let Some(qemu) = qemu::in_store(&self.store, packages)? {
+        let Supplies { store, on_event, .. } = &self.supplies;
+        if let Some(qemu) = qemu::in_store(store, packages)? {
             return Ok(qemu);
         }
-        let lock = self.store.lock(self.on_event)?;
-        self.with_apt(&lock, |apt| {
-            let candidates = apt.exact(packages)?;
-            qemu::unpacked(apt, &self.store, &lock, &candidates, self.on_event)
-        })
+        self.supplies
+            .ask(|apt, lock| qemu::unpacked(apt, store, lock, &apt.exact(packages)?, on_event))
     }
 
     /// Exactly these packages, as a recording names them, each with its file in the store.
@@ -306,10 +242,9 @@ impl<'a> Provision<'a> {
         &self,
         packages: &[Package],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
-        let file = |package: &Package| self.store.package(package.sha256);
+        let file = |package: &Package| self.supplies.store.package(package.sha256);
         if !packages.iter().all(|package| file(package).exists()) {
-            let lock = self.store.lock(self.on_event)?;
-            self.with_apt(&lock, |apt| apt.fetch(&apt.exact(packages)?))?;
+            self.supplies.ask(|apt, _| apt.fetch(&apt.exact(packages)?))?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
@@ -325,28 +260,11 @@ impl<'a> Provision<'a> {
         names: &[&str],
         assumed: &[&str],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
-        let lock = self.store.lock(self.on_event)?;
-        self.with_apt(&lock, |apt| {
+        self.supplies.ask(|apt, _| {
             let candidates = apt.closure(names, assumed)?;
             let paths = apt.fetch(&candidates)?;
             Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())
         })
-    }
-
-    fn with_apt<T, E: From<AptError>>(
-        &self,
-        lock: &StoreLock,
-        work: impl FnOnce(&Apt<'_>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let root = self.store.apt();
-        let lists = match self.lists.get() {
-            Some(lists) => lists,
-            None => {
-                let lists = Lists::prepare(&root, lock, &self.options, self.on_event)?;
-                self.lists.get_or_init(|| lists)
-            }
-        };
-        work(&Apt::new(&self.store, &root, lock, lists, self.on_event))
     }
 }
 

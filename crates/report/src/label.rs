@@ -1,6 +1,6 @@
 //! How groups and configurations are named in tables.
 
-use preemptlab_model::{BackendKind, Flavour, KernelRef};
+use preemptlab_model::{BackendKind, Flavour};
 use preemptlab_stats::{Configuration, Group, Interval, Summary};
 
 use crate::number;
@@ -26,11 +26,7 @@ pub fn place(workload: &str, cpus: u32) -> String {
 pub fn kernel(configuration: &Configuration) -> String {
     let Configuration { run, kernel, rt, settings, .. } = configuration;
     let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
-    let named = matches!(
-        kernel,
-        KernelRef::Debian { flavour: Flavour::Rt, .. }
-            | KernelRef::Source { flavour: Flavour::Rt, .. }
-    );
+    let named = kernel.flavour() == Some(Flavour::Rt);
     let rt = if *rt == Some(true) && !named { ", PREEMPT_RT" } else { "" };
     let settings = if settings.is_empty() { String::new() } else { format!(" {settings}") };
     format!("{run}{kernel}{settings}{rt}")

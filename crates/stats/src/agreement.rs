@@ -130,9 +130,8 @@ fn agreement(one: &Group, other: &Group) -> Option<Agreement> {
 /// Whether two configurations are the same but for their time. A machine's own kernel, which no
 /// virtual machine has under that name, stands for any.
 fn is_counterpart(one: &Configuration, other: &Configuration) -> bool {
-    let is_host = |kernel: &KernelRef| matches!(kernel, KernelRef::Host { .. });
     (one.preempt, &one.settings) == (other.preempt, &other.settings)
-        && (one.kernel == other.kernel || is_host(&one.kernel) || is_host(&other.kernel))
+        && (one.kernel == other.kernel || one.kernel.is_host() || other.kernel.is_host())
 }
 
 fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {

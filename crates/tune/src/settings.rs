@@ -1,5 +1,5 @@
 use preemptlab_model::{
-    self as model, Arch, Kernel, KernelRef, PackageVersion, PreemptMode, Setting, settable,
+    self as model, Arch, Kernel, PackageVersion, PreemptMode, Setting, settable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -177,7 +177,7 @@ impl Settings {
 /// 6.19 on it depends on `linux-binary-`, `linux-base-` and `linux-modules-RELEASE`, all of its
 /// version.
 fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
-    let KernelRef::Debian { flavour, .. } = &kernel.name else { return None };
+    let flavour = kernel.name.package_flavour()?;
     let is_image =
         |name: &str| name.starts_with("linux-image-") || name.starts_with("linux-binary-");
     let image = kernel.packages.iter().find(|package| is_image(&package.name))?;

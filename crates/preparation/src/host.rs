@@ -1,0 +1,40 @@
+//! The machine's own kernels.
+
+use std::path::Path;
+
+use preemptlab_experiment::Experiment;
+use preemptlab_model::{BackendKind, Kernel, KernelRef};
+
+use crate::{Lab, LabError};
+
+impl Lab<'_> {
+    /// Gives the kernel `host` its release, so that the recording names it, whatever is booted
+    /// later.
+    pub(crate) fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
+        for kernel in &mut experiment.factors.kernel {
+            if let KernelRef::Host { release: release @ None } = kernel
+                && self.backend == BackendKind::Host
+            {
+                *release = Some(preemptlab_host::release());
+            }
+        }
+        experiment
+    }
+
+    /// Returns the kernel that a name means on a backend; `None` where it is none of this machine's.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`] when the kernel is not installed.
+    pub(crate) fn installed(
+        backend: BackendKind,
+        name: &KernelRef,
+    ) -> Result<Option<Kernel>, LabError> {
+        let (BackendKind::Host, KernelRef::Host { release }) = (backend, name) else {
+            return Ok(None);
+        };
+        let release = release.clone().unwrap_or_else(preemptlab_host::release);
+        let kernel = preemptlab_host::installed(Path::new("/"), &release)?;
+        Ok(Some(Kernel { name: name.clone(), ..kernel }))
+    }
+}

@@ -1,0 +1,33 @@
+//! Kernels by name. Each source of kernels is a file of its own.
+
+mod debian;
+mod file;
+mod host;
+mod kernel;
+mod offers;
+mod source;
+
+use preemptlab_model::KernelRef;
+
+#[cfg(test)]
+pub(crate) use self::kernel::keep_image;
+use self::{debian::Debian, file::OwnFile, host::OfHost, source::FromSource};
+pub(crate) use self::{debian::builds, kernel::KernelSource, offers::offered};
+pub use self::{
+    kernel::{KernelError, ProvisionedKernel},
+    offers::Offer,
+};
+
+/// Returns the source of the kernel that a name means.
+pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
+    match name {
+        KernelRef::Debian { version, flavour } => Box::new(Debian { version, flavour: *flavour }),
+        KernelRef::Source { version, flavour, symbols } => {
+            Box::new(FromSource { name, version, flavour: *flavour, symbols })
+        }
+        KernelRef::File { image, modules } => {
+            Box::new(OwnFile { image, modules: modules.as_deref() })
+        }
+        KernelRef::Host { .. } => Box::new(OfHost(name)),
+    }
+}

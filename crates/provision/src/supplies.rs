@@ -1,0 +1,68 @@
+//! What everything is brought here with.
+
+use std::{cell::OnceCell, path::PathBuf};
+
+use crate::{
+    AptError, Event, Store, StoreError, StoreLock,
+    apt::{Apt, Lists},
+};
+
+/// What a person may choose.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Debian's main archive; `None` for that of the machine's own apt.
+    pub mirror: Option<String>,
+    /// Use suites whose release file is older than it may be.
+    pub allow_expired: bool,
+    /// Refresh the package lists even if they are fresh.
+    pub refresh: bool,
+    /// What `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
+    pub apt_config: Option<PathBuf>,
+}
+
+/// The store, the package lists, which are prepared on first use, once, and what a person chose.
+pub(crate) struct Supplies<'a> {
+    pub(crate) store: Store,
+    options: Options,
+    lists: OnceCell<Lists>,
+    /// Whether kernels are built that the store does not have.
+    pub(crate) builds: bool,
+    pub(crate) on_event: &'a dyn Fn(Event),
+}
+
+impl<'a> Supplies<'a> {
+    pub(crate) fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
+        Self { store, options, lists: OnceCell::new(), builds: true, on_event }
+    }
+
+    /// Locks the store.
+    pub(crate) fn lock(&self) -> Result<StoreLock, StoreError> {
+        self.store.lock(self.on_event)
+    }
+
+    /// Locks the store, and has apt at hand while it is locked.
+    pub(crate) fn ask<T, E: From<AptError> + From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Apt<'_>, &StoreLock) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let lock = self.lock()?;
+        self.with_apt(&lock, |apt| work(apt, &lock))
+    }
+
+    /// Has apt at hand while the store is locked.
+    pub(crate) fn with_apt<T, E: From<AptError>>(
+        &self,
+        lock: &StoreLock,
+        work: impl FnOnce(&Apt<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let root = self.store.apt();
+        let lists = match self.lists.get() {
+            Some(lists) => lists,
+            None => {
+                let lists = Lists::prepare(&root, lock, &self.options, self.on_event)?;
+                self.lists.get_or_init(|| lists)
+            }
+        };
+        work(&Apt::new(&self.store, &root, lock, lists, self.on_event))
+    }
+}
