@@ -83,8 +83,10 @@ export class State {
     const group = this.group;
     this.#entries = group ? entries(this.data, group) : [];
     const offered = group ? latencies(group) : [];
+    // In the order of the workload: the real-time probe comes first.
+    const first = group?.metrics.find((info) => info.statistic === "p99" && offered.includes(info));
     if (!offered.some((info) => info.name === this.#latency)) {
-      this.#latency = (offered.find((info) => info.statistic === "p99") ?? offered[0])?.name ?? "";
+      this.#latency = (first ?? offered[0])?.name ?? "";
     }
   }
 

@@ -1,10 +1,10 @@
 import type { Effect, Summary } from "./document.ts";
-import { number, range, ratio, ratioRange } from "./format.ts";
+import { number, range, ratio, ratioRange, share } from "./format.ts";
 
 /** A metric's median with what is known of its spread: `26 µs (95 %: 23–27; n=10), ×0.46 …`. */
-export function statistics(of: Summary, unit: string): string {
+export function statistics(of: Summary, unit: string, margin: number): string {
   const { median, effect } = of;
-  const compared = effect === null || effect.ratio === null ? "" : `; ${ratios(effect)} ${verdict(effect)}`;
+  const compared = effect === null || effect.ratio === null ? "" : `; ${ratios(effect)} ${verdict(effect, margin)}`;
   return `${number(median)} ${unit} (${spread(of)})${compared}`;
 }
 
@@ -25,8 +25,9 @@ export function known({ interval, min, max, n }: Summary): string {
   return n > 1 ? `range ${range([min, max])}` : `n=${n}, no interval`;
 }
 
-/** `better`, `undecided (+5)`. */
-export function verdict(effect: Effect): string {
+/** `better`, `within 5 %`, `undecided (+5)`. */
+export function verdict(effect: Effect, margin: number): string {
+  if (effect.verdict === "within_margin") return `within ${share(margin)}`;
   const more = effect.verdict === "undecided" ? effect.more : null;
   return more === null ? effect.verdict : `${effect.verdict} (+${more})`;
 }

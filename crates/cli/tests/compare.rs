@@ -57,8 +57,47 @@ fn values_that_are_all_equal_are_the_same() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let finished = compare(&desk, &["a"]);
-    finished.says(&["are better, 0 worse, 15 the same within 5%, 0 undecided"]);
+    finished.says(&["are better, 0 worse, 15 within 5%, 0 undecided"]);
     finished.says(&["5 replicates are too few for an extreme-value fit"]);
+}
+
+#[test]
+fn the_counts_are_of_what_the_table_shows() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let overview = desk.run(&["compare", "a"]);
+    overview.says(&[
+        "0 worse, 7 within 5%, 0 undecided",
+        "8 more, of metrics that are",
+        "compare RUN --all",
+        "adjusted for all 15",
+    ]);
+    let letter = desk.run(&["report", "a", "--format", "markdown"]);
+    assert_eq!(letter.stdout.matches("Of 7 comparisons 0 are better").count(), 2);
+}
+
+#[test]
+fn metrics_are_chosen_by_name_or_by_class() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    let chosen = |metric: &str| {
+        let finished = desk.run(&["compare", "a", "--format", "csv", "--metric", metric]);
+        finished.succeeds();
+        let metrics = finished.stdout.lines().skip(1).map(|row| row.split(',').nth(9).unwrap());
+        metrics.map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(chosen("throughput").len(), 1);
+    let wakeups = chosen("wakeup");
+    assert!(wakeups.len() > 10 && !wakeups.contains("throughput"), "{wakeups:?}");
+    let both = ["compare", "a", "--metric", "wakeup.fifo.min", "--metric", "throughput"];
+    desk.run(&both).says(&["Of 2 comparisons", "adjusted for all 15"]);
+    for (metric, meant) in [
+        ("throughputs", "did you mean `throughput`?"),
+        ("wakup", "did you mean `wakeup`?"),
+        ("", "there is no metric"),
+    ] {
+        desk.run(&["compare", "a", "--metric", metric]).fails(2, &[meant]);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `web/src/document.ts` holds the types of the page's data as they are here.
 
-use std::{any::TypeId, collections::BTreeSet, env, fs, path::Path};
+use std::{collections::BTreeMap, env, fs, path::Path};
 
 use preemptlab_report_html::PageData;
 use ts_rs::{Config, TS, TypeVisitor};
@@ -10,20 +10,21 @@ const HEADER: &str = "\
 //     WRITE_TYPES=1 cargo test -p preemptlab-report-html --test types
 ";
 
-/// Every type that a type is made of, in the order in which they are met.
+/// The declaration of every type that a type is made of, by its name: they are met in an order that
+/// each build draws anew.
 struct Types {
     config: Config,
-    met: BTreeSet<TypeId>,
-    text: String,
+    declared: BTreeMap<String, String>,
 }
 
 impl TypeVisitor for Types {
     fn visit<T: TS + 'static + ?Sized>(&mut self) {
-        if T::output_path().is_none() || !self.met.insert(TypeId::of::<T>()) {
+        let name = T::name(&self.config);
+        if T::output_path().is_none() || self.declared.contains_key(&name) {
             return;
         }
         let docs = T::docs().unwrap_or_default();
-        self.text += &format!("\n{docs}export {}\n", T::decl(&self.config));
+        self.declared.insert(name, format!("\n{docs}export {}\n", T::decl(&self.config)));
         T::visit_dependencies(self);
     }
 }
@@ -31,10 +32,11 @@ impl TypeVisitor for Types {
 #[test]
 fn the_types_of_the_script_are_those_of_the_page() {
     let config = Config::new().with_large_int("number");
-    let mut types = Types { config, met: BTreeSet::new(), text: HEADER.to_owned() };
+    let mut types = Types { config, declared: BTreeMap::new() };
     types.visit::<PageData>();
-    let lines = types.text.lines().map(|line| format!("{}\n", line.trim_end()));
-    let text: String = lines.collect();
+    let declared: String = types.declared.into_values().collect();
+    let lines = declared.lines().map(|line| format!("{}\n", line.trim_end()));
+    let text: String = [HEADER.to_owned()].into_iter().chain(lines).collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/document.ts");
     if env::var_os("WRITE_TYPES").is_some() {
         fs::write(&path, &text).unwrap();

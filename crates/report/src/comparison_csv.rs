@@ -1,5 +1,5 @@
 use preemptlab_model::PreemptMode;
-use preemptlab_stats::{Comparison, Configuration, Effect, Group, Summary, Verdict};
+use preemptlab_stats::{Comparison, Configuration, Effect, Group, Margin, Summary, Verdict};
 
 use crate::{label, table_csv};
 
@@ -51,21 +51,27 @@ pub fn csv(comparison: &Comparison) -> String {
     };
     let header = with_backend(HEADER.map(str::to_owned).to_vec(), BACKEND);
     let rows = comparison.groups.iter().flat_map(|group| {
-        let rows = group.configurations.iter().flat_map(|each| rows(group, each));
+        let rows =
+            group.configurations.iter().flat_map(|each| rows(group, each, comparison.margin));
         rows.map(|row| with_backend(row, group.backend.as_str())).collect::<Vec<_>>()
     });
     table_csv::write([header].into_iter().chain(rows))
 }
 
-fn rows(group: &Group, configuration: &Configuration) -> Vec<Vec<String>> {
+fn rows(group: &Group, configuration: &Configuration, margin: Margin) -> Vec<Vec<String>> {
     if configuration.summaries.is_empty() {
-        return vec![row(group, configuration, None)];
+        return vec![row(group, configuration, None, margin)];
     }
     let summaries = configuration.summaries.iter();
-    summaries.map(|summary| row(group, configuration, Some(summary))).collect()
+    summaries.map(|summary| row(group, configuration, Some(summary), margin)).collect()
 }
 
-fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) -> Vec<String> {
+fn row(
+    group: &Group,
+    configuration: &Configuration,
+    summary: Option<&Summary>,
+    margin: Margin,
+) -> Vec<String> {
     let status = match summary {
         Some(_) => "measured",
         None if configuration.unavailable.is_some() => "unavailable",
@@ -100,7 +106,7 @@ fn row(group: &Group, configuration: &Configuration, summary: Option<&Summary>) 
         of_effect(|effect| text(effect.interval.map(|interval| interval.low))),
         of_effect(|effect| text(effect.interval.map(|interval| interval.high))),
         of_effect(|effect| effect.p_adjusted.to_string()),
-        of_effect(|effect| effect.verdict.as_str().to_owned()),
+        effect.map(|effect| effect.verdict.word(margin)).unwrap_or_default(),
         of_effect(|effect| match effect.verdict {
             Verdict::Undecided { more } => more.map(|more| more.to_string()).unwrap_or_default(),
             _ => String::new(),

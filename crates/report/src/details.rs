@@ -1,13 +1,14 @@
 //! One table per metric: every statistic of every configuration.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Summary};
+use preemptlab_stats::{Configuration, Group, Margin, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, extremes, label, number, verdict};
 
-pub fn tables(group: &Group) -> Vec<Table> {
+pub fn tables(group: &Group, margin: Margin) -> Vec<Table> {
     let metrics = group.metrics();
-    let mut tables: Vec<Table> = metrics.iter().map(|metric| table(group, metric)).collect();
+    let mut tables: Vec<Table> =
+        metrics.iter().map(|metric| table(group, metric, margin)).collect();
     let troubles = label::by_kernel(group).flat_map(|of_kernel| {
         let kernel = label::kernel(&of_kernel[0]);
         label::troubles(of_kernel).into_iter().map(move |trouble| format!("{kernel} {trouble}"))
@@ -24,7 +25,7 @@ pub fn tables(group: &Group) -> Vec<Table> {
     tables
 }
 
-fn table(group: &Group, metric: &MetricName) -> Table {
+fn table(group: &Group, metric: &MetricName, margin: Margin) -> Table {
     let of_metric =
         group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
     let measured: Vec<_> = of_metric.collect();
@@ -48,13 +49,18 @@ fn table(group: &Group, metric: &MetricName) -> Table {
         ],
     );
     for (configuration, summary) in measured {
-        table.rows.push(Row::Cells(row(group, configuration, summary)));
+        table.rows.push(Row::Cells(row(group, configuration, summary, margin)));
     }
     table.notes = extremes::notes(group, metric);
     table
 }
 
-fn row(group: &Group, configuration: &Configuration, summary: &Summary) -> Vec<Cell> {
+fn row(
+    group: &Group,
+    configuration: &Configuration,
+    summary: &Summary,
+    margin: Margin,
+) -> Vec<Cell> {
     vec![
         label::kernel(configuration).into(),
         label::mode(configuration).into(),
@@ -65,6 +71,6 @@ fn row(group: &Group, configuration: &Configuration, summary: &Summary) -> Vec<C
         Cell::new(number::number(summary.max), Tone::Faint),
         summary.ratio().map(number::ratio).unwrap_or_default().into(),
         label::ratio_interval(summary).into(),
-        verdict::words(group, configuration, summary),
+        verdict::words(group, configuration, summary, margin),
     ]
 }

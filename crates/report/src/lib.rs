@@ -82,12 +82,12 @@ fn document(
     note: impl Fn(&str) -> String,
 ) -> String {
     let tables = comparison.groups.iter().flat_map(|group| match view {
-        View::Overview => vec![overview::table(group)],
-        View::Details => details::tables(group),
+        View::Overview => vec![overview::table(group, comparison.margin)],
+        View::Details => details::tables(group, comparison.margin),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
     parts.extend(agreement::tables(comparison).iter().map(table));
-    parts.extend(verdict::legend(comparison).map(|legend| note(&legend)));
+    parts.extend(verdict::legend(comparison, view).map(|legend| note(&legend)));
     parts.push(note(&caption(comparison)));
     parts.join("\n")
 }

@@ -2,16 +2,16 @@
 //! ratios to the baseline, above the intervals of these, above what they are worth.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group};
+use preemptlab_stats::{Configuration, Group, Margin};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
-pub fn table(group: &Group) -> Table {
-    of_metrics(group, shown(group))
+pub fn table(group: &Group, margin: Margin) -> Table {
+    of_metrics(group, shown(group), margin)
 }
 
 /// The table with these metrics.
-pub fn of_metrics(group: &Group, shown: Vec<&MetricName>) -> Table {
+pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Table {
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
         .chain(label::baseline(group))
@@ -30,7 +30,7 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>) -> Table {
             cells
                 .extend(columns.map(|(metric, width)| value(group, configuration, metric, *width)));
             table.rows.push(Row::Cells(cells));
-            table.rows.extend(further_rows(group, configuration, &shown));
+            table.rows.extend(further_rows(group, configuration, &shown, margin));
         }
         for trouble in label::troubles(of_kernel) {
             table.span(Cell::new(format!("  {trouble}"), Tone::Faint));
@@ -42,17 +42,13 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>) -> Table {
 /// The metrics that an overview shows: of each latency the statistics that tell configurations
 /// apart, and the workload's main numbers. The bound stands beside what the real-time probe saw.
 fn shown(group: &Group) -> Vec<&MetricName> {
-    let mut shown = group.metrics();
-    shown.retain(|metric| metric.is_headline());
+    let headline = group.metrics.iter().filter(|info| info.headline);
+    let mut shown: Vec<&MetricName> = headline.map(|info| &info.name).collect();
     let place = |name| shown.iter().position(|metric| **metric == name);
-    if let (Some(p99), Some(max), Some(bound)) =
-        (place(MetricName::FIFO_P99), place(MetricName::FIFO_MAX), place(MetricName::BOUND))
-        && p99 < max
+    if let (Some(max), Some(bound)) = (place(MetricName::FIFO_MAX), place(MetricName::BOUND))
         && max < bound
     {
         shown[max + 1..=bound].rotate_right(1);
-        // There is room for so many columns, and beside the bound this one tells least.
-        shown.remove(p99);
     }
     shown
 }
@@ -96,7 +92,12 @@ fn ratio_width(group: &Group, metric: &MetricName) -> usize {
 }
 
 /// The lines below the medians: intervals, and words; neither where it would be empty.
-fn further_rows(group: &Group, configuration: &Configuration, shown: &[&MetricName]) -> Vec<Row> {
+fn further_rows(
+    group: &Group,
+    configuration: &Configuration,
+    shown: &[&MetricName],
+    margin: Margin,
+) -> Vec<Row> {
     let n = match configuration.measured() {
         measured if measured < configuration.replicates => format!("    n={measured}"),
         _ => String::new(),
@@ -109,7 +110,7 @@ fn further_rows(group: &Group, configuration: &Configuration, shown: &[&MetricNa
     let words = summaries().map(|summary| match summary {
         Some(summary) => {
             let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-            verdict::word(summary, baseline)
+            verdict::word(summary, baseline, margin)
         }
         None => Cell::default(),
     });

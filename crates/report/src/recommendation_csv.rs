@@ -57,7 +57,9 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
         text(relation.and_then(|relation| relation.ratio)),
         text(ratio_interval.map(|interval| interval.low)),
         text(ratio_interval.map(|interval| interval.high)),
-        relation.map(|relation| relation.verdict.as_str().to_owned()).unwrap_or_default(),
+        relation
+            .map(|relation| relation.verdict.word(recommendation.comparison.margin))
+            .unwrap_or_default(),
         fails.join("; "),
         reasons.join("; "),
     ]

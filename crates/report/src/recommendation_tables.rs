@@ -1,8 +1,8 @@
 //! The tables of a recommendation.
 
 use preemptlab_stats::{
-    Answer, Candidate, Choice, Combined, Interval, Judgement, MetricKind, Recommendation, RunnerUp,
-    Verdict,
+    Answer, Candidate, Choice, Combined, Interval, Judgement, Margin, MetricKind, Recommendation,
+    RunnerUp, Verdict,
 };
 
 use crate::{
@@ -103,20 +103,21 @@ pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Ta
     let columns = metrics.iter().map(|metric| Column::right(metric.name.to_string()));
     let first = [Column::left("configuration"), Column::left("requirements")];
     let mut table = Table::new(title, first.into_iter().chain(columns));
+    let margin = recommendation.comparison.margin;
     for runner_up in &choice.runners_up {
         let of = &recommendation.candidates[runner_up.candidate];
         let relations: Vec<Option<Combined>> = relations(runner_up).collect();
-        let line = |first: [Cell; 2], cell: fn(&Combined) -> Cell| {
+        let line = |first: [Cell; 2], cell: &dyn Fn(&Combined) -> Cell| {
             let cells = relations.iter().map(|it| it.as_ref().map(cell).unwrap_or_default());
             first.into_iter().chain(cells).collect::<Vec<_>>()
         };
         let partial = partial(recommendation, of);
         let lines = [
-            line([candidate(of).into(), requirements_hold(of)], ratio),
-            line([Cell::new(partial, Tone::Faint), Cell::default()], |it| {
+            line([candidate(of).into(), requirements_hold(of)], &ratio),
+            line([Cell::new(partial, Tone::Faint), Cell::default()], &|it| {
                 Cell::new(interval(it.interval), Tone::Faint)
             }),
-            line([Cell::default(), Cell::default()], verdict),
+            line([Cell::default(), Cell::default()], &|it| verdict(it, margin)),
         ];
         let is_said = |cells: &Vec<Cell>| cells.iter().any(|cell| !cell.text().is_empty());
         table.rows.extend(lines.into_iter().filter(is_said).map(Row::Cells));
@@ -152,10 +153,10 @@ fn ratio(combined: &Combined) -> Cell {
 }
 
 /// The word, and for what is undecided about how many more replicates would decide it.
-fn verdict(combined: &Combined) -> Cell {
+fn verdict(combined: &Combined, margin: Margin) -> Cell {
     let text = match combined.verdict {
         Verdict::Undecided { more: Some(more @ ..=9999) } => format!("undecided +{more}"),
-        verdict => verdict.as_str().to_owned(),
+        verdict => verdict.word(margin),
     };
     Cell::new(text, tone(combined.verdict))
 }

@@ -1,9 +1,9 @@
 //! A comparison in a few sentences.
 
 use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic};
-use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+use preemptlab_stats::{Comparison, Configuration, Group, Margin, Summary};
 
-use crate::{label, number, verdict};
+use crate::{View, label, number, verdict};
 
 /// Result of a comparison for a reader who reads nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct InWords {
 /// group, and how certain the comparisons are.
 pub fn in_words(comparison: &Comparison) -> InWords {
     let mut said = comparison.groups.iter().filter_map(|group| {
-        let sentence = sentence(group)?;
+        let sentence = sentence(group, comparison.margin)?;
         match comparison.groups.len() {
             1 => Some(sentence),
             _ => Some(format!("{}: {sentence}", label::group(group))),
@@ -26,7 +26,7 @@ pub fn in_words(comparison: &Comparison) -> InWords {
     });
     let headline = said.next().unwrap_or_else(|| "Nothing was measured.".to_owned());
     let missing = comparison.groups.iter().filter_map(missing);
-    let points = said.chain(verdict::legend(comparison)).chain(missing).collect();
+    let points = said.chain(verdict::legend(comparison, View::Overview)).chain(missing).collect();
     InWords { headline, points }
 }
 
@@ -38,7 +38,7 @@ const LATENCIES: [MetricName; 4] = [
     MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(990)),
 ];
 
-fn sentence(group: &Group) -> Option<String> {
+fn sentence(group: &Group, margin: Margin) -> Option<String> {
     let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(&name));
     let latency = latency.and_then(|name| best(group, &name));
     let throughput = best(group, &MetricName::Throughput);
@@ -47,26 +47,27 @@ fn sentence(group: &Group) -> Option<String> {
             "{} has the lowest {}, {}, and the highest throughput, {}.",
             name(least),
             late.name.title(),
-            with_baseline(group, late),
-            with_baseline(group, done)
+            with_baseline(group, margin, late),
+            with_baseline(group, margin, done)
         ),
         (Some((least, late)), Some((most, done))) => {
-            let own = least.summary(&MetricName::Throughput).map(|own| with_baseline(group, own));
+            let own =
+                least.summary(&MetricName::Throughput).map(|own| with_baseline(group, margin, own));
             format!(
                 "{} has the lowest {}, {}{}; {} has the highest throughput, {}.",
                 name(least),
                 late.name.title(),
-                with_baseline(group, late),
+                with_baseline(group, margin, late),
                 own.map(|own| format!(", at {own}")).unwrap_or_default(),
                 name(most),
-                with_baseline(group, done)
+                with_baseline(group, margin, done)
             )
         }
         (Some((configuration, summary)), None) | (None, Some((configuration, summary))) => format!(
             "{} has the best {}, {}.",
             name(configuration),
             summary.name.title(),
-            with_baseline(group, summary)
+            with_baseline(group, margin, summary)
         ),
         (None, None) => return None,
     })
@@ -91,12 +92,12 @@ fn name(configuration: &Configuration) -> String {
 }
 
 /// Returns the median with its unit and its relation to the baseline's.
-fn with_baseline(group: &Group, summary: &Summary) -> String {
+fn with_baseline(group: &Group, margin: Margin, summary: &Summary) -> String {
     let value = format!("{} {}", number::number(summary.median), summary.unit);
     let (Some(effect), Some(baseline)) = (summary.effect, group.baseline()) else { return value };
     let Some(ratio) = effect.ratio else { return value };
     let ratio = number::ratio(ratio);
-    format!("{value} ({ratio} of {}, {})", name(baseline), effect.verdict.as_str())
+    format!("{value} ({ratio} of {}, {})", name(baseline), effect.verdict.word(margin))
 }
 
 fn missing(group: &Group) -> Option<String> {

@@ -114,8 +114,8 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
             known(group, metric)?;
         }
         let table = match metrics.is_empty() {
-            true => overview::table(group),
-            false => overview::of_metrics(group, metrics.iter().collect()),
+            true => overview::table(group, of.margin),
+            false => overview::of_metrics(group, metrics.iter().collect(), of.margin),
         };
         Ok::<_, Error>(table.markdown())
     });
@@ -131,9 +131,10 @@ fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
         ))
     });
     add_number(&mut environment, &comparison, "ratio", ratio);
-    add_number(&mut environment, &comparison, "verdict", |group, _, summary| {
+    let margin = comparison.margin;
+    add_number(&mut environment, &comparison, "verdict", move |group, _, summary| {
         let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-        Ok(verdict::word(summary, baseline).text().to_owned())
+        Ok(verdict::word(summary, baseline, margin).text().to_owned())
     });
     environment
 }

@@ -1,29 +1,36 @@
 //! Verdicts of comparisons, in words.
 
-use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary, Verdict};
+use preemptlab_stats::{
+    Comparison, Configuration, Group, Margin, MetricInfo, REPLICATES_MIN, Summary, Verdict,
+};
 
-use crate::{Cell, Tone};
+use crate::{Cell, Tone, View};
 
 /// Returns the verdict; if it is undecided, with an estimate of the further replicates that would
 /// decide it.
-pub fn words(group: &Group, configuration: &Configuration, summary: &Summary) -> Cell {
+pub fn words(
+    group: &Group,
+    configuration: &Configuration,
+    summary: &Summary,
+    margin: Margin,
+) -> Cell {
     match summary.effect.map(|effect| effect.verdict) {
         Some(Verdict::Undecided { more: Some(more) }) if more > MORE_MAX => {
             format!("undecided +{MORE_MAX}+").into()
         }
         Some(Verdict::Undecided { more: Some(more) }) => format!("undecided +{more}").into(),
-        Some(verdict) => Cell::new(verdict.as_str(), tone(summary)),
+        Some(verdict) => Cell::new(verdict.word(margin), tone(summary)),
         None if is_baseline(group, configuration) => Cell::new("baseline", Tone::Faint),
         None => Cell::default(),
     }
 }
 
 /// Returns the verdict alone; none for too few replicates.
-pub fn word(summary: &Summary, baseline: Option<&Summary>) -> Cell {
+pub fn word(summary: &Summary, baseline: Option<&Summary>, margin: Margin) -> Cell {
     let has_enough = |summary: &Summary| summary.n >= REPLICATES_MIN;
     match summary.effect {
         Some(effect) if has_enough(summary) && baseline.is_some_and(has_enough) => {
-            Cell::new(effect.verdict.as_str(), tone(summary))
+            Cell::new(effect.verdict.word(margin), tone(summary))
         }
         _ => Cell::default(),
     }
@@ -46,33 +53,65 @@ pub fn is_baseline(group: &Group, configuration: &Configuration) -> bool {
     group.baseline().is_some_and(|baseline| std::ptr::eq(baseline, configuration))
 }
 
-/// Explains the words of a comparison, with the number of each; `None` where nothing is compared.
-pub fn legend(comparison: &Comparison) -> Option<String> {
-    let groups = comparison.groups.iter();
-    let summaries = groups.flat_map(|group| &group.configurations).flat_map(|each| &each.summaries);
-    let verdicts: Vec<Verdict> =
-        summaries.filter_map(|summary| Some(summary.effect?.verdict)).collect();
-    if verdicts.is_empty() {
+/// Explains the words of a comparison and counts them: those that are shown, and those that are not;
+/// `None` where nothing is compared.
+pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
+    let (mut shown, mut hidden): (Vec<Verdict>, Vec<Verdict>) = Default::default();
+    for group in &comparison.groups {
+        let is_shown = |summary: &Summary| {
+            let of = |info: &&MetricInfo| info.name == summary.name;
+            view == View::Details || group.metrics.iter().find(of).is_some_and(|info| info.headline)
+        };
+        for summary in group.configurations.iter().flat_map(|each| &each.summaries) {
+            let Some(effect) = &summary.effect else { continue };
+            if is_shown(summary) { &mut shown } else { &mut hidden }.push(effect.verdict);
+        }
+    }
+    if shown.is_empty() && hidden.is_empty() {
         return None;
     }
-    let count = |word: &str| verdicts.iter().filter(|verdict| verdict.as_str() == word).count();
+    let mut legend = format!(
+        "Of {} comparisons {}.",
+        shown.len(),
+        counts(&shown, comparison.margin).unwrap_or_else(|| "none is shown".to_owned())
+    );
+    if let Some(counts) = counts(&hidden, comparison.margin) {
+        let (number, them) = match hidden.len() {
+            1 => ("One more".to_owned(), "it"),
+            number => (format!("{number} more"), "them"),
+        };
+        legend += &format!(
+            " {number}, of metrics that are not in the table: {counts}; `preemptlab compare RUN --all` shows {them}."
+        );
+    }
     let looks = match comparison.looks {
         1 => String::new(),
         looks => format!(", and for {looks} looks at the results"),
     };
-    let mut legend = format!(
-        "Of {} comparisons {} are better, {} worse, {} the same within {}, {} undecided. On average \
-         at most 5% of what is called better or worse is chance (adjusted for the number of \
+    legend += &format!(
+        " On average at most 5% of what is called better or worse is chance (adjusted for {} \
          comparisons{looks}); intervals are of 95%, by bootstrap over replicates.",
-        comparison.comparisons,
-        count("better"),
-        count("worse"),
-        count("same"),
-        comparison.margin,
-        count("undecided"),
+        match shown.len() == comparison.comparisons {
+            true => "the number of".to_owned(),
+            false => format!("all {}", comparison.comparisons),
+        }
     );
-    if verdicts.iter().all(|verdict| !verdict.is_decided()) {
+    if shown.iter().chain(&hidden).all(|verdict| !verdict.is_decided()) {
         legend += &format!(" Fewer than {REPLICATES_MIN} replicates decide nothing.");
     }
     Some(legend)
+}
+
+/// How many verdicts there are of each word; `None` where there is none at all.
+fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
+    let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
+    (!verdicts.is_empty()).then(|| {
+        format!(
+            "{} are better, {} worse, {} within {margin}, {} undecided",
+            count(|verdict| *verdict == Verdict::Better),
+            count(|verdict| *verdict == Verdict::Worse),
+            count(|verdict| *verdict == Verdict::Same),
+            count(|verdict| !verdict.is_decided()),
+        )
+    })
 }

@@ -320,6 +320,37 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_kept_by_their_name_or_by_their_class() {
+        let mut cells = cells();
+        for metric in cells.iter_mut().flat_map(|cell| cell.result.iter_mut().flatten()) {
+            metric.name = format!("wakeup.fifo.{}", metric.name).into();
+        }
+        let comparison = compare(&cells, Rule::default()).unwrap();
+        let only = |name: &str| comparison.clone().only(&[name.to_owned()]);
+        let kept = |name: &str| {
+            let names = only(name).unwrap();
+            let names = names.groups[0].metrics().into_iter().map(ToString::to_string);
+            names.collect::<Vec<_>>()
+        };
+        let all = ["wakeup.fifo.p99", "wakeup.fifo.omitted"];
+        assert_eq!(kept("wakeup"), all);
+        assert_eq!(kept("wakeup.fifo"), all);
+        assert_eq!(kept("wakeup.fifo.p99"), all[..1]);
+        assert_eq!(kept("wakeup.p99"), all[..1]);
+        let kept = only("wakeup.fifo.p99").unwrap();
+        assert_eq!(kept.groups[0].configurations[1].summaries.len(), 1);
+        assert_eq!(kept.comparisons, comparison.comparisons);
+        for (name, meant) in [
+            ("wakeup.fifo.p9", "wakeup.fifo.p99"),
+            ("wakup", "wakeup"),
+            ("wakeup.fif", "wakeup.fifo"),
+        ] {
+            assert_eq!(only(name).unwrap_err().nearest.as_deref(), Some(meant), "{name}");
+        }
+        assert!(only("").unwrap_err().to_string().contains("wakeup.fifo.omitted"));
+    }
+
+    #[test]
     fn nothing_compares_to_nothing() {
         assert_eq!(compare(&[], Rule::default()).unwrap().groups, []);
     }

@@ -166,6 +166,13 @@ impl MetricInfo {
                 all.push(Self::new(summary));
             }
         }
+        let is_headline = |name| all.iter().any(|info| info.headline && info.name == name);
+        if is_headline(MetricName::FIFO_MAX) && is_headline(MetricName::BOUND) {
+            // A table has room for so many columns, and beside the bound this one tells least.
+            for info in all.iter_mut().filter(|info| info.name == MetricName::FIFO_P99) {
+                info.headline = false;
+            }
+        }
         all
     }
 }

@@ -30,6 +30,7 @@ pub enum Verdict {
     /// Worse than the baseline.
     Worse,
     /// Within the margin of the baseline.
+    #[serde(rename = "within_margin")]
     Same,
     /// There are too few replicates to tell.
     Undecided {
@@ -39,13 +40,22 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// `better`, `worse`, `same` or `undecided`.
+    /// Returns the word for programs, which know the margin: `better`, `worse`, `within_margin` or
+    /// `undecided`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::Same => "same",
+            Self::Same => "within_margin",
             Self::Undecided { .. } => "undecided",
+        }
+    }
+
+    /// Returns the word for people: `better`, `worse`, `within 5%` or `undecided`.
+    pub fn word(self, margin: Margin) -> String {
+        match self {
+            Self::Same => format!("within {margin}"),
+            verdict => verdict.as_str().to_owned(),
         }
     }
 
@@ -188,6 +198,13 @@ mod tests {
         let few = verdict(&LOW[..4], &HIGH, Direction::Lower);
         assert_eq!(few, Verdict::Undecided { more: Some(1) });
         assert_eq!(verdict(&[7.0], &[9.0], Direction::Lower), Verdict::Undecided { more: Some(4) });
+    }
+
+    #[test]
+    fn a_small_difference_is_named_by_the_margin() {
+        let margin = "2.5%".parse().unwrap();
+        assert_eq!(Verdict::Same.word(margin), "within 2.5%");
+        assert_eq!(Verdict::Undecided { more: None }.word(margin), "undecided");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod interval;
 mod looks;
 mod margin;
 mod multiplicity;
+mod only;
 mod rank;
 mod recommend;
 mod summary;

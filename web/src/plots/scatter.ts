@@ -136,7 +136,7 @@ export function scatter(state: State): Source {
               formatter: ({ dataIndex }: { dataIndex: number }) =>
                 near(shown.map((point) => toPixel(...at(point))), dataIndex).map((index) => {
                   const { entry, x, y } = shown[index] as Point;
-                  return tip(entry, said(latency, x), said(throughput, y));
+                  return tip(entry, said(latency, x, state.data.margin), said(throughput, y, state.data.margin));
                 }),
             },
           },
@@ -146,8 +146,8 @@ export function scatter(state: State): Source {
   };
 }
 
-function said(info: MetricInfo, values: Summary): string {
-  return `${names.metric(info)}: ${statistics(values, format.unit(info.unit))}`;
+function said(info: MetricInfo, values: Summary, margin: number): string {
+  return `${names.metric(info)}: ${statistics(values, format.unit(info.unit), margin)}`;
 }
 
 /** The 95 % interval with caps; without one the range of the replicates, dotted. */

@@ -4,7 +4,7 @@ import type { Verdict } from "../data.ts";
 import type { MetricInfo } from "../document.ts";
 import { h } from "../dom.ts";
 import type { Entry } from "../entries.ts";
-import { number, plural, unit } from "../format.ts";
+import { number, plural, share, unit } from "../format.ts";
 import { modeVariable } from "../look.ts";
 import * as names from "../names.ts";
 import type { State } from "../state.ts";
@@ -48,7 +48,7 @@ export class Figures {
     const baseline = entries[group.baseline ?? -1];
     this.#caption.textContent = [
       "Medians over the replicates, with 95 % intervals where there are enough replicates.",
-      baseline && `× is the ratio to ${baseline.name}; a difference within ${number(100 * data.margin)} % is “same”.`,
+      baseline && `× is the ratio to ${baseline.name}; the whole interval of one that is “within ${share(data.margin)}” lies as near to 1.`,
       "“undecided (+5)”: the replicates do not tell; about 5 more would.",
     ].filter(Boolean).join(" ");
     const notes = new Notes(entries, infos);
@@ -61,7 +61,7 @@ export class Figures {
         hint: info.meaning,
         numeric: true,
         sort: (entry) => entry.metrics.get(info.name)?.median,
-        render: (entry) => figure(entry, info, notes),
+        render: (entry) => figure(entry, info, notes, data.margin),
       })),
     ];
     this.#table = new SortedTable({
@@ -94,7 +94,10 @@ export class Figures {
 
   /** What the filter looks at: only what is in view. */
   #text({ name, metrics, configuration }: Entry, infos: MetricInfo[]): string {
-    const words = infos.map(({ name }) => metrics.get(name)?.effect?.verdict ?? "");
+    const words = infos.map(({ name }) => {
+      const effect = metrics.get(name)?.effect;
+      return effect ? verdict(effect, this.#state.data.margin) : "";
+    });
     return [name, trouble(configuration) ?? "", ...words].join(" ");
   }
 }
@@ -125,9 +128,9 @@ function note({ evidence, metrics }: Entry, { name }: MetricInfo): string | unde
   return metrics.has(name) && Object.hasOwn(evidence.notes, name) ? evidence.notes[name] : undefined;
 }
 
-const SIGNS: Record<Verdict, string> = { better: "▲", worse: "▼", same: "=", undecided: "?" };
+const SIGNS: Record<Verdict, string> = { better: "▲", worse: "▼", within_margin: "=", undecided: "?" };
 
-function figure(entry: Entry, info: MetricInfo, notes: Notes): HTMLElement {
+function figure(entry: Entry, info: MetricInfo, notes: Notes, margin: number): HTMLElement {
   const of = entry.metrics.get(info.name);
   if (!of) return h("span", { class: "none" }, "–");
   const { effect } = of;
@@ -140,7 +143,7 @@ function figure(entry: Entry, info: MetricInfo, notes: Notes): HTMLElement {
     h(
       "div",
       {},
-      effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(effect)}`),
+      effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(effect, margin)}`),
       " ",
       h("strong", {}, number(of.median)),
     ),

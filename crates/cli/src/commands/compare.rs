@@ -6,7 +6,7 @@ use preemptlab_report::View;
 
 use crate::{
     args::{Format, RuleArgs},
-    exit,
+    exit::{self, OrExit},
     output::Output,
 };
 
@@ -16,6 +16,7 @@ use crate::{
 Examples:
   preemptlab compare runs/quick
   preemptlab compare runs/quick --baseline debian:6.12/full
+  preemptlab compare runs/quick --metric wakeup.fifo --metric throughput
   preemptlab compare runs/quick --format markdown")]
 pub struct Compare {
     /// The recordings
@@ -26,6 +27,9 @@ pub struct Compare {
     /// Show every metric with its spread, not only the most telling ones
     #[arg(long)]
     pub all: bool,
+    /// Show this metric only, or all of a class such as `wakeup`; may be repeated
+    #[arg(long = "metric", value_name = "METRIC")]
+    pub metrics: Vec<String>,
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
@@ -33,7 +37,10 @@ pub struct Compare {
 
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
-    let comparison = open(&args.recordings, &args.rule, output)?.comparison()?;
+    let mut comparison = open(&args.recordings, &args.rule, output)?.comparison()?;
+    if !args.metrics.is_empty() {
+        comparison = comparison.only(&args.metrics).or_exit(exit::UNUSABLE)?;
+    }
     let view = if args.all { View::Details } else { View::Overview };
     output.data(&match args.format {
         Format::Table => preemptlab_report::terminal(&comparison, view, output.terminal()),

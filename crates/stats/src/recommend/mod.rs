@@ -17,6 +17,7 @@ pub use choice::{Certainty, Choice, Preference, RunnerUp};
 pub use combined::Combined;
 pub use judgement::{Answer, Constraint, Judgement, Statistic};
 pub use metrics::{MetricKind, UnknownMetric};
+pub(crate) use metrics::{find, known};
 pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, UnitError};
 
 use preemptlab_model::{Direction, Factors, MetricName};
