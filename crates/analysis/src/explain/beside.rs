@@ -76,9 +76,8 @@ impl Beside {
     /// Whether the sibling's trace shows that the cause is gone, or shorter, and its worst wakeup
     /// earlier.
     pub fn is_cure(&self) -> bool {
-        let is_shorter =
-            u128::from(self.cause_ns_max) * 100 <= u128::from(self.cause_ns) * u128::from(LEFT_MAX);
-        self.searched > 0 && is_shorter && self.latency_ns_max < self.latency_ns
+        let is_earlier = self.latency_ns_max < self.latency_ns;
+        self.searched > 0 && is_earlier && is_shorter(self.cause_ns_max, self.cause_ns)
     }
 
     /// What the sibling shows, in words.
