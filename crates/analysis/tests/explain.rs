@@ -5,7 +5,9 @@ mod traced;
 
 use preemptlab_analysis::{
     Error,
-    explain::{Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, export},
+    explain::{
+        Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, client, export, latency,
+    },
 };
 use preemptlab_report::Terminal;
 use traced::{Traced, untraced};
@@ -16,7 +18,7 @@ const TERMINAL: Terminal = Terminal { width: 100, color: false };
 fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
-    let named = |name: Option<&str>| choose(&recording, name, false);
+    let named = |name: Option<&str>| choose(&recording, name, &latency(false));
     // Every report is the same one: the first cell is as bad as any.
     let worst = named(None).unwrap().factors.to_string();
     assert_eq!(worst, "debian:6.12.107+deb13 full processes on 1 CPU #1");
@@ -36,7 +38,7 @@ fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
 fn a_traced_wakeup_is_explained_beside_its_sibling() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
-    let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
     check_probe(&traced.recording, &cell, false).unwrap();
     let mut explanation = Explanation::new(&traced.recording, &cell, false, 2).unwrap();
     // Preemption is off in its trace: no other mode of the kernel acts on that.
@@ -52,7 +54,7 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
     }
     // Nor does this one: its trace is the same.
     let full = "debian:6.12.107+deb13 full processes on 1 CPU #1";
-    explanation.compare(choose(&traced.recording, Some(full), false).unwrap()).unwrap();
+    explanation.compare(choose(&traced.recording, Some(full), &latency(false)).unwrap()).unwrap();
     let text = explanation.text(TERMINAL);
     assert!(text.contains(&format!("does not show that it would: in {full}")), "{text}");
     assert_eq!(text.matches(" us late: cyclictest/").count(), 1, "{text}");
@@ -72,7 +74,7 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
 fn wakeups_with_one_cause_are_one_row() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
-    let cell = choose(&traced.recording, Some(&traced.id.to_string()), false).unwrap();
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
     let explanation = Explanation::new(&traced.recording, &cell, false, 20).unwrap();
     let text = explanation.text(TERMINAL);
     let row = text.lines().find(|line| line.trim_start().starts_with("20 ")).unwrap();
@@ -99,10 +101,19 @@ fn sections_are_ranked_over_the_traced_cells() {
 }
 
 #[test]
+fn a_load_without_response_times_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = untraced(folder.path(), |_| {});
+    let cell = choose(&recording, None, &latency(false)).unwrap();
+    let error = client(&recording, &cell).unwrap_err();
+    assert!(error.to_string().contains("processes has no response times"), "{error}");
+}
+
+#[test]
 fn what_has_no_trace_is_not_confirmed() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
-    let cell = choose(&recording, None, false).unwrap();
+    let cell = choose(&recording, None, &latency(false)).unwrap();
     let error = Confirmation::new(&recording, &cell).err().unwrap();
     assert!(error.to_string().contains("lacks the layout"), "{error}");
 }

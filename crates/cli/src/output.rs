@@ -55,10 +55,13 @@ impl Output {
         output
     }
 
-    /// The terminal that data is made for: this one's width, or 100 columns where there is none.
+    /// The terminal that data is made for: this one's width, or that of the variable `COLUMNS`, or 100
+    /// columns.
     pub fn terminal(&self) -> Terminal {
-        let width = rustix::termios::tcgetwinsize(io::stdout())
-            .map_or(WIDTH, |size| usize::from(size.ws_col).clamp(60, 160));
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+        let columns = size.map(|size| size.ws_col).filter(|columns| *columns > 0);
+        let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let width = columns.or_else(named).map_or(WIDTH, |it| usize::from(it).clamp(40, 160));
         Terminal { width, color: self.color_stdout }
     }
 

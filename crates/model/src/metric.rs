@@ -125,6 +125,8 @@ impl MetricName {
         Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(990));
     /// The largest latency that the fair probe saw.
     pub const OTHER_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Max);
+    /// The largest response time.
+    pub const RESPONSE_MAX: Self = Self::Of(Distribution::Response, Statistic::Max);
     /// How late the real-time probe would have been, had it been due at the worst instant.
     pub const BOUND: Self = Self::Of(Distribution::Bound, Statistic::Max);
     /// What a trace adds to the metrics of the real-time probe.

@@ -19,6 +19,7 @@ mod recommendation_words;
 mod summary;
 mod table;
 mod table_csv;
+mod table_layout;
 mod table_markdown;
 mod table_terminal;
 mod template;

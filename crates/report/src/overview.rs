@@ -119,5 +119,5 @@ fn further_rows(
         [Cell::default()].into_iter().chain(words).collect(),
     ];
     let is_said = |cells: &Vec<Cell>| cells.iter().any(|cell| !cell.text().is_empty());
-    rows.into_iter().filter(is_said).map(Row::Cells).collect()
+    rows.into_iter().filter(is_said).map(Row::More).collect()
 }

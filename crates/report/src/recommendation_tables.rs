@@ -120,7 +120,9 @@ pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Ta
             line([Cell::default(), Cell::default()], &|it| verdict(it, margin)),
         ];
         let is_said = |cells: &Vec<Cell>| cells.iter().any(|cell| !cell.text().is_empty());
-        table.rows.extend(lines.into_iter().filter(is_said).map(Row::Cells));
+        let lines = lines.into_iter().filter(is_said).enumerate();
+        let row = |(index, line)| if index == 0 { Row::Cells(line) } else { Row::More(line) };
+        table.rows.extend(lines.map(row));
     }
     Some(table)
 }

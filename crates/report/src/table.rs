@@ -42,6 +42,8 @@ pub enum Align {
 pub enum Row {
     /// A cell per column.
     Cells(Vec<Cell>),
+    /// More lines of the cells of the row above.
+    More(Vec<Cell>),
     /// One cell across all columns.
     Span(Cell),
 }

@@ -6,7 +6,9 @@ impl Table {
     /// Writes the table as CSV: a line of headers, then the rows; without title and notes.
     pub fn csv(&self) -> String {
         let rows = self.rows.iter().map(|row| match row {
-            Row::Cells(cells) => cells.iter().map(|cell| cell.text().to_owned()).collect(),
+            Row::Cells(cells) | Row::More(cells) => {
+                cells.iter().map(|cell| cell.text().to_owned()).collect()
+            }
             Row::Span(cell) => vec![cell.text().to_owned()],
         });
         write(std::iter::once(self.columns.iter().map(Column::header).collect()).chain(rows))

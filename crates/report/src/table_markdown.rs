@@ -11,7 +11,7 @@ impl Table {
     pub fn markdown(&self) -> String {
         let mut lines = vec![self.columns.iter().map(|column| escape(&column.header())).collect()];
         lines.extend(self.rows.iter().map(|row| match row {
-            Row::Cells(cells) => cells.iter().map(cell).collect(),
+            Row::Cells(cells) | Row::More(cells) => cells.iter().map(cell).collect(),
             Row::Span(text) => vec![cell(text)],
         }));
         let widths = self.widths(&lines);

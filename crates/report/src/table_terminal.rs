@@ -3,13 +3,10 @@ use preemptlab_model::plain;
 use tabled::{
     Table as Grid,
     builder::Builder,
-    settings::{
-        Alignment, Padding, Span, Style as Lines, Width, object::Columns, peaker::PriorityMax,
-        style::HorizontalLine,
-    },
+    settings::{Alignment, Padding, Span, Style as Lines, object::Columns, style::HorizontalLine},
 };
 
-use crate::{Align, Cell, Row, Table, Tone};
+use crate::{Align, Cell, Column, Row, Table, Tone, table_layout as layout};
 
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +19,9 @@ pub struct Terminal {
 
 /// Blanks between columns.
 const GAP: usize = 2;
+
+/// Before the continued lines of a record.
+const RECORD_INDENT: usize = 4;
 
 impl Table {
     /// Renders the table for a terminal.
@@ -36,30 +36,43 @@ impl Table {
         title.into_iter().chain([grid]).chain(gap).chain(notes).collect()
     }
 
-    /// Renders the grid, with less room between columns when it would be too wide, and with wrapped
-    /// cells when it still is.
+    /// Renders the grid: with less room between columns when it would be too wide, with wrapped words
+    /// when it still is, and as a record per row when no column of words can give way any more.
     fn grid(&self, terminal: Terminal) -> String {
-        let mut grid = self.unspaced(terminal);
-        grid.with(Padding::zero());
-        grid.modify(Columns::new(1..), Padding::new(GAP, 0, 0, 0));
-        if grid.total_width() > terminal.width {
-            grid.modify(Columns::new(1..), Padding::new(1, 0, 0, 0));
-            let wrap = Width::wrap(terminal.width).keep_words(true);
-            grid.with(wrap.priority(PriorityMax::right()));
+        let spaced = |gap| Some(self.unspaced(terminal, None)).map(|grid| spaced(grid, gap));
+        let wrapped = || {
+            let room = terminal.width.checked_sub(self.columns.len().saturating_sub(1))?;
+            let widths = layout::widths(self, &self.headers(), room)?;
+            Some(self::spaced(self.unspaced(terminal, Some(&widths)), 1))
+        };
+        let is_fit = |grid: &Grid| grid.total_width() <= terminal.width;
+        let grid = spaced(GAP).filter(is_fit).or_else(|| spaced(1).filter(is_fit));
+        match grid.or_else(|| wrapped().filter(is_fit)) {
+            Some(grid) => {
+                grid.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
+            }
+            None => self.records(terminal),
         }
-        grid.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
-    fn unspaced(&self, terminal: Terminal) -> Grid {
-        let headers = self.headers(terminal);
+    /// The cells, with their words wrapped to these widths.
+    fn unspaced(&self, terminal: Terminal, widths: Option<&[usize]>) -> Grid {
+        let headers = self.headers();
+        let text = |(column, cell): (usize, &Cell)| match widths.map(|widths| widths[column]) {
+            Some(width) if self.columns[column].align == Align::Left => {
+                terminal.paint_lines(&layout::wrap(cell.text(), width), cell.tone())
+            }
+            _ => terminal.paint(cell),
+        };
         let mut builder = Builder::default();
         for header in &headers {
-            builder.push_record(header);
+            let cells = header.iter().map(|text| Cell::new(text.clone(), Tone::Faint));
+            builder.push_record(cells.enumerate().map(|(column, cell)| text((column, &cell))));
         }
         for row in &self.rows {
             match row {
-                Row::Cells(cells) => {
-                    builder.push_record(cells.iter().map(|cell| terminal.paint(cell)))
+                Row::Cells(cells) | Row::More(cells) => {
+                    builder.push_record(cells.iter().enumerate().map(text))
                 }
                 Row::Span(cell) => builder.push_record([terminal.paint_wrapped(cell)]),
             }
@@ -84,14 +97,43 @@ impl Table {
         grid
     }
 
+    /// Renders a record per row: a line `column: value` for each of its cells.
+    fn records(&self, terminal: Terminal) -> String {
+        let mut text = String::new();
+        let mut rows = self.rows.iter().peekable();
+        while let Some(row) = rows.next() {
+            let cells = match row {
+                Row::Span(cell) => {
+                    text += &terminal.paint_wrapped(cell);
+                    text.push('\n');
+                    continue;
+                }
+                Row::Cells(cells) | Row::More(cells) => cells,
+            };
+            let mut lines = vec![cells];
+            while let Some(Row::More(cells)) = rows.peek() {
+                lines.push(cells);
+                rows.next();
+            }
+            for (index, column) in self.columns.iter().enumerate() {
+                let said = lines.iter().filter_map(|cells| cells.get(index));
+                let said = said.filter(|cell| !cell.text().trim().is_empty());
+                text += &terminal.field(&column.header(), &said.collect::<Vec<_>>());
+            }
+            if matches!(rows.peek(), Some(Row::Cells(_) | Row::More(_))) {
+                text.push('\n');
+            }
+        }
+        text
+    }
+
     /// Returns the headers: in one line, or in two when columns are grouped.
-    fn headers(&self, terminal: Terminal) -> Vec<Vec<String>> {
-        let paint = |text: String| terminal.paint(&Cell::new(text, Tone::Faint));
+    fn headers(&self) -> Vec<Vec<String>> {
         if self.columns.iter().all(|column| column.group.is_empty()) {
-            return vec![self.columns.iter().map(|column| paint(column.header())).collect()];
+            return vec![self.columns.iter().map(Column::header).collect()];
         }
         let line = |line: usize| {
-            self.columns.iter().map(|column| paint(column.headers()[line].clone())).collect()
+            self.columns.iter().map(|column| column.headers()[line].clone()).collect()
         };
         vec![line(0), line(1)]
     }
@@ -121,6 +163,23 @@ impl Terminal {
         format!("{style}{}{style:#}", cell.text())
     }
 
+    /// Lines of one cell, each with its style.
+    fn paint_lines(self, lines: &[String], tone: Tone) -> String {
+        let line = |line: &String| self.paint(&Cell::new(line.clone(), tone));
+        lines.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A line of a record, wrapped: a column's header, and the lines of its cell.
+    fn field(self, header: &str, cells: &[&Cell]) -> String {
+        let Some(last) = cells.last() else { return String::new() };
+        let values: Vec<&str> = cells.iter().map(|cell| cell.text().trim()).collect();
+        let field = format!("{}: {}", header.trim(), values.join(", "));
+        let lines = layout::wrap(&field, self.width.saturating_sub(RECORD_INDENT).max(1));
+        let painted = self.paint_lines(&lines, last.tone());
+        let indents = std::iter::once("  ").chain(std::iter::repeat("    "));
+        painted.lines().zip(indents).map(|(line, indent)| format!("{indent}{line}\n")).collect()
+    }
+
     /// Wraps a cell. Continued lines are indented as far as the first one, and a bit further.
     fn paint_wrapped(self, cell: &Cell) -> String {
         let indent = cell.text().len() - cell.text().trim_start().len();
@@ -142,6 +201,12 @@ impl Terminal {
             Tone::Worse => style.fg_color(Some(AnsiColor::Red.into())),
         }
     }
+}
+
+fn spaced(mut grid: Grid, gap: usize) -> Grid {
+    grid.with(Padding::zero());
+    grid.modify(Columns::new(1..), Padding::new(gap, 0, 0, 0));
+    grid
 }
 
 fn wrap(text: &str, width: usize) -> impl Iterator<Item = String> {

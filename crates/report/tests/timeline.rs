@@ -214,6 +214,34 @@ fn what_is_alike_is_one_row() {
     insta::assert_snapshot!(text);
 }
 
+/// Every number with three decimals that a text shows.
+fn numbers(text: &str) -> Vec<&str> {
+    let is_number = |word: &&str| {
+        word.split_once('.').is_some_and(|(us, ns)| {
+            ns.len() == 3 && [us, ns].iter().all(|it| it.chars().all(|it| it.is_ascii_digit()))
+        })
+    };
+    text.split([' ', '\n', '–']).filter(is_number).collect()
+}
+
+#[test]
+fn no_number_breaks_however_narrow_the_terminal_is() {
+    for timeline in [small(), long(8)] {
+        let wide = timeline_terminal(&timeline, TERMINAL);
+        for width in [40, 60, 72, 80, 100] {
+            let text = timeline_terminal(&timeline, Terminal { width, color: false });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+            // The axis has marks by width.
+            let mut shown = numbers(&text);
+            let mut expected = numbers(&wide);
+            shown.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(shown, expected, "{width}: {text}");
+        }
+        insta::assert_snapshot!(timeline_terminal(&timeline, Terminal { width: 40, color: false }));
+    }
+}
+
 #[test]
 fn a_small_timeline_as_a_picture() {
     let svg = svg(&[&small()]);

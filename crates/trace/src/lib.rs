@@ -18,6 +18,7 @@ mod moved;
 mod observe;
 mod probe;
 mod ranking;
+mod response;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod timeline;
@@ -39,5 +40,6 @@ pub use lanes::{
 pub use moved::{MovedTimer, moved_timers};
 pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
+pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use timeline::{Cause, Segment, Timeline};
 pub use wakeup::{Target, Wakeup};

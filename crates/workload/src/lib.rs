@@ -157,6 +157,19 @@ impl Workload {
         self.program().metric_names()
     }
 
+    /// Returns the name that the kernel gives the program whose waits are the response times; nothing
+    /// where there are none.
+    pub fn response_program(&self) -> Option<String> {
+        match self {
+            Self::Sockperf(sockperf) if sockperf.mode == SockperfMode::PingPong => {
+                Some("sockperf".to_owned())
+            }
+            Self::Pgbench(_) => Some("pgbench".to_owned()),
+            Self::Folder(folder) => folder.response_program(),
+            _ => None,
+        }
+    }
+
     /// Estimates the virtual time of a cell.
     pub fn virtual_time_estimate(&self) -> VirtualDuration {
         self.program().virtual_time_estimate()

@@ -17,12 +17,17 @@ pub struct Chosen {
     pub inputs: CellInputs,
     /// Report of the cell.
     pub report: Report,
-    /// The largest latency that its probe saw, in microseconds.
+    /// The largest latency that its probe saw, or its largest response time, in microseconds.
     pub max_us: f64,
 }
 
 /// Number of cells that are listed.
 const SHOWN: usize = 12;
+
+/// Returns the metric that says how late a probe was at worst.
+pub fn latency(is_fair: bool) -> MetricName {
+    if is_fair { MetricName::OTHER_MAX } else { MetricName::FIFO_MAX }
+}
 
 /// Returns the cell that was named by words of its name or the beginning of its identity, or else
 /// the one with the worst wakeup of a probe. Of the replicates of one configuration it is the one with
@@ -31,8 +36,8 @@ const SHOWN: usize = 12;
 /// # Errors
 ///
 /// When there is no such cell, or several configurations have such a name.
-pub fn choose(recording: &Recording, name: Option<&str>, is_fair: bool) -> Result<Chosen> {
-    let mut cells = completed(recording, is_fair)?;
+pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -> Result<Chosen> {
+    let mut cells = completed(recording, latency)?;
     let unusable = |message: String| Err(Error::Unusable(message));
     if cells.is_empty() {
         let path = recording.path().display();
@@ -74,8 +79,7 @@ fn list(cells: &[Chosen]) -> String {
 }
 
 /// Returns every completed cell, in the order of the plan.
-pub(crate) fn completed(recording: &Recording, is_fair: bool) -> Result<Vec<Chosen>> {
-    let metric = if is_fair { MetricName::OTHER_MAX } else { MetricName::FIFO_MAX };
+pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<Vec<Chosen>> {
     let mut cells = Vec::new();
     for cell in recording.cells() {
         let (planned, record) = cell?;
@@ -85,7 +89,7 @@ pub(crate) fn completed(recording: &Recording, is_fair: bool) -> Result<Vec<Chos
             recording.manifest().experiment.workload.get(planned.factors.workload.as_str());
         let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
         let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
-        let max_us = metrics.iter().find(|found| found.name == metric).map_or(0.0, |m| m.value);
+        let max_us = metrics.iter().find(|found| found.name == *latency).map_or(0.0, |m| m.value);
         cells.push(Chosen {
             factors: planned.factors.clone(),
             id: record.id,

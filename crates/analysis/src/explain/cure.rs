@@ -4,7 +4,7 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{Flavour, KernelRef, PreemptMode};
 use preemptlab_trace::Cause;
 
-use super::choice::{Chosen, completed};
+use super::choice::{Chosen, completed, latency};
 use crate::Result;
 
 /// Returns a sentence on the removal of a cause.
@@ -109,7 +109,8 @@ pub(super) fn sibling(
             == (&b.workload, b.cpus, &b.settings, b.replicate)
             && other.id != cell.id
     };
-    let others: Vec<Chosen> = completed(recording, is_fair)?.into_iter().filter(is_like).collect();
+    let others: Vec<Chosen> =
+        completed(recording, &latency(is_fair))?.into_iter().filter(is_like).collect();
     let strength = |cell: &Chosen| match cell.factors.preempt {
         PreemptMode::None => 0,
         PreemptMode::Voluntary => 1,

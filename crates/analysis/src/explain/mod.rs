@@ -7,13 +7,15 @@ mod confirm;
 mod cure;
 mod export;
 mod ranking;
+mod response;
 mod timelines;
 mod traced;
 mod zoom;
 
-pub use choice::{Chosen, choose};
+pub use choice::{Chosen, choose, latency};
 pub use confirm::Confirmation;
 pub use export::{TraceForm, export};
 pub use ranking::Ranking;
+pub use response::{Responses, client};
 pub use timelines::{Explanation, check_probe};
 pub use zoom::Zoom;

@@ -9,7 +9,7 @@ use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
-use super::choice::completed;
+use super::choice::{completed, latency};
 use crate::{Error, Result};
 
 /// Functions shown of each configuration.
@@ -40,7 +40,7 @@ impl Ranking {
     /// When no cell was traced, or the recording cannot be read.
     pub fn new(recording: &Recording, is_fair: bool) -> Result<Self> {
         let mut configurations: Vec<Configuration> = Vec::new();
-        for cell in completed(recording, is_fair)? {
+        for cell in completed(recording, &latency(is_fair))? {
             let Some(findings) = recording.traces().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
             let Factors { kernel, preempt, settings, .. } = cell.factors;

@@ -19,7 +19,7 @@ use super::{
 use crate::{Error, Result, unsound::UNSOUND};
 
 /// Caption of the numbers, which states once how to read them.
-const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
+pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
     execution is the same to the byte as the one without a trace.";
 
 /// Causes of a cell's worst wakeups, as a document.

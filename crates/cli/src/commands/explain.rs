@@ -12,11 +12,13 @@ use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
     Moment,
     explain::{
-        Chosen, Confirmation, Explanation, Ranking, TraceForm, Zoom, check_probe, choose, export,
+        Chosen, Confirmation, Explanation, Ranking, Responses, TraceForm, Zoom, check_probe,
+        choose, client, export, latency,
     },
 };
 use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
+use preemptlab_model::MetricName;
 
 use self::tracing::Tracing;
 use crate::{
@@ -33,6 +35,7 @@ Examples:
   preemptlab explain runs/quick
   preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
   preemptlab explain runs/quick --ranking
+  preemptlab explain runs/postgres --response --worst 3
   preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
   preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
 
@@ -45,12 +48,15 @@ pub struct Explain {
     /// [default: the one with the worst wakeup]
     #[arg(long, value_name = "CELL")]
     pub cell: Option<String>,
-    /// How many of its worst wakeups
+    /// How many of its worst wakeups, or of its slowest requests
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub worst: u16,
     /// Explain the fair probe instead of the real-time one
     #[arg(long)]
     pub fair: bool,
+    /// Explain the slowest response times of the load's own client: what ran while they waited
+    #[arg(long, conflicts_with_all = ["fair", "ranking", "zoom", "export", "confirm", "svg"])]
+    pub response: bool,
     /// Rank what keeps preemption and interrupts off, over all traced cells of each configuration
     #[arg(long, conflicts_with_all = ["cell", "zoom", "export", "confirm"])]
     pub ranking: bool,
@@ -106,7 +112,8 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         let ranking = Ranking::new(&recording, args.fair)?;
         return output.print(&ranking.table(), args.format, &ranking);
     }
-    let cell = choose(&recording, args.cell.as_deref(), args.fair)?;
+    let latency = if args.response { MetricName::RESPONSE_MAX } else { latency(args.fair) };
+    let cell = choose(&recording, args.cell.as_deref(), &latency)?;
     let Explain { recording: path, machines, packages, .. } = args;
     let tracing = Tracing { recording: &recording, path, machines, packages, store, output };
     match (args.zoom, args.export, &args.out) {
@@ -118,6 +125,7 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         }
         (None, Some(form), Some(out)) => exported(&tracing, &cell, form, out),
         _ if args.confirm => confirmed(args, &tracing, &cell),
+        _ if args.response => answered(args, &tracing, &cell),
         _ => explained(args, &tracing, &cell),
     }
 }
@@ -156,6 +164,22 @@ fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
         _ => output.data(&confirmation.text(output.terminal()))?,
     };
     Ok(ExitCode::from(if confirmation.is_confirmed() { exit::OK } else { exit::NO }))
+}
+
+/// Shows what ran during the slowest requests.
+fn answered(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, output, .. } = tracing;
+    // Before anything is executed in vain.
+    client(recording, cell)?;
+    tracing.ensure(&[cell])?;
+    let responses = Responses::new(recording, cell, args.worst.into())?;
+    if args.format == Format::Json {
+        return output.json(&responses.document());
+    }
+    if let Some(next) = responses.next() {
+        output.note(format!("next: {next}"));
+    }
+    output.data(&responses.text(output.terminal()))
 }
 
 /// Shows the timelines of the worst wakeups.

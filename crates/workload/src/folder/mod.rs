@@ -56,6 +56,16 @@ impl Folder {
     /// Folder of the program's files in the guest.
     pub const PLACE: &str = "/workload";
 
+    /// Returns the name that the kernel gives the program with the response times.
+    pub fn response_program(&self) -> Option<String> {
+        /// `TASK_COMM_LEN` without the NUL.
+        const COMM_CHARS_MAX: usize = 15;
+        let of = &self.definition()?.latency.as_ref()?.from.name;
+        let command = self.definition()?.probe.iter().find(|command| command.name == *of)?;
+        let program = command.argv.first()?.rsplit('/').next()?;
+        Some(program.chars().take(COMM_CHARS_MAX).collect())
+    }
+
     /// Creates a workload that holds the folder's content instead of its path.
     pub fn with_content(files_sha256: Digest, definition: Definition) -> Self {
         Self { path: None, content: Some(Box::new(Content { files_sha256, definition })) }

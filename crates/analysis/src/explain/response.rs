@@ -1,0 +1,237 @@
+//! What ran while the slowest requests of a load waited for their answers.
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{MetricName, plain};
+use preemptlab_report::{Column, Table, Terminal};
+use preemptlab_trace::{Answer, Runner, Window, answers, requests, slowest, window};
+use serde::Serialize;
+
+use super::{
+    choice::{Chosen, name_of},
+    timelines::in_ms,
+    traced::Traced,
+};
+use crate::{Error, Result};
+
+/// Of what ran so many are shown.
+const SHOWN: usize = 12;
+
+/// What must be known to read the figures.
+const CAPTION: &str = "Approximate: a trace has no messages. A request is from the system call in \
+    which a thread of the client sends to its return from the next wait for input in which it \
+    sleeps. With several connections in one thread, that is the next answer of any of them; a \
+    transaction has several such requests, and sockperf reports half of the round trip.";
+
+/// The slowest requests of a cell's client.
+pub struct Responses<'a> {
+    recording: &'a Recording,
+    cell: &'a Chosen,
+    program: String,
+    /// Of how many requests they are the slowest.
+    count: usize,
+    slowest: Vec<Answer>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    cell: String,
+    id: String,
+    client: String,
+    requests: usize,
+    /// The largest response time that the load itself reports, in microseconds.
+    reported_max_us: f64,
+    slowest: Vec<RequestDocument>,
+}
+
+#[derive(Serialize)]
+struct RequestDocument {
+    length_ns: u64,
+    send_ns: u64,
+    sleep_ns: u64,
+    woken_ns: u64,
+    switch_ns: u64,
+    user_ns: u64,
+    pid: u32,
+    cpus: usize,
+    sentence: String,
+    ran: Vec<RanDocument>,
+}
+
+#[derive(Serialize)]
+struct RanDocument {
+    #[serde(flatten)]
+    runner: Runner,
+    ns: u64,
+}
+
+/// Returns the program whose waits are a cell's response times.
+///
+/// # Errors
+///
+/// When its workload has no response times.
+pub fn client(recording: &Recording, cell: &Chosen) -> Result<String> {
+    let name = &cell.factors.workload;
+    let workload = recording.manifest().experiment.workload.get(name.as_str());
+    let program = workload.and_then(|workload| workload.response_program());
+    program.ok_or_else(|| {
+        Error::Unusable(format!(
+            "{name} has no response times; explain its wakeups without --response, or choose a \
+             cell of another workload with --cell"
+        ))
+    })
+}
+
+impl<'a> Responses<'a> {
+    /// Reads the trace of a cell: so many of its client's slowest requests.
+    ///
+    /// # Errors
+    ///
+    /// When its trace is missing or damaged, or has no request.
+    pub fn new(recording: &'a Recording, cell: &'a Chosen, count: usize) -> Result<Self> {
+        let program = client(recording, cell)?;
+        let traced = Traced::new(recording, cell)?;
+        let findings = recording.traces().findings(cell.id)?;
+        let offset_ns = findings.map_or(0, |findings| findings.clock_offset_ns);
+        let Window { start_ns, end_ns } = window(&cell.report);
+        let window = Window {
+            start_ns: start_ns.saturating_add_signed(offset_ns),
+            end_ns: end_ns.saturating_add_signed(offset_ns),
+        };
+        let stream = || Traced::stream(recording, cell);
+        let all = requests(stream()?, &traced.kernel, &program, window)
+            .map_err(|error| traced.unreadable(error))?;
+        if all.is_empty() {
+            return Err(Error::Unusable(format!(
+                "the trace has no request of {program}: none of its threads sends and then sleeps \
+                 until there is input; --export shows what it does"
+            )));
+        }
+        let all_count = all.len();
+        let slowest = answers(stream()?, &traced.kernel, slowest(all, count))
+            .map_err(|error| traced.unreadable(error))?;
+        Ok(Self { recording, cell, program, count: all_count, slowest })
+    }
+
+    /// Returns the command that shows every function of the slowest request.
+    pub fn next(&self) -> Option<String> {
+        let request = &self.slowest.first()?.request;
+        Some(format!(
+            "preemptlab explain {} --cell {:.8} --zoom {}±{}us",
+            self.recording.path().display(),
+            self.cell.id.to_string(),
+            in_ms(request.send_ns + request.len_ns() / 2),
+            request.len_ns().div_ceil(2_000)
+        ))
+    }
+
+    /// Shows the requests, and what ran during each.
+    pub fn text(&self, terminal: Terminal) -> String {
+        let mut text = terminal.note(&format!(
+            "{}: the slowest of {} requests of {} (its own {} is {:.0} us)",
+            name_of(self.cell),
+            self.count,
+            self.program,
+            MetricName::RESPONSE_MAX,
+            self.cell.max_us
+        ));
+        for answer in &self.slowest {
+            text.push('\n');
+            text += &terminal.note(&sentence(answer));
+            text.push('\n');
+            text += &table(answer).terminal(terminal);
+        }
+        text.push('\n');
+        text += &terminal.note(CAPTION);
+        text.push('\n');
+        text += &terminal.note(super::timelines::CAPTION);
+        text
+    }
+
+    /// Returns the requests as a document.
+    pub fn document(&self) -> impl Serialize {
+        let request = |answer: &Answer| {
+            let request = &answer.request;
+            let ran = answer.ran.iter().cloned().map(|(runner, ns)| RanDocument { runner, ns });
+            RequestDocument {
+                length_ns: request.len_ns(),
+                send_ns: request.send_ns,
+                sleep_ns: request.sleep_ns,
+                woken_ns: request.woken_ns,
+                switch_ns: request.switch_ns,
+                user_ns: request.user_ns,
+                pid: request.task.pid,
+                cpus: answer.cpus,
+                sentence: sentence(answer),
+                ran: ran.collect(),
+            }
+        };
+        Document {
+            format: 1,
+            cell: self.cell.factors.to_string(),
+            id: self.cell.id.to_string(),
+            client: self.program.clone(),
+            requests: self.count,
+            reported_max_us: self.cell.max_us,
+            slowest: self.slowest.iter().map(request).collect(),
+        }
+    }
+}
+
+fn us(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+/// `While the request waited 3100.0 us: postgres/2143 ran for 1200.0 us of it, …`
+fn sentence(answer: &Answer) -> String {
+    let request = &answer.request;
+    let is_client =
+        |runner: &Runner| matches!(runner, Runner::Task { pid, .. } if *pid == request.task.pid);
+    let others = answer.ran.iter().filter(|(runner, _)| !is_client(runner));
+    let mut parts: Vec<String> =
+        others.take(3).map(|(runner, ns)| format!("{} {} us", words(runner), us(*ns))).collect();
+    let own = answer.ran.iter().find(|(runner, _)| is_client(runner));
+    parts.extend(own.map(|(_, ns)| format!("the client itself {} us", us(*ns))));
+    format!(
+        "While a request of {}/{} waited {} us, from {}, these ran: {}. It slept after {} us, was \
+         woken at {} us, had the CPU at {} us.",
+        plain::line(&request.task.comm),
+        request.task.pid,
+        us(request.len_ns()),
+        in_ms(request.send_ns),
+        parts.join(", "),
+        us(request.sleep_ns.saturating_sub(request.send_ns)),
+        us(request.woken_ns.saturating_sub(request.send_ns)),
+        us(request.switch_ns.saturating_sub(request.send_ns)),
+    )
+}
+
+fn words(runner: &Runner) -> String {
+    match runner {
+        Runner::Task { comm, pid } => format!("{}/{pid}", plain::line(comm)),
+        Runner::HardIrq { name } => format!("the interrupt {}", plain::line(name)),
+        Runner::Softirq { name } => format!("the softirq {}", plain::line(name)),
+        Runner::Idle => "nothing (idle)".to_owned(),
+    }
+}
+
+/// A row for each of what ran.
+fn table(answer: &Answer) -> Table {
+    let whole_ns = answer.request.len_ns().saturating_mul(answer.cpus as u64).max(1);
+    let columns =
+        [Column::right("ran").with_unit("us"), Column::right("%"), Column::left("on the CPU")];
+    let mut table = Table::new("", columns);
+    let share = |ns: u64| format!("{:.1}", ns as f64 * 100.0 / whole_ns as f64);
+    for (runner, ns) in answer.ran.iter().take(SHOWN) {
+        table.row([us(*ns), share(*ns), words(runner)]);
+    }
+    let rest = answer.ran.get(SHOWN..).unwrap_or_default();
+    if !rest.is_empty() {
+        let ns = rest.iter().map(|(_, ns)| ns).sum();
+        table.row([us(ns), share(ns), format!("{} others", rest.len())]);
+    }
+    if answer.cpus > 1 {
+        table.notes.push(format!("Times are those of {} CPUs together.", answer.cpus));
+    }
+    table
+}
