@@ -30,10 +30,6 @@ impl Compared {
     ///
     /// When a recording cannot be read, two of them cannot be compared, or the baseline is no
     /// configuration.
-    ///
-    /// # Errors
-    ///
-    /// Where a recording cannot be read, two of them cannot be compared, or the baseline is none.
     pub fn open(
         paths: &[PathBuf],
         baseline: Option<&str>,
@@ -64,10 +60,6 @@ impl Compared {
     /// # Errors
     ///
     /// When a recording cannot be read, or has no measurements of the baseline.
-    ///
-    /// # Errors
-    ///
-    /// Where a recording cannot be read, or has no measurements of the baseline.
     pub fn comparison(&self) -> Result<Comparison, Error> {
         self.comparison_of(&measured::cells(&self.recordings())?)
     }
@@ -77,10 +69,6 @@ impl Compared {
     /// # Errors
     ///
     /// When the baseline has no measurements.
-    ///
-    /// # Errors
-    ///
-    /// Where the baseline has no measurements.
     pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
         Ok(compare(cells, self.rule())?)
     }
@@ -106,10 +94,6 @@ impl Compared {
 /// # Errors
 ///
 /// When a recording cannot be read, or has no measurements of the baseline.
-///
-/// # Errors
-///
-/// Where a recording cannot be read, or has no measurements of the baseline.
 pub fn comparison(
     recordings: &[&Recording],
     baseline: Option<&Baseline>,

@@ -21,7 +21,7 @@ pub enum Event {
     },
     /// A guest image is looked up, or packed if there is none yet.
     Packing {
-        /// Which one.
+        /// Name of the object.
         what: String,
     },
     /// A kernel module is being built.

@@ -24,11 +24,6 @@ pub use valid::PlayedError;
 ///
 /// [`PlayedError`] where the report cannot be that of this scenario: the player's words come from a
 /// guest and are not trusted.
-///
-/// # Errors
-///
-/// [`PlayedError`] where what was played cannot be this scenario: the player's words come from a
-/// guest and are not trusted.
 pub fn outcome(scenario: &Scenario, played: &Played) -> Result<Outcome, PlayedError> {
     valid::check(scenario, played)?;
     let script = scenario.script();
