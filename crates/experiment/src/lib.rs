@@ -1,5 +1,5 @@
-//! From an experiment's TOML text to the plan of its cells. Nothing here does I/O: what the world
-//! has to say (which kernel a name stands for, what the image is) comes in as [`Resolved`].
+//! From an experiment's TOML text to the plan of its cells. Nothing here does I/O: facts from
+//! outside (the kernel that a name stands for, the image) come in as [`Resolved`].
 
 mod definition;
 mod derived;
