@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{Baseline, Comparison, Configuration, Interval, MetricKind};
 
-/// What is to be made as large or as small as possible.
+/// Metric that is to be as large or as small as possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// The metric.
+    /// Metric of the objective.
     pub metric: MetricKind,
     /// `Higher` to maximize, `Lower` to minimize.
     pub direction: Direction,
@@ -27,27 +27,27 @@ pub struct Candidate {
     pub run: Option<String>,
     /// The kernel's name in the experiment.
     pub kernel: KernelRef,
-    /// The requested mode.
+    /// Requested mode.
     pub preempt: PreemptMode,
-    /// What else is switched.
+    /// Settings besides the mode.
     pub settings: Settings,
-    /// Its index among the configurations of each group; `None` where it was not planned.
+    /// Index among the configurations of each group; `None` where it was not planned.
     pub places: Vec<Option<usize>>,
-    /// What the constraints say of it, by constraint and then by group.
+    /// Judgements of the constraints, by constraint and then by group.
     pub judgements: Vec<Judgement>,
-    /// How well it does; `None` where that is not known.
+    /// Value of the objective; `None` where it is not known.
     pub standing: Option<Standing>,
-    /// What is not known of it. It cannot be recommended then.
+    /// Missing measurements. With any the candidate cannot be recommended.
     pub missing: Vec<Missing>,
 }
 
-/// How well a configuration does in what is to be optimized.
+/// Value of a configuration's objective.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// In one group the median, in the metric's unit; in several the geometric mean of its ratios
     /// to the baselines.
     pub value: f64,
-    /// Its 95 % interval; `None` for single replicates.
+    /// 95 % interval of the value; `None` for single replicates.
     pub interval: Option<Interval>,
     /// Groups that it is over.
     pub groups: usize,
@@ -63,7 +63,7 @@ pub struct Missing {
 }
 
 impl Candidate {
-    /// Its name, as that of a baseline is given.
+    /// Returns its name in the notation of a baseline.
     pub fn name(&self) -> Baseline {
         Baseline {
             kernel: self.kernel.clone(),
@@ -72,15 +72,15 @@ impl Candidate {
         }
     }
 
-    /// Whether it may be recommended: everything is known, and no constraint fails.
+    /// Returns whether it may be recommended: everything is known, and no constraint fails.
     pub fn is_eligible(&self) -> bool {
         self.missing.is_empty()
             && self.standing.is_some()
             && self.judgements.iter().all(|judgement| judgement.answer != Answer::Fails)
     }
 
-    /// Where it misses a limit by the largest ratio, and in how many groups it misses it; `None`
-    /// where it does not.
+    /// Returns the failure of a limit with the largest ratio, and the number of groups with a
+    /// failure; `None` where there is none.
     pub fn worst_failure(&self, constraint: usize) -> Option<(&Judgement, usize)> {
         let fails = |it: &&Judgement| it.constraint == constraint && it.answer == Answer::Fails;
         let failures = self.judgements.iter().filter(fails);
@@ -88,7 +88,7 @@ impl Candidate {
         Some((worst?, failures.count()))
     }
 
-    /// Its configuration in a group.
+    /// Returns its configuration in a group.
     pub fn configuration<'a>(
         &self,
         comparison: &'a Comparison,
@@ -97,13 +97,13 @@ impl Candidate {
         comparison.groups.get(group)?.configurations.get((*self.places.get(group)?)?)
     }
 
-    /// Whether a configuration is this one.
+    /// Returns whether a configuration is this candidate's.
     pub(crate) fn is(&self, configuration: &Configuration) -> bool {
         (&configuration.run, configuration.name()) == (&self.run, self.name())
     }
 }
 
-/// Every configuration of a comparison once, judged.
+/// Returns every configuration of a comparison once, judged.
 pub fn candidates(
     comparison: &Comparison,
     constraints: &[Constraint],
@@ -141,7 +141,8 @@ fn unjudged(configuration: &Configuration, groups: usize) -> Candidate {
     }
 }
 
-/// A metric that no configuration of a group has is not required there, but it is somewhere.
+/// Judges a candidate. A metric that no configuration of a group has is not required there, but it
+/// is in some group.
 fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Constraint]) {
     let measured = |group: usize| {
         let configuration = candidate.configuration(comparison, group)?;

@@ -3,11 +3,11 @@ use crate::{Comparator, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Summ
 /// A requirement of which everything is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint {
-    /// What must be kept within the limit.
+    /// Metric that must be within the limit.
     pub metric: MetricKind,
-    /// On which side of it.
+    /// Allowed side of the limit.
     pub comparator: Comparator,
-    /// The limit.
+    /// Limit of the metric.
     pub limit: Limit,
 }
 
@@ -22,16 +22,16 @@ impl Constraint {
     }
 }
 
-/// What a constraint says of a configuration in a group.
+/// Judgement of a constraint on a configuration in a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// The index of the constraint.
     pub constraint: usize,
     /// The index of the group.
     pub group: usize,
-    /// What is held against the limit.
+    /// Value that is compared with the limit.
     pub value: f64,
-    /// What `value` is of the replicates.
+    /// Statistic of the replicates that `value` is.
     pub statistic: Statistic,
     /// The unit of `value`, `limit` and `interval`.
     pub unit: String,
@@ -39,35 +39,35 @@ pub struct Judgement {
     pub limit: f64,
     /// The 95 % interval of a median; `None` for a single replicate, and for the largest value.
     pub interval: Option<Interval>,
-    /// Replicates.
+    /// Number of replicates.
     pub n: usize,
-    /// Whether it is satisfied.
+    /// Answer of the judgement.
     pub answer: Answer,
 }
 
-/// What a constraint is judged by.
+/// Statistic that a constraint is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The largest value of all replicates: a limit on the worst case is broken by one of them.
     Largest,
-    /// Their median.
+    /// Median of the replicates.
     Median,
 }
 
 /// Whether a constraint is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes.
+    /// It is satisfied.
     Holds,
     /// The median is within the limit, but its interval is not, or there are too few replicates
     /// for one.
     Unclear,
-    /// No.
+    /// It is not satisfied.
     Fails,
 }
 
 impl Answer {
-    /// `holds`, `unclear` or `fails`.
+    /// Returns `holds`, `unclear` or `fails`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Holds => "holds",
@@ -141,16 +141,16 @@ impl Judgement {
         }
     }
 
-    /// The share of further cells that may exceed what the largest of `n` did not: as no replicate
-    /// did, with 95 % confidence it is less than `1 - 0.05^(1/n)` (Clopper and Pearson,
-    /// Biometrika 26, 1934, for 0 of `n`).
+    /// Returns the share of further cells that may exceed the largest value of `n`: as no replicate
+    /// did, with 95 % confidence it is less than `1 - 0.05^(1/n)` (Clopper and Pearson, Biometrika
+    /// 26, 1934, for 0 of `n`).
     pub fn further_cells(&self) -> Option<f64> {
         let is_bound = self.statistic == Statistic::Largest && self.answer == Answer::Holds;
         (is_bound && self.n > 0).then(|| 1.0 - libm::pow(0.05, 1.0 / self.n as f64))
     }
 
-    /// How far it is on the wrong side, as the logarithm of a ratio; 0 unless it fails, infinite
-    /// where there is no ratio.
+    /// Returns the distance from the limit on the wrong side, as the logarithm of a ratio; 0 unless
+    /// it fails, infinite where there is no ratio.
     pub(crate) fn excess(&self) -> f64 {
         match self.answer {
             Answer::Holds | Answer::Unclear => 0.0,
@@ -162,8 +162,8 @@ impl Judgement {
     }
 }
 
-/// The interval of a median that is held against a share of the baseline's: it must allow for what
-/// is not known of either.
+/// Returns the interval of a median that is compared with a share of the baseline's, which allows
+/// for the uncertainty of both.
 fn of_baseline(summary: &Summary, baseline: &Summary) -> Option<Interval> {
     let Some(effect) = summary.effect else { return summary.interval };
     let Interval { low, high } = effect.interval?;
@@ -180,7 +180,7 @@ mod tests {
         try_judge(requirement, name, values).unwrap()
     }
 
-    /// In a group without a baseline.
+    /// Judges values in a group without a baseline.
     fn try_judge(requirement: &str, name: &str, values: &[f64]) -> Option<Judgement> {
         let requirement: Requirement = requirement.parse().unwrap();
         let (unit, direction) = ("us", Direction::Lower);

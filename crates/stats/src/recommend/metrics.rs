@@ -5,11 +5,11 @@ use crate::Comparison;
 /// A metric of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricKind {
-    /// Its full name.
+    /// Full name of the metric.
     pub name: MetricName,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which it is better.
     pub direction: Direction,
 }
 
@@ -25,11 +25,11 @@ pub struct MetricKind {
     if matches!(MetricName::from(name.as_str()), MetricName::Of(Distribution::Bound, _)) { " (the bound needs cells that were traced: run --trace)" } else { "" },
 )]
 pub struct UnknownMetric {
-    /// What was asked for.
+    /// Name that was asked for.
     pub name: String,
-    /// What was probably meant.
+    /// Name that was probably meant.
     pub nearest: Option<String>,
-    /// What there is.
+    /// Known names.
     pub known: Vec<String>,
 }
 

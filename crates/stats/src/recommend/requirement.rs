@@ -2,23 +2,23 @@ use std::{fmt, str::FromStr};
 
 use preemptlab_model::{VIRTUAL_UNITS, unit_ns};
 
-/// What a configuration must satisfy: `wakeup.max <= 100us`, `throughput >= 95%`.
+/// Requirement on a configuration: `wakeup.max <= 100us`, `throughput >= 95%`.
 ///
-/// The grammar is `METRIC (<= | < | >= | >) NUMBER [UNIT]`, with blanks wherever one likes. Which
-/// units a metric takes is known only when its recording is: see [`Requirement::limit`].
+/// The grammar is `METRIC (<= | < | >= | >) NUMBER [UNIT]`, with optional blanks. The units that a
+/// metric takes are known only with its recording: see [`Requirement::limit`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
     /// The metric, as it was written.
     pub metric: String,
-    /// On which side of the limit it must be.
+    /// Allowed side of the limit.
     pub comparator: Comparator,
     /// Finite and not negative.
     pub number: f64,
-    /// As it was written; empty for none.
+    /// Unit as it was written; empty for none.
     pub unit: String,
 }
 
-/// On which side of a limit a metric must be.
+/// Side of a limit that a metric must be on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparator {
     /// `<=`
@@ -31,10 +31,10 @@ pub enum Comparator {
     Above,
 }
 
-/// What a metric is held against.
+/// Limit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// In the metric's own unit.
+    /// A value in the metric's own unit.
     Value(f64),
     /// A share of the baseline's median: 0.95 is 95 %.
     OfBaseline(f64),
@@ -44,9 +44,9 @@ pub enum Limit {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no requirement: {reason}")]
 pub struct ParseRequirementError {
-    /// What was given.
+    /// Text that is no requirement.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in the text.
     pub reason: String,
 }
 
@@ -58,7 +58,7 @@ pub struct ParseRequirementError {
     unit => format!("`{unit}` is no unit of {metric}"),
 })]
 pub struct UnitError {
-    /// The requirement.
+    /// Text of the requirement.
     pub requirement: String,
     /// The metric's full name.
     pub metric: String,
@@ -66,7 +66,7 @@ pub struct UnitError {
     pub unit: String,
     /// Whether it could be that of several workloads.
     pub is_ambiguous: bool,
-    /// What would be accepted.
+    /// Units that the metric takes.
     pub accepted: String,
 }
 
@@ -74,7 +74,7 @@ impl Comparator {
     /// Every one, those first that begin like another.
     const ALL: [Self; 4] = [Self::AtMost, Self::AtLeast, Self::Below, Self::Above];
 
-    /// As it is written.
+    /// Returns the sign as it is written.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AtMost => "<=",
@@ -84,12 +84,12 @@ impl Comparator {
         }
     }
 
-    /// Whether the limit is the largest value allowed, and not the least.
+    /// Returns whether the limit is the largest value allowed, and not the least.
     pub const fn is_upper(self) -> bool {
         matches!(self, Self::AtMost | Self::Below)
     }
 
-    /// Whether a value is on the right side of a limit.
+    /// Returns whether a value is on the right side of a limit.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Self::AtMost => value <= limit,
