@@ -150,7 +150,7 @@ fn malformed_command_lines_are_usage_errors() {
     recommend(&desk, &["--maximize", "throughput", "--minimize", "throughput"])
         .fails(2, &["cannot be used with"]);
     recommend(&desk, &["--baseline", "debian:7.2/lazy"]).fails(2, &["no measurements", "7.2/lazy"]);
-    desk.run(&["recommend", "nowhere"]).fails(2, &["nowhere is not a recording"]);
+    desk.run(&["recommend", "nowhere"]).fails(2, &["there is no folder nowhere"]);
 }
 
 #[test]
