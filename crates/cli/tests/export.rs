@@ -232,7 +232,7 @@ fn several_recordings_are_told_apart() {
 #[test]
 fn what_is_no_recording_is_refused_and_leaves_nothing() {
     let desk = Desk::new();
-    desk.run(&["export", "nowhere"]).fails(2, &["nowhere is not a recording"]);
+    desk.run(&["export", "nowhere"]).fails(2, &["there is no folder nowhere"]);
     fs::create_dir(desk.path("new")).unwrap();
     desk.write("new/recording.json", r#"{"format": 99, "future": true}"#);
     desk.run(&["export", "new"]).fails(2, &["format 99", "use the newer one"]);

@@ -12,10 +12,6 @@ use crate::{Lab, LabError, Prepared};
 /// # Errors
 ///
 /// When this process lacks the rights, or the experiment holds a setting that no machine is given.
-///
-/// # Errors
-///
-/// When this process may not, or the experiment would tell the machine what no stranger may tell it.
 pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
     let levels = experiment.factors.settings.iter();
     let mut run_time = levels

@@ -15,10 +15,6 @@ impl Lab<'_> {
     /// # Errors
     ///
     /// [`LabError`] when an input cannot be had any more or has changed.
-    ///
-    /// # Errors
-    ///
-    /// [`LabError`] when something cannot be had any more or is something else now.
     pub fn pin(&self, recording: Derived<'_>) -> Result<Prepared, LabError> {
         let manifest = recording.manifest().clone();
         self.check_build_scripts(&manifest.experiment)?;
