@@ -130,5 +130,5 @@ fn a_command_line_is_told_as_text() {
     let told = desk.run(&["compare", "--\u{1b}[2J"]);
     told.fails(2, &["unexpected argument"]);
     assert!(!told.stderr.contains('\u{1b}'), "{:?}", told.stderr);
-    desk.run(&["compare", "a\u{9b}2J\u{202e}"]).fails(2, &["is not a recording"]);
+    desk.run(&["compare", "a\u{9b}2J\u{202e}"]).fails(2, &["there is no folder"]);
 }
