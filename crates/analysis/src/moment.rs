@@ -43,6 +43,11 @@ fn duration_ns(text: &str) -> Result<u64, String> {
     Ok(duration.as_ns())
 }
 
+/// Returns a moment in the form that `--zoom` takes.
+pub(crate) fn in_ms(ns: u64) -> String {
+    format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

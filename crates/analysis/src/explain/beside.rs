@@ -6,10 +6,9 @@ use preemptlab_trace::{Cause, Divergence, Timeline, divergence, worst};
 
 use super::{
     choice::{Chosen, name_of},
-    timelines::in_ms,
     traced::{Traced, probe},
 };
-use crate::Result;
+use crate::{Result, moment::in_ms};
 
 /// So many of a sibling's worst wakeups are searched for the cause. One lucky wakeup proves nothing.
 const SEARCHED: usize = 20;

@@ -19,10 +19,9 @@ use serde::Serialize;
 
 use super::{
     choice::{Chosen, name_of},
-    timelines::in_ms,
     traced::Traced,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, moment::in_ms};
 
 /// Tolerance of a prediction: so many nanoseconds, or one part in so many.
 const TOLERANCE_NS: u64 = 2_000;

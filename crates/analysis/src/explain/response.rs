@@ -8,10 +8,9 @@ use serde::Serialize;
 
 use super::{
     choice::{Chosen, name_of},
-    timelines::in_ms,
     traced::Traced,
 };
-use crate::{Error, Result};
+use crate::{Error, Result, moment::in_ms};
 
 /// Of what ran so many are shown.
 const SHOWN: usize = 12;

@@ -16,7 +16,7 @@ use super::{
     cure::{Sibling, cure, sibling},
     traced::{Traced, probe},
 };
-use crate::{Error, Result, unsound::UNSOUND};
+use crate::{Error, Result, moment::in_ms, unsound::UNSOUND};
 
 /// Caption of the numbers, which states once how to read them.
 pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
@@ -460,9 +460,4 @@ fn main_cause(timeline: &Timeline) -> Cause {
         .iter()
         .find(|(cause, ns)| !costs.contains(cause) && *ns * 5 >= timeline.wakeup.latency_ns());
     avoidable.or(causes.first()).map_or(Cause::Return, |(cause, _)| *cause)
-}
-
-/// Returns a moment in the form that `--zoom` takes.
-pub(super) fn in_ms(ns: u64) -> String {
-    format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
 }

@@ -4,8 +4,8 @@ use preemptlab_experiment::Recording;
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_trace::{Kernel, function_graph};
 
-use super::{choice::Chosen, timelines::in_ms, traced::Traced};
-use crate::{Error, Moment, Result};
+use super::{choice::Chosen, traced::Traced};
+use crate::{Error, Moment, Result, moment::in_ms};
 
 /// A window of a cell in which every call and return is recorded.
 pub struct Zoom {

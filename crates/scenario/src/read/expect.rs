@@ -37,11 +37,22 @@ const KEYS: [&str; 13] = [
     "because",
 ];
 
-pub(super) fn expectation(
+/// Reads the expectations of a file or of a variant.
+///
+/// # Errors
+///
+/// An entry that is no expectation, with its place.
+pub(super) fn expectations(
     text: &str,
-    node: &Node<'_>,
+    of: &Fields<'_, '_>,
     script: &Script,
-) -> Result<Expectation, Refusal> {
+) -> Result<Vec<Expectation>, Refusal> {
+    let Some(node) = of.get("expect") else { return Ok(Vec::new()) };
+    let entries = fields::array(node, "a list of tables: [[expect]]")?.iter();
+    entries.map(|node| expectation(text, node, script)).collect()
+}
+
+fn expectation(text: &str, node: &Node<'_>, script: &Script) -> Result<Expectation, Refusal> {
     let entry = Fields::of(node, "an expectation", &KEYS)?;
     let expected = expected(&entry, node, script)?;
     let timed = match expected {

@@ -16,7 +16,7 @@ mod verb;
 use preemptlab_protocol::script::{FORMAT, INTERRUPTS_MAX, Script, THREADS_MAX};
 use toml::de::DeTable;
 
-use crate::{Expectation, Scenario, ScenarioError, Variant, error::Refusal, names::Names};
+use crate::{Scenario, ScenarioError, Variant, error::Refusal, names::Names};
 
 use fields::Fields;
 use name::{comm, plain_name};
@@ -140,17 +140,7 @@ fn scenario(text: &str, file: &Fields<'_, '_>) -> Result<Scenario, Refusal> {
             format!("{SCRIPT_BYTES_MAX} are possible; what is repeated counts each time"),
         ));
     }
-    let expectations = expectations(text, file, &script)?;
+    let expectations = expect::expectations(text, file, &script)?;
     let description = description.to_owned();
     Ok(Scenario { name, variant: None, description, cpus, script, names, expectations })
-}
-
-fn expectations(
-    text: &str,
-    of: &Fields<'_, '_>,
-    script: &Script,
-) -> Result<Vec<Expectation>, Refusal> {
-    let Some(node) = of.get("expect") else { return Ok(Vec::new()) };
-    let entries = fields::array(node, "a list of tables: [[expect]]")?.iter();
-    entries.map(|node| expect::expectation(text, node, script)).collect()
 }

@@ -7,7 +7,10 @@ use toml::{
 
 use crate::{Expectation, Scenario, error::Refusal};
 
-use super::fields::{self, Fields, Node};
+use super::{
+    expect,
+    fields::{self, Fields, Node},
+};
 
 /// The most variants of a scenario.
 pub(super) const VARIANTS_MAX: usize = 8;
@@ -74,7 +77,7 @@ pub(super) fn expectations(
     scenario: &Scenario,
 ) -> Result<Vec<Expectation>, Refusal> {
     let variant = Fields::of(variant, "a variant", &KEYS)?;
-    let own = super::expectations(text, &variant, &scenario.script)?;
+    let own = expect::expectations(text, &variant, &scenario.script)?;
     let subjects: Vec<_> = own.iter().map(|it| it.expected.subject()).collect();
     let is_kept = |it: &&Expectation| !subjects.contains(&it.expected.subject());
     let kept = scenario.expectations.iter().filter(is_kept).cloned();
