@@ -67,7 +67,7 @@ fn the_same_inputs_give_the_same_bytes() {
     // Numbers that cannot be right are not deterministic luck.
     let json = run(&desk, &["compare", "a", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
-    assert_eq!(json["format"], 1);
+    assert_eq!(json["format"], 2);
     for format in ["csv", "markdown", "table"] {
         let table = run(&desk, &["compare", "a", "--format", format]);
         assert!(table.succeeds().stdout.contains("6.12"), "{format}");
