@@ -26,6 +26,7 @@ mod qemu;
 mod seal;
 mod settable;
 mod settings;
+mod shard;
 mod suggest;
 mod symbols;
 mod text;
@@ -54,6 +55,7 @@ pub use settable::{NotSettable, settable};
 pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };
+pub use shard::{ParseShardError, Shard};
 pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;

@@ -70,6 +70,33 @@ impl CellFolder {
         self.file(id).exists()
     }
 
+    /// Lists the cells that are there, by the names of their files, in the order of their identities;
+    /// other files are passed over.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be read, or holds more than `most` files. One that does not exist holds
+    /// none.
+    pub fn ids(&self, most: usize) -> Result<Vec<CellId>, RecordingError> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(RecordingError::io("read", &self.path))?,
+        };
+        let mut ids = Vec::new();
+        for (number, entry) in entries.enumerate() {
+            if number >= most {
+                let (path, reason) =
+                    (self.path.clone(), format!("it holds more than {most} files"));
+                return Err(RecordingError::Damaged { path, reason });
+            }
+            let name = entry.map_err(RecordingError::io("read", &self.path))?.file_name();
+            let id = name.to_str().and_then(|name| name.strip_suffix(".json")?.parse().ok());
+            ids.extend(id.map(CellId));
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
     /// Stores a finished cell; one that is there already stays as it is.
     ///
     /// # Errors

@@ -20,6 +20,12 @@ pub enum RecordingError {
         /// First difference, in words.
         what: String,
     },
+    /// The folder holds the part of another shard, or of another plan.
+    #[error(
+        "{} holds the part of another shard or of another plan; choose another folder with --out",
+        .0.display()
+    )]
+    OtherPart(PathBuf),
     /// Another process writes to the recording.
     #[error("another process is writing to {}; wait for it or choose another folder{}", path.display(), match holder {
         Some(holder) => format!(

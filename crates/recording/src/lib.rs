@@ -11,6 +11,13 @@
 //!                       symbols and probes, with which traces are read
 //! ```
 //!
+//! A part, which one of several machines makes, holds the cells of one shard of the plan:
+//!
+//! ```text
+//! PART/part.json        the PartOf: the digest of recording.json, the look, the shard
+//! PART/cells/, traces/  as in the recording
+//! ```
+//!
 //! A recording holds no host time and no path, so two runs of one plan are equal byte for byte. It
 //! can be copied to any machine and read there. Files appear whole or not at all, and name or hold a
 //! digest of what is in them, which is checked whenever they are read.
@@ -22,6 +29,7 @@ mod json;
 mod looks;
 mod manifest;
 mod packed;
+mod part;
 mod recording;
 mod traces;
 
@@ -29,5 +37,6 @@ pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use looks::Until;
 pub use manifest::{Image, Manifest, Override, QemuUsed, Subject};
+pub use part::{Part, PartOf, PartWriter, is_written, manifest_sha256, remove_part};
 pub use recording::{Claim, Recording, RecordingWriter, exists};
 pub use traces::TraceFolder;

@@ -21,14 +21,16 @@ use crate::{
     looks::{LOOKS, Looks},
 };
 
-const MANIFEST: &str = "recording.json";
-const CELLS: &str = "cells";
-const TRACES: &str = "traces";
+pub(crate) const MANIFEST: &str = "recording.json";
+pub(crate) const CELLS: &str = "cells";
+pub(crate) const TRACES: &str = "traces";
 
 /// A recording to read.
 #[derive(Debug)]
 pub struct Recording<E> {
     path: PathBuf,
+    /// Folder of the cells and the traces: the recording's own, or that of a part.
+    results: PathBuf,
     manifest: Manifest<E>,
     looks: Looks,
     cells: CellFolder,
@@ -46,7 +48,8 @@ impl<E: DeserializeOwned> Recording<E> {
             .value;
         let looks = Looks::read(path)?;
         let cells = CellFolder::new(path.join(CELLS));
-        let recording = Self { path: path.to_owned(), manifest, looks, cells };
+        let (path, results) = (path.to_owned(), path.to_owned());
+        let recording = Self { path, results, manifest, looks, cells };
         recording.check()?;
         Ok(recording)
     }
@@ -98,7 +101,7 @@ impl<E> Recording<E> {
 
     /// Returns the folder of the cells' traces.
     pub fn traces(&self) -> TraceFolder {
-        TraceFolder::new(self.path.join(TRACES))
+        TraceFolder::new(self.results.join(TRACES))
     }
 
     /// Returns the rule by which replicates are added, if there is one.
@@ -181,13 +184,7 @@ impl Claim {
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         if !exists(path) {
-            for entry in fs::read_dir(path).map_err(RecordingError::io("read", path))? {
-                let name = entry.map_err(RecordingError::io("read", path))?.file_name();
-                let name = name.to_string_lossy();
-                if name != LOCK_FILE && !is_draft(&name) {
-                    return Err(RecordingError::Occupied(path.to_owned()));
-                }
-            }
+            check_empty(path)?;
             check_writable(path)?;
         } else if !is_finished(&Recording::<IgnoredAny>::open(path)?) {
             check_writable(path)?;
@@ -242,6 +239,18 @@ fn is_finished<E>(recording: &Recording<E>) -> bool {
     cells.all(|inputs| recording.cells.contains(inputs.id()))
 }
 
+/// Refuses a folder that holds something else than a lock and drafts.
+pub(crate) fn check_empty(path: &Path) -> Result<(), RecordingError> {
+    for entry in fs::read_dir(path).map_err(RecordingError::io("read", path))? {
+        let name = entry.map_err(RecordingError::io("read", path))?.file_name();
+        let name = name.to_string_lossy();
+        if name != LOCK_FILE && !is_draft(&name) {
+            return Err(RecordingError::Occupied(path.to_owned()));
+        }
+    }
+    Ok(())
+}
+
 fn check_writable(path: &Path) -> Result<(), RecordingError> {
     use rustix::fs::Access;
     rustix::fs::access(path, Access::WRITE_OK | Access::EXEC_OK)
@@ -268,6 +277,12 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
 }
 
 impl<E> RecordingWriter<E> {
+    /// Creates a writer whose cells and traces go to a part's folder.
+    pub(crate) fn of_part(recording: Recording<E>, part: &Path, lock: FolderLock) -> Self {
+        let (results, cells) = (part.to_owned(), CellFolder::new(part.join(CELLS)));
+        Self { recording: Recording { results, cells, ..recording }, _lock: lock }
+    }
+
     /// Returns the recording so far.
     pub fn recording(&self) -> &Recording<E> {
         &self.recording
@@ -279,7 +294,7 @@ impl<E> RecordingWriter<E> {
     /// # Errors
     ///
     /// When they cannot be written.
-    pub fn keep(&self, folders: &Folders) -> Result<(), RecordingError> {
+    pub fn keep(&mut self, folders: &Folders) -> Result<(), RecordingError> {
         folders::write(&self.recording.path.join(FOLDERS), folders)
     }
 
@@ -308,7 +323,7 @@ impl<E> RecordingWriter<E> {
     }
 }
 
-fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
+pub(crate) fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
     match preemptlab_durable::lock(path).map_err(RecordingError::io("lock", path))? {
         Lock::Taken(lock) => Ok(lock),
         Lock::Held(holder) => Err(RecordingError::Busy { path: path.to_owned(), holder }),
