@@ -2,7 +2,7 @@
 //     WRITE_TYPES=1 cargo test -p preemptlab-report-html --test types
 
 /**
- * Whether two kinds of time say the same of a configuration.
+ * Whether two kinds of time agree on a configuration.
  */
 export type Accord = "agree" | "disagree" | "open";
 
@@ -15,7 +15,7 @@ export type Agreement = {
  */
 workload: string,
 /**
- * CPUs.
+ * Number of CPUs.
  */
 cpus: number,
 /**
@@ -23,21 +23,21 @@ cpus: number,
  */
 backends: [BackendKind, BackendKind],
 /**
- * What the ratios are to, by the name that the first has for it.
+ * Baseline of the ratios, under the name that the first group has for it.
  */
 baseline: string,
 /**
- * What both have a ratio of, in the order of the first.
+ * Ratios that both have, in the order of the first.
  */
 shared: Array<Shared>, };
 
 /**
- * What executes cells, and so what their nanoseconds are.
+ * Executor of cells, which decides the meaning of their nanoseconds.
  */
 export type BackendKind = "vm" | "kvm" | "host";
 
 /**
- * One cell of the plan.
+ * Cell of the plan.
  */
 export type CellRow = {
 /**
@@ -49,11 +49,11 @@ group: number,
  */
 configuration: number,
 /**
- * Counts from 1.
+ * Index of the replicate, from 1.
  */
 replicate: number,
 /**
- * Why it has no measurements; absent for a completed cell.
+ * Reason why the cell has no measurements; absent for a completed cell.
  */
 no_result: NoResult | null,
 /**
@@ -61,11 +61,11 @@ no_result: NoResult | null,
  */
 id: string | null,
 /**
- * The SHA-256 of what the guest said, in hexadecimal.
+ * SHA-256 of the guest's output, in hexadecimal.
  */
 digest: string | null,
 /**
- * As text: a script's numbers are exact to 53 bits only.
+ * Seed as text: a script's numbers are exact to 53 bits only.
  */
 seed: string | null,
 /**
@@ -90,7 +90,7 @@ kernel: string,
  */
 rt: boolean | null,
 /**
- * The requested mode.
+ * Requested mode.
  */
 preempt: PreemptMode,
 /**
@@ -102,11 +102,11 @@ settings: string,
  */
 observed: Array<PreemptMode>,
 /**
- * Its cells.
+ * Number of its cells.
  */
 replicates: number,
 /**
- * Why it cannot exist.
+ * Reason why it cannot exist.
  */
 unavailable: string | null,
 /**
@@ -114,22 +114,22 @@ unavailable: string | null,
  */
 failures: Array<Failure>,
 /**
- * How many of its cells were not executed yet.
+ * Number of its cells that were not executed yet.
  */
 missing: number,
 /**
- * Its metrics over the replicates, in the order in which the workload gives them; empty when
- * no replicate has any.
+ * Summaries of its metrics over the replicates, in the order in which the workload gives them;
+ * empty when no replicate has any.
  */
 metrics: Array<Summary>, };
 
 /**
- * Which way a metric is better.
+ * Direction in which a metric is better.
  */
 export type Direction = "lower" | "higher";
 
 /**
- * How a metric of a configuration relates to the baseline's.
+ * Relation of a configuration's metric to the baseline's.
  */
 export type Effect = {
 /**
@@ -142,8 +142,8 @@ ratio: number | null,
  */
 interval: [number, number] | null,
 /**
- * How probable it is that the bootstrap finds such a difference where there is none, adjusted
- * for the number of comparisons.
+ * Probability that the bootstrap finds such a difference where there is none, adjusted for the
+ * number of comparisons.
  */
 p_adjusted: number, } & ({ "verdict": "better" } | { "verdict": "worse" } | { "verdict": "within_margin" } | { "verdict": "undecided",
 /**
@@ -156,16 +156,16 @@ more: number | null, });
  */
 export type Estimate = {
 /**
- * The likeliest value.
+ * Likeliest value.
  */
 value: number,
 /**
- * Its 95 % interval, by the profile likelihood: not symmetric about the value.
+ * 95 % interval, by the profile likelihood: not symmetric about the value.
  */
 interval: [number, number], };
 
 /**
- * What the numbers of a configuration rest on.
+ * Evidence of a configuration's numbers.
  */
 export type Evidence = {
 /**
@@ -177,7 +177,7 @@ group: number,
  */
 configuration: number,
 /**
- * One per probe, merged over the replicates.
+ * Histograms, one per probe, merged over the replicates.
  */
 histograms: Array<Histogram>,
 /**
@@ -185,20 +185,21 @@ histograms: Array<Histogram>,
  */
 timelines: Array<Timeline>,
 /**
- * What else is to be known of a metric, by its name: the fit of its maxima, or why there is none.
+ * Further notes by the name of their metric: the fit of its maxima, or the reason why there is
+ * none.
  */
 notes: { [key in string]: string }, };
 
 /**
- * What the distribution of a configuration's maxima says, or why it says nothing.
+ * Distribution of a configuration's maxima, or the reason why it has no fit.
  */
 export type Extreme = { "fit": {
 /**
- * What one cell in [`LEVEL_CELLS`] exceeds, where that is within reach.
+ * Value that one cell in [`LEVEL_CELLS`] exceeds, where it is within reach.
  */
 level_100: Estimate | null,
 /**
- * How many maxima were fitted.
+ * Number of fitted maxima.
  */
 n: number,
 /**
@@ -210,11 +211,11 @@ location: Estimate,
  */
 scale: Estimate,
 /**
- * The shape.
+ * Shape of the distribution.
  */
 shape: Estimate,
 /**
- * What the shape says of an upper bound.
+ * Answer of the shape whether there is an upper bound.
  */
 tail: Tail,
 /**
@@ -222,7 +223,8 @@ tail: Tail,
  */
 anderson_darling: number,
 /**
- * What the statistic exceeds by chance once in twenty fits; from there on a fit is refused.
+ * Value that the statistic exceeds by chance once in twenty fits; from there on a fit is
+ * refused.
  */
 anderson_darling_critical: number, } } | { "refused": string };
 
@@ -231,11 +233,11 @@ anderson_darling_critical: number, } } | { "refused": string };
  */
 export type Failure = {
 /**
- * Counts from 1.
+ * Index of the replicate, from 1.
  */
 replicate: number,
 /**
- * Why.
+ * Reason, in words.
  */
 reason: string, };
 
@@ -253,7 +255,7 @@ workload: string,
  */
 cpus: number,
 /**
- * What executed the cells.
+ * Backend that executed the cells.
  */
 backend: BackendKind,
 /**
@@ -270,11 +272,11 @@ metrics: Array<MetricInfo>,
 configurations: Array<Configuration>, };
 
 /**
- * What one probe of one configuration saw, in all replicates together.
+ * Samples of one probe of one configuration, in all replicates together.
  */
 export type Histogram = {
 /**
- * What it is of, such as `wakeup.fifo`.
+ * Distribution of the samples, such as `wakeup.fifo`.
  */
 of: string,
 /**
@@ -290,7 +292,7 @@ unit: string,
  */
 counts: [number, number][],
 /**
- * How many were above the largest value that the probe counts.
+ * Number of samples above the largest value that the probe counts.
  */
 overflow: number,
 /**
@@ -299,7 +301,7 @@ overflow: number,
 overflow_max: number | null, };
 
 /**
- * A guest image: what the cells of one workload ran on one kernel.
+ * Guest image, in which the cells of one workload ran on one kernel.
  */
 export type ImageUsed = {
 /**
@@ -307,11 +309,11 @@ export type ImageUsed = {
  */
 run: string | null,
 /**
- * The kernels' names.
+ * Names of the kernels.
  */
 kernels: Array<string>,
 /**
- * The workloads' names.
+ * Names of the workloads.
  */
 workloads: Array<string>,
 /**
@@ -319,7 +321,7 @@ workloads: Array<string>,
  */
 sha256: string,
 /**
- * Where its programs and libraries come from.
+ * Packages that its programs and libraries come from.
  */
 packages: Array<Package>, };
 
@@ -332,11 +334,11 @@ export type KernelUsed = {
  */
 run: string | null,
 /**
- * Its name in the experiment, such as `debian:6.12-rt`.
+ * Name of the kernel in the experiment, such as `debian:6.12-rt`.
  */
 name: string,
 /**
- * What `uname -r` says.
+ * Release that `uname -r` prints.
  */
 release: string,
 /**
@@ -344,7 +346,7 @@ release: string,
  */
 image_sha256: string,
 /**
- * Where it comes from.
+ * Packages that the kernel comes from.
  */
 packages: Array<Package>, };
 
@@ -395,7 +397,7 @@ title: string,
 meaning: string, };
 
 /**
- * Why a planned cell has no metrics. A cell that has some is completed.
+ * Reason why a planned cell has no metrics. A cell that has some is completed.
  */
 export type NoResult = { "status": "failed", "reason": string } | { "status": "unavailable", "reason": string } | { "status": "missing" };
 
@@ -404,15 +406,15 @@ export type NoResult = { "status": "failed", "reason": string } | { "status": "u
  */
 export type Package = {
 /**
- * Its name.
+ * Name of the package.
  */
 name: string,
 /**
- * Its version.
+ * Version of the package.
  */
 version: string,
 /**
- * Of the `.deb`.
+ * SHA-256 of the `.deb`.
  */
 sha256: string, };
 
@@ -422,27 +424,27 @@ sha256: string, };
  */
 export type PageData = {
 /**
- * What was compared, for the heading and the window.
+ * Title of the comparison, for the heading and the window.
  */
 title: string,
 /**
- * What made the page, such as `preemptlab 0.1.0`.
+ * Program that made the page, such as `preemptlab 0.1.0`.
  */
 generator: string,
 /**
- * What virtual time means; the page says it once.
+ * Meaning of virtual time, which the page states once.
  */
 caption: string,
 /**
- * What the comparison says, in one sentence.
+ * Result of the comparison, in one sentence.
  */
 headline: string,
 /**
- * What that rests on, and what else is to be known; a sentence each.
+ * Grounds of the result and further notes; a sentence each.
  */
 points: Array<string>,
 /**
- * One per configuration of each group, in their order.
+ * Evidence, one per configuration of each group, in their order.
  */
 evidence: Array<Evidence>,
 /**
@@ -474,17 +476,18 @@ format: number,
  */
 margin: number,
 /**
- * How many comparisons there are, of every metric of every configuration with its baseline's;
- * p-values are adjusted for their number.
+ * Number of comparisons, of every metric of every configuration with its baseline's; p-values
+ * are adjusted for it.
  */
 comparisons: number,
 /**
- * How often the results were looked at before it was decided whether to go on; 1 when their
- * number was fixed in advance.
+ * Number of looks at the results before each decision whether to go on; 1 when the number of
+ * replicates was fixed in advance.
  */
 looks: number,
 /**
- * What can be compared with each other, in the order of the first cell of each.
+ * Groups of configurations that can be compared with each other, in the order of the first
+ * cell of each.
  */
 groups: Array<Group>,
 /**
@@ -493,7 +496,7 @@ groups: Array<Group>,
 agreements: Array<Agreement>, };
 
 /**
- * How the kernel may be preempted; `rt` is a second axis and not a mode.
+ * Preemption mode of a kernel; `rt` is a second axis and not a mode.
  *
  * The names are those of `preempt=` and of debugfs `sched/preempt` (kernel/sched/core.c,
  * `sched_dynamic_mode`).
@@ -509,7 +512,7 @@ export type QemuUsed = {
  */
 run: string | null,
 /**
- * What `--version` says.
+ * Version that `--version` prints.
  */
 version: string,
 /**
@@ -517,7 +520,7 @@ version: string,
  */
 digest: string,
 /**
- * Where it and its libraries come from.
+ * Packages that QEMU and its libraries come from.
  */
 packages: Array<Package>, };
 
@@ -530,47 +533,47 @@ export type Shared = {
  */
 kernels: [string, string],
 /**
- * The mode.
+ * Preemption mode.
  */
 preempt: PreemptMode,
 /**
- * What else is switched.
+ * Settings besides the mode.
  */
 settings: string,
 /**
- * The metric.
+ * Name of the metric.
  */
 metric: string,
 /**
- * How it relates to the baseline in each.
+ * Relation to the baseline in each kind of time.
  */
 effects: [Effect, Effect],
 /**
- * Whether both say the same.
+ * Verdict whether both kinds of time agree.
  */
 accord: Accord, };
 
 /**
- * One metric of one configuration, over its replicates.
+ * Summary of one metric of one configuration over its replicates.
  *
- * Samples within a replicate are not independent of each other, replicates are: so there is one
- * value per replicate, and everything is said of these values. The location is their median.
+ * Samples within a replicate are not independent of each other, replicates are. So there is one
+ * value per replicate, and every statement is about these values. The location is their median.
  */
 export type Summary = {
 /**
- * The metric's name.
+ * Name of the metric.
  */
 name: string,
 /**
- * Its unit.
+ * Unit of the metric.
  */
 unit: string,
 /**
- * Which way is better.
+ * Direction in which the metric is better.
  */
 better: Direction,
 /**
- * How many replicates have a value.
+ * Number of replicates with a value.
  */
 n: number,
 /**
@@ -578,11 +581,11 @@ n: number,
  */
 median: number,
 /**
- * The least.
+ * Least value.
  */
 min: number,
 /**
- * The largest.
+ * Largest value.
  */
 max: number,
 /**
@@ -590,11 +593,11 @@ max: number,
  */
 interval: [number, number] | null,
 /**
- * How it relates to the baseline's; absent without a baseline, and for the baseline itself.
+ * Relation to the baseline's; absent without a baseline, and for the baseline itself.
  */
 effect: Effect | null,
 /**
- * The distribution of the cells' maxima; absent for what is no maximum.
+ * Distribution of the cells' maxima; absent for a metric that is no maximum.
  */
 extreme: Extreme | null,
 /**
@@ -616,19 +619,19 @@ export type Tail = { "bounded": {
 end: number, } } | "unbounded" | "undecided";
 
 /**
- * What happened around one late wakeup.
+ * Timeline of one late wakeup.
  */
 export type Timeline = {
 /**
- * Which wakeup of which cell.
+ * Name of the cell and of its wakeup.
  */
 caption: string,
 /**
- * Why it was late.
+ * Cause of the latency, in a sentence.
  */
 sentence: string,
 /**
- * A complete SVG with a `viewBox`. It becomes a part of the page, so it has to be one that
- * preemptlab drew, with what the guest said escaped.
+ * Complete SVG with a `viewBox`. It becomes a part of the page, so it must be one that
+ * preemptlab drew, with the guest's texts escaped.
  */
 svg: string, };

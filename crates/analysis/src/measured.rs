@@ -1,4 +1,4 @@
-//! From recordings to what their cells measured.
+//! From recordings to the measurements of their cells.
 
 use std::{num::NonZero, thread};
 
@@ -12,32 +12,32 @@ use preemptlab_stats::MeasuredCell;
 use preemptlab_trace::Bound;
 use preemptlab_workload::Latency;
 
-/// So many cells are in memory at a time, with all that they said.
+/// Number of cells that are in memory at a time, with all of their output.
 const CELLS_AT_A_TIME: usize = 256;
 
-/// A planned cell and what came of it.
+/// Planned cell with its record and measurements.
 pub struct Reading<'a> {
     /// The recording that it is from.
     pub recording: &'a Recording,
-    /// Its name, when there are several.
+    /// Name of the recording, when there are several.
     pub run: Option<String>,
     /// The number of looks at the results before it was planned.
     pub look: u32,
-    /// What was planned.
+    /// Planned cell.
     pub planned: &'a PlannedCell,
-    /// What was recorded, if anything was.
+    /// Record of the cell, if it was executed.
     pub record: Option<CellRecord>,
-    /// What it measured, or why it did not.
+    /// Measurements of the cell, or the reason why there are none.
     pub result: Result<Measured, NoResult>,
 }
 
-/// What a cell measured.
+/// Measurements of a cell.
 pub struct Measured {
-    /// Its metrics; those of its trace too, if it has one.
+    /// Metrics of the cell, with those of its trace, if it has one.
     pub metrics: Vec<Metric>,
-    /// What its probes saw.
+    /// Latencies that its probes measured.
     pub latencies: Vec<Latency>,
-    /// What its trace says of the wakeups that did not happen.
+    /// Latencies of the wakeups that did not happen, from its trace.
     pub bound: Option<Bound>,
 }
 
@@ -113,7 +113,7 @@ fn read<'a>(
 }
 
 impl Reading<'_> {
-    /// What a comparison needs of it.
+    /// Returns the cell in the form of a comparison.
     pub fn into_cell(self) -> MeasuredCell {
         let kernel = self.recording.manifest().kernel(&self.planned.factors.kernel);
         MeasuredCell {
@@ -128,15 +128,15 @@ impl Reading<'_> {
         }
     }
 
-    /// The mode that the guest found itself in.
+    /// Returns the mode that the guest read from its kernel.
     pub fn observed(&self) -> Option<PreemptMode> {
         let Outcome::Completed { report, .. } = &self.record.as_ref()?.outcome else { return None };
         ModeFile::parse(report.system.preempt.as_deref()?).active
     }
 }
 
-/// What a cell's trace says of the wakeups that did not happen, and what its probe reports: what was
-/// observed is never above the bound.
+/// Returns the bound of a cell's trace, raised to its probe's maximum: an observation is never
+/// above the bound.
 fn bound(
     recording: &Recording,
     record: &CellRecord,

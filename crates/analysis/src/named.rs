@@ -6,7 +6,7 @@ use preemptlab_stats::Baseline;
 
 use crate::{Error, Result};
 
-/// So many configurations are listed.
+/// Number of configurations that are listed.
 const SHOWN: usize = 12;
 
 /// Refuses metrics that no workload has. With traces there is the bound, too.

@@ -1,4 +1,4 @@
-//! What an experiment needs before it is run, and the host time that it is expected to take.
+//! The plan of an experiment: its cells, its boots, and the expected host time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,15 +26,15 @@ struct Configuration<'a> {
     settings: &'a Settings,
     cpus: u32,
     replicates: usize,
-    /// How many of them the store has already.
+    /// Number of its cells that the store has already.
     finished: usize,
-    /// Whether its kernel is from source and is to be built first.
+    /// Whether its kernel is from source and has to be built first.
     to_build: bool,
-    /// Why it cannot exist, or why that is not known yet.
+    /// Reason why it cannot exist, or why that is not known yet.
     unavailable: Option<&'a str>,
 }
 
-/// What an experiment needs, as a document.
+/// Plan of an experiment, as a document.
 #[derive(Debug, Serialize)]
 pub struct PlanDocument<'a> {
     format: u32,

@@ -21,17 +21,17 @@ const MODULE_BYTES_MAX: usize = 56;
 pub struct Experiment {
     /// The version of the format; 1.
     pub format: u32,
-    /// What it is called.
+    /// Name of the experiment.
     pub name: Name,
-    /// What question it answers.
+    /// Question that the experiment answers.
     #[serde(default)]
     pub description: String,
-    /// What is varied.
+    /// Factors that are varied.
     pub factors: Factors,
-    /// How often each combination is repeated.
+    /// Number of replicates of each combination, and their seed.
     #[serde(default)]
     pub replicates: Replicates,
-    /// What is not varied.
+    /// Parameters of the machine, which are the same in every cell.
     #[serde(default)]
     pub machine: MachineSpec,
     /// The workloads, by name.
@@ -42,14 +42,14 @@ pub struct Experiment {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factors {
-    /// Kernels.
+    /// Kernels to compare.
     pub kernel: Vec<KernelRef>,
-    /// Preemption modes.
+    /// Preemption modes to compare.
     pub preempt: Vec<PreemptMode>,
     /// Numbers of virtual CPUs.
     #[serde(default = "one_cpu")]
     pub cpus: Vec<u32>,
-    /// What else is switched: each level is a combination of settings, and `""` is none.
+    /// Levels of further settings: each is a combination of settings, and `""` is none.
     #[serde(default = "no_settings")]
     pub settings: Vec<Settings>,
 }
@@ -66,7 +66,7 @@ fn one_cpu() -> Vec<u32> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Replicates {
-    /// How many.
+    /// Number of replicates.
     pub count: u32,
     /// The seed of the first; the following count up from it.
     pub seed: u64,
@@ -89,7 +89,7 @@ pub struct MachineSpec {
     pub cost: InstructionCost,
     /// The bound on the skew between virtual CPUs, in microseconds; matters with several CPUs.
     pub skew_us: u32,
-    /// Further kernel parameters.
+    /// Kernel parameters besides those of the factors.
     pub cmdline: Vec<String>,
     /// Kernel modules to load before the snapshot.
     pub modules: Vec<String>,
@@ -112,7 +112,7 @@ impl Experiment {
     ///
     /// # Errors
     ///
-    /// [`SpecError`] with the line, and the nearest valid name of what is misspelt.
+    /// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let experiment: Self =
             toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
@@ -129,7 +129,7 @@ impl Experiment {
         self.check("").map_err(|error| error.message)
     }
 
-    /// How many cells its plan has; `None` where nobody could count them.
+    /// Returns the number of cells of the plan; `None` where it overflows.
     pub(crate) fn cells(&self) -> Option<usize> {
         let Factors { kernel, preempt, cpus, settings } = &self.factors;
         let levels = [self.workload.len(), kernel.len(), preempt.len(), cpus.len(), settings.len()];
@@ -137,7 +137,7 @@ impl Experiment {
         levels.into_iter().try_fold(replicates, usize::checked_mul)
     }
 
-    /// Refuses what is well-formed but cannot be run.
+    /// Refuses an experiment that is well-formed but cannot be run.
     fn check(&self, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {
             Err(SpecError::at(text, needle, message.to_owned(), help))
@@ -199,7 +199,7 @@ impl Experiment {
 }
 
 impl MachineSpec {
-    /// Refuses what no virtual machine or boot can be.
+    /// Refuses a machine that no virtual machine or boot can be.
     fn check(&self, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {
             Err(SpecError::at(text, needle, message.to_owned(), help))

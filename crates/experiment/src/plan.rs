@@ -9,23 +9,23 @@ use preemptlab_workload::{JobInputs, Workload};
 
 use crate::{Experiment, evidence, experiment::MachineSpec};
 
-/// What every guest boots with. The console is for a kernel in trouble; a guest that measures says
-/// nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
+/// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
+/// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
 const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
 
 /// The architecture of every guest.
 const GUEST: Arch = Arch::Amd64;
 
-/// What an experiment's names stand for.
+/// Values of an experiment's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
-    /// The kernels.
+    /// Resolved kernels.
     pub kernels: BTreeMap<KernelRef, Kernel>,
     /// The kernels that cannot be had, and why.
     pub unavailable: BTreeMap<KernelRef, String>,
     /// The digest of the guest image, by kernel and workload.
     pub images: BTreeMap<(KernelRef, String), Digest>,
-    /// What executes the cells.
+    /// Backend that executes the cells.
     pub backend: BackendKind,
     /// The QEMU build; `None` where none is needed.
     pub qemu: Option<QemuBuild>,
@@ -97,7 +97,7 @@ fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> Plann
     PlannedCell { factors, planned }
 }
 
-/// Another replicate of a planned cell; `None` where it cannot exist.
+/// Returns another replicate of a planned cell; `None` where it cannot exist.
 pub fn replicate(experiment: &Experiment, of: &PlannedCell, replicate: u32) -> Option<PlannedCell> {
     let workload = experiment.workload.get(of.factors.workload.as_str())?;
     let factors = Factors { replicate, ..of.factors.clone() };
@@ -127,8 +127,8 @@ fn job(
     })
 }
 
-/// Of the machine itself a cell has so many CPUs and all of the memory; only the virtual one of a
-/// virtual time has a speed.
+/// Returns the machine of a cell. Of the real machine a cell has so many CPUs and all of the
+/// memory; only a machine in virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
@@ -136,7 +136,9 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
     Machine { arch: GUEST, cpus, memory_mib, cost }
 }
 
-/// With several CPUs in virtual time a timer ends their turns, and the kernel must leave it alone. The machine's own kernel was booted by the machine, with what that needs.
+/// Returns the kernel parameters of a boot. With several CPUs in virtual time a timer ends their
+/// turns, and the kernel must leave it alone. The machine's own kernel has the parameters of its
+/// own boot.
 fn cmdline(backend: BackendKind, cpus: u32, further: &[String], settings: &Settings) -> String {
     let is_guest = backend != BackendKind::Host;
     let console = is_guest.then(|| format!("console={}", GUEST.platform().console));
@@ -151,7 +153,7 @@ fn cmdline(backend: BackendKind, cpus: u32, further: &[String], settings: &Setti
     parameters.join(" ")
 }
 
-/// The kernel, or why it cannot run in that mode.
+/// Returns the kernel, or the reason why it cannot run in that mode.
 fn runnable<'a>(
     resolved: &'a Resolved,
     name: &KernelRef,

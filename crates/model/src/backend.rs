@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
-/// What executes cells, and so what their nanoseconds are.
+/// Executor of cells, which decides the meaning of their nanoseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS,
 )]
@@ -22,7 +22,7 @@ impl BackendKind {
     /// Every backend.
     pub const ALL: [Self; 3] = [Self::Vm, Self::Kvm, Self::Host];
 
-    /// As the command line has it.
+    /// Returns the name on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Vm => "vm",
@@ -31,7 +31,8 @@ impl BackendKind {
         }
     }
 
-    /// Whether it is the one that recordings do not name, because for long there was no other.
+    /// Returns whether the backend is the one that recordings do not name, because they had no
+    /// other at first.
     pub const fn is_vm(&self) -> bool {
         matches!(self, Self::Vm)
     }

@@ -11,25 +11,26 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SnapshotInputs {
-    /// What executes its cells.
+    /// Backend that executes the cells of the boot.
     #[serde(default, skip_serializing_if = "BackendKind::is_vm")]
     pub backend: BackendKind,
-    /// Of the kernel's bzImage, or what stands for it where the machine does not have it.
+    /// SHA-256 of the kernel's bzImage, or a digest that stands for it where the machine does not
+    /// have it.
     pub kernel_sha256: Digest,
     /// The kernel's command line. Of the machine's own kernel, only the parameters that the
     /// experiment asks for.
     pub cmdline: String,
-    /// Of the guest image (the initramfs, modules included).
+    /// SHA-256 of the guest image (the initramfs, modules included).
     pub image_sha256: Digest,
     /// The virtual machine, or how much of the machine itself.
     pub machine: Machine,
-    /// What runs it; `None` where nothing has to.
+    /// QEMU that runs the machine; `None` where none is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qemu: Option<QemuBuild>,
 }
 
 impl SnapshotInputs {
-    /// The boot's identity.
+    /// Returns the boot's identity.
     pub fn id(&self) -> SnapshotId {
         SnapshotId(Digest::of_json(self))
     }
@@ -42,12 +43,12 @@ impl SnapshotInputs {
 pub struct CellInputs {
     /// The boot that it is forked from.
     pub snapshot: SnapshotInputs,
-    /// What it does then.
+    /// Job of the cell, after the boot.
     pub job: Job,
 }
 
 impl CellInputs {
-    /// The cell's identity.
+    /// Returns the cell's identity.
     pub fn id(&self) -> CellId {
         CellId(Digest::of_json(self))
     }
@@ -90,18 +91,18 @@ pub struct Factors {
     pub workload: String,
     /// The kernel's name in the experiment.
     pub kernel: KernelRef,
-    /// The requested mode.
+    /// Requested mode.
     pub preempt: PreemptMode,
-    /// Virtual CPUs.
+    /// Number of virtual CPUs.
     pub cpus: u32,
-    /// What else is switched.
+    /// Settings besides the mode.
     pub settings: Settings,
     /// Counts from 1; replicates differ by seed.
     pub replicate: u32,
 }
 
 impl Factors {
-    /// Whether both differ in nothing but the replicate.
+    /// Returns whether both differ in nothing but the replicate.
     pub fn is_replicate_of(&self, other: &Self) -> bool {
         let Self { workload, kernel, preempt, cpus, settings, replicate: _ } = self;
         (workload, kernel, preempt, cpus, settings)

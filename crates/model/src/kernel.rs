@@ -20,7 +20,7 @@ impl Flavour {
     /// Every flavour.
     pub const ALL: [Self; 3] = [Self::Generic, Self::Rt, Self::Cloud];
 
-    /// What follows the version in a kernel's release: nothing, `-rt` or `-cloud`.
+    /// Returns the suffix of the version in a kernel's release: nothing, `-rt` or `-cloud`.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Generic => "",
@@ -40,7 +40,7 @@ pub enum KernelRef {
     Debian {
         /// The series or the exact version.
         version: String,
-        /// The flavour.
+        /// Flavour of the kernel.
         flavour: Flavour,
     },
     /// `source:VERSION[-rt|-cloud][+SYMBOL=VALUE...]`: Debian's source, built with Debian's
@@ -48,14 +48,14 @@ pub enum KernelRef {
     Source {
         /// The series (`6.12`) or the kernel's own version (`6.12.107`).
         version: String,
-        /// The flavour whose configuration it is.
+        /// Flavour whose configuration the kernel starts from.
         flavour: Flavour,
-        /// What is configured differently.
+        /// Symbols that differ from that configuration.
         symbols: Symbols,
     },
     /// `file:BZIMAGE[,modules=FOLDER]`.
     File {
-        /// The bzImage.
+        /// Path of the bzImage.
         image: PathBuf,
         /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
         modules: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub enum KernelRef {
     /// `host[:RELEASE]`: a kernel that is installed on the machine itself, by its `uname -r`; without
     /// one, that which runs.
     Host {
-        /// The release.
+        /// Release of the installed kernel; `None` for the running one.
         release: Option<String>,
     },
 }
@@ -90,8 +90,8 @@ impl KernelRef {
         matches!(self, Self::Host { .. })
     }
 
-    /// Returns the same version and symbols in another flavour. A file is the kernel that it is, and so
-    /// is what is installed.
+    /// Returns the same version and symbols in another flavour. A kernel in a file and an installed
+    /// kernel have one flavour and stay the same.
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
         match self.clone() {
@@ -109,9 +109,9 @@ impl KernelRef {
     None => String::new(),
 })]
 pub struct ParseKernelRefError {
-    /// What was given.
+    /// Text that is no list.
     pub text: String,
-    /// What is wrong with it.
+    /// Error in the text.
     pub reason: &'static str,
     /// What was probably meant.
     pub nearest: Option<String>,
@@ -216,7 +216,8 @@ fn meant(text: &str) -> Option<String> {
     (known && version.contains('.') && name != given).then_some(name)
 }
 
-/// Whether a text is what a kernel calls itself: it becomes a part of paths and of package names.
+/// Returns whether a text can be a kernel's release, which becomes a part of paths and of package
+/// names.
 fn is_release(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+~_-".contains(c);
     text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_plain)
@@ -232,7 +233,7 @@ fn release<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
     Ok(text)
 }
 
-/// A name without the suffix of its flavour, and that.
+/// Splits a name into the name without its flavour's suffix, and the flavour.
 fn flavoured(name: &str) -> (&str, Flavour) {
     Flavour::ALL
         .into_iter()
@@ -270,20 +271,20 @@ impl<'de> Deserialize<'de> for KernelRef {
     }
 }
 
-/// A kernel that was resolved: exactly what runs.
+/// Resolved kernel: exactly the one that runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// How the experiment named it.
+    /// Name of the kernel in the experiment.
     pub name: KernelRef,
     /// `uname -r`, as the package or file name has it; empty where nothing tells.
     #[serde(deserialize_with = "release")]
     pub release: String,
-    /// Of the bzImage.
+    /// SHA-256 of the bzImage.
     pub image_sha256: Digest,
     /// The packages it came from, with the compiler where it was built; none for a file.
     pub packages: Vec<Package>,
-    /// Whether it is built with `PREEMPT_RT`; `None` where no config is at hand.
+    /// Whether the kernel is built with `PREEMPT_RT`; `None` where no config is at hand.
     pub rt: Option<bool>,
     /// The modes that it offers; `None` where no config is at hand, and then the guest finds out.
     pub modes: Option<Vec<PreemptMode>>,

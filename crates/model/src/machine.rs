@@ -6,7 +6,7 @@ use crate::{Arch, InstructionCost};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The guest's architecture.
+    /// Architecture of the guest.
     pub arch: Arch,
     /// Virtual CPUs. With more than one, virtual time advances with the instructions of all.
     pub cpus: u32,

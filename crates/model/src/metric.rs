@@ -3,20 +3,20 @@ use std::{convert::Infallible, fmt, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ts_rs::TS;
 
-/// One number of a cell.
+/// Metric of a cell, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name.
+    /// Name of the metric.
     pub name: MetricName,
-    /// Its value, which is finite.
+    /// Value, which is finite.
     pub value: f64,
-    /// Its unit: `us`, `messages/s`, `periods`.
+    /// Unit of the value: `us`, `messages/s`, `periods`.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which the value is better.
     pub direction: Direction,
 }
 
-/// Which way a metric is better.
+/// Direction in which a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -27,7 +27,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// `lower` or `higher`.
+    /// Returns `lower` or `higher`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Lower => "lower",
@@ -36,21 +36,21 @@ impl Direction {
     }
 }
 
-/// The name of a metric, as what it stands for. Every text is a name, and is printed as it was read.
+/// Name of a metric, by its meaning. Every text is a name, and is printed as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricName {
     /// A statistic of a distribution: `wakeup.fifo.p99`, `response.max`, `wakeup.bound`.
     Of(Distribution, Statistic),
-    /// What a load got done per second: `throughput`.
+    /// Work of a load per second: `throughput`.
     Throughput,
     /// A number of a workload: `real`, `context_switches`.
     Number(String),
-    /// A part of what the system did, which says where the time went: `interrupts.LOC`,
+    /// Part of the system's activity, which shows where the time went: `interrupts.LOC`,
     /// `kthread.total`.
     Part {
-        /// Of what: `interrupts`, `kthread`.
+        /// Kind of activity: `interrupts`, `kthread`.
         of: String,
-        /// Which part.
+        /// Name of the part.
         part: String,
     },
 }
@@ -69,15 +69,15 @@ pub enum MetricClass {
     Part,
 }
 
-/// What a statistic is of.
+/// Distribution that a statistic is taken of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distribution {
-    /// How late a cyclictest woke up: `wakeup.fifo`, `wakeup.other`.
+    /// Wakeup latency of a cyclictest: `wakeup.fifo`, `wakeup.other`.
     Wakeup(Probe),
-    /// How late the real-time probe would have been, had it been due at another instant; from a
+    /// Latency that the real-time probe would have had, had it been due at another instant; from a
     /// trace: `wakeup.bound`.
     Bound,
-    /// What a client waited for: `response`.
+    /// Response time of a client: `response`.
     Response,
     /// Something of a workload's own, by its name.
     Own(String),
@@ -108,7 +108,7 @@ pub enum Statistic {
 }
 
 impl Probe {
-    /// `fifo` or `other`.
+    /// Returns `fifo` or `other`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",
@@ -127,9 +127,9 @@ impl MetricName {
     pub const OTHER_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Max);
     /// The largest response time.
     pub const RESPONSE_MAX: Self = Self::Of(Distribution::Response, Statistic::Max);
-    /// How late the real-time probe would have been, had it been due at the worst instant.
+    /// Latency that the real-time probe would have had, had it been due at the worst instant.
     pub const BOUND: Self = Self::Of(Distribution::Bound, Statistic::Max);
-    /// What a trace adds to the metrics of the real-time probe.
+    /// Metrics that a trace adds to those of the real-time probe.
     pub const BOUNDS: [Self; 2] =
         [Self::Of(Distribution::Bound, Statistic::Quantile(999)), Self::BOUND];
 
@@ -151,17 +151,18 @@ impl MetricName {
         }
     }
 
-    /// Whether it is the largest of a cell's samples.
+    /// Returns whether the metric is the largest of a cell's samples.
     pub fn is_maximum(&self) -> bool {
         matches!(self, Self::Of(_, Statistic::Max))
     }
 
-    /// Whether it is the worst of a cell: then one replicate beyond a limit is enough to break it.
+    /// Returns whether the metric is the worst case of a cell: then one replicate beyond a limit is
+    /// enough to break it.
     pub fn is_worst_of_cell(&self) -> bool {
         matches!(self, Self::Of(_, Statistic::Max | Statistic::Omitted))
     }
 
-    /// Whether it is one of those that tell configurations apart.
+    /// Returns whether the metric is one of those that tell configurations apart.
     pub fn is_headline(&self) -> bool {
         match self {
             Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
@@ -209,7 +210,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// What the system did, whose parts the guest names.
+/// Kinds of the system's activity, whose parts the guest names.
 const SYSTEM: [&str; 3] = ["interrupts", "softirqs", "kthread"];
 
 impl From<&str> for MetricName {
@@ -264,7 +265,7 @@ fn distribution(name: &str) -> Distribution {
     }
 }
 
-/// The statistic of that name, where it would be printed so.
+/// Returns the statistic of a name, if the statistic is printed so.
 fn statistic(name: &str) -> Option<Statistic> {
     let read = match name {
         "min" => Statistic::Min,

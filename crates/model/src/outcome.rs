@@ -6,27 +6,27 @@ use ts_rs::TS;
 
 use crate::{CellId, CellInputs, Conditions, Digest};
 
-/// What is recorded of a cell that was executed.
+/// Outcome of a cell that was executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Outcome {
-    /// It ran to its end, and its workload's results can be read.
+    /// The cell ran to its end, and its workload's results can be read.
     Completed {
-        /// Of everything that the guest said: its messages and its console.
+        /// Digest of everything that the guest wrote: its messages and its console.
         digest: Digest,
-        /// What it said.
+        /// Report of the guest.
         report: Box<Report>,
     },
-    /// It ran, or tried to, and has no results.
+    /// The cell was executed, at least in part, and has no results.
     Failed {
-        /// What kind of trouble it was.
+        /// Kind of the failure.
         cause: FailureCause,
-        /// What went wrong, in words.
+        /// Failure, in words.
         reason: String,
     },
-    /// It cannot exist: the kernel does not offer what it needs.
+    /// The cell cannot exist: the kernel does not offer its mode or a setting.
     Unavailable {
-        /// Why.
+        /// Reason, in words.
         reason: String,
         /// The system that said so; `None` when the kernel's config did, before any boot.
         system: Option<Box<System>>,
@@ -34,7 +34,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The digest of a completed cell.
+    /// Returns the digest of a completed cell.
     pub fn digest(&self) -> Option<Digest> {
         match self {
             Self::Completed { digest, .. } => Some(*digest),
@@ -43,15 +43,15 @@ impl Outcome {
     }
 }
 
-/// Why a planned cell has no metrics. A cell that has some is completed.
+/// Reason why a planned cell has no metrics. A cell that has some is completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(tag = "status", content = "reason", rename_all = "snake_case")]
 pub enum NoResult {
-    /// It ran, or tried to; what went wrong.
+    /// The cell was executed, at least in part, and failed for this reason.
     Failed(String),
-    /// It cannot exist; why.
+    /// The cell cannot exist, for this reason.
     Unavailable(String),
-    /// It was not executed yet.
+    /// The cell was not executed yet.
     Missing,
 }
 
@@ -105,7 +105,7 @@ pub enum FailureCause {
 }
 
 impl FailureCause {
-    /// Whether running the cell again, elsewhere or later, could give another outcome.
+    /// Returns whether executing the cell again, elsewhere or later, could give another outcome.
     pub const fn depends_on_host(self) -> bool {
         matches!(self, Self::WallTimeLimit | Self::Qemu | Self::Trace)
     }
@@ -117,15 +117,15 @@ impl FailureCause {
 pub struct CellRecord {
     /// See [`RECORDING_FORMAT`](crate::RECORDING_FORMAT).
     pub format: u32,
-    /// Its identity.
+    /// Identity of the cell.
     pub id: CellId,
-    /// What it was made of.
+    /// Inputs of the cell.
     pub inputs: CellInputs,
     /// The last lines of the guest's console; a healthy guest says nothing there.
     pub console: Vec<String>,
-    /// What the machine did to it; `None` in virtual time, which no machine can touch.
+    /// Conditions of the machine; `None` in virtual time, which no machine can affect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Box<Conditions>>,
-    /// What became of it.
+    /// Outcome of the cell.
     pub outcome: Outcome,
 }

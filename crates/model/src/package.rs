@@ -1,5 +1,5 @@
-//! What apt is told: names and versions in Debian's own grammar, in which nothing is an option, a
-//! pattern or a path.
+//! Names and versions of packages for apt, in Debian's own grammar, in which no text is an option,
+//! a pattern or a path.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -29,13 +29,13 @@ checked_text! {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    /// Its name.
+    /// Name of the package.
     #[ts(as = "String")]
     pub name: PackageName,
-    /// Its version.
+    /// Version of the package.
     #[ts(as = "String")]
     pub version: PackageVersion,
-    /// Of the `.deb`.
+    /// SHA-256 of the `.deb`.
     #[ts(as = "String")]
     pub sha256: Digest,
 }
@@ -48,7 +48,8 @@ fn is_name(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// `[EPOCH:]UPSTREAM[-REVISION]`, where only an epoch allows a further colon.
+/// Returns whether a text is `[EPOCH:]UPSTREAM[-REVISION]`, where only an epoch allows a further
+/// colon.
 fn is_version(text: &str) -> bool {
     let (epoch, rest) = match text.split_once(':') {
         Some((epoch, rest)) => (Some(epoch), rest),

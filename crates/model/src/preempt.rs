@@ -5,16 +5,17 @@ use ts_rs::TS;
 
 use crate::nearest;
 
-/// How the kernel may be preempted; `rt` is a second axis and not a mode.
+/// Preemption mode of a kernel; `rt` is a second axis and not a mode.
 ///
 /// The names are those of `preempt=` and of debugfs `sched/preempt` (kernel/sched/core.c,
 /// `sched_dynamic_mode`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptMode {
-    /// Only on return to user space and where kernel code blocks or calls `cond_resched()`.
+    /// Preemption only on return to user space, and where kernel code blocks or calls
+    /// `cond_resched()`.
     None,
-    /// Also at `might_sleep()`.
+    /// Preemption also at `might_sleep()`.
     Voluntary,
     /// Everywhere outside sections that hold preemption off.
     Full,
@@ -26,7 +27,7 @@ impl PreemptMode {
     /// Every mode, in the order in which tables show them.
     pub const ALL: [Self; 4] = [Self::None, Self::Voluntary, Self::Full, Self::Lazy];
 
-    /// The kernel's name for it.
+    /// Returns the kernel's name for the mode.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -51,9 +52,9 @@ impl fmt::Display for PreemptMode {
     None => "; the modes are none, voluntary, full and lazy".to_owned(),
 })]
 pub struct ParseModeError {
-    /// What was given.
+    /// Name that is no mode.
     pub name: String,
-    /// What was probably meant.
+    /// Mode that was probably meant.
     pub nearest: Option<&'static str>,
 }
 

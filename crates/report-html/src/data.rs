@@ -10,20 +10,20 @@ use crate::{CellRow, Histogram, ImageUsed, KernelUsed, QemuUsed};
 /// Every text in it may be hostile, except [`Timeline::svg`].
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct PageData {
-    /// What is compared; its fields stand among those of the page.
+    /// Comparison, whose fields stand among those of the page.
     #[serde(flatten)]
     pub comparison: Comparison,
-    /// What was compared, for the heading and the window.
+    /// Title of the comparison, for the heading and the window.
     pub title: String,
-    /// What made the page, such as `preemptlab 0.1.0`.
+    /// Program that made the page, such as `preemptlab 0.1.0`.
     pub generator: String,
-    /// What virtual time means; the page says it once.
+    /// Meaning of virtual time, which the page states once.
     pub caption: String,
-    /// What the comparison says, in one sentence.
+    /// Result of the comparison, in one sentence.
     pub headline: String,
-    /// What that rests on, and what else is to be known; a sentence each.
+    /// Grounds of the result and further notes; a sentence each.
     pub points: Vec<String>,
-    /// One per configuration of each group, in their order.
+    /// Evidence, one per configuration of each group, in their order.
     pub evidence: Vec<Evidence>,
     /// The kernels, of each recording.
     pub kernels: Vec<KernelUsed>,
@@ -37,29 +37,30 @@ pub struct PageData {
     pub cells: Vec<CellRow>,
 }
 
-/// What the numbers of a configuration rest on.
+/// Evidence of a configuration's numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Evidence {
     /// The index of its group.
     pub group: usize,
     /// The index of the configuration in the group.
     pub configuration: usize,
-    /// One per probe, merged over the replicates.
+    /// Histograms, one per probe, merged over the replicates.
     pub histograms: Vec<Histogram>,
     /// The worst wakeups, where they were explained.
     pub timelines: Vec<Timeline>,
-    /// What else is to be known of a metric, by its name: the fit of its maxima, or why there is none.
+    /// Further notes by the name of their metric: the fit of its maxima, or the reason why there is
+    /// none.
     pub notes: BTreeMap<String, String>,
 }
 
-/// What happened around one late wakeup.
+/// Timeline of one late wakeup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Timeline {
-    /// Which wakeup of which cell.
+    /// Name of the cell and of its wakeup.
     pub caption: String,
-    /// Why it was late.
+    /// Cause of the latency, in a sentence.
     pub sentence: String,
-    /// A complete SVG with a `viewBox`. It becomes a part of the page, so it has to be one that
-    /// preemptlab drew, with what the guest said escaped.
+    /// Complete SVG with a `viewBox`. It becomes a part of the page, so it must be one that
+    /// preemptlab drew, with the guest's texts escaped.
     pub svg: String,
 }

@@ -2,10 +2,10 @@ use preemptlab_model::Distribution;
 use serde::Serialize;
 use ts_rs::TS;
 
-/// What one probe of one configuration saw, in all replicates together.
+/// Samples of one probe of one configuration, in all replicates together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Histogram {
-    /// What it is of, such as `wakeup.fifo`.
+    /// Distribution of the samples, such as `wakeup.fifo`.
     #[ts(as = "String")]
     pub of: Distribution,
     /// The same for people: `FIFO wakeup`.
@@ -15,7 +15,7 @@ pub struct Histogram {
     /// Values and how often each was seen, by ascending value.
     #[ts(type = "[number, number][]")]
     pub counts: Vec<(u64, u64)>,
-    /// How many were above the largest value that the probe counts.
+    /// Number of samples above the largest value that the probe counts.
     #[ts(as = "u32")]
     pub overflow: u64,
     /// The largest of those, where it is known.

@@ -7,13 +7,13 @@ use ts_rs::TS;
 pub struct KernelUsed {
     /// The recording, when several are compared.
     pub run: Option<String>,
-    /// Its name in the experiment, such as `debian:6.12-rt`.
+    /// Name of the kernel in the experiment, such as `debian:6.12-rt`.
     pub name: String,
-    /// What `uname -r` says.
+    /// Release that `uname -r` prints.
     pub release: String,
     /// The SHA-256 of the image, in hexadecimal.
     pub image_sha256: String,
-    /// Where it comes from.
+    /// Packages that the kernel comes from.
     pub packages: Vec<Package>,
 }
 
@@ -22,25 +22,25 @@ pub struct KernelUsed {
 pub struct QemuUsed {
     /// The recording, when several are compared.
     pub run: Option<String>,
-    /// What `--version` says.
+    /// Version that `--version` prints.
     pub version: String,
     /// The SHA-256 of the build, in hexadecimal.
     pub digest: String,
-    /// Where it and its libraries come from.
+    /// Packages that QEMU and its libraries come from.
     pub packages: Vec<Package>,
 }
 
-/// A guest image: what the cells of one workload ran on one kernel.
+/// Guest image, in which the cells of one workload ran on one kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct ImageUsed {
     /// The recording, when several are compared.
     pub run: Option<String>,
-    /// The kernels' names.
+    /// Names of the kernels.
     pub kernels: Vec<String>,
-    /// The workloads' names.
+    /// Names of the workloads.
     pub workloads: Vec<String>,
     /// The SHA-256 of the image, in hexadecimal.
     pub sha256: String,
-    /// Where its programs and libraries come from.
+    /// Packages that its programs and libraries come from.
     pub packages: Vec<Package>,
 }

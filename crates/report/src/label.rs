@@ -1,11 +1,11 @@
-//! How groups and configurations are named in tables.
+//! Names of groups and configurations in tables.
 
 use preemptlab_model::{BackendKind, Flavour};
 use preemptlab_stats::{Configuration, Group, Interval, Summary};
 
 use crate::number;
 
-/// `processes on 2 CPUs`, and in whose time unless it is virtual.
+/// Returns words such as `processes on 2 CPUs`, with the backend unless time is virtual.
 pub fn group(group: &Group) -> String {
     match group.backend {
         BackendKind::Vm => place(&group.workload, group.cpus),
@@ -13,7 +13,7 @@ pub fn group(group: &Group) -> String {
     }
 }
 
-/// `processes on 2 CPUs`.
+/// Returns words such as `processes on 2 CPUs`.
 pub fn place(workload: &str, cpus: u32) -> String {
     match cpus {
         1 => format!("{workload} on 1 CPU"),
@@ -21,8 +21,8 @@ pub fn place(workload: &str, cpus: u32) -> String {
     }
 }
 
-/// The kernel with its settings, with the recording where there are several, and with what its name
-/// does not say.
+/// Returns the kernel with its settings, with the recording where there are several, and with `rt`
+/// where its name does not tell.
 pub fn kernel(configuration: &Configuration) -> String {
     let Configuration { run, kernel, rt, settings, .. } = configuration;
     let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
@@ -32,14 +32,14 @@ pub fn kernel(configuration: &Configuration) -> String {
     format!("{run}{kernel}{settings}{rt}")
 }
 
-/// The configurations of each kernel of each recording with the same settings.
+/// Returns the configurations of each kernel of each recording with the same settings.
 pub fn by_kernel(group: &Group) -> impl Iterator<Item = &[Configuration]> {
     group.configurations.chunk_by(|left, right| {
         (&left.run, &left.kernel, &left.settings) == (&right.run, &right.kernel, &right.settings)
     })
 }
 
-/// The mode, and what the kernel made of it if that is not the same.
+/// Returns the mode, with the modes that the kernel ran in if they differ.
 pub fn mode(configuration: &Configuration) -> String {
     let Configuration { preempt, observed, .. } = configuration;
     let mut label = preempt.to_string();
@@ -49,8 +49,8 @@ pub fn mode(configuration: &Configuration) -> String {
     label
 }
 
-/// What is missing of one kernel and why, modes with the same reason together:
-/// `none, voluntary: unavailable: ...`.
+/// Returns the missing measurements of one kernel with their reasons, modes with the same reason
+/// together: `none, voluntary: unavailable: ...`.
 pub fn troubles(of_kernel: &[Configuration]) -> Vec<String> {
     let mut troubles: Vec<(String, Vec<&str>)> = Vec::new();
     for configuration in of_kernel {
@@ -64,7 +64,8 @@ pub fn troubles(of_kernel: &[Configuration]) -> Vec<String> {
     troubles.iter().map(|(trouble, modes)| format!("{}: {trouble}", modes.join(", "))).collect()
 }
 
-/// Why a configuration has no measurements, or fewer than replicates; `None` when it has all.
+/// Returns the reason why a configuration has no measurements, or fewer than replicates; `None`
+/// when it has all.
 pub fn trouble(configuration: &Configuration) -> Option<String> {
     if let Some(reason) = &configuration.unavailable {
         return Some(format!("unavailable: {reason}"));
@@ -87,18 +88,18 @@ fn failed(Configuration { failures, replicates, .. }: &Configuration) -> Option<
     Some(format!("{} of {replicates} failed: {reasons}", failures.len()))
 }
 
-/// The interval of a median; nothing where there is none.
+/// Returns the interval of a median; nothing where there is none.
 pub fn interval(interval: Option<Interval>) -> String {
     interval.map(|Interval { low, high }| number::range(low, high)).unwrap_or_default()
 }
 
-/// The interval of a ratio; nothing where there is none.
+/// Returns the interval of a ratio; nothing where there is none.
 pub fn ratio_interval(summary: &Summary) -> String {
     let interval = summary.effect.and_then(|effect| effect.interval);
     interval.map(|Interval { low, high }| number::ratio_range(low, high)).unwrap_or_default()
 }
 
-/// What the medians of a group are over: `medians of 3 replicates`.
+/// Returns the number of replicates behind the medians of a group: `medians of 3 replicates`.
 pub fn replicates(group: &Group) -> String {
     let measured = group.configurations.iter().map(Configuration::measured);
     match measured.max().unwrap_or(0) {
@@ -108,7 +109,7 @@ pub fn replicates(group: &Group) -> String {
     }
 }
 
-/// `× is the ratio to KERNEL/MODE SETTINGS`; `None` without a baseline.
+/// Returns `× is the ratio to KERNEL/MODE SETTINGS`; `None` without a baseline.
 pub fn baseline(group: &Group) -> Option<String> {
     let baseline = group.baseline()?;
     let run = baseline.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();

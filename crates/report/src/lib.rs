@@ -46,22 +46,22 @@ pub use timeline::{
 };
 pub use words::{human, yes_or_no};
 
-/// How much of a comparison is shown.
+/// Detail in which a comparison is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
-    /// One table per workload and number of CPUs: what tells configurations apart.
+    /// One table per workload and number of CPUs, with the metrics that tell configurations apart.
     #[default]
     Overview,
-    /// One table per metric: every statistic.
+    /// One table per metric, with every statistic.
     Details,
 }
 
-/// A comparison for a terminal.
+/// Renders a comparison for a terminal.
 pub fn terminal(comparison: &Comparison, view: View, terminal: Terminal) -> String {
     document(comparison, view, |table| table.terminal(terminal), |text| terminal.note(text))
 }
 
-/// A comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
+/// Renders a comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
 pub fn markdown(comparison: &Comparison, view: View) -> String {
     document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
 }

@@ -1,5 +1,5 @@
-//! One table per group: a block of rows for each kernel, and for each mode the medians with their
-//! ratios to the baseline, above the intervals of these, above what they are worth.
+//! One table per group: a block of rows for each kernel. Each mode has its medians with their
+//! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::MetricName;
 use preemptlab_stats::{Configuration, Group, Margin};
@@ -10,7 +10,7 @@ pub fn table(group: &Group, margin: Margin) -> Table {
     of_metrics(group, shown(group), margin)
 }
 
-/// The table with these metrics.
+/// Returns the table with these metrics.
 pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Table {
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
@@ -39,8 +39,9 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
     table
 }
 
-/// The metrics that an overview shows: of each latency the statistics that tell configurations
-/// apart, and the workload's main numbers. The bound stands beside what the real-time probe saw.
+/// Returns the metrics of an overview: of each latency the statistics that tell configurations
+/// apart, and the workload's main numbers. The bound stands beside the maximum of the real-time
+/// probe.
 fn shown(group: &Group) -> Vec<&MetricName> {
     let headline = group.metrics.iter().filter(|info| info.headline);
     let mut shown: Vec<&MetricName> = headline.map(|info| &info.name).collect();
@@ -62,15 +63,15 @@ fn column(group: &Group, metric: &MetricName) -> Column {
     }
 }
 
-/// What the second line of each configuration is, if there is one.
+/// Returns the meaning of the second line of each configuration, if there is one.
 fn below(group: &Group) -> Option<&'static str> {
     let summaries = group.configurations.iter().flat_map(|each| &each.summaries);
     let mut effects = summaries.filter_map(|summary| summary.effect);
     effects.any(|effect| effect.interval.is_some()).then_some("below it its 95% interval")
 }
 
-/// The median, and its ratio to the baseline's. The ratio takes the same width in every row, so
-/// that digits of equal weight stand below each other.
+/// Returns the median, and its ratio to the baseline's. The ratio takes the same width in every
+/// row, so that digits of equal weight stand below each other.
 fn value(group: &Group, configuration: &Configuration, metric: &MetricName, width: usize) -> Cell {
     let Some(summary) = configuration.summary(metric) else { return Cell::default() };
     let median = number::number(summary.median);
@@ -78,7 +79,7 @@ fn value(group: &Group, configuration: &Configuration, metric: &MetricName, widt
     Cell::new(format!("{median}{ratio:<width$}"), verdict::tone(summary))
 }
 
-/// The ratio as it follows a median; none for the baseline itself.
+/// Returns the ratio as it follows a median; none for the baseline itself.
 fn ratio(group: &Group, configuration: &Configuration, metric: &MetricName) -> Option<String> {
     if verdict::is_baseline(group, configuration) {
         return None;
@@ -91,7 +92,7 @@ fn ratio_width(group: &Group, metric: &MetricName) -> usize {
     ratios.map(|ratio| ratio.chars().count()).max().unwrap_or(0)
 }
 
-/// The lines below the medians: intervals, and words; neither where it would be empty.
+/// Returns the lines below the medians, intervals and words, without empty ones.
 fn further_rows(
     group: &Group,
     configuration: &Configuration,

@@ -11,7 +11,8 @@ use crate::{
     recommendation_words::{self as words, candidate, constraint},
 };
 
-/// What the recommended configuration satisfies and how well it does, in each group.
+/// Returns the table of the constraints that the recommended configuration satisfies, and of its
+/// objective, in each group.
 pub fn why(recommendation: &Recommendation, choice: &Choice) -> Table {
     let Recommendation { comparison, objective, .. } = recommendation;
     let recommended = &recommendation.candidates[choice.candidate];
@@ -83,8 +84,8 @@ fn answer(answer: Answer) -> Cell {
     Cell::new(answer.as_str(), tone)
 }
 
-/// The others that satisfy every requirement, related to the recommended one: ratios above their
-/// intervals above what they are worth. `None` where there are none.
+/// Returns the table of the others that satisfy every requirement, related to the recommended one:
+/// ratios above their intervals above their verdicts. `None` where there are none.
 pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Table> {
     if choice.runners_up.is_empty() {
         return None;
@@ -131,7 +132,7 @@ fn relations(runner_up: &RunnerUp) -> impl Iterator<Item = Option<Combined>> {
     [runner_up.objective].into_iter().chain(runner_up.constrained.iter().copied())
 }
 
-/// What is said of a configuration that is not in every group.
+/// Returns the note on a configuration that is not in every group.
 fn partial(recommendation: &Recommendation, of: &Candidate) -> String {
     let all = recommendation.objective.groups.len();
     match of.standing {
@@ -154,7 +155,8 @@ fn ratio(combined: &Combined) -> Cell {
     Cell::new(combined.ratio.map(number::ratio).unwrap_or_default(), tone(combined.verdict))
 }
 
-/// The word, and for what is undecided about how many more replicates would decide it.
+/// Returns the verdict; if it is undecided, with an estimate of the further replicates that would
+/// decide it.
 fn verdict(combined: &Combined, margin: Margin) -> Cell {
     let text = match combined.verdict {
         Verdict::Undecided { more: Some(more @ ..=9999) } => format!("undecided +{more}"),
@@ -175,7 +177,8 @@ fn interval(interval: Option<Interval>) -> String {
     interval.map(|Interval { low, high }| number::ratio_range(low, high)).unwrap_or_default()
 }
 
-/// What fails each requirement, and by how much at worst; `None` where nothing does.
+/// Returns the table of the configurations that fail a requirement, with the worst excess; `None`
+/// where there are none.
 pub fn failing(recommendation: &Recommendation) -> Option<Table> {
     let mut table = Table::new(
         "What fails a requirement",
@@ -216,7 +219,8 @@ pub fn failing(recommendation: &Recommendation) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// What was not measured, wholly or in part, and why; `None` where everything was.
+/// Returns the table of the configurations without measurements, or with too few, with the reasons;
+/// `None` where all have them.
 pub fn unmeasured(recommendation: &Recommendation) -> Option<Table> {
     let groups = &recommendation.comparison.groups;
     // Configurations and workloads with the same reason are said together.
@@ -250,7 +254,7 @@ pub fn unmeasured(recommendation: &Recommendation) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// Every reason with its group.
+/// Returns every reason with its group.
 pub fn troubles(recommendation: &Recommendation, of: &Candidate) -> Vec<(String, Option<usize>)> {
     let comparison = &recommendation.comparison;
     let planned = 0..comparison.groups.len();

@@ -15,19 +15,19 @@ use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 
 use crate::{caption, in_words, label, number, overview, verdict};
 
-/// How many instructions of the template's language are executed; no page of the studies repeats
-/// anything a thousand times.
+/// Largest number of executed instructions of the template's language; no page of the studies
+/// repeats anything a thousand times.
 const STEPS_MAX: u64 = 1_000_000;
 
-/// How large a page gets.
+/// Largest size of a page, in bytes.
 const PAGE_BYTES_MAX: usize = 16 << 20;
 
-/// What a page may say besides numbers.
+/// Facts that a page may use besides numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The experiment's name.
+    /// Name of the experiment.
     pub experiment: String,
-    /// How it was measured, as Markdown.
+    /// Conditions of the measurement, as Markdown.
     pub measured: String,
 }
 
@@ -35,19 +35,19 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct TemplateError {
-    /// Counts from 1.
+    /// Line of the error, counting from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Error, in words.
     pub reason: String,
 }
 
-/// Fills a template of the Jinja language with a comparison. `docs/template.md` says what a
-/// template may use.
+/// Fills a template of the Jinja language with a comparison. `docs/template.md` describes the
+/// values and functions of a template.
 ///
 /// # Errors
 ///
-/// [`TemplateError`] where the template is no template, asks for something that the comparison does
-/// not have, or does not come to an end of its own.
+/// [`TemplateError`] when the template is malformed, asks for something that the comparison does
+/// not have, or does not end by itself.
 pub fn fill(
     template: &str,
     comparison: &Comparison,
@@ -83,7 +83,7 @@ pub fn fill(
     Ok(String::from_utf8(page.0).expect("a template writes text"))
 }
 
-/// What was filled so far.
+/// Page as far as it is filled.
 struct Page(Vec<u8>);
 
 impl Write for Page {
@@ -153,7 +153,8 @@ fn add_number<T: Into<Value> + 'static>(
     });
 }
 
-/// The ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is `×1`.
+/// Returns the ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is
+/// `×1`.
 fn ratio(group: &Group, configuration: &str, summary: &Summary) -> Result<String, Error> {
     let is_baseline =
         group.baseline().is_some_and(|baseline| baseline.name().to_string() == configuration);
@@ -198,7 +199,8 @@ fn find<'a>(
     Ok((group, summary))
 }
 
-/// The group of that workload, with its CPUs where there are several: `build` or `build on 2 CPUs`.
+/// Finds the group of a workload, with its CPUs where there are several: `build` or `build on 2
+/// CPUs`.
 fn find_group<'a>(comparison: &'a Comparison, name: &str) -> Result<&'a Group, Error> {
     let mut named = comparison
         .groups

@@ -80,7 +80,7 @@ fn answer(cells: &[MeasuredCell], requirements: &[&str]) -> Recommendation {
     recommend(cells, Rule::default(), &question).unwrap()
 }
 
-/// With the settings of its kernel, which has this release.
+/// Returns the recommendation with the settings of its kernel, which has this release.
 fn advice(recommendation: &Recommendation, release: &str) -> Advice {
     let settings = recommendation.choice.as_ref().map(|choice| {
         let candidate = &recommendation.candidates[choice.candidate];

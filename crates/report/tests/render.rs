@@ -33,7 +33,7 @@ const LAZY_7_2: Medians = [
 
 const STATISTICS: [&str; 7] = ["min", "avg", "p50", "p99", "p99.9", "max", "omitted"];
 
-/// The medians, shifted by a few percent that depend on the replicate.
+/// Returns the medians, shifted by a few percent that depend on the replicate.
 fn metrics(medians: Medians, replicate: u32) -> Vec<Metric> {
     let names = ["fifo", "other"]
         .into_iter()

@@ -1,5 +1,5 @@
-//! Measures, on experiments whose truth is known, how often the intervals hold it, and how often a
-//! difference is found where there is none. Prints the tables of docs/statistics.md.
+//! Measures how often the intervals hold the truth of experiments whose truth is known, and how
+//! often a difference is found where there is none. Prints the tables of docs/statistics.md.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
@@ -14,7 +14,7 @@ const EXPERIMENTS: usize = 20_000;
 /// Experiments per number where each of them goes on until it is decided.
 const SEQUENCES: usize = 2_000;
 
-/// No sequence goes on beyond this many replicates.
+/// Largest number of replicates of a sequence.
 const REPLICATES_MAX: u32 = 120;
 
 const REPLICATES: [u32; 17] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 20, 25, 30, 50];
@@ -89,8 +89,8 @@ fn coverage(random: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// How often a fixed number of replicates ends in `better` or `worse` although the medians are
-/// equal: with equal distributions, and with one that is three times as wide.
+/// Measures how often a fixed number of replicates ends in `better` or `worse` although the medians
+/// are equal: with equal distributions, and with one that is three times as wide.
 fn fixed(random: &mut Xoshiro256PlusPlus) {
     println!("\nDifferences found where there is none, in per cent of single comparisons:");
     println!("equal distributions, and one spread three times as wide about the same median:\n");
@@ -118,8 +118,8 @@ fn fixed(random: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// What becomes of comparisons without a difference when replicates are added until they are
-/// decided.
+/// Measures the results of comparisons without a difference when replicates are added until they
+/// are decided.
 fn sequences(random: &mut Xoshiro256PlusPlus) {
     println!(
         "\nThe same with `--until`, from 5 to {REPLICATES_MAX} replicates: better or worse, same,"

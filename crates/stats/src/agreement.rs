@@ -9,14 +9,14 @@ use crate::{Baseline, Configuration, Effect, Group, Verdict};
 pub struct Agreement {
     /// The workload's name in the experiment.
     pub workload: String,
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
     /// The kinds of time.
     pub backends: [BackendKind; 2],
-    /// What the ratios are to, by the name that the first has for it.
+    /// Baseline of the ratios, under the name that the first group has for it.
     #[ts(as = "String")]
     pub baseline: Baseline,
-    /// What both have a ratio of, in the order of the first.
+    /// Ratios that both have, in the order of the first.
     pub shared: Vec<Shared>,
 }
 
@@ -26,34 +26,34 @@ pub struct Shared {
     /// The kernel in each.
     #[ts(as = "[String; 2]")]
     pub kernels: [KernelRef; 2],
-    /// The mode.
+    /// Preemption mode.
     pub preempt: PreemptMode,
-    /// What else is switched.
+    /// Settings besides the mode.
     #[ts(as = "String")]
     pub settings: Settings,
-    /// The metric.
+    /// Name of the metric.
     #[ts(as = "String")]
     pub metric: MetricName,
-    /// How it relates to the baseline in each.
+    /// Relation to the baseline in each kind of time.
     pub effects: [Effect; 2],
-    /// Whether both say the same.
+    /// Verdict whether both kinds of time agree.
     pub accord: Accord,
 }
 
-/// Whether two kinds of time say the same of a configuration.
+/// Whether two kinds of time agree on a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Accord {
     /// The ratio lies on the same side of 1 in both, or both call it the same.
     Agree,
-    /// It does not.
+    /// They disagree.
     Disagree,
-    /// One of them cannot tell.
+    /// One of them is undecided.
     Open,
 }
 
 impl Accord {
-    /// `agree`, `disagree` or `open`.
+    /// Returns `agree`, `disagree` or `open`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agree => "agree",
@@ -72,7 +72,7 @@ fn accord(effects: [Effect; 2]) -> Accord {
     }
 }
 
-/// Where an effect lies.
+/// Side of 1 on which an effect lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Below,
@@ -80,7 +80,7 @@ enum Side {
     Above,
 }
 
-/// Where an effect surely lies: all of its interval.
+/// Returns the side on which an effect surely lies, with all of its interval.
 fn side(effect: Effect) -> Option<Side> {
     if effect.verdict == Verdict::Same {
         return Some(Side::Same);
@@ -95,7 +95,7 @@ fn side(effect: Effect) -> Option<Side> {
     }
 }
 
-/// What was measured in two kinds of time, against the same baseline.
+/// Returns the configurations that were measured in two kinds of time, against the same baseline.
 pub fn agreements(groups: &[Group]) -> Vec<Agreement> {
     let pairs = groups.iter().enumerate().flat_map(|(at, one)| {
         groups[at + 1..].iter().filter_map(move |other| agreement(one, other))
@@ -127,8 +127,8 @@ fn agreement(one: &Group, other: &Group) -> Option<Agreement> {
     })
 }
 
-/// Whether two configurations are the same but for their time. A machine's own kernel, which no
-/// virtual machine has under that name, stands for any.
+/// Returns whether two configurations are the same but for their time. A machine's own kernel,
+/// which no virtual machine has under that name, stands for any.
 fn is_counterpart(one: &Configuration, other: &Configuration) -> bool {
     (one.preempt, &one.settings) == (other.preempt, &other.settings)
         && (one.kernel == other.kernel || one.kernel.is_host() || other.kernel.is_host())

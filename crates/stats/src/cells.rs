@@ -1,23 +1,23 @@
 use preemptlab_model::{BackendKind, Factors, InstructionCost, Metric, NoResult, PreemptMode};
 
-/// A cell and what it measured.
+/// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredCell {
     /// The recording it is from, when several are compared.
     pub run: Option<String>,
-    /// What executed it, and so what its nanoseconds are.
+    /// Backend of the cell, which decides the meaning of its nanoseconds.
     pub backend: BackendKind,
     /// What an instruction takes there; `None` where its time is not virtual, or it cannot exist.
     pub cost: Option<InstructionCost>,
-    /// Its place in its experiment.
+    /// Factors of the cell.
     pub factors: Factors,
-    /// Whether its kernel is built with `PREEMPT_RT`; `None` where nothing tells.
+    /// Whether the cell's kernel is built with `PREEMPT_RT`; `None` where nothing tells.
     pub rt: Option<bool>,
     /// The mode that the guest observed; `None` where the kernel does not tell.
     pub observed: Option<PreemptMode>,
-    /// The look at the results before which it was executed: 0 for what was planned from the
-    /// beginning, and in every recording whose number of replicates was fixed in advance.
+    /// Number of looks at the results before the cell was executed: 0 for a cell that was planned
+    /// from the beginning, and in every recording whose number of replicates was fixed in advance.
     pub look: u32,
-    /// Its metrics, or why there are none.
+    /// Metrics of the cell, or the reason why there are none.
     pub result: Result<Vec<Metric>, NoResult>,
 }

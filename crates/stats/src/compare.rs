@@ -8,20 +8,20 @@ use crate::{
     multiplicity::adjust,
 };
 
-/// How to compare.
+/// Rule of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rule<'a> {
-    /// What ratios refer to, in every group that has it: this one, or the first configuration that
-    /// has measurements.
+    /// Baseline of the ratios, in every group that has it: this one, or the first configuration
+    /// that has measurements.
     pub baseline: Option<&'a Baseline>,
-    /// How much may differ and still be called the same.
+    /// Largest difference that is still called the same.
     pub margin: Margin,
-    /// How often the results are looked at.
+    /// Number of looks at the results.
     pub looks: Looks,
 }
 
-/// Groups cells into configurations, relates each to the baseline of its group, and says what each
-/// comparison is worth.
+/// Groups cells into configurations, relates each to the baseline of its group, and judges each
+/// comparison.
 ///
 /// The order of the cells, which is that of the plan, is the order of everything in the result.
 ///
@@ -35,7 +35,7 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
     comparison.looks = last + 1;
     judge(&mut comparison, rule.looks.alpha(last));
     for look in (0..last).rev() {
-        // What was decided at a look stays decided: that is what the looks' levels are for.
+        // A decision of an earlier look stays, which the levels of the looks allow.
         let so_far: Vec<&MeasuredCell> =
             all.iter().copied().filter(|cell| cell.look <= look).collect();
         let Ok(mut earlier) = group(&so_far, rule) else { continue };
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(comparison.groups[0].metrics(), ["omitted"]);
     }
 
-    /// So many replicates of two modes, whose p99 is this for the first.
+    /// Returns so many replicates of two modes, of which the first has this p99.
     fn pair(replicates: std::ops::RangeInclusive<u32>, look: u32, p99: f64) -> Vec<MeasuredCell> {
         let cells = replicates.flat_map(|replicate| {
             let noise = f64::from(replicate * 7 % 11) * 0.1;

@@ -21,17 +21,18 @@ pub struct Comparison {
     /// How much may differ and still be called the same: 0.05 is 5 % of the baseline.
     #[ts(as = "f64")]
     pub margin: Margin,
-    /// How many comparisons there are, of every metric of every configuration with its baseline's;
-    /// p-values are adjusted for their number.
+    /// Number of comparisons, of every metric of every configuration with its baseline's; p-values
+    /// are adjusted for it.
     pub comparisons: usize,
-    /// How often the results were looked at before it was decided whether to go on; 1 when their
-    /// number was fixed in advance.
+    /// Number of looks at the results before each decision whether to go on; 1 when the number of
+    /// replicates was fixed in advance.
     pub looks: u32,
     /// Costs of an instruction in the cells in virtual time, for the caption.
     #[serde(skip)]
     #[ts(skip)]
     pub costs: BTreeSet<InstructionCost>,
-    /// What can be compared with each other, in the order of the first cell of each.
+    /// Groups of configurations that can be compared with each other, in the order of the first
+    /// cell of each.
     pub groups: Vec<Group>,
     /// What was measured in two kinds of time, and whether both say the same.
     pub agreements: Vec<Agreement>,
@@ -45,7 +46,7 @@ pub struct Group {
     pub workload: String,
     /// Virtual CPUs, or those of the machine itself.
     pub cpus: u32,
-    /// What executed the cells.
+    /// Backend that executed the cells.
     pub backend: BackendKind,
     /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
@@ -91,23 +92,23 @@ pub struct Configuration {
     pub kernel: KernelRef,
     /// Whether its kernel is built with `PREEMPT_RT`; absent where nothing tells.
     pub rt: Option<bool>,
-    /// The requested mode.
+    /// Requested mode.
     pub preempt: PreemptMode,
     /// What else is switched, separated by blanks.
     #[ts(as = "String")]
     pub settings: Settings,
     /// The modes that its cells observed; one, unless something is wrong.
     pub observed: BTreeSet<PreemptMode>,
-    /// Its cells.
+    /// Number of its cells.
     pub replicates: usize,
-    /// Why it cannot exist.
+    /// Reason why it cannot exist.
     pub unavailable: Option<String>,
     /// The replicates that failed.
     pub failures: Vec<Failure>,
-    /// How many of its cells were not executed yet.
+    /// Number of its cells that were not executed yet.
     pub missing: usize,
-    /// Its metrics over the replicates, in the order in which the workload gives them; empty when
-    /// no replicate has any.
+    /// Summaries of its metrics over the replicates, in the order in which the workload gives them;
+    /// empty when no replicate has any.
     #[serde(rename = "metrics")]
     pub summaries: Vec<Summary>,
 }
@@ -115,14 +116,14 @@ pub struct Configuration {
 /// A replicate that has no metrics although it ran or tried to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
 pub struct Failure {
-    /// Counts from 1.
+    /// Index of the replicate, from 1.
     pub replicate: u32,
-    /// Why.
+    /// Reason, in words.
     pub reason: String,
 }
 
 impl Configuration {
-    /// Its name, as that of a baseline is given.
+    /// Returns its name in the notation of a baseline.
     pub fn name(&self) -> Baseline {
         Baseline {
             kernel: self.kernel.clone(),
@@ -131,7 +132,7 @@ impl Configuration {
         }
     }
 
-    /// The summary of a metric.
+    /// Returns the summary of a metric.
     pub fn summary(&self, metric: &MetricName) -> Option<&Summary> {
         self.summaries.iter().find(|summary| summary.name == *metric)
     }
@@ -178,12 +179,12 @@ impl MetricInfo {
 }
 
 impl Group {
-    /// The configuration that ratios refer to.
+    /// Returns the configuration that ratios refer to.
     pub fn baseline(&self) -> Option<&Configuration> {
         self.configurations.get(self.baseline?)
     }
 
-    /// The names of its metrics, in the order in which the workload gives them.
+    /// Returns the names of its metrics, in the order in which the workload gives them.
     pub fn metrics(&self) -> Vec<&MetricName> {
         self.metrics.iter().map(|metric| &metric.name).collect()
     }

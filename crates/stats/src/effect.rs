@@ -4,7 +4,7 @@ use ts_rs::TS;
 
 use crate::{Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
 
-/// How a metric of a configuration relates to the baseline's.
+/// Relation of a configuration's metric to the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct Effect {
     /// The median divided by the baseline's; absent where the baseline's is zero.
@@ -13,15 +13,15 @@ pub struct Effect {
     /// positive.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
-    /// How probable it is that the bootstrap finds such a difference where there is none, adjusted
-    /// for the number of comparisons.
+    /// Probability that the bootstrap finds such a difference where there is none, adjusted for the
+    /// number of comparisons.
     pub p_adjusted: f64,
-    /// What to make of it.
+    /// Verdict on the difference.
     #[serde(flatten)]
     pub verdict: Verdict,
 }
 
-/// What a comparison says.
+/// Verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -59,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// Whether there is nothing left to find out.
+    /// Returns whether the verdict is final.
     pub fn is_decided(self) -> bool {
         !matches!(self, Self::Undecided { .. })
     }
@@ -83,7 +83,7 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// The metric of a configuration against that of the baseline.
+    /// Compares the metric of a configuration with that of the baseline.
     pub fn new(summary: &Summary, baseline: &Summary) -> Option<Self> {
         let own = MedianBootstrap::new(&summary.values)?;
         let other = MedianBootstrap::new(&baseline.values)?;
@@ -104,15 +104,16 @@ impl Contrast {
         })
     }
 
-    /// What it says when its p-value is this one after adjustment, and differences are called so up
+    /// Returns the effect when its adjusted p-value is this one, and differences are called so up
     /// to `alpha`.
     pub fn judge(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Effect {
         let Self { ratio, interval, .. } = *self;
         Effect { ratio, interval, p_adjusted, verdict: self.verdict(p_adjusted, alpha, margin) }
     }
 
-    /// The p-value that enters the adjustment. What is the same or has too few replicates is called
-    /// no difference however small its own is, and must not make it easier for others to be.
+    /// Returns the p-value that enters the adjustment. A comparison that is within the margin or
+    /// has too few replicates is called no difference however small its own value is, and must not
+    /// make it easier for others to be.
     pub fn p_to_adjust(&self, margin: Margin) -> f64 {
         if self.has_too_few() || self.is_same(margin) { 1.0 } else { self.p }
     }
@@ -144,7 +145,7 @@ impl Contrast {
         }
     }
 
-    /// About how many more replicates of the smaller sample would decide it.
+    /// Estimates the number of further replicates of the smaller sample that would decide it.
     fn more(&self, margin: Margin) -> Option<u32> {
         let n = self.replicates.into_iter().min()?;
         if let (Some(ratio), Some(interval)) = (self.ratio, self.interval) {
@@ -155,8 +156,9 @@ impl Contrast {
     }
 }
 
-/// About how many more replicates than `n` would decide a comparison: an interval becomes narrower
-/// with the root of their number, and it must either leave 1 out or be within the margin.
+/// Estimates the number of replicates beyond `n` that would decide a comparison: an interval
+/// becomes narrower with the root of their number, and it must either leave 1 out or be within the
+/// margin.
 pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Margin) -> Option<u32> {
     let half = libm::log(interval.high / interval.low) / 2.0;
     let distance = libm::log(ratio).abs();

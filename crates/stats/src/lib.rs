@@ -1,7 +1,8 @@
-//! Histograms of one cell, summaries over replicates, and the comparison of configurations with
-//! what it is worth. docs/statistics.md says which methods these are and how far they hold.
+//! Histograms of one cell, summaries over replicates, and comparisons of configurations with their
+//! verdicts. docs/statistics.md describes the methods and their limits.
 //!
-//! Nothing here does I/O. Every result is finite: what cannot be computed is absent, never NaN.
+//! Nothing here does I/O. Every result is finite: a result that cannot be computed is absent, never
+//! NaN.
 
 mod agreement;
 mod baseline;

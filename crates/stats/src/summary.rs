@@ -4,34 +4,34 @@ use ts_rs::TS;
 
 use crate::{Effect, Extreme, Interval, bootstrap::MedianBootstrap};
 
-/// One metric of one configuration, over its replicates.
+/// Summary of one metric of one configuration over its replicates.
 ///
-/// Samples within a replicate are not independent of each other, replicates are: so there is one
-/// value per replicate, and everything is said of these values. The location is their median.
+/// Samples within a replicate are not independent of each other, replicates are. So there is one
+/// value per replicate, and every statement is about these values. The location is their median.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Summary {
-    /// The metric's name.
+    /// Name of the metric.
     #[ts(as = "String")]
     pub name: MetricName,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which the metric is better.
     #[serde(rename = "better")]
     pub direction: Direction,
-    /// How many replicates have a value.
+    /// Number of replicates with a value.
     pub n: usize,
     /// The median of `values`; the mean of the middle two when their number is even.
     pub median: f64,
-    /// The least.
+    /// Least value.
     pub min: f64,
-    /// The largest.
+    /// Largest value.
     pub max: f64,
     /// The 95 % interval of the median; absent for a single replicate, which has no spread.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
-    /// How it relates to the baseline's; absent without a baseline, and for the baseline itself.
+    /// Relation to the baseline's; absent without a baseline, and for the baseline itself.
     pub effect: Option<Effect>,
-    /// The distribution of the cells' maxima; absent for what is no maximum.
+    /// Distribution of the cells' maxima; absent for a metric that is no maximum.
     pub extreme: Option<Extreme>,
     /// The value of each replicate that has one, in the order of the replicates; never empty.
     pub values: Vec<f64>,
@@ -40,13 +40,13 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The median divided by the baseline's; `None` for the baseline, without one, and where the
-    /// baseline's is zero.
+    /// Returns the median divided by the baseline's; `None` for the baseline, without one, and
+    /// where the baseline's is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.effect?.ratio
     }
 
-    /// Of the values of replicates; `None` when there is none.
+    /// Summarizes the values of replicates; `None` when there is none.
     pub(crate) fn new(
         name: MetricName,
         unit: String,
@@ -79,7 +79,7 @@ impl Summary {
     }
 }
 
-/// The median; the mean of the middle two when there is an even number of values.
+/// Returns the median; the mean of the middle two when there is an even number of values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

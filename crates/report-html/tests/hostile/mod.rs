@@ -54,8 +54,8 @@ pub fn data() -> PageData {
     }
 }
 
-/// Three measured configurations, one of them once, and two without measurements; then a group
-/// without metrics, and one without configurations.
+/// Returns three measured configurations, one of them measured once, and two without measurements;
+/// then a group without metrics, and one without configurations.
 fn comparison() -> Comparison {
     let measured = [
         measured(PreemptMode::Full, &[7.0, 7.0, 7.0]),

@@ -3,19 +3,19 @@ use ts_rs::TS;
 
 use super::{Estimate, ExtremeFit, NoFit, fit};
 
-/// The level that is named: what one cell in so many exceeds.
+/// Number of cells of the level that is named, which one cell in so many exceeds.
 pub const LEVEL_CELLS: u32 = 100;
 
-/// What the distribution of a configuration's maxima says, or why it says nothing.
+/// Distribution of a configuration's maxima, or the reason why it has no fit.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Extreme {
-    /// It was fitted.
+    /// The maxima have a fit.
     Fit {
-        /// The distribution.
+        /// Fitted distribution.
         #[serde(flatten)]
         fit: Box<ExtremeFit>,
-        /// What one cell in [`LEVEL_CELLS`] exceeds, where that is within reach.
+        /// Value that one cell in [`LEVEL_CELLS`] exceeds, where it is within reach.
         level_100: Option<Estimate>,
     },
     /// The maxima do not carry it; why.

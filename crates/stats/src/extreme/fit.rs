@@ -11,8 +11,9 @@ use super::{
     profile::interval,
 };
 
-/// Of samples of ten, a fifth to a third have no sound fit, and the interval of the level of 100
-/// cells is some 85 scales wide at shape zero. Of samples of 20 it is 5 to 14 %, and 14 scales.
+/// Least number of replicates of a fit. Of samples of ten, a fifth to a third have no sound fit,
+/// and the interval of the level of 100 cells is some 85 scales wide at shape zero. Of samples of
+/// 20 it is 5 to 14 %, and 14 scales.
 const REPLICATES_MIN: usize = 20;
 /// Rounding to half the scale moves the shape by 0.03, rounding to the whole scale by 0.1.
 const STEPS_PER_SCALE_MIN: f64 = 2.0;
@@ -20,9 +21,9 @@ const STEPS_PER_SCALE_MIN: f64 = 2.0;
 /// An estimate and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 pub struct Estimate {
-    /// The likeliest value.
+    /// Likeliest value.
     pub value: f64,
-    /// Its 95 % interval, by the profile likelihood: not symmetric about the value.
+    /// 95 % interval, by the profile likelihood: not symmetric about the value.
     #[ts(as = "[f64; 2]")]
     pub interval: Interval,
 }
@@ -31,7 +32,7 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
-    /// They have: the interval of the shape is below zero.
+    /// They have one: the interval of the shape is below zero.
     Bounded {
         /// The likeliest bound, in the unit of the maxima.
         end: f64,
@@ -50,19 +51,20 @@ pub enum Tail {
 /// Values" (2001), and with the other sign than in Hosking and in SciPy.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct ExtremeFit {
-    /// How many maxima were fitted.
+    /// Number of fitted maxima.
     pub n: usize,
     /// The location, in the unit of the maxima: a cell's maximum exceeds it with 63 %.
     pub location: Estimate,
     /// The scale, in the unit of the maxima.
     pub scale: Estimate,
-    /// The shape.
+    /// Shape of the distribution.
     pub shape: Estimate,
-    /// What the shape says of an upper bound.
+    /// Answer of the shape whether there is an upper bound.
     pub tail: Tail,
     /// The Anderson-Darling statistic: how far the maxima are from the fit.
     pub anderson_darling: f64,
-    /// What the statistic exceeds by chance once in twenty fits; from there on a fit is refused.
+    /// Value that the statistic exceeds by chance once in twenty fits; from there on a fit is
+    /// refused.
     pub anderson_darling_critical: f64,
     #[serde(skip)]
     standard: Standard,
@@ -140,7 +142,7 @@ pub fn fit(maxima: &[f64]) -> Result<ExtremeFit, NoFit> {
 }
 
 impl ExtremeFit {
-    /// The maximum that one cell in so many exceeds on average: the return level.
+    /// Returns the maximum that one cell in so many exceeds on average: the return level.
     ///
     /// # Errors
     ///
@@ -158,7 +160,7 @@ impl ExtremeFit {
     }
 }
 
-/// Maxima with mean 0 and variance 1, so that units and sizes do not matter to what follows.
+/// Maxima scaled to mean 0 and variance 1, so that units and sizes do not matter to the fit.
 #[derive(Clone, Debug, PartialEq)]
 struct Standard {
     /// Ascending, so that the order of the replicates does not matter to a sum's last bits.
@@ -197,17 +199,18 @@ impl Standard {
         Ok(Self { values, step, largest, centre, unit })
     }
 
-    /// The step between standardised values.
+    /// Returns the step between standardised values.
     fn step_standard(&self) -> f64 {
         self.step / self.largest / self.unit
     }
 
-    /// A difference in the unit of the maxima.
+    /// Returns a difference in the unit of the maxima.
     fn distance(&self, standard: f64) -> f64 {
         self.unit * standard * self.largest
     }
 
-    /// A maximum's quantile and its interval, in the unit of the maxima; `None` unless finite.
+    /// Returns a maximum's quantile and its interval, in the unit of the maxima; `None` unless
+    /// finite.
     fn position(&self, likelihood: &Likelihood, top: &Maximum) -> Option<Estimate> {
         let interval = interval(likelihood, top, QUANTILE)?;
         let of = |standard| (self.centre + self.unit * standard) * self.largest;

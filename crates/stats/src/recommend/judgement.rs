@@ -35,7 +35,7 @@ pub struct Judgement {
     pub statistic: Statistic,
     /// The unit of `value`, `limit` and `interval`.
     pub unit: String,
-    /// The limit.
+    /// Limit of the metric.
     pub limit: f64,
     /// The 95 % interval of a median; `None` for a single replicate, and for the largest value.
     pub interval: Option<Interval>,

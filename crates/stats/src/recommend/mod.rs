@@ -1,5 +1,5 @@
-//! Which configuration to run: of those that satisfy all constraints the one with the best
-//! objective, and how sure that is.
+//! The choice of a configuration: of those that satisfy all constraints the one with the best
+//! objective, with the certainty of the choice.
 
 mod among;
 mod candidate;
@@ -28,7 +28,7 @@ use choice::{Field, constrained, is_eligible_without};
 /// The metric that is maximized where nobody says what to optimize.
 pub const DEFAULT_OBJECTIVE: &str = "throughput";
 
-/// What is wanted.
+/// Question of a recommendation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
     /// What must be satisfied.
@@ -44,34 +44,34 @@ pub struct Question {
 /// The answer, and everything that it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recommendation {
-    /// What was measured, compared with the baseline.
+    /// Comparison of the measurements with the baseline.
     pub comparison: Comparison,
-    /// What must be satisfied.
+    /// Constraints that a configuration must satisfy.
     pub constraints: Vec<Constraint>,
-    /// What is to be optimized.
+    /// Objective of the choice.
     pub objective: Objective,
-    /// The names that were short for others, each with what it is short for.
+    /// Names that were short for others, each with the full name.
     pub short_names: Vec<(String, String)>,
     /// What limits the candidates; `None` where every configuration is one.
     pub among: Option<Among>,
     /// Every candidate, in the order of the plan.
     pub candidates: Vec<Candidate>,
-    /// What to run; `None` where nothing satisfies all constraints.
+    /// Recommended configuration; `None` where none satisfies all constraints.
     pub choice: Option<Choice>,
 }
 
-/// What stands in the way where nothing satisfies all constraints.
+/// Constraint that stands in the way where no configuration satisfies all.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Obstacle {
-    /// The constraint's index.
+    /// Index of the constraint.
     pub constraint: usize,
-    /// How many configurations fail it.
+    /// Number of configurations that fail it.
     pub failing: usize,
     /// The best configuration if this constraint alone is dropped, by index.
     pub without: Option<usize>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RecommendError {
     /// There is no such metric.
@@ -99,7 +99,7 @@ pub enum RecommendError {
     /// No configuration has a measurement.
     #[error("nothing was measured: {}", reasons.join("; "))]
     NothingMeasured {
-        /// Why not, each reason once.
+        /// Reasons, each once.
         reasons: Vec<String>,
     },
     /// The objective is over several groups, and there is no ratio in any.
@@ -108,7 +108,7 @@ pub enum RecommendError {
          them; choose another objective, another --baseline, or recordings of one workload"
     )]
     NoRatio {
-        /// The metric.
+        /// Name of the metric.
         metric: MetricName,
     },
 }
@@ -116,9 +116,9 @@ pub enum RecommendError {
 /// Recommends a configuration.
 ///
 /// A configuration must satisfy every constraint in each group in which it was planned, and it must
-/// have been measured there. The best objective is taken; of several that are the same within the
-/// margin, the one that is better in a constrained metric, or else what changes the least against
-/// the baseline.
+/// have been measured there. The one with the best objective is recommended. Of several that are
+/// the same within the margin, it is the one that is better in a constrained metric, or else the
+/// one with the smallest change against the baseline.
 ///
 /// # Errors
 ///
@@ -185,7 +185,8 @@ pub fn recommend(
     })
 }
 
-/// The groups that have the metric; of several those in which there is a ratio to a baseline.
+/// Returns the groups that have the metric; of several those in which there is a ratio to a
+/// baseline.
 fn objective_groups(
     comparison: &Comparison,
     metric: &MetricKind,
@@ -229,13 +230,13 @@ fn reasons(cells: &[MeasuredCell]) -> Vec<String> {
 }
 
 impl Recommendation {
-    /// The metrics with constraints that are not what is to be optimized, each once.
+    /// Returns the metrics with constraints other than the objective's, each once.
     pub fn constrained(&self) -> Vec<&MetricKind> {
         constrained(&self.constraints, &self.objective)
     }
 
-    /// The configuration that is nearest to satisfying everything, by the largest ratio by which it
-    /// misses a limit; `None` where none was measured whole.
+    /// Returns the configuration that is nearest to satisfying everything, by the largest ratio by
+    /// which it misses a limit; `None` where none was measured whole.
     pub fn closest(&self) -> Option<usize> {
         let excess = |candidate: &Candidate| {
             candidate.judgements.iter().map(Judgement::excess).fold(0.0, f64::max)
@@ -246,7 +247,7 @@ impl Recommendation {
         nearest.map(|(index, _)| index)
     }
 
-    /// What each constraint does, alone.
+    /// Returns the effect of each constraint alone.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let better = |one: f64, other: f64| match self.objective.direction {
             Direction::Lower => one < other,

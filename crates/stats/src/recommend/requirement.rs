@@ -62,7 +62,7 @@ pub struct UnitError {
     pub requirement: String,
     /// The metric's full name.
     pub metric: String,
-    /// What was given.
+    /// Text that is no requirement.
     pub unit: String,
     /// Whether it could be that of several workloads.
     pub is_ambiguous: bool,

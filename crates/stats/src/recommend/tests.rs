@@ -3,7 +3,7 @@ use preemptlab_model::{Factors, Metric, NoResult, PreemptMode};
 use super::*;
 use crate::Verdict;
 
-/// A cell whose worst wakeup and throughput are these.
+/// Returns a cell with this worst wakeup and throughput.
 fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64) -> MeasuredCell {
     let name: crate::Baseline = name.parse().unwrap();
     let metric = |name: &str, value, unit: &str, direction| Metric {
@@ -34,7 +34,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
     }
 }
 
-/// Eight replicates, which differ by some per mille.
+/// Returns eight replicates, which differ by some per mille.
 fn cells(workload: &str, name: &str, max_us: f64, throughput: f64) -> Vec<MeasuredCell> {
     let noise = |replicate: u32| 1.0 + f64::from(replicate * 7 % 8) * 0.001;
     (1..=8)
