@@ -1,24 +1,11 @@
-//! What everything is brought here with.
+//! The supplies with which everything is brought here: the store and apt.
 
-use std::{cell::OnceCell, path::PathBuf};
+use std::cell::OnceCell;
 
 use crate::{
-    AptError, Event, Store, StoreError, StoreLock,
+    AptError, Event, Options, Store, StoreError, StoreLock,
     apt::{Apt, Lists},
 };
-
-/// What a person may choose.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Debian's main archive; `None` for that of the machine's own apt.
-    pub mirror: Option<String>,
-    /// Use suites whose release file is older than it may be.
-    pub allow_expired: bool,
-    /// Refresh the package lists even if they are fresh.
-    pub refresh: bool,
-    /// What `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
-    pub apt_config: Option<PathBuf>,
-}
 
 /// The store, the package lists, which are prepared on first use, once, and what a person chose.
 pub(crate) struct Supplies<'a> {

@@ -2,29 +2,12 @@
 //! settings that put it into force.
 
 use preemptlab_model::plain;
-use preemptlab_stats::{Recommendation, Statistic};
 use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
 
 use crate::{
-    InWords, Table, Terminal, caption, recommendation_tables as tables,
+    Advice, InWords, Table, Terminal, caption, recommendation_tables as tables,
     recommendation_words as words,
 };
-
-/// Recommendation with the notes of the recordings.
-#[derive(Clone, Debug)]
-pub struct Advice {
-    /// Recommendation.
-    pub recommendation: Recommendation,
-    /// The settings of the recommended configuration, or why they cannot be given; `None` when
-    /// nothing is recommended.
-    pub settings: Option<Result<Proposal, String>>,
-    /// Command that would decide what is undecided, where there is one.
-    pub next: Option<String>,
-    /// Whether nobody gave the margin.
-    pub is_margin_default: bool,
-    /// Whether nobody named the baseline.
-    pub is_baseline_default: bool,
-}
 
 /// A part of the text.
 enum Part {
@@ -180,12 +163,4 @@ fn continued(command: &str) -> String {
         }
     }
     lines.join(" \\\n") + "\n"
-}
-
-/// Returns the name of a statistic of the replicates.
-pub fn statistic(statistic: Statistic) -> &'static str {
-    match statistic {
-        Statistic::Largest => "largest",
-        Statistic::Median => "median",
-    }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::{
     Advice,
-    recommendation::statistic,
     recommendation_csv::{runner_up, status},
+    recommendation_words::statistic,
 };
 
 /// Version of the output of `recommend --format json`. Fields may be added within a version.

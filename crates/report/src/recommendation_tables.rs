@@ -7,8 +7,7 @@ use preemptlab_stats::{
 
 use crate::{
     Cell, Column, Row, Table, Tone, label, number,
-    recommendation::statistic,
-    recommendation_words::{self as words, candidate, constraint},
+    recommendation_words::{self as words, candidate, constraint, statistic},
 };
 
 /// Returns the table of the constraints that the recommended configuration satisfies, and of its

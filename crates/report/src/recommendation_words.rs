@@ -5,7 +5,6 @@ use preemptlab_stats::{
     Among, Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
 };
-
 use preemptlab_tune::Proposal;
 
 use crate::{Advice, label, number};
@@ -294,5 +293,13 @@ fn optimized(direction: Direction) -> &'static str {
     match direction {
         Direction::Higher => "maximized",
         Direction::Lower => "minimized",
+    }
+}
+
+/// Returns the name of a statistic of the replicates.
+pub fn statistic(statistic: Statistic) -> &'static str {
+    match statistic {
+        Statistic::Largest => "largest",
+        Statistic::Median => "median",
     }
 }

@@ -4,7 +4,7 @@ use preemptlab_model::{Factors, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
-    MeasuredCell, MetricInfo, Summary, UnknownBaseline, agreement::agreements, effect::Contrast,
+    MeasuredCell, MetricInfo, Summary, UnknownBaseline, agree::agreements, contrast::Contrast,
     multiplicity::adjust,
 };
 

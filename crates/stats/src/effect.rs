@@ -1,8 +1,7 @@
-use preemptlab_model::Direction;
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Interval, Margin, Summary, bootstrap::MedianBootstrap, rank::rank_p};
+use crate::{Interval, Margin};
 
 /// Relation of a configuration's metric to the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
@@ -65,182 +64,14 @@ impl Verdict {
     }
 }
 
-/// Fewer replicates than this, of either configuration, decide nothing: the 4 and 4 values of two
-/// configurations that are the same stand apart in 1 of 35 experiments.
-pub const REPLICATES_MIN: usize = 5;
-
-/// A comparison of two samples, before it is judged among others.
-#[derive(Clone, Copy, Debug)]
-pub struct Contrast {
-    ratio: Option<f64>,
-    interval: Option<Interval>,
-    /// The lower tail: how probable it is that the median is below the baseline's.
-    below: f64,
-    pub p: f64,
-    is_same_constant: bool,
-    replicates: [usize; 2],
-    direction: Direction,
-}
-
-impl Contrast {
-    /// Compares the metric of a configuration with that of the baseline.
-    pub fn new(summary: &Summary, baseline: &Summary) -> Option<Self> {
-        let own = MedianBootstrap::new(&summary.values)?;
-        let other = MedianBootstrap::new(&baseline.values)?;
-        let below = own.probability_below(&other);
-        let replicates = [summary.n, baseline.n];
-        // Whatever the bootstrap makes of few values: equal distributions are told apart by their
-        // ranks no more often than this says.
-        let p_min = rank_p(&summary.values, &baseline.values);
-        let has_intervals = replicates.iter().all(|n| *n > 1);
-        Some(Self {
-            ratio: Some(summary.median / baseline.median).filter(|ratio| ratio.is_finite()),
-            interval: own.ratio_interval(&other).filter(|_| has_intervals),
-            below,
-            p: (2.0 * below.min(1.0 - below)).max(p_min).min(1.0),
-            is_same_constant: own.is_same_constant(&other),
-            replicates,
-            direction: summary.direction,
-        })
-    }
-
-    /// Returns the effect when its adjusted p-value is this one, and differences are called so up
-    /// to `alpha`.
-    pub fn judge(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Effect {
-        let Self { ratio, interval, .. } = *self;
-        Effect { ratio, interval, p_adjusted, verdict: self.verdict(p_adjusted, alpha, margin) }
-    }
-
-    /// Returns the p-value that enters the adjustment. A comparison that is within the margin or
-    /// has too few replicates is called no difference however small its own value is, and must not
-    /// make it easier for others to be.
-    pub fn p_to_adjust(&self, margin: Margin) -> f64 {
-        if self.has_too_few() || self.is_same(margin) { 1.0 } else { self.p }
-    }
-
-    fn has_too_few(&self) -> bool {
-        self.replicates.iter().any(|n| *n < REPLICATES_MIN)
-    }
-
-    fn is_same(&self, margin: Margin) -> bool {
-        let is_within = self
-            .interval
-            .is_some_and(|Interval { low, high }| margin.contains(low) && margin.contains(high));
-        is_within || self.is_same_constant
-    }
-
-    fn verdict(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Verdict {
-        if self.has_too_few() {
-            return Verdict::Undecided { more: self.more(margin) };
-        }
-        if self.is_same(margin) {
-            return Verdict::Same;
-        }
-        if p_adjusted > alpha {
-            return Verdict::Undecided { more: self.more(margin) };
-        }
-        match (self.below > 0.5, self.direction) {
-            (true, Direction::Lower) | (false, Direction::Higher) => Verdict::Better,
-            _ => Verdict::Worse,
-        }
-    }
-
-    /// Estimates the number of further replicates of the smaller sample that would decide it.
-    fn more(&self, margin: Margin) -> Option<u32> {
-        let n = self.replicates.into_iter().min()?;
-        if let (Some(ratio), Some(interval)) = (self.ratio, self.interval) {
-            return more_replicates(ratio, interval, n, margin);
-        }
-        let lacking = REPLICATES_MIN.saturating_sub(n);
-        u32::try_from(lacking).ok().filter(|lacking| *lacking > 0)
-    }
-}
-
-/// Estimates the number of replicates beyond `n` that would decide a comparison: an interval
-/// becomes narrower with the root of their number, and it must either leave 1 out or be within the
-/// margin.
-pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Margin) -> Option<u32> {
-    let half = libm::log(interval.high / interval.low) / 2.0;
-    let distance = libm::log(ratio).abs();
-    let target = distance.max(libm::log1p(margin.share()) - distance);
-    let lacking = REPLICATES_MIN.saturating_sub(n).max(1) as f64;
-    let wanted = n as f64 * (half / target) * (half / target);
-    let more = (wanted.ceil() - n as f64).max(lacking);
-    more.is_finite().then(|| more.min(f64::from(u32::MAX)) as u32)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn summary(values: &[f64], direction: Direction) -> Summary {
-        let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        Summary::new("p99".into(), "us".into(), direction, &values).unwrap()
-    }
-
-    fn verdict(values: &[f64], baseline: &[f64], direction: Direction) -> Verdict {
-        let contrast = Contrast::new(&summary(values, direction), &summary(baseline, direction));
-        let contrast = contrast.unwrap();
-        contrast.judge(contrast.p, 0.05, Margin::default()).verdict
-    }
-
-    const LOW: [f64; 5] = [10.0, 11.0, 12.0, 11.0, 10.0];
-    const HIGH: [f64; 5] = [20.0, 21.0, 22.0, 23.0, 24.0];
-
-    #[test]
-    fn the_direction_says_what_is_better() {
-        assert_eq!(verdict(&LOW, &HIGH, Direction::Lower), Verdict::Better);
-        assert_eq!(verdict(&LOW, &HIGH, Direction::Higher), Verdict::Worse);
-        assert_eq!(verdict(&HIGH, &LOW, Direction::Lower), Verdict::Worse);
-        assert_eq!(verdict(&HIGH, &LOW, Direction::Higher), Verdict::Better);
-    }
-
-    #[test]
-    fn four_replicates_decide_nothing_and_one_more_may() {
-        let few = verdict(&LOW[..4], &HIGH, Direction::Lower);
-        assert_eq!(few, Verdict::Undecided { more: Some(1) });
-        assert_eq!(verdict(&[7.0], &[9.0], Direction::Lower), Verdict::Undecided { more: Some(4) });
-    }
 
     #[test]
     fn a_small_difference_is_named_by_the_margin() {
         let margin = "2.5%".parse().unwrap();
         assert_eq!(Verdict::Same.word(margin), "within 2.5%");
         assert_eq!(Verdict::Undecided { more: None }.word(margin), "undecided");
-    }
-
-    #[test]
-    fn values_that_are_all_equal_are_the_same_or_apart() {
-        let equal = |value: f64, n| vec![value; n];
-        assert_eq!(verdict(&equal(8.0, 5), &equal(8.0, 5), Direction::Lower), Verdict::Same);
-        assert_eq!(verdict(&equal(0.0, 5), &equal(0.0, 5), Direction::Lower), Verdict::Same);
-        assert_eq!(verdict(&equal(8.0, 5), &equal(9.0, 5), Direction::Lower), Verdict::Better);
-        assert_eq!(verdict(&equal(3.0, 5), &equal(0.0, 5), Direction::Lower), Verdict::Worse);
-    }
-
-    #[test]
-    fn a_small_difference_is_the_same_however_sure_it_is() {
-        let values: Vec<f64> = (0..20).map(|step| 100.0 + f64::from(step) * 0.01).collect();
-        let above: Vec<f64> = values.iter().map(|value| value * 1.02).collect();
-        assert_eq!(verdict(&above, &values, Direction::Lower), Verdict::Same);
-    }
-
-    #[test]
-    fn what_is_noisy_is_undecided_and_says_how_far_off() {
-        let one = [100.0, 140.0, 80.0, 120.0, 60.0, 110.0];
-        let other = [104.0, 130.0, 84.0, 118.0, 66.0, 100.0];
-        let Verdict::Undecided { more: Some(more) } = verdict(&one, &other, Direction::Lower)
-        else {
-            panic!("it cannot be decided");
-        };
-        assert!((20..1000).contains(&more), "{more}");
-    }
-
-    #[test]
-    fn single_replicates_have_no_interval() {
-        let one =
-            Contrast::new(&summary(&[1.0], Direction::Lower), &summary(&HIGH, Direction::Lower));
-        let effect = one.unwrap().judge(1.0, 0.05, Margin::default());
-        assert_eq!((effect.interval, effect.ratio), (None, Some(1.0 / 22.0)));
     }
 }

@@ -4,12 +4,14 @@
 //! Nothing here does I/O. Every result is finite: a result that cannot be computed is absent, never
 //! NaN.
 
+mod agree;
 mod agreement;
 mod baseline;
 mod bootstrap;
 mod cells;
 mod compare;
 mod comparison;
+mod contrast;
 mod effect;
 mod extreme;
 mod interval;
@@ -27,7 +29,8 @@ pub use bootstrap::MedianBootstrap;
 pub use cells::MeasuredCell;
 pub use compare::{Rule, compare};
 pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricInfo};
-pub use effect::{Effect, REPLICATES_MIN, Verdict};
+pub use contrast::REPLICATES_MIN;
+pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};

@@ -3,6 +3,7 @@
 mod answers;
 mod config;
 mod error;
+mod every;
 mod fetch;
 mod lists;
 mod machine;
@@ -15,6 +16,7 @@ mod wanted;
 use preemptlab_model::{Package, PackageName};
 
 pub(crate) use self::error::LeftOutNote;
+pub(crate) use self::every::read_in_every_way;
 pub(crate) use self::lists::Lists;
 #[cfg(test)]
 pub(crate) use self::stanza::Architecture;
@@ -210,20 +212,6 @@ impl<'a> Apt<'a> {
 
 fn failed(program: &'static str, stderr: &str) -> AptError {
     AptError::Failed { program, trouble: Trouble::classify(stderr) }
-}
-
-/// Reads a text as each of the things that apt prints, for the fuzzer.
-pub(crate) fn read_in_every_way(text: &str) {
-    for candidate in stanzas(text).filter_map(|stanza| Candidate::from_stanza(&stanza)) {
-        let name = candidate.file_name();
-        assert!(!name.contains('/') && name.ends_with(".deb"), "{name}");
-        let _ = fetch::trouble_of(&candidate, text);
-    }
-    for line in text.lines() {
-        let _ = (chosen(line), fetch::percent(line));
-    }
-    let _ = (lists::troubles(text, text), Trouble::classify(text));
-    let _ = names::builds(text.lines());
 }
 
 /// Returns the package in a line `Inst NAME (VERSION SUITE [ARCH])` of a simulated installation.

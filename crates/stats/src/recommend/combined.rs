@@ -1,6 +1,6 @@
 use crate::{
     Effect, Interval, Margin, REPLICATES_MIN, Verdict, bootstrap::ln_binomial,
-    effect::more_replicates, multiplicity::adjust,
+    contrast::more_replicates, multiplicity::adjust,
 };
 use preemptlab_model::Direction;
 

@@ -1,0 +1,14 @@
+use std::path::PathBuf;
+
+/// Choices of a person about packages.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Debian's main archive; `None` for that of the machine's own apt.
+    pub mirror: Option<String>,
+    /// Use suites whose release file is older than it may be.
+    pub allow_expired: bool,
+    /// Refresh the package lists even if they are fresh.
+    pub refresh: bool,
+    /// File that `APT_CONFIG` names, which the machine's own apt reads first (apt.conf(5)).
+    pub apt_config: Option<PathBuf>,
+}
