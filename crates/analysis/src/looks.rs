@@ -1,7 +1,7 @@
 //! The decision of `run --until` after each look at the results: replicates are added where they
 //! are needed.
 
-use preemptlab_model::{Factors, MetricName, nearest};
+use preemptlab_model::{Factors, MetricName, counted, nearest};
 use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
 
 use crate::{Result, named::no_metric};
@@ -43,10 +43,22 @@ impl Look {
     pub fn conclusion(&self) -> String {
         match self.undecided {
             0 => "every comparison is decided".to_owned(),
-            undecided => {
-                format!("{undecided} comparisons stay undecided: more replicates would not help")
-            }
+            _ => format!("{}: more replicates would not help", self.open()),
         }
+    }
+
+    /// States which comparisons stay open: `2 comparisons stay undecided`.
+    pub fn open(&self) -> String {
+        let stay = if self.undecided == 1 { "stays" } else { "stay" };
+        format!("{} {stay} undecided", counted(self.undecided, "comparison"))
+    }
+
+    /// States the cells that the undecided comparisons need:
+    /// `1 comparison is undecided; 4 more cells`.
+    pub fn wanted(&self) -> String {
+        let are = if self.undecided == 1 { "is" } else { "are" };
+        let undecided = counted(self.undecided, "comparison");
+        format!("{undecided} {are} undecided; {}", counted(self.cells(), "more cell"))
     }
 }
 
@@ -85,4 +97,32 @@ pub fn check_metrics(metrics: &[String], comparison: &Comparison) -> Result<()> 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(undecided: usize, more: u32) -> Look {
+        let factors = Factors {
+            workload: "hackbench".into(),
+            kernel: "debian:6.12".parse().unwrap(),
+            preempt: preemptlab_model::PreemptMode::Full,
+            cpus: 1,
+            settings: preemptlab_model::Settings::default(),
+            replicate: 1,
+        };
+        Look { undecided, needed: vec![Needed { factors, replicates: 4 + more, more }] }
+    }
+
+    #[test]
+    fn one_comparison_and_one_cell_are_singular() {
+        let one = look(1, 1);
+        assert_eq!(one.wanted(), "1 comparison is undecided; 1 more cell");
+        assert_eq!(one.open(), "1 comparison stays undecided");
+        let several = look(2, 3);
+        assert_eq!(several.wanted(), "2 comparisons are undecided; 3 more cells");
+        let conclusion = "2 comparisons stay undecided: more replicates would not help";
+        assert_eq!(several.conclusion(), conclusion);
+    }
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::CellId;
+use preemptlab_model::{CellId, counted};
 use serde_json::{Map, Value};
 
 use crate::{Error, Result};
@@ -56,9 +56,10 @@ fn shared(recordings: &[Recording]) -> Vec<String> {
         let count = ids(one).intersection(&ids(other)).count();
         (count > 0).then(|| {
             format!(
-                "{} and {} share {count} cells: of these there is one measurement and not two",
+                "{} and {} share {}: of these there is one measurement and not two",
                 one.path().display(),
-                other.path().display()
+                other.path().display(),
+                counted(count, "cell")
             )
         })
     });

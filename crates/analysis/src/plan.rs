@@ -7,7 +7,7 @@ use std::{
 
 use preemptlab_experiment::{Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId,
+    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId, counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -147,8 +147,9 @@ impl<'a> PlanDocument<'a> {
             0 if self.kernels_to_build > 0 => "No other cell is to be executed.".to_owned(),
             0 => "Every cell is in the store: the run only has to compare.".to_owned(),
             cells => format!(
-                "{cells} cells and {} boots to execute, {} at a time: about {}.",
-                self.boots,
+                "{} and {} to execute, {} at a time: about {}.",
+                counted(cells, "cell"),
+                counted(self.boots, "boot"),
                 self.jobs,
                 human(Duration::from_secs(self.expected_wall_s))
             ),

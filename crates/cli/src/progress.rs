@@ -9,7 +9,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use preemptlab_analysis::timings::{Pressure, Task, Tasks, Timings, wall};
-use preemptlab_model::{Digest, Outcome, SnapshotId};
+use preemptlab_model::{Digest, Outcome, SnapshotId, counted};
 use preemptlab_preparation::Prepared;
 use preemptlab_recording::RecordingError;
 use preemptlab_report::human;
@@ -175,7 +175,7 @@ impl Progress {
         self.bar.set_style(style);
         self.bar.enable_steady_tick(Duration::from_millis(500));
         if finished > 0 {
-            self.tell(format_args!("finished already: {finished} cells"));
+            self.tell(format_args!("finished already: {}", counted(finished, "cell")));
         }
         if cells == 0 {
             return;
@@ -184,7 +184,8 @@ impl Progress {
             self.tell(format_args!("{note}"));
         }
         if self.bar.is_hidden() {
-            say(format_args!("{cells} cells of {boots} boots to run, {} at a time", self.jobs));
+            let (cells, boots) = (counted(cells, "cell"), counted(boots, "boot"));
+            say(format_args!("{cells} of {boots} to run, {} at a time", self.jobs));
             say(format_args!("this takes about {}", human(self.left(state))));
         }
     }

@@ -7,7 +7,7 @@ use std::{
 
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
-use preemptlab_model::{BackendKind, CellInputs};
+use preemptlab_model::{BackendKind, CellInputs, counted};
 use preemptlab_preparation::{Kernels, Lab, check_host};
 use preemptlab_recording::{CellFolder, Claim, Override};
 use preemptlab_runner::{Backend, Options, Order, Summary, Traces};
@@ -123,7 +123,8 @@ impl Session<'_> {
 fn tell_boots(writer: &RecordingWriter, backend: &dyn Backend, output: &Output) {
     let boots = preemptlab_runner::boots_waiting(writer, backend);
     for (needed, count) in &boots {
-        output.note(format!("{count} cells wait for a boot with {needed}"));
+        let wait = if *count == 1 { "waits" } else { "wait" };
+        output.note(format!("{} {wait} for a boot with {needed}", counted(*count, "cell")));
     }
     if !boots.is_empty() {
         output.note("after that boot the same command goes on from here");

@@ -153,7 +153,7 @@ fn vm_a_folder_is_a_workload_and_its_recording_needs_it_no_more() {
         ("absent", changed("\"/usr/bin/dash\", \"/workload/work\"", "\"/workload/wrok\"")),
     ]);
     let finished = run(&desk, &["run", "mine.toml", "--out", "mine"]);
-    finished.fails(3, &["1 cells completed, 3 failed"]);
+    finished.fails(3, &["1 cell completed, 3 failed"]);
     finished.says(&[
         "the metric seed has no value: in work.stdout, `^your seed is (\\d+)$` is not there; it \
          ends with `my seed is 42`",

@@ -186,7 +186,7 @@ fn replicates_are_added_until_it_is_decided() {
     let run_until = |out| run(&desk, &[&["run", "price.toml", "--out", out][..], &until].concat());
     let a = run_until("a");
     a.succeeds();
-    assert!(a.stderr.contains("look 1: 1 comparisons are undecided; 4 more cells"), "{}", a.stderr);
+    assert!(a.stderr.contains("look 1: 1 comparison is undecided; 4 more cells"), "{}", a.stderr);
     assert!(a.stderr.contains("every comparison is decided"), "{}", a.stderr);
     assert!(desk.path("a/looks/001.json").exists() && !desk.path("a/looks/002.json").exists());
 

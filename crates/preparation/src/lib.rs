@@ -2,9 +2,6 @@
 //!
 //! A new experiment is resolved: its kernel names become the newest builds on offer. A recording is
 //! pinned: exactly its own inputs are brought here again, or nothing is run.
-//!
-//! A new experiment is resolved: its kernel names become the newest builds on offer. A recording
-//! is pinned: exactly what it was made with is brought here again, or nothing is run.
 
 mod begin;
 mod embed;

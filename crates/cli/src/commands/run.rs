@@ -9,7 +9,7 @@ use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Recording};
-use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
+use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, counted, parse_ns};
 use preemptlab_recording::Override;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
@@ -169,7 +169,8 @@ fn conclude(
     let Summary { completed, failed, unavailable, waiting } = summary;
     let out = recording.path();
     output.note(format!(
-        "{completed} cells completed, {failed} failed, {unavailable} unavailable{}: {}/",
+        "{} completed, {failed} failed, {unavailable} unavailable{}: {}/",
+        counted(completed, "cell"),
         if waiting > 0 { format!(", {waiting} waiting for a boot") } else { String::new() },
         out.display()
     ));

@@ -8,13 +8,13 @@ use preemptlab_model::RECORDING_FORMAT;
 use preemptlab_recording::Until;
 use preemptlab_report::human;
 use preemptlab_runner::Summary;
-use preemptlab_stats::{Baseline, Margin};
+use preemptlab_stats::{Baseline, Comparison, Margin};
 
 use crate::{exit, output::Output, session::Execute};
 
-/// When to add no more.
+/// The rule by which replicates are added.
 pub struct UntilArgs<'a> {
-    /// How much may differ and still be called the same.
+    /// Difference up to which two configurations are called the same.
     pub margin: Margin,
     /// The metrics that are to be decided; without any, the most telling ones.
     pub metrics: &'a [String],
@@ -22,6 +22,14 @@ pub struct UntilArgs<'a> {
     pub baseline: Option<&'a Baseline>,
     /// The time that all of it may take.
     pub budget: Option<Duration>,
+}
+
+/// The planned cells after their execution.
+struct Executed {
+    summary: Summary,
+    /// Host time that a cell takes.
+    cell_wall: Duration,
+    comparison: Comparison,
 }
 
 /// Executes the planned cells, looks at the results, plans more where they do not decide, and so
@@ -33,6 +41,23 @@ pub fn execute(
     jobs: usize,
     output: &Output,
     execute: &mut Execute<'_>,
+) -> exit::Result<Summary> {
+    let UntilArgs { margin, baseline, .. } = *args;
+    add_looks(args, writer, jobs, output, &mut |writer| {
+        let (summary, cell_wall) = execute(writer)?;
+        let comparison = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
+        Ok(Executed { summary, cell_wall, comparison })
+    })
+}
+
+/// Adds look after look. `execute` executes the planned cells and compares them: all cells are read
+/// once for each look.
+fn add_looks(
+    args: &UntilArgs<'_>,
+    writer: &mut RecordingWriter,
+    jobs: usize,
+    output: &Output,
+    execute: &mut dyn FnMut(&RecordingWriter) -> exit::Result<Executed>,
 ) -> exit::Result<Summary> {
     let UntilArgs { margin, metrics, baseline, budget } = *args;
     let until = Until {
@@ -48,35 +73,70 @@ pub fn execute(
     let started = Instant::now();
     let mut executed = execute(writer)?;
     // A name that nothing has must not become a part of the recording.
-    let first = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
-    check_metrics(metrics, &first)?;
+    check_metrics(metrics, &executed.comparison)?;
     writer.begin_until(&until)?;
     loop {
-        let (summary, cell_wall) = executed;
-        let comparison = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
+        let Executed { summary, cell_wall, comparison } = executed;
         let look = Look::at(&comparison, metrics);
         if look.needed.is_empty() {
             output.note(look.conclusion());
             return Ok(summary);
         }
-        let (cells, undecided) = (look.cells(), look.undecided);
-        let wall = cell_wall * cells.div_ceil(u32::try_from(jobs).unwrap_or(1));
-        let what = format!(
-            "look {}: {undecided} comparisons are undecided; {cells} more cells, about {}",
-            comparison.looks,
-            human(wall)
-        );
+        let wall = cell_wall * look.cells().div_ceil(u32::try_from(jobs).unwrap_or(1));
+        let what = format!("look {}: {}, about {}", comparison.looks, look.wanted(), human(wall));
         if budget.is_some_and(|budget| started.elapsed() + wall > budget) {
-            output.note(format!("{what}, are more than the budget allows"));
+            output.note(format!("{what}: more than the budget allows"));
             return Ok(summary);
         }
         output.note(format!("{what}: {}", look.added()));
+        let open = look.open();
         let wanted: Vec<_> =
             look.needed.into_iter().map(|needed| (needed.factors, needed.replicates)).collect();
         if add_replicates(writer, &wanted)? == 0 {
-            output.note(format!("{undecided} comparisons stay undecided: no more can be added"));
+            output.note(format!("{open}: no more can be added"));
             return Ok(summary);
         }
         executed = execute(writer)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use preemptlab_experiment::Recording;
+    use preemptlab_recording::Claim;
+
+    use super::*;
+    use crate::args::Color;
+
+    #[test]
+    fn a_look_reads_every_cell_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("check");
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+        let recording = Recording::open(&committed).unwrap();
+        let mut writer = Claim::new(&path).unwrap().open(recording.manifest()).unwrap();
+        let cells = path.join("cells");
+        for file in fs::read_dir(committed.join("cells")).unwrap().flatten() {
+            fs::copy(file.path(), cells.join(file.file_name())).unwrap();
+        }
+
+        let margin = Margin::default();
+        let rule = UntilArgs { margin, metrics: &[], baseline: None, budget: None };
+        let output = Output::new(Color::Never);
+        let summary = Summary { completed: 1, ..Summary::default() };
+        let result = add_looks(&rule, &mut writer, 1, &output, &mut |writer| {
+            let comparison = preemptlab_analysis::comparison(&[writer.recording()], None, margin)?;
+            // To read a cell again is an error from here on.
+            for file in fs::read_dir(&cells).unwrap().flatten() {
+                fs::write(file.path(), "damaged").unwrap();
+            }
+            Ok(Executed { summary, cell_wall: Duration::ZERO, comparison })
+        });
+        let done = result.map_err(|failure| format!("{failure:?}")).unwrap();
+        assert_eq!(done, summary);
+        let again = preemptlab_analysis::comparison(&[writer.recording()], None, margin);
+        assert!(again.is_err(), "the cells are damaged");
     }
 }
