@@ -10,6 +10,7 @@
 //! This crate depends on `model` and `recording`; it executes no cell.
 
 mod cut;
+pub mod emit;
 mod variables;
 mod workplace;
 
