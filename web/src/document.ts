@@ -94,7 +94,7 @@ rt: boolean | null,
  */
 preempt: PreemptMode,
 /**
- * What else is switched, separated by blanks.
+ * Settings besides the mode, separated by blanks.
  */
 settings: string,
 /**
@@ -280,7 +280,7 @@ export type Histogram = {
  */
 of: string,
 /**
- * The same for people: `FIFO wakeup`.
+ * Name of the distribution for people: `FIFO wakeup`.
  */
 title: string,
 /**
@@ -351,12 +351,12 @@ image_sha256: string,
 packages: Array<Package>, };
 
 /**
- * What kind of number a metric is.
+ * Kind of a metric.
  */
 export type MetricClass = "statistic" | "throughput" | "number" | "part";
 
 /**
- * What a metric is.
+ * Description of a metric.
  */
 export type MetricInfo = {
 /**
@@ -364,11 +364,11 @@ export type MetricInfo = {
  */
 name: string,
 /**
- * What kind of number it is.
+ * Kind of the metric.
  */
 kind: MetricClass,
 /**
- * What it is a statistic of, such as `wakeup.fifo`; absent for what is none.
+ * Distribution of the statistic, such as `wakeup.fifo`; absent for a metric that is none.
  */
 of: string | null,
 /**
@@ -380,7 +380,7 @@ statistic: string | null,
  */
 unit: string,
 /**
- * Which way is better.
+ * Direction in which the metric is better.
  */
 better: Direction,
 /**
@@ -388,11 +388,11 @@ better: Direction,
  */
 headline: boolean,
 /**
- * Its name for people: `FIFO wakeup p99`.
+ * Name of the metric for people: `FIFO wakeup p99`.
  */
 title: string,
 /**
- * What it is, in a sentence; empty for a number of a workload's own.
+ * Meaning of the metric, in a sentence; empty for a number of a workload's own.
  */
 meaning: string, };
 
@@ -472,7 +472,7 @@ cells: Array<CellRow>,
  */
 format: number,
 /**
- * How much may differ and still be called the same: 0.05 is 5 % of the baseline.
+ * Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
  */
 margin: number,
 /**
@@ -491,7 +491,7 @@ looks: number,
  */
 groups: Array<Group>,
 /**
- * What was measured in two kinds of time, and whether both say the same.
+ * Configurations that were measured in two kinds of time, and whether these agree.
  */
 agreements: Array<Agreement>, };
 
@@ -549,7 +549,7 @@ metric: string,
  */
 effects: [Effect, Effect],
 /**
- * Verdict whether both kinds of time agree.
+ * Agreement of the two kinds of time.
  */
 accord: Accord, };
 

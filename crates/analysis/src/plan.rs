@@ -48,7 +48,7 @@ pub struct PlanDocument<'a> {
     boots: usize,
     jobs: usize,
     expected_wall_s: u64,
-    /// What makes it take longer than it could.
+    /// Reasons why the run takes longer than it could.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }

@@ -17,28 +17,28 @@ const FILE: &str = "timings.json";
 /// More than the file ever has, in bytes.
 const BYTES_MAX: u64 = 1 << 18;
 
-/// So many kinds are remembered, those that were seen last.
+/// Largest number of kinds that are remembered: those that were executed last.
 const KINDS_MAX: usize = 500;
 
-/// How many executions one of a kind is the mean of, at most: a machine changes.
+/// Largest number of executions that the mean of a kind is taken over: a machine changes.
 const COUNT_MAX: u32 = 20;
 
 /// Guest instructions per second of one host core: what a shared x86-64 core of 2026 did. It only
 /// serves where this machine has executed nothing yet.
 const INSTRUCTIONS_PER_HOST_S: f64 = 210e6;
 
-/// Host time of a boot, likewise, in seconds.
+/// Host time of a boot where this machine has booted nothing yet, in seconds.
 const BOOT_S: f64 = 10.0;
 
 /// The longest time that is believed, in seconds.
 const WALL_S_MAX: f64 = 86_400.0;
 
-/// What cells and boots of each kind took on this machine, by themselves on a CPU.
+/// Host time of the cells and boots of each kind on this machine, each by itself on a CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timings {
     format: u32,
-    /// Counts what was seen.
+    /// Counter of executions.
     seen: u64,
     kinds: BTreeMap<String, Kind>,
 }
@@ -50,9 +50,9 @@ struct Kind {
     count: u32,
     /// The mean.
     wall_s: f64,
-    /// What would have been expected of it without this file.
+    /// Expected time without this file, in seconds.
     unknown_s: f64,
-    /// When it was last seen.
+    /// Number of the last execution, by the counter of [`Timings`].
     seen: u64,
 }
 
@@ -126,7 +126,8 @@ impl Timings {
         Duration::from_secs_f64(seconds.clamp(0.0, WALL_S_MAX))
     }
 
-    /// How much longer than expected everything of a sort (boots, or cells) took.
+    /// Returns the ratio of the measured to the expected time of everything of a sort (boots, or
+    /// cells).
     fn pace(&self, kind: &str) -> f64 {
         let sort = kind.split(' ').next().unwrap_or_default();
         let same = self.kinds.iter().filter(|(name, _)| name.split(' ').next() == Some(sort));
@@ -202,10 +203,10 @@ impl Tasks {
     }
 }
 
-/// What else this machine does, and how much of it there is.
+/// CPUs and memory of this machine, and the load of its other work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pressure {
-    /// Its CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
     /// The mean number of tasks that ran or waited for a CPU in the last minute; 0 where nothing
     /// tells.

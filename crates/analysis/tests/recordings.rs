@@ -37,7 +37,7 @@ fn apart(mode: &str, replicate: u32) -> Cell {
     }
 }
 
-/// What became of a row's cell.
+/// Returns the status of a row's cell.
 fn status(row: &serde_json::Value) -> &str {
     row["no_result"]["status"].as_str().unwrap_or("completed")
 }

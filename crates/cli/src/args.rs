@@ -7,7 +7,7 @@ use preemptlab_experiment::Overrides;
 use preemptlab_model::{Direction, KernelRef, PreemptMode};
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
-/// Where packages come from.
+/// Source of packages.
 #[derive(Args, Debug)]
 pub struct Packages {
     /// The Debian mirror [default: that of this machine's apt configuration]
@@ -21,7 +21,7 @@ pub struct Packages {
     pub refresh: bool,
 }
 
-/// How virtual machines run.
+/// Settings of virtual machines.
 #[derive(Args, Debug)]
 pub struct Machines {
     /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
@@ -36,7 +36,7 @@ pub struct Machines {
     pub allow_build_scripts: bool,
 }
 
-/// What takes the place of what an experiment's file says.
+/// Values that replace those of an experiment's file.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Instead of what the experiment says, for a first look")]
 pub struct OverrideArgs {
@@ -58,7 +58,7 @@ pub struct OverrideArgs {
 }
 
 impl OverrideArgs {
-    /// What takes the place.
+    /// Returns the values that replace those of the file.
     pub fn overrides(&self) -> Overrides {
         Overrides {
             kernels: self.kernels.clone(),
@@ -70,7 +70,7 @@ impl OverrideArgs {
     }
 }
 
-/// What is wanted of a configuration.
+/// Requirements on a configuration.
 #[derive(Args, Debug)]
 pub struct QuestionArgs {
     /// What must be satisfied: METRIC (<=, <, >= or >) NUMBER UNIT, such as 'wakeup.max<=100us';
@@ -107,7 +107,7 @@ impl QuestionArgs {
     }
 }
 
-/// How configurations are compared.
+/// Rule by which configurations are compared.
 #[derive(Args, Debug)]
 pub struct RuleArgs {
     /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
@@ -125,7 +125,7 @@ impl RuleArgs {
     }
 }
 
-/// How the settings of a machine are changed.
+/// Options for changing the settings of a machine.
 #[derive(Args, Debug)]
 pub struct ChangeArgs {
     /// Do not ask
@@ -136,7 +136,7 @@ pub struct ChangeArgs {
     pub root: PathBuf,
 }
 
-/// How to print a table.
+/// Format of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal
@@ -149,7 +149,7 @@ pub enum Format {
     Markdown,
 }
 
-/// When to use colour.
+/// Rule for colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set

@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 /// Interval at which a thread checks whether the work is to end.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Does some work, and ends every program that it starts once a condition holds: a thread that
+/// Runs some work, and ends every program that it starts once a condition holds: a thread that
 /// waits for a program continues with an error.
 pub fn ended_when<T>(is_over: impl Fn() -> bool + Send, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
@@ -45,7 +45,7 @@ fn end() {
     }
 }
 
-/// The parent of a process: the fourth field (proc_pid_stat(5)).
+/// Returns the parent of a process: the fourth field (proc_pid_stat(5)).
 fn parent(process: Pid) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Pid::from_raw(stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?)

@@ -37,7 +37,7 @@ pub struct Failure {
     pub report: miette::Report,
 }
 
-/// How a command ends.
+/// Result of a command.
 pub type Result<T = ExitCode> = std::result::Result<T, Failure>;
 
 impl Failure {

@@ -37,7 +37,7 @@ pub fn store(path: Option<PathBuf>) -> exit::Result<Store> {
     Ok(Store::open(path)?.until(cancel.flag()))
 }
 
-/// The folder of the XDG Base Directory Specification.
+/// Returns the folder of the XDG Base Directory Specification.
 fn default_store() -> exit::Result<PathBuf> {
     let folder =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -70,7 +70,7 @@ pub fn with_provision<T>(
     with_spinner(&Spinner::new(*output), store, packages, work)
 }
 
-/// The same, with a spinner of the caller's.
+/// Runs work that needs packages, under a spinner of the caller's.
 pub fn with_spinner<T>(
     spinner: &Spinner,
     store: Store,
@@ -106,7 +106,7 @@ pub fn pinned(
     })
 }
 
-/// How much later than a child this process may hear of a signal that both are sent.
+/// Longest time by which a signal may reach this process later than its child.
 const SIGNAL_LAG: Duration = Duration::from_millis(50);
 
 fn interrupted() -> exit::Failure {
@@ -134,7 +134,7 @@ pub struct Wanted {
     pub experiment: Experiment,
     /// The folders of its workloads.
     pub folders: Folders,
-    /// What its file says otherwise.
+    /// Values that differ from those of the file.
     pub overrides: Vec<Override>,
 }
 
@@ -164,7 +164,7 @@ pub fn experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     Ok(Wanted { experiment, folders, overrides })
 }
 
-/// The experiment of a recording, with which to go on.
+/// Returns the experiment of a recording, to go on with it.
 pub fn recorded_experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     let recording = Recording::open(path)?;
     if *overrides != Overrides::default() {
@@ -179,7 +179,7 @@ pub fn recorded_experiment(path: &Path, overrides: &Overrides) -> exit::Result<W
     Ok(Wanted { experiment, folders: recording.folders()?, overrides })
 }
 
-/// A mistake in a file, shown in its place.
+/// Returns the error of a mistake in a file, which shows its place.
 pub fn mistake(
     path: &Path,
     text: String,
@@ -201,8 +201,8 @@ pub fn mistake(
     exit::Failure { code: exit::UNUSABLE, report }
 }
 
-/// A flag that the first interrupt sets; a second one ends the process at once. There is one for the
-/// whole process.
+/// Returns the flag that the first interrupt sets; a second one ends the process at once. There is
+/// one flag for the whole process.
 pub fn cancel() -> exit::Result<Cancel> {
     static CANCEL: OnceLock<Cancel> = OnceLock::new();
     if let Some(cancel) = CANCEL.get() {
@@ -221,7 +221,7 @@ pub fn cancel() -> exit::Result<Cancel> {
     Ok(cancel)
 }
 
-/// Virtual machines at a time: as asked, or one a CPU.
+/// Returns the number of virtual machines at a time: the given one, or one a CPU.
 pub fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(
         || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -247,7 +247,7 @@ impl Spinner {
         Self { bar, output, said: RefCell::default() }
     }
 
-    /// Whether anybody sees it.
+    /// Returns whether the spinner is on a terminal.
     pub fn is_seen(&self) -> bool {
         !self.bar.is_hidden()
     }

@@ -55,8 +55,8 @@ impl Output {
         output
     }
 
-    /// The terminal that data is made for: this one's width, or that of the variable `COLUMNS`, or 100
-    /// columns.
+    /// Returns the terminal that data is made for: with this one's width, or that of the variable
+    /// `COLUMNS`, or 100 columns.
     pub fn terminal(&self) -> Terminal {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
         let columns = size.map(|size| size.ws_col).filter(|columns| *columns > 0);
@@ -65,7 +65,7 @@ impl Output {
         Terminal { width, color: self.color_stdout }
     }
 
-    /// The same terminal for what is gone again, which needs no colours.
+    /// Returns the terminal without colours, for text that is soon removed.
     pub fn plain_terminal(&self) -> Terminal {
         Terminal { color: false, ..self.terminal() }
     }
@@ -209,8 +209,8 @@ fn harmless(text: &str, color: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The rest of a sequence that only switches colours, weight and underlining, at the beginning of a
-/// text; or nothing (ECMA-48, 8.3.117).
+/// Returns the rest of a sequence that only switches colours, weight and underlining, at the
+/// beginning of a text; or nothing (ECMA-48, 8.3.117).
 fn style(text: &str) -> &str {
     let Some(end) = text.find('m').filter(|end| *end <= 20 && text.starts_with('[')) else {
         return "";

@@ -28,7 +28,7 @@ pub struct Progress {
     kernels: BTreeMap<Digest, String>,
     missing_boots: BTreeSet<SnapshotId>,
     memory_mib: u32,
-    /// What else the machine did when this began.
+    /// Load of the machine at the start of the run.
     pressure: Pressure,
     state: Mutex<State>,
 }
@@ -40,14 +40,14 @@ struct State {
     running: usize,
     cells_left: usize,
     cells_done: usize,
-    /// What the finished cells took, and what they would have by themselves.
+    /// Host time of the finished cells; `cells_expected` is their time by themselves.
     cells_wall: Duration,
     cells_expected: Duration,
     failed: usize,
     measured: Vec<(Task, Duration)>,
 }
 
-/// What this machine does besides.
+/// Returns the load of this machine's other work.
 pub fn pressure() -> Pressure {
     let load = preemptlab_host::load(Path::new("/"));
     let preemptlab_host::Load { cpus, average, available_mib } = load;
@@ -74,7 +74,7 @@ impl Progress {
         }
     }
 
-    /// Takes one event in.
+    /// Handles one event.
     pub fn on_event(&self, event: &Event<'_>) {
         let mut state = self.state.lock().expect("no worker panicked");
         match event {
@@ -148,7 +148,7 @@ impl Progress {
         self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
     }
 
-    /// The host time that a cell takes, on average and beside the others.
+    /// Returns the host time of a cell, on average and beside the others.
     pub fn cell_wall(&self) -> Duration {
         let state = self.state.lock().expect("no worker panicked");
         self.tasks.mean_cell(&self.timings).mul_f64(self.slowdown(&state))
@@ -194,7 +194,7 @@ impl Progress {
         self.bar.suspend(|| say(text));
     }
 
-    /// How much longer cells take than by themselves.
+    /// Returns the factor by which cells take longer than by themselves.
     fn slowdown(&self, state: &State) -> f64 {
         match state.cells_expected {
             Duration::ZERO => self.pressure.slowdown_beside(self.jobs.min(state.cells_left).max(1)),

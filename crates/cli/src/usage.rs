@@ -72,7 +72,8 @@ pub fn with_example(mut error: Error, arguments: &[String]) -> Error {
     error
 }
 
-/// The verb with values for these arguments, which are as the usage shows them: `--jobs <N>`, `<RUN>...`.
+/// Returns the verb with values for these arguments, which are in the form of the usage:
+/// `--jobs <N>`, `<RUN>...`.
 fn example(command: &Command, arguments: &[String], wanted: &[String]) -> Option<String> {
     let verb = arguments.iter().find_map(|argument| command.find_subcommand(argument))?;
     let wanted: Vec<&Arg> =

@@ -12,7 +12,8 @@ const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\
 /// Nothing listens there: whoever gets that far says so.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
-/// A desk with `made.toml`, and with its recording in `runs/made` if `text` is what it was run with.
+/// Returns a desk with `made.toml`, and with its recording in `runs/made` if `text` is given: the
+/// experiment that was run.
 fn desk(text: Option<&str>) -> Desk {
     let desk = Desk::new();
     let check = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/check");

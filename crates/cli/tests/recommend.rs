@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 use common::{Desk, Finished, tree};
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
 
-/// A desk with a copy of the committed recording in the folder `run`.
+/// Returns a desk with a copy of the committed recording in the folder `run`.
 fn desk() -> Desk {
     let desk = Desk::new();
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");

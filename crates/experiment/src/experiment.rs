@@ -84,7 +84,7 @@ impl Default for Replicates {
 pub struct MachineSpec {
     /// The guest's memory, in MiB.
     pub memory_mib: u32,
-    /// What an instruction takes of virtual time.
+    /// Virtual time of an instruction.
     #[serde(rename = "shift")]
     pub cost: InstructionCost,
     /// The bound on the skew between virtual CPUs, in microseconds; matters with several CPUs.

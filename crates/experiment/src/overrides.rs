@@ -3,7 +3,7 @@ use preemptlab_recording::Override;
 
 use crate::Experiment;
 
-/// What takes the place of what an experiment's file says, for a first look without an editor.
+/// Values that replace those of an experiment's file, for a first look without an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Kernels; none leaves those of the file.
@@ -62,7 +62,7 @@ fn replace<T: Clone + PartialEq>(levels: &mut Vec<T>, others: &[T]) {
     }
 }
 
-/// What two experiments differ in, as the file would say it.
+/// Returns the differences of two experiments, as the file would write them.
 fn differences(file: &Experiment, run: &Experiment) -> Vec<Override> {
     let values = |of: &Experiment| {
         let quoted = |words: Vec<String>| {

@@ -2,7 +2,7 @@ use std::{path::Path, thread};
 
 use crate::files::line;
 
-/// What runs on this machine now, and what it has left.
+/// Load of this machine, and the CPUs and memory that it has left.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// The CPUs that this process may use.

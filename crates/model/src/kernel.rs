@@ -113,7 +113,7 @@ pub struct ParseKernelRefError {
     pub text: String,
     /// Error in the text.
     pub reason: &'static str,
-    /// What was probably meant.
+    /// Name that was probably meant.
     pub nearest: Option<String>,
 }
 
@@ -189,8 +189,8 @@ impl FromStr for KernelRef {
     }
 }
 
-/// The kernel that a text without a valid name probably means: its version, from the source that its
-/// first word is near to, in the flavour that it has a word of.
+/// Returns the kernel that a text without a valid name probably means: its version, from the source
+/// that its first word is near to, in the flavour that it has a word of.
 fn meant(text: &str) -> Option<String> {
     let given = text;
     let text = given.trim().to_ascii_lowercase();

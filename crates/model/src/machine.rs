@@ -12,7 +12,7 @@ pub struct Machine {
     pub cpus: u32,
     /// The guest's memory, in MiB; 0 for all that the machine has.
     pub memory_mib: u32,
-    /// What an instruction takes of virtual time.
+    /// Virtual time of an instruction.
     #[serde(rename = "shift")]
     pub cost: InstructionCost,
 }

@@ -55,13 +55,13 @@ pub enum MetricName {
     },
 }
 
-/// What kind of number a metric is.
+/// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricClass {
     /// A statistic of a distribution.
     Statistic,
-    /// What a load got done per second.
+    /// Work of a load per second.
     Throughput,
     /// A number of a workload.
     Number,

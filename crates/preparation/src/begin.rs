@@ -21,7 +21,7 @@ pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
     Ok(preemptlab_backend_host::check()?)
 }
 
-/// With what values an experiment was run.
+/// Describes the values with which an experiment was run.
 fn made_with(overrides: &[Override]) -> String {
     let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
     match overrides.is_empty() {

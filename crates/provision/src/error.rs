@@ -9,7 +9,7 @@ pub enum PackageError {
     /// Their files cannot be read.
     #[error(transparent)]
     Deb(#[from] DebError),
-    /// They cannot be put into the store.
+    /// The packages cannot be put into the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Their content is not as expected.

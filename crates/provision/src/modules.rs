@@ -42,9 +42,9 @@ pub struct Module {
 pub(crate) enum ModuleSource {
     /// There are none, for this reason.
     None(String),
-    /// They are in a folder, as in `/lib/modules/RELEASE`.
+    /// The modules are in a folder, as in `/lib/modules/RELEASE`.
     Folder(PathBuf),
-    /// They are in a package.
+    /// The modules are in a package.
     Package {
         /// Package with the modules.
         candidate: Candidate,

@@ -30,15 +30,15 @@ impl<'a> Provision<'a> {
         (self.supplies.on_event)(event);
     }
 
-    /// The same, but a kernel from source that the store does not have is an error and not built.
+    /// Returns the provision without builds: a kernel from source that the store lacks is an error.
     #[must_use]
     pub fn without_builds(mut self) -> Self {
         self.supplies.builds = false;
         self
     }
 
-    /// The same, which runs what a kernel of a user's own brings along to build modules, or refuses
-    /// to.
+    /// Returns the provision that runs, or refuses to run, the programs that a user's own kernel
+    /// brings along to build modules.
     #[must_use]
     pub fn with_build_scripts(self, build_scripts: bool) -> Self {
         Self { build_scripts, ..self }
@@ -63,12 +63,12 @@ impl<'a> Provision<'a> {
         Err(KmodError::NotAllowed { name: source.name, tree }.into())
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.supplies.store
     }
 
-    /// The kernel that a name means. One from source is built, unless the store has it.
+    /// Returns the kernel of a name. One from source is built, unless the store has it.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl<'a> Provision<'a> {
         Ok(modules)
     }
 
-    /// A module of preemptlab's own, and those of the kernel that it depends on.
+    /// Returns a module of preemptlab's own, and the kernel's modules that it depends on.
     fn built_module(
         &self,
         kernel: &ProvisionedKernel,
@@ -186,7 +186,7 @@ impl<'a> Provision<'a> {
         }
     }
 
-    /// The newest kernel of each series and flavour, with its configuration.
+    /// Returns the newest kernel of each series and flavour, with its configuration.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl<'a> Provision<'a> {
             .ask(|apt, _| kernels::offered(apt, &self.supplies.store, self.supplies.on_event))
     }
 
-    /// Every kernel on offer, oldest first.
+    /// Returns every kernel on offer, the oldest first.
     ///
     /// # Errors
     ///
@@ -206,7 +206,7 @@ impl<'a> Provision<'a> {
         self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
     }
 
-    /// QEMU: the one at `path`, or release 13's.
+    /// Returns QEMU: the one at `path`, or release 13's.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl<'a> Provision<'a> {
         self.supplies.ask(|apt, lock| qemu::debian(apt, store, lock, on_event))
     }
 
-    /// The QEMU that consists of exactly these packages, as a recording names them.
+    /// Returns the QEMU that consists of exactly these packages, as a recording names them.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ impl<'a> Provision<'a> {
             .ask(|apt, lock| qemu::unpacked(apt, store, lock, &apt.exact(packages)?, on_event))
     }
 
-    /// Exactly these packages, as a recording names them, each with its file in the store.
+    /// Returns exactly these packages, as a recording names them, each with its file in the store.
     ///
     /// # Errors
     ///
@@ -268,7 +268,7 @@ impl<'a> Provision<'a> {
     }
 }
 
-/// Whether a module is one of preemptlab's own.
+/// Returns whether a module is one of preemptlab's own.
 fn is_own(name: &str) -> bool {
     name.replace('-', "_").starts_with(kmod::PREFIX)
 }

@@ -11,7 +11,8 @@ pub struct Manifest<E> {
     pub format: u32,
     /// Experiment of the recording, as it is run.
     pub experiment: E,
-    /// What the experiment's file said otherwise; nothing, where it is run as its file says.
+    /// Values that differ from those of the experiment's file; empty where it is run as its file
+    /// says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub overrides: Vec<Override>,
     /// The kernels that it named and that could be had, in its order.

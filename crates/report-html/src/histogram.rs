@@ -8,7 +8,7 @@ pub struct Histogram {
     /// Distribution of the samples, such as `wakeup.fifo`.
     #[ts(as = "String")]
     pub of: Distribution,
-    /// The same for people: `FIFO wakeup`.
+    /// Name of the distribution for people: `FIFO wakeup`.
     pub title: String,
     /// The unit of the values, such as `us`.
     pub unit: String,

@@ -24,7 +24,7 @@ struct Document<'a> {
     /// The patterns that limit the candidates; absent where every configuration is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     among: Option<Vec<String>>,
-    /// What nobody asked for: `objective`, `margin`, `baseline`.
+    /// Defaults that took part: `objective`, `margin`, `baseline`.
     defaults: Vec<&'static str>,
     /// The index of the recommended one among the candidates.
     recommended: Option<usize>,

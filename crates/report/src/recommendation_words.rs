@@ -9,7 +9,7 @@ use preemptlab_tune::Proposal;
 
 use crate::{Advice, label, number};
 
-/// That nothing is recommended, and why.
+/// States that nothing is recommended, and why.
 pub fn no_choice(recommendation: &Recommendation) -> String {
     let of = recommendation.among.as_ref().map(|among| format!(" of {}", patterns(among)));
     let what = match recommendation.constraints.is_empty() {
@@ -19,13 +19,13 @@ pub fn no_choice(recommendation: &Recommendation) -> String {
     format!("No configuration{} {what}.", of.unwrap_or_default())
 }
 
-/// `debian:7.2* or */full`.
+/// Returns patterns joined by "or": `debian:7.2* or */full`.
 fn patterns(among: &Among) -> String {
     let patterns: Vec<String> = among.patterns.iter().map(ToString::to_string).collect();
     patterns.join(" or ")
 }
 
-/// What somebody asked for, without the defaults.
+/// Lists the requirements that were given, without the defaults.
 pub fn asked(recommendation: &Recommendation) -> Vec<String> {
     let requirements = recommendation.constraints.iter().map(constraint);
     let objective = (!recommendation.objective.is_default).then(|| objective(recommendation));
@@ -33,8 +33,8 @@ pub fn asked(recommendation: &Recommendation) -> Vec<String> {
     requirements.chain(objective).chain(among).collect()
 }
 
-/// What took part in the answer though nobody asked for it, each with the option that changes it;
-/// `None` where nothing did.
+/// Lists the defaults that took part in the answer, each with the option that changes it; `None`
+/// where none did.
 pub fn defaults(advice: &Advice) -> Option<String> {
     let Recommendation { objective: of, comparison, choice, .. } = &advice.recommendation;
     let objective = of

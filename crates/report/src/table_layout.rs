@@ -1,4 +1,4 @@
-//! How wide the columns of a table are where it is too wide: words give way, numbers do not.
+//! The widths of the columns of a table that is too wide: words give way, numbers do not.
 
 use textwrap::core::display_width;
 
@@ -69,13 +69,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a word is a number, to which a unit or a sign such as that of a percentage belongs.
+/// Returns whether a word is a number, to which a unit or a sign such as that of a percentage
+/// belongs.
 fn is_number(word: &str) -> bool {
     let is_part = |char: char| char.is_ascii_digit() || ".,×–-+<>≤±".contains(char);
     word.chars().all(is_part) && word.contains(|char: char| char.is_ascii_digit())
 }
 
-/// The parts of a long name; no number is cut.
+/// Returns the parts of a long name; no number is cut.
 fn parts(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

@@ -55,7 +55,7 @@ impl Table {
         }
     }
 
-    /// The cells, with their words wrapped to these widths.
+    /// Returns the cells, with their words wrapped to these widths.
     fn unspaced(&self, terminal: Terminal, widths: Option<&[usize]>) -> Grid {
         let headers = self.headers();
         let text = |(column, cell): (usize, &Cell)| match widths.map(|widths| widths[column]) {
@@ -169,7 +169,7 @@ impl Terminal {
         lines.iter().map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// A line of a record, wrapped: a column's header, and the lines of its cell.
+    /// Returns a line of a record, wrapped: a column's header, and the lines of its cell.
     fn field(self, header: &str, cells: &[&Cell]) -> String {
         let Some(last) = cells.last() else { return String::new() };
         let values: Vec<&str> = cells.iter().map(|cell| cell.text().trim()).collect();

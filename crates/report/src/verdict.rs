@@ -102,7 +102,7 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
     Some(legend)
 }
 
-/// How many verdicts there are of each word; `None` where there is none at all.
+/// Counts the verdicts of each word; `None` where there is none at all.
 fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
     let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
     (!verdicts.is_empty()).then(|| {

@@ -214,7 +214,7 @@ fn what_is_alike_is_one_row() {
     insta::assert_snapshot!(text);
 }
 
-/// Every number with three decimals that a text shows.
+/// Returns every number with three decimals that a text shows.
 fn numbers(text: &str) -> Vec<&str> {
     let is_number = |word: &&str| {
         word.split_once('.').is_some_and(|(us, ns)| {

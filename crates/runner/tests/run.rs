@@ -282,7 +282,7 @@ fn a_cell_that_the_disk_has_spoilt_in_the_store_is_executed_again() {
     assert_eq!(std::fs::read_to_string(&cell).unwrap(), text);
 }
 
-/// The files of a folder and their bytes.
+/// Reads the files of a folder and their bytes.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -298,7 +298,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// A lab whose plan has a boot with one CPU and one with two.
+/// Returns a lab whose plan has a boot with one CPU and one with two.
 fn two_boots() -> Lab {
     let mut lab = Lab::new();
     lab.manifest = manifest("[\"full\", \"lazy\"]\ncpus = [1, 2]");

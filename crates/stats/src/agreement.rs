@@ -36,7 +36,7 @@ pub struct Shared {
     pub metric: MetricName,
     /// Relation to the baseline in each kind of time.
     pub effects: [Effect; 2],
-    /// Verdict whether both kinds of time agree.
+    /// Agreement of the two kinds of time.
     pub accord: Accord,
 }
 
@@ -46,7 +46,7 @@ pub struct Shared {
 pub enum Accord {
     /// The ratio lies on the same side of 1 in both, or both call it the same.
     Agree,
-    /// They disagree.
+    /// The two kinds of time disagree.
     Disagree,
     /// One of them is undecided.
     Open,

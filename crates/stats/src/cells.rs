@@ -7,7 +7,8 @@ pub struct MeasuredCell {
     pub run: Option<String>,
     /// Backend of the cell, which decides the meaning of its nanoseconds.
     pub backend: BackendKind,
-    /// What an instruction takes there; `None` where its time is not virtual, or it cannot exist.
+    /// Virtual time of an instruction of the cell; `None` where its time is not virtual, or it
+    /// cannot exist.
     pub cost: Option<InstructionCost>,
     /// Factors of the cell.
     pub factors: Factors,

@@ -18,7 +18,7 @@ pub const FORMAT: u32 = 2;
 pub struct Comparison {
     /// See [`FORMAT`].
     pub format: u32,
-    /// How much may differ and still be called the same: 0.05 is 5 % of the baseline.
+    /// Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
     #[ts(as = "f64")]
     pub margin: Margin,
     /// Number of comparisons, of every metric of every configuration with its baseline's; p-values
@@ -34,7 +34,7 @@ pub struct Comparison {
     /// Groups of configurations that can be compared with each other, in the order of the first
     /// cell of each.
     pub groups: Vec<Group>,
-    /// What was measured in two kinds of time, and whether both say the same.
+    /// Configurations that were measured in two kinds of time, and whether these agree.
     pub agreements: Vec<Agreement>,
 }
 
@@ -56,15 +56,15 @@ pub struct Group {
     pub configurations: Vec<Configuration>,
 }
 
-/// What a metric is.
+/// Description of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct MetricInfo {
     /// Such as `wakeup.fifo.p99`.
     #[ts(as = "String")]
     pub name: MetricName,
-    /// What kind of number it is.
+    /// Kind of the metric.
     pub kind: MetricClass,
-    /// What it is a statistic of, such as `wakeup.fifo`; absent for what is none.
+    /// Distribution of the statistic, such as `wakeup.fifo`; absent for a metric that is none.
     #[ts(as = "Option<String>")]
     pub of: Option<Distribution>,
     /// The statistic, such as `p99`, `max` or `omitted`.
@@ -72,13 +72,13 @@ pub struct MetricInfo {
     pub statistic: Option<Statistic>,
     /// Such as `us`.
     pub unit: String,
-    /// Which way is better.
+    /// Direction in which the metric is better.
     pub better: Direction,
     /// Whether it is one of those that tell configurations apart, and is shown before all others.
     pub headline: bool,
-    /// Its name for people: `FIFO wakeup p99`.
+    /// Name of the metric for people: `FIFO wakeup p99`.
     pub title: String,
-    /// What it is, in a sentence; empty for a number of a workload's own.
+    /// Meaning of the metric, in a sentence; empty for a number of a workload's own.
     pub meaning: String,
 }
 
@@ -94,7 +94,7 @@ pub struct Configuration {
     pub rt: Option<bool>,
     /// Requested mode.
     pub preempt: PreemptMode,
-    /// What else is switched, separated by blanks.
+    /// Settings besides the mode, separated by blanks.
     #[ts(as = "String")]
     pub settings: Settings,
     /// The modes that its cells observed; one, unless something is wrong.
@@ -159,7 +159,7 @@ impl MetricInfo {
         }
     }
 
-    /// What the metrics of configurations are, each once.
+    /// Returns the descriptions of the metrics of configurations, each once.
     pub(crate) fn all(of: &[Configuration]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for summary in of.iter().flat_map(|configuration| &configuration.summaries) {

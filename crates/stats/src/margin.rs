@@ -2,8 +2,8 @@ use std::{fmt, str::FromStr};
 
 use serde::Serialize;
 
-/// How much two configurations may differ and still be called the same: a share of the baseline,
-/// printed and read as per cent, serialized as a share.
+/// Difference up to which two configurations are called the same: a share of the baseline, printed
+/// and read as per cent, serialized as a share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Margin(f64);
 

@@ -267,6 +267,8 @@ mod tests {
         Some(Member { offset_bytes, size_bytes })
     }
 
+    /// Returns the types of these definitions:
+    ///
     /// ```c
     /// typedef int number;
     /// struct inner { char c; const number n; };

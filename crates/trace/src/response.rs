@@ -21,7 +21,7 @@ use crate::{
     kernel::{Kernel, Point},
 };
 
-/// Of requests so many are looked at: at 100,000 a second ten seconds' worth.
+/// Largest number of requests that are read: ten seconds' worth at 100,000 a second.
 const REQUESTS_MAX: usize = 1 << 20;
 
 /// A request of a client. Times are virtual, in nanoseconds.
@@ -31,15 +31,15 @@ pub struct Request {
     pub task: Task,
     /// The CPU on which it went on.
     pub cpu: u32,
-    /// When it called the kernel to send.
+    /// Time at which the client called the kernel to send.
     pub send_ns: u64,
-    /// When it went to sleep.
+    /// Time at which the client went to sleep.
     pub sleep_ns: u64,
-    /// When it was woken last.
+    /// Time at which the client was woken last.
     pub woken_ns: u64,
-    /// When it was given the CPU.
+    /// Time at which the client was given the CPU.
     pub switch_ns: u64,
-    /// Its first instruction in user space.
+    /// Time of the client's first instruction in user space.
     pub user_ns: u64,
 }
 
@@ -50,15 +50,15 @@ impl Request {
     }
 }
 
-/// What had a CPU.
+/// Task or interrupt that had a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Runner {
     /// A task, in user space or in the kernel.
     Task {
-        /// Its name.
+        /// Name of the task.
         comm: String,
-        /// Its thread's number.
+        /// Number of the task's thread.
         pid: u32,
     },
     /// An interrupt, by name.
@@ -71,29 +71,29 @@ pub enum Runner {
         /// The function.
         name: String,
     },
-    /// Nothing.
+    /// The CPU was idle.
     Idle,
 }
 
-/// What the CPUs did during a request.
+/// Work of the CPUs during a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The request.
     pub request: Request,
-    /// How long each had a CPU, in nanoseconds of all CPUs; the longest first.
+    /// Time that each had a CPU, in nanoseconds of all CPUs; the longest first.
     pub ran: Vec<(Runner, u64)>,
     /// The CPUs that were seen.
     pub cpus: usize,
 }
 
-/// Whether a system call sends.
+/// Returns whether a system call sends.
 fn sends(number: u32) -> bool {
     use Sysno::{sendmmsg, sendmsg, sendto, write, writev};
     let known = Sysno::new(number as usize);
     known.is_some_and(|call| [sendmmsg, sendmsg, sendto, write, writev].contains(&call))
 }
 
-/// Whether a system call waits for input.
+/// Returns whether a system call waits for input.
 fn receives(number: u32) -> bool {
     use Sysno::{
         epoll_pwait, epoll_pwait2, epoll_wait, poll, ppoll, pselect6, read, readv, recvfrom,
@@ -116,7 +116,7 @@ fn receives(number: u32) -> bool {
     Sysno::new(number as usize).is_some_and(|call| calls.contains(&call))
 }
 
-/// What is known of a task's request under way.
+/// Request of a task that is under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     send_ns: Option<u64>,
@@ -278,7 +278,7 @@ pub fn answers(
     Ok(answers.collect())
 }
 
-/// What a CPU does until its next event.
+/// Returns the task or interrupt that a CPU executes until its next event.
 fn runner_of(kernel: &Kernel, machine: &mut Machine, number: u32) -> Runner {
     let cpu = machine.cpu(number);
     let name = |probe: u32| kernel.tracepoint(probe).name.clone();
@@ -310,8 +310,9 @@ mod tests {
     const RECVFROM: u64 = 45;
     const NANOSLEEP: u64 = 35;
 
-    /// A client that sends at 10 us and again at 110 us. The second time another task has the CPU for
-    /// 50 us before the server answers, and an interrupt takes 2 us of it.
+    /// Returns the trace of a client that sends at 10 us and again at 110 us. The second time
+    /// another task has the CPU for 50 us before the server answers, and an interrupt takes 2 us of
+    /// it.
     fn trace() -> Vec<u8> {
         let mut stream = Stream::new();
         stream

@@ -1,4 +1,4 @@
-//! Whether a sibling, under the configuration that should remove a cause, lacks it.
+//! The sibling of a cell, under the configuration that should remove a cause.
 
 use std::fmt::Write;
 
@@ -23,15 +23,15 @@ pub(super) struct Beside {
     pub timeline: Option<Timeline>,
     pub divergence: Option<Divergence>,
     is_same_boot: bool,
-    /// What the sibling should remove.
+    /// Cause that the sibling should remove.
     pub cause: Cause,
-    /// How long that lasted in the worst wakeup of the cell, in nanoseconds.
+    /// Duration of the cause in the worst wakeup of the cell, in nanoseconds.
     pub cause_ns: u64,
-    /// How late that wakeup was.
+    /// Latency of that wakeup, in nanoseconds.
     latency_ns: u64,
-    /// How long the cause lasted at most in one of the sibling's worst wakeups.
+    /// Longest duration of the cause in the sibling's worst wakeups, in nanoseconds.
     pub cause_ns_max: u64,
-    /// How late the sibling's worst wakeup was.
+    /// Latency of the sibling's worst wakeup, in nanoseconds.
     pub latency_ns_max: u64,
     searched: usize,
 }
@@ -72,14 +72,14 @@ impl Beside {
         })
     }
 
-    /// Whether the sibling's trace shows that the cause is gone, or shorter, and its worst wakeup
-    /// earlier.
+    /// Returns whether the sibling's trace shows that the cause is gone, or shorter, and its worst
+    /// wakeup earlier.
     pub fn is_cure(&self) -> bool {
         let is_earlier = self.latency_ns_max < self.latency_ns;
         self.searched > 0 && is_earlier && is_shorter(self.cause_ns_max, self.cause_ns)
     }
 
-    /// What the sibling shows, in words.
+    /// Describes the sibling's effect on the cause.
     pub fn words(&self) -> String {
         let us = |ns: u64| ns as f64 / 1e3;
         let name = name_of(&self.cell);

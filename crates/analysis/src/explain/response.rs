@@ -1,4 +1,4 @@
-//! What ran while the slowest requests of a load waited for their answers.
+//! The tasks and interrupts that ran while the slowest requests of a load waited for their answers.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{MetricName, plain};
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{Error, Result, moment::in_ms};
 
-/// Of what ran so many are shown.
+/// Largest number of tasks and interrupts that are shown.
 const SHOWN: usize = 12;
 
-/// What must be known to read the figures.
+/// Caption of the figures: the limits of the measurement.
 const CAPTION: &str = "Approximate: a trace has no messages. A request is from the system call in \
     which a thread of the client sends to its return from the next wait for input in which it \
     sleeps. With several connections in one thread, that is the next answer of any of them; a \
@@ -26,7 +26,7 @@ pub struct Responses<'a> {
     recording: &'a Recording,
     cell: &'a Chosen,
     program: String,
-    /// Of how many requests they are the slowest.
+    /// Number of all requests.
     count: usize,
     slowest: Vec<Answer>,
 }
@@ -181,7 +181,7 @@ fn us(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
 
-/// `While the request waited 3100.0 us: postgres/2143 ran for 1200.0 us of it, …`
+/// Returns `While the request waited 3100.0 us: postgres/2143 ran for 1200.0 us of it, …`.
 fn sentence(answer: &Answer) -> String {
     let request = &answer.request;
     let is_client =
@@ -214,7 +214,7 @@ fn words(runner: &Runner) -> String {
     }
 }
 
-/// A row for each of what ran.
+/// Returns a table with a row for each task or interrupt that ran.
 fn table(answer: &Answer) -> Table {
     let whole_ns = answer.request.len_ns().saturating_mul(answer.cpus as u64).max(1);
     let columns =

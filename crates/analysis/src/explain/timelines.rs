@@ -68,11 +68,11 @@ struct SiblingDocument {
     /// The cause that it should remove, and whether its worst wakeups show that it does.
     removes: &'static str,
     removed: bool,
-    /// How long the cause lasted in the worst wakeup of the cell.
+    /// Duration of the cause in the worst wakeup of the cell, in nanoseconds.
     cause_ns: u64,
-    /// How long it lasted at most in one of the worst wakeups of the sibling.
+    /// Longest duration of the cause in the sibling's worst wakeups, in nanoseconds.
     cause_ns_max: u64,
-    /// How late the sibling's worst wakeup was.
+    /// Latency of the sibling's worst wakeup, in nanoseconds.
     latency_ns_max: u64,
 }
 
@@ -107,9 +107,9 @@ enum Compared {
     NoRemedy,
     /// The recording has no configuration that does.
     Missing,
-    /// It was not asked for.
+    /// The sibling was not asked for.
     NotYet,
-    /// Its wakeups are read.
+    /// The wakeups of the sibling are read.
     Beside(Box<Beside>),
 }
 

@@ -13,7 +13,7 @@ pub use gathered::Gathered;
 
 use crate::Error;
 
-/// Everything that the page shows. What is said in words stands first; the generator made it.
+/// Returns all data of the page. The sentences stand first; the generator made them.
 ///
 /// # Errors
 ///

@@ -18,7 +18,8 @@ pub struct Column {
     pub scenario: String,
     /// Name of the variant, where the file has variants.
     pub variant: Option<String>,
-    /// What tells it from its neighbours: `full`, or `pi, full` where there are variants.
+    /// Title that tells the column from its neighbours: `full`, or `pi, full` where there are
+    /// variants.
     pub title: String,
     /// Model of the column.
     pub model: Model,

@@ -137,7 +137,7 @@ fn rows(table: &mut Table, scenario: &Scenario, columns: &[&Column]) {
     table.row(["".into(), "calls of schedule()".into()].into_iter().chain(schedules));
 }
 
-/// What a thread was blocked on in any column.
+/// Returns the resources on which a thread was blocked in any column.
 fn blocked_on(columns: &[&Column], thread: usize) -> Vec<Resource> {
     let played = columns.iter().filter_map(|column| column.played());
     let mut resources: Vec<Resource> = Vec::new();

@@ -185,7 +185,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     Ok(ExitCode::from(exit::OK))
 }
 
-/// The failure of settings of which some are refused.
+/// Returns the failure of settings of which some are refused.
 fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
     let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
     exit::unusable(format!("nothing was changed, since {why}:{lines}"))
@@ -211,7 +211,7 @@ fn refused(
     Ok(Some(findings.refusals))
 }
 
-/// The settings of the options.
+/// Returns the settings of the options.
 fn given(apply: &Apply) -> exit::Result<Proposal> {
     let args = &apply.settings;
     let parameter =
@@ -254,7 +254,7 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
     }))
 }
 
-/// The settings of what a recording recommends, if it is decided.
+/// Returns the settings that a recording recommends, if the recommendation is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
     let compared = compare::open(&[run.to_owned()], &args.rule, output)?;
     Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)

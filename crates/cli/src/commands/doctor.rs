@@ -214,7 +214,7 @@ fn table(document: &Document) -> Table {
     table
 }
 
-/// Whom to ask where files do not tell.
+/// Returns the note on a state that no file shows.
 fn ask() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "this kernel does not let its debugfs be read",

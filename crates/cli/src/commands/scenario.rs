@@ -72,14 +72,14 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The kernel and the models that were asked for.
+    /// Returns the kernel and the models that were asked for.
     pub fn under(&self) -> Under<'_> {
         let models = self.preempt.as_ref().map_or(&*self.compare, std::slice::from_ref);
         Under { kernel: &self.kernel, models }
     }
 }
 
-/// How scenarios are shown.
+/// Format of scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScenarioFormat {
     /// For a terminal
@@ -182,7 +182,7 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     Ok(files.iter().map(one).collect::<exit::Result<Vec<_>>>()?.concat())
 }
 
-/// The result of each scenario, with its place on the command line.
+/// Returns the result of each scenario, with its place on the command line.
 fn play<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
     out: &Path,

@@ -16,7 +16,7 @@ use crate::{
     supplies::Supplies,
 };
 
-/// What the store keeps of a kernel's packages.
+/// Files of a kernel's packages that the store keeps.
 const KERNEL_FILES: [&str; 3] = ["vmlinuz", "config", "modules.builtin"];
 
 /// A series or a version of Debian's.
@@ -46,13 +46,13 @@ impl KernelSource for Debian<'_> {
     }
 }
 
-/// Every build on offer, oldest first.
+/// Returns every build on offer, the oldest first.
 pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
     let names = apt.names("linux-")?;
     Ok(names::builds(names.iter().map(|name| name.as_str())))
 }
 
-/// A kernel of Debian.
+/// Returns a kernel of Debian.
 fn debian(
     apt: &Apt<'_>,
     store: &Store,
@@ -92,7 +92,7 @@ fn debian(
 /// The packages of a build. Mirrors drop those of older builds, but rarely the image.
 struct Packages {
     image: Candidate,
-    /// What holds the configuration, where it is not the image.
+    /// Package with the configuration, where the image's package lacks it.
     base: Option<Candidate>,
     modules: Option<Candidate>,
 }
@@ -114,7 +114,8 @@ impl Packages {
     }
 }
 
-/// The hash of the image in a build's packages, which are unpacked if that was not done before.
+/// Returns the hash of the image in a build's packages, which are unpacked if that was not done
+/// before.
 fn image_of(
     apt: &Apt<'_>,
     store: &Store,
@@ -160,8 +161,9 @@ fn image_of(
     Ok(digest)
 }
 
-/// Whether a path in a package is that of a kernel's file, which has moved over the releases:
-/// `boot/vmlinuz-RELEASE`, `lib/modules/RELEASE/vmlinuz`, `usr/lib/modules/RELEASE/vmlinuz`.
+/// Returns whether a path in a package is that of a kernel's file, which has moved over the
+/// releases: `boot/vmlinuz-RELEASE`, `lib/modules/RELEASE/vmlinuz`,
+/// `usr/lib/modules/RELEASE/vmlinuz`.
 fn is_file(path: &str, name: &str, release: &str) -> bool {
     let path = path.strip_prefix("usr/").unwrap_or(path);
     [format!("boot/{name}-{release}"), format!("lib/modules/{release}/{name}")]
@@ -169,7 +171,8 @@ fn is_file(path: &str, name: &str, release: &str) -> bool {
         .any(|place| place == path)
 }
 
-/// The hash of the image in a package that was unpacked before, if the image is still sound.
+/// Returns the hash of the image in a package that was unpacked before, if the image is still
+/// sound.
 pub(super) fn image_in(store: &Store, package: &Candidate) -> Option<Digest> {
     let link = store.kernel_of_package(package.package.sha256);
     let digest = fs::read_to_string(link).ok()?.parse().ok()?;

@@ -17,7 +17,8 @@ pub(super) struct OwnFile<'a> {
 }
 
 impl KernelSource for OwnFile<'_> {
-    /// The store keeps a copy, so that what is booted is what was hashed.
+    /// Returns the kernel in the file. The store keeps a copy, so that the booted kernel is the
+    /// hashed one.
     fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
         let (store, _lock) = (&supplies.store, supplies.lock()?);
         let image = preemptlab_durable::read(self.image, FILE_BYTES_MAX)
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
     use crate::{Options, Store};
 
-    /// The start of a bzImage with this release (Documentation/arch/x86/boot.rst).
+    /// Returns the start of a bzImage with this release (Documentation/arch/x86/boot.rst).
     fn image(release: &str) -> Vec<u8> {
         let mut image = vec![0; 0x400];
         image[0x202..0x208].copy_from_slice(b"HdrS\x0f\x02");

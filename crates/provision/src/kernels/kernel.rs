@@ -52,13 +52,13 @@ pub struct ProvisionedKernel {
     pub kernel: Kernel,
     /// The bzImage, in the store.
     pub image: PathBuf,
-    /// Its configuration, where one is at hand.
+    /// Configuration of the kernel, where one is at hand.
     pub config: Option<KernelConfig>,
     pub(crate) modules: ModuleSource,
     pub(crate) headers: Headers,
 }
 
-/// Why a kernel cannot be had.
+/// Reason why a kernel cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// No such kernel is on offer.
@@ -75,13 +75,13 @@ pub enum KernelError {
         /// The suites that could not be asked.
         left_out: Vec<LeftOut>,
     },
-    /// It cannot be built.
+    /// The kernel cannot be built.
     #[error(transparent)]
     Build(#[from] KbuildError),
-    /// What a recording was made with cannot be had again.
+    /// An input of a recording cannot be had again.
     #[error("{0}")]
     NotAgain(&'static str),
-    /// It is what runs on a machine, and in no package.
+    /// The kernel is installed on a machine, and in no package.
     #[error("{0} is a kernel of this machine: run it with --backend host")]
     OfHost(KernelRef),
     /// The file cannot be read.
@@ -89,7 +89,7 @@ pub enum KernelError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
     /// The file of the user's own kernel cannot be read.
@@ -97,7 +97,7 @@ pub enum KernelError {
     Own {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         error: io::Error,
     },
     /// The file is no kernel.
@@ -105,10 +105,10 @@ pub enum KernelError {
     BzImage {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason why it is no kernel.
         error: BzImageError,
     },
-    /// Its packages cannot be used.
+    /// The packages of the kernel cannot be used.
     #[error(transparent)]
     Packages(PackageError),
 }
@@ -133,7 +133,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     preemptlab_durable::write_new(path, bytes).map(drop).map_err(StoreError::at(path))
 }
 
-/// A configuration, or nothing where there is no such file.
+/// Reads a configuration; `None` where there is no such file.
 pub(super) fn read_config(path: &Path) -> Result<Option<KernelConfig>, KernelError> {
     match read_bounded(path) {
         Ok(bytes) => Ok(Some(KernelConfig::parse(&String::from_utf8_lossy(&bytes)))),

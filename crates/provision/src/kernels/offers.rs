@@ -23,11 +23,11 @@ use crate::{
 pub struct Offer {
     /// The newest build of its series and flavour.
     pub build: Build,
-    /// Its configuration, or why it cannot be read.
+    /// Configuration of the build, or the reason why it cannot be read.
     pub config: Result<KernelConfig, String>,
 }
 
-/// The newest build of each series and flavour with its configuration.
+/// Returns the newest build of each series and flavour with its configuration.
 pub(crate) fn offered(
     apt: &Apt<'_>,
     store: &Store,

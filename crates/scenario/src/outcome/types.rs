@@ -50,7 +50,7 @@ impl ThreadOutcome {
 pub struct BlockedOn {
     /// The futex or lock.
     pub resource: Resource,
-    /// How many times the thread had to wait for it.
+    /// Number of times that the thread had to wait for the resource.
     pub count: usize,
     /// Time from the attempts to take it until the last holder before the thread released it, or to
     /// the end of the scenario where none did, in nanoseconds.

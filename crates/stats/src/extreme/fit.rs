@@ -32,12 +32,12 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
-    /// They have one: the interval of the shape is below zero.
+    /// Maxima have a bound: the interval of the shape is below zero.
     Bounded {
         /// The likeliest bound, in the unit of the maxima.
         end: f64,
     },
-    /// They have none: the interval of the shape is above zero.
+    /// Maxima have no bound: the interval of the shape is above zero.
     Unbounded,
     /// The interval of the shape holds zero: the data do not say.
     Undecided,

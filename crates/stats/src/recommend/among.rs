@@ -19,7 +19,7 @@ pub struct Pattern(String);
 pub struct Among {
     /// The patterns; at least one.
     pub patterns: Vec<Pattern>,
-    /// How many configurations match none of them.
+    /// Number of configurations that match none of the patterns.
     pub left_out: usize,
 }
 
@@ -89,7 +89,7 @@ pub fn among(
     Ok((asked, Some(Among { patterns: patterns.to_vec(), left_out })))
 }
 
-/// Its kernel, its kernel and mode, and its whole name.
+/// Returns the names that a pattern may match: the kernel, the kernel and mode, and the whole name.
 fn names(candidate: &Candidate) -> [String; 3] {
     let Candidate { kernel, preempt, .. } = candidate;
     [kernel.to_string(), format!("{kernel}/{preempt}"), candidate.name().to_string()]
@@ -104,8 +104,8 @@ fn no_match(pattern: &Pattern, candidates: &[Candidate]) -> NoMatch {
     NoMatch { pattern: pattern.clone(), nearest, known }
 }
 
-/// Whether a text matches a pattern of `*`, `?` and characters that stand for themselves. Only the
-/// last `*` is ever tried again, so it takes at most the product of the lengths.
+/// Returns whether a text matches a pattern of `*`, `?` and characters that stand for themselves.
+/// Only the last `*` is ever tried again, so it takes at most the product of the lengths.
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());

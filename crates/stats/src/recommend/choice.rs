@@ -25,7 +25,7 @@ pub struct Choice {
 /// Reason why a configuration is preferred to those that are the same within the margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preference {
-    /// It has the best objective.
+    /// The configuration has the best objective.
     Objective,
     /// This many are the same, and it is better in this constraint's metric.
     Constraint {

@@ -12,8 +12,8 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// Whether a summary is of its metric. A limit in a unit is about what has that unit: workloads
-    /// may measure the same metric in other ones.
+    /// Returns whether a summary is of its metric. A limit in a unit is about what has that unit:
+    /// workloads may measure the same metric in other ones.
     pub(crate) fn is_about(&self, summary: Option<&Summary>) -> bool {
         summary.is_some_and(|summary| match self.limit {
             Limit::Value(_) => summary.unit == self.metric.unit,
@@ -57,12 +57,12 @@ pub enum Statistic {
 /// Whether a constraint is satisfied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is satisfied.
+    /// The constraint is satisfied.
     Holds,
     /// The median is within the limit, but its interval is not, or there are too few replicates
     /// for one.
     Unclear,
-    /// It is not satisfied.
+    /// The constraint is not satisfied.
     Fails,
 }
 

@@ -33,8 +33,8 @@ pub struct UnknownMetric {
     pub known: Vec<String>,
 }
 
-/// Every metric of a comparison in every unit that it has, in the order in which the workloads give
-/// them.
+/// Returns every metric of a comparison in every unit that it has, in the order in which the
+/// workloads give them.
 pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
     let groups = comparison.groups.iter();
     let mut known: Vec<MetricKind> = Vec::new();
@@ -47,8 +47,8 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
     known
 }
 
-/// The metric of that name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`. There is at
-/// least one, and one for each unit.
+/// Finds the metric of a name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`. There
+/// is at least one, and one for each unit.
 pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<Vec<&'a MetricKind>, UnknownMetric> {
     let find = |name: MetricName| {
         let kinds: Vec<&MetricKind> = known.iter().filter(|kind| kind.name == name).collect();

@@ -31,7 +31,7 @@ pub const DEFAULT_OBJECTIVE: &str = "throughput";
 /// Question of a recommendation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
-    /// What must be satisfied.
+    /// Requirements that a configuration must satisfy.
     pub requirements: Vec<Requirement>,
     /// The metric to optimize, and `Higher` to maximize or `Lower` to minimize it; `None` maximizes
     /// [`DEFAULT_OBJECTIVE`].
@@ -52,7 +52,7 @@ pub struct Recommendation {
     pub objective: Objective,
     /// Names that were short for others, each with the full name.
     pub short_names: Vec<(String, String)>,
-    /// What limits the candidates; `None` where every configuration is one.
+    /// Patterns that limit the candidates; `None` where every configuration is one.
     pub among: Option<Among>,
     /// Every candidate, in the order of the plan.
     pub candidates: Vec<Candidate>,
@@ -77,7 +77,7 @@ pub enum RecommendError {
     /// There is no such metric.
     #[error(transparent)]
     Metric(#[from] UnknownMetric),
-    /// What is optimized by default was not measured.
+    /// The default objective was not measured.
     #[error(
         "nothing says what to optimize, and the recordings lack `{DEFAULT_OBJECTIVE}`, which is \
          maximized by default; add --maximize METRIC or --minimize METRIC with one of {}",

@@ -344,7 +344,7 @@ fn what_is_optimized_by_default_is_called_so() {
     assert!(error.to_string().contains("--minimize METRIC"), "{error}");
 }
 
-/// Two workloads, of which the second counts transactions.
+/// Returns two workloads, of which the second counts transactions.
 fn two_units() -> Vec<MeasuredCell> {
     let mut transactions = [cells("x", NONE, 9.0, 500.0), cells("x", FULL, 9.0, 400.0)].concat();
     for cell in &mut transactions {

@@ -29,7 +29,7 @@ pub struct Tracing<'a> {
     pub recording: &'a Recording,
     /// The folder of the recording.
     pub path: &'a Path,
-    /// How virtual machines run.
+    /// Settings of virtual machines.
     pub machines: &'a Machines,
     /// The source of packages.
     pub packages: &'a Packages,
@@ -110,7 +110,7 @@ impl Tracing<'_> {
         }
     }
 
-    /// The recording, to execute: checked before anything is asked for in its name.
+    /// Returns the recording to execute: checked before anything is asked for in its name.
     fn derived(&self) -> exit::Result<Derived<'_>> {
         Derived::check(self.recording).or_exit(exit::UNUSABLE)
     }
