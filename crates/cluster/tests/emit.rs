@@ -286,7 +286,7 @@ fn gnu_parallel_reads_no_value_as_its_own() {
     let output = desk.run(&emit::parallel(&workers), &[]);
     assert!(output.status.success(), "{output:?}");
     let program = workers.program.as_str();
-    let template = "[{1}][run][{2}][--shard][{3}/3][--jobs][1][--twice][{4}]";
+    let template = "[exec][{1}][run][{2}][--shard][{3}/3][--jobs][1][--twice][{4}]";
     let call =
         format!("{template}[:::][{program}][:::][{recording}][:::][1][2][3][:::][{HOSTILE}]");
     assert!(desk.noted().contains(&call), "{:#?}", desk.noted());

@@ -5,11 +5,10 @@ pub fn parallel(workers: &Workers) -> String {
     let shards = workers.shards;
     // Values are arguments and not a part of the template, in which parallel would replace `{}` and the
     // like, and a shell the rest.
-    let template = format!("{{1}} {}", {
-        let twice = workers.twice.as_ref().map(|_| " --twice {4}").unwrap_or_default();
-        let trace = if workers.trace { " --trace" } else { "" };
-        format!("run {{2}} --shard {{3}}/{shards} --jobs 1{trace}{twice}")
-    });
+    let trace = if workers.trace { " --trace" } else { "" };
+    let twice = if workers.twice.is_some() { " --twice '{4}'" } else { "" };
+    let template =
+        format!("exec '{{1}}' run '{{2}}' --shard '{{3}}/{shards}' --jobs 1{trace}{twice}");
     let mut inputs = format!(
         "::: {} ::: {} ::: $(seq {shards})",
         shell(workers.program.as_str()),
