@@ -6,7 +6,7 @@ PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo build deb test test-unit test-binary test-vm test-report test-system studies \
-    scenarios fidelity perturb nightly bench bench-stats fuzz check deny reproducible deps clean
+    scenarios fidelity perturb nightly bench bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
@@ -129,6 +129,10 @@ nightly: build
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-preparation
 	$(CARGO) bench --locked -p preemptlab --bench large --bench ready
+
+## bench-scale: how much of a cluster 10,000 cells use, by simulation with measured costs
+bench-scale: deps
+	$(CARGO) bench --locked -p preemptlab-cluster --bench scale
 
 ## bench-stats: measure how often intervals cover the truth and verdicts are wrong
 bench-stats: deps

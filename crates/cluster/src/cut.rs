@@ -122,10 +122,21 @@ pub fn shards_for(boots: &[BootCells], cpus: u32) -> u32 {
     loop {
         let count: usize = boots.iter().map(|boot| boot.cells.len().div_ceil(chunk)).sum();
         if count <= SHARDS_MAX.max(boots.len()) {
+            let count = in_full_waves(count, cells, cpus.max(1) as usize).max(boots.len());
             return u32::try_from(count).unwrap_or(u32::MAX).max(1);
         }
         chunk += chunk.div_ceil(10);
     }
+}
+
+/// Lowers a number of shards to a multiple of the CPUs where that leaves fewer cells to the busiest CPU:
+/// the others would wait for the few shards that are left for a last wave.
+fn in_full_waves(count: usize, cells: usize, cpus: usize) -> usize {
+    let of_busiest = |count: usize| count.div_ceil(cpus) * cells.div_ceil(count);
+    let full = count - count % cpus;
+    let is_better =
+        full > 0 && cells.div_ceil(full) <= CHUNK_CELLS_MAX && of_busiest(full) < of_busiest(count);
+    if is_better { full } else { count }
 }
 
 /// Gives each boot one shard, and the others one after the other to the boot whose shards are the
@@ -187,6 +198,9 @@ mod tests {
         assert_eq!(shards_for(&boots(&[5000, 5000]), 512), 1000);
         assert_eq!(shards_for(&boots(&[100_000]), 10_000), 962);
         assert_eq!(shards_for(&[], 2), 1);
+        // 40 boots of 13 shards each are 520: 120 CPUs would wait for the last 8 of them.
+        assert_eq!(shards_for(&boots(&[250; 40]), 128), 512);
+        assert_eq!(shards_for(&boots(&[5000, 5000]), 768), 768);
     }
 
     proptest! {
