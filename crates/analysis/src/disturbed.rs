@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::BackendKind;
+use preemptlab_model::{BackendKind, counted};
 use preemptlab_recording::RecordingError;
 
 /// Counts by disturbance the cells of each recording that were disturbed; none in virtual time.
@@ -30,11 +30,9 @@ pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
                 "{path} was measured on a virtual machine, whose hypervisor is part of its latencies"
             ));
         }
-        notes.extend(
-            counts
-                .iter()
-                .map(|(what, count)| format!("{path}: in {count} of {cells} cells {what}")),
-        );
+        notes.extend(counts.iter().map(|(what, count)| {
+            format!("{path}: in {count} of {} {what}", counted(cells, "cell"))
+        }));
     }
     Ok(notes)
 }

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use preemptlab_experiment::Manifest;
-use preemptlab_model::{Digest, Factors, SnapshotId};
+use preemptlab_model::{Digest, Factors, SnapshotId, counted};
 use serde::{Deserialize, Serialize};
 
 /// The version of the file's format.
@@ -236,7 +236,7 @@ impl Pressure {
     /// Says what makes a run take longer than it could: other work, or more at a time than fits.
     pub fn notes(&self, jobs: usize, memory_mib: u32) -> Vec<String> {
         let Self { cpus, load, available_mib } = *self;
-        let cpus_shown = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+        let cpus_shown = counted(cpus, "CPU");
         let mut notes = Vec::new();
         if load > cpus as f64 {
             notes.push(format!(

@@ -1,6 +1,6 @@
 //! Names of groups and configurations in tables.
 
-use preemptlab_model::{BackendKind, Flavour};
+use preemptlab_model::{BackendKind, Flavour, counted};
 use preemptlab_stats::{Configuration, Group, Interval, Summary};
 
 use crate::number;
@@ -15,10 +15,7 @@ pub fn group(group: &Group) -> String {
 
 /// Returns words such as `processes on 2 CPUs`.
 pub fn place(workload: &str, cpus: u32) -> String {
-    match cpus {
-        1 => format!("{workload} on 1 CPU"),
-        cpus => format!("{workload} on {cpus} CPUs"),
-    }
+    format!("{workload} on {}", counted(cpus, "CPU"))
 }
 
 /// Returns the kernel with its settings, with the recording where there are several, and with `rt`

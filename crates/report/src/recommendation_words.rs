@@ -1,6 +1,6 @@
 //! The sentences of a recommendation.
 
-use preemptlab_model::Direction;
+use preemptlab_model::{Direction, counted};
 use preemptlab_stats::{
     Among, Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
@@ -246,10 +246,14 @@ pub fn scope(recommendation: &Recommendation) -> String {
     if let Some(among) = &recommendation.among {
         let matching = recommendation.candidates.len();
         let all = matching + among.left_out;
-        scope += &format!(
-            " The candidates are the {matching} of {all} configurations that match {}.",
-            patterns(among)
-        );
+        let all = counted(all, "configuration");
+        scope += &match matching {
+            1 => format!(" The candidate is the one of {all} that matches {}.", patterns(among)),
+            _ => format!(
+                " The candidates are the {matching} of {all} that match {}.",
+                patterns(among)
+            ),
+        };
     }
     if objective.groups.len() > 1 {
         scope += &format!(

@@ -1,6 +1,6 @@
 //! A comparison in a few sentences.
 
-use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic};
+use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, counted};
 use preemptlab_stats::{Comparison, Configuration, Group, Margin, Summary};
 
 use crate::{View, label, number, verdict};
@@ -108,17 +108,17 @@ fn missing(group: &Group) -> Option<String> {
     let failed = count(|each| !each.failures.is_empty());
     let waiting = count(|each| each.missing > 0);
     let words = [
-        (unavailable, "cannot exist"),
-        (failed, "have cells that failed"),
-        (waiting, "have cells that were not executed yet"),
+        (unavailable, "cannot exist", "cannot exist"),
+        (failed, "has cells that failed", "have cells that failed"),
+        (waiting, "has cells that were not executed yet", "have cells that were not executed yet"),
     ];
     let words: Vec<String> = words
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, several)| format!("{count} {}", if count == 1 { one } else { several }))
         .collect();
     (!words.is_empty()).then(|| {
-        let all = group.configurations.len();
-        format!("Of {all} configurations of {}, {}.", label::group(group), words.join(" and "))
+        let all = counted(group.configurations.len(), "configuration");
+        format!("Of {all} of {}, {}.", label::group(group), words.join(" and "))
     })
 }

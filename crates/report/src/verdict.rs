@@ -1,5 +1,6 @@
 //! Verdicts of comparisons, in words.
 
+use preemptlab_model::counted;
 use preemptlab_stats::{
     Comparison, Configuration, Group, Margin, MetricInfo, REPLICATES_MIN, Summary, Verdict,
 };
@@ -71,8 +72,8 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
         return None;
     }
     let mut legend = format!(
-        "Of {} comparisons {}.",
-        shown.len(),
+        "Of {} {}.",
+        counted(shown.len(), "comparison"),
         counts(&shown, comparison.margin).unwrap_or_else(|| "none is shown".to_owned())
     );
     if let Some(counts) = counts(&hidden, comparison.margin) {
@@ -89,11 +90,11 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
         looks => format!(", and for {looks} looks at the results"),
     };
     legend += &format!(
-        " On average at most 5% of what is called better or worse is chance (adjusted for {} \
-         comparisons{looks}); intervals are of 95%, by bootstrap over replicates.",
+        " On average at most 5% of what is called better or worse is chance (adjusted for \
+         {}{looks}); intervals are of 95%, by bootstrap over replicates.",
         match shown.len() == comparison.comparisons {
-            true => "the number of".to_owned(),
-            false => format!("all {}", comparison.comparisons),
+            true => "the number of comparisons".to_owned(),
+            false => format!("all {}", counted(comparison.comparisons, "comparison")),
         }
     );
     if shown.iter().chain(&hidden).all(|verdict| !verdict.is_decided()) {
@@ -105,13 +106,28 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
 /// Counts the verdicts of each word; `None` where there is none at all.
 fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
     let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
+    let better = count(|verdict| *verdict == Verdict::Better);
+    let are = if better == 1 { "is" } else { "are" };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "{} are better, {} worse, {} within {margin}, {} undecided",
-            count(|verdict| *verdict == Verdict::Better),
+            "{better} {are} better, {} worse, {} within {margin}, {} undecided",
             count(|verdict| *verdict == Verdict::Worse),
             count(|verdict| *verdict == Verdict::Same),
             count(|verdict| !verdict.is_decided()),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_better_and_two_are() {
+        let of = |verdicts: &[Verdict]| counts(verdicts, Margin::default()).unwrap();
+        let one = of(&[Verdict::Better, Verdict::Worse]);
+        assert_eq!(one, "1 is better, 1 worse, 0 within 5%, 0 undecided");
+        let two = of(&[Verdict::Better, Verdict::Better]);
+        assert_eq!(two, "2 are better, 0 worse, 0 within 5%, 0 undecided");
+    }
 }

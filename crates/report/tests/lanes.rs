@@ -182,6 +182,23 @@ fn a_thread_that_never_ran_has_an_empty_lane() {
 }
 
 #[test]
+fn one_thread_that_is_left_out_is_singular() {
+    let note = |count| {
+        let lanes = Lanes { threads_left_out: count, ..lanes(Vec::new(), &[]) };
+        let panel = LanesPanel {
+            title: "none",
+            lanes: &lanes,
+            zero_ns: ZERO_NS,
+            threads: threads(3_000_000_000),
+            kernel_threads: &[],
+        };
+        lanes_terminal(&[panel], TERMINAL)
+    };
+    assert!(note(1).contains("none: 1 more thread ran"), "{}", note(1));
+    assert!(note(2).contains("none: 2 more threads ran"), "{}", note(2));
+}
+
+#[test]
 fn kernel_threads_that_are_named_have_lanes() {
     let lanes = demo(3_000);
     let drawn = |kernel_threads: &[&str]| {

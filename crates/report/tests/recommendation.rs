@@ -198,6 +198,9 @@ fn candidates_that_were_asked_for_are_named() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert!(!said.contains("debian:6.12/full"), "{said}");
+    let one = text(&["debian:7.2/lazy"], "throughput>=50%");
+    let said = "The candidate is the one of 7 configurations that matches debian:7.2/lazy.";
+    assert!(one.contains(said), "{one}");
     let said = text(&["debian:7.2*", "*-rt/*"], "wakeup.max<=1us");
     let part = "No configuration of debian:7.2* or *-rt/* satisfies every requirement.";
     assert!(said.contains(part), "{said}");

@@ -107,6 +107,8 @@ fn what_carries_no_fit_is_refused_with_its_reason() {
 
     assert_eq!(refused(&fits[..19]), NoFit::TooFew { n: 19, needed: 20 });
     assert_eq!(refused(&[]), NoFit::TooFew { n: 0, needed: 20 });
+    let one = refused(&fits[..1]).to_string();
+    assert!(one.starts_with("1 replicate is too few for"), "{one}");
     assert_eq!(refused(&[13.0; 40]), NoFit::AllEqual { n: 40, value: 13.0 });
     assert_eq!(refused(&[0.0; 40]), NoFit::AllEqual { n: 40, value: 0.0 });
     for value in [-1.0, f64::INFINITY] {

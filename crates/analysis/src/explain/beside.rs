@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use preemptlab_model::counted;
 use preemptlab_trace::{Cause, Divergence, Timeline, divergence, worst};
 
 use super::{
@@ -115,9 +116,9 @@ impl Beside {
                 };
                 let _ = write!(
                     words,
-                    " The two share their first {} events, and part at {}, in {} here and in {} \
+                    " The two share their first {}, and part at {}, in {} here and in {} \
                      there.",
-                    divergence.common,
+                    counted(divergence.common, "event"),
                     in_ms(divergence.ns),
                     name(&divergence.function),
                     name(&divergence.other_function)

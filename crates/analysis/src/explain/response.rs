@@ -1,7 +1,7 @@
 //! The tasks and interrupts that ran while the slowest requests of a load waited for their answers.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{MetricName, plain};
+use preemptlab_model::{MetricName, counted, plain};
 use preemptlab_report::{Column, Table, Terminal};
 use preemptlab_trace::{Answer, Runner, Window, answers, requests, slowest, window};
 use serde::Serialize;
@@ -127,9 +127,9 @@ impl<'a> Responses<'a> {
     /// Shows the requests, and what ran during each.
     pub fn text(&self, terminal: Terminal) -> String {
         let mut text = terminal.note(&format!(
-            "{}: the slowest of {} requests of {} (its own {} is {:.0} us)",
+            "{}: the slowest of {} of {} (its own {} is {:.0} us)",
             name_of(self.cell),
-            self.count,
+            counted(self.count, "request"),
             self.program,
             MetricName::RESPONSE_MAX,
             self.cell.max_us
@@ -227,7 +227,7 @@ fn table(answer: &Answer) -> Table {
     let rest = answer.ran.get(SHOWN..).unwrap_or_default();
     if !rest.is_empty() {
         let ns = rest.iter().map(|(_, ns)| ns).sum();
-        table.row([us(ns), share(ns), format!("{} others", rest.len())]);
+        table.row([us(ns), share(ns), counted(rest.len(), "other")]);
     }
     if answer.cpus > 1 {
         table.notes.push(format!("Times are those of {} CPUs together.", answer.cpus));

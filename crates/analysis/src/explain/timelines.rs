@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
+use preemptlab_model::counted;
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
@@ -246,7 +247,8 @@ impl<'a> Explanation<'a> {
     /// Shows the wakeups, their causes and the remedies.
     pub fn text(&self, terminal: Terminal) -> String {
         let cell = self.cell;
-        let mut text = format!("{}: the worst of {} wakeups\n", name_of(cell), self.count);
+        let mut text =
+            format!("{}: the worst of {}\n", name_of(cell), counted(self.count, "wakeup"));
         if let Some(first) = self.found.first() {
             text += &terminal.note(&one_sentence(first));
         }

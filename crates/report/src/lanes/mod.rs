@@ -11,6 +11,7 @@ mod span;
 mod svg;
 mod terminal;
 
+use preemptlab_model::counted;
 use preemptlab_trace::Lanes;
 
 pub use svg::lanes_svg;
@@ -71,11 +72,15 @@ fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
         let joined: u64 = lanes.map(|lane| lane.left_out.stretches).sum();
         let title = crate::timeline::name(panel.title);
         if joined > 0 {
-            notes.push(format!("{title}: {joined} short stretches were joined with others."));
+            let (joined, were) = match joined {
+                1 => ("1 short stretch".to_owned(), "was"),
+                _ => (format!("{joined} short stretches"), "were"),
+            };
+            notes.push(format!("{title}: {joined} {were} joined with others."));
         }
         if panel.lanes.threads_left_out > 0 {
-            let count = panel.lanes.threads_left_out;
-            notes.push(format!("{title}: {count} threads more ran, which nothing is known of."));
+            let count = counted(panel.lanes.threads_left_out, "more thread");
+            notes.push(format!("{title}: {count} ran, of which nothing is known."));
         }
     }
     notes

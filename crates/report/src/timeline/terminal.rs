@@ -1,6 +1,7 @@
 //! A timeline for a terminal: a headline, a bar drawn to scale, its legend, and a table.
 
 use anstyle::Style;
+use preemptlab_model::counted;
 use preemptlab_trace::{Cause, Timeline};
 use textwrap::core::display_width;
 
@@ -319,7 +320,7 @@ fn sums(table: &mut Table, others: Others, latency_ns: u64, has_stretch: bool) {
     };
     if others.count > 0 {
         let words =
-            [format!("{} others", others.count), format!("at most {} us each", us(others.max_ns))];
+            [counted(others.count, "other"), format!("at most {} us each", us(others.max_ns))];
         row(others.sum_ns, words, Tone::Faint);
     }
     row(latency_ns, ["in all".to_owned(), String::new()], Tone::Plain);

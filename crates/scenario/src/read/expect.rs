@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use preemptlab_model::counted;
 use preemptlab_protocol::script::{Script, Thread};
 
 use crate::{
@@ -167,8 +168,9 @@ fn nth_wait(wait: Option<&Node<'_>>, node: &Node<'_>, thread: &Thread) -> Result
         wait.unwrap_or(node).span(),
         format!("{} has no wait {wait_number}", thread.name),
         format!(
-            "it waits {waits} times: sleep_until, sleep, futex, and a call with sleep or wait are \
-             waits"
+            "it waits {}: sleep_until, sleep, futex, and a call with sleep or wait are \
+             waits",
+            counted(waits, "time")
         ),
     ))
 }

@@ -1,3 +1,5 @@
+use preemptlab_model::counted;
+
 /// Reason why maxima have no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NoFit {
@@ -8,7 +10,11 @@ pub enum NoFit {
         value: f64,
     },
     /// There are fewer replicates than a fit needs.
-    #[error("{n} replicates are too few for an extreme-value fit: record at least {needed}")]
+    #[error(
+        "{} {} too few for an extreme-value fit: record at least {needed}",
+        counted(*n, "replicate"),
+        if *n == 1 { "is" } else { "are" }
+    )]
     TooFew {
         /// Number of replicates.
         n: usize,
