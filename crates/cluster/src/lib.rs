@@ -7,10 +7,12 @@
 //! workers need not speak with each other. Nothing of how the cells were spread becomes a part of the
 //! recording.
 //!
-//! This crate depends on `model` and `recording`; it executes no cell.
+//! This crate depends on `durable`, `model` and `recording`; it executes no cell.
 
 mod cut;
 pub mod emit;
+pub mod engine;
+pub mod slurm;
 mod variables;
 mod workplace;
 

@@ -1,0 +1,20 @@
+//! Rounds over an engine that people have already: which shards to submit, what is missing, when to
+//! submit again.
+//!
+//! An engine is only asked to start and to cancel tasks, and whether they are still there. What is
+//! finished is told by the files of cells in the parts: an engine that calls a task failed although it
+//! ended its work changes nothing, nor does one that forgets its tasks.
+
+mod error;
+mod interface;
+mod jobs;
+mod lacking;
+mod round;
+mod shards;
+
+pub use error::{EngineError, RoundError};
+pub use interface::{Engine, EngineKind, JobId, State, Submission, Work};
+pub use jobs::{Jobs, Submitted, Who};
+pub use lacking::Finished;
+pub use round::{End, Event, Pace, Round, Wish};
+pub use shards::{ParseShardListError, ShardList};

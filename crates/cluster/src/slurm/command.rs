@@ -1,0 +1,104 @@
+//! Commands of Slurm.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::{self, Read, Write},
+    os::unix::process::CommandExt,
+    process::{Command, Stdio},
+    thread,
+};
+
+use crate::{
+    engine::EngineError,
+    slurm::refusal::{self, Answer},
+};
+
+/// Most bytes that a command may print: a line for each of 100,000 tasks.
+const STDOUT_BYTES_MAX: u64 = 16 << 20;
+
+/// Most bytes of its errors that are read.
+const STDERR_BYTES_MAX: u64 = 64 << 10;
+
+/// Variables that would change what a command prints, or whether it waits.
+const VARIABLES: [&str; 12] = [
+    "SBATCH_ARRAY_INX",
+    "SBATCH_TEST_ONLY",
+    "SBATCH_WAIT",
+    "SBATCH_WAIT_ALL_NODES",
+    "SCANCEL_INTERACTIVE",
+    "SINFO_FORMAT",
+    "SINFO_PARTITION",
+    "SQUEUE_ALL",
+    "SQUEUE_FORMAT",
+    "SQUEUE_PARTITION",
+    "SQUEUE_STATES",
+    "SQUEUE_USERS",
+];
+
+/// Where Slurm's commands are.
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    /// Folders to look in instead of those of the environment.
+    pub path: Option<OsString>,
+}
+
+impl Commands {
+    /// Executes a command, gives it a text, and returns what it prints.
+    ///
+    /// # Errors
+    ///
+    /// What the command says when it fails.
+    pub fn output<A: AsRef<OsStr>>(
+        &self,
+        program: &'static str,
+        arguments: impl IntoIterator<Item = A>,
+        input: &[u8],
+    ) -> Result<String, EngineError> {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // An interrupt is for this process, which then cancels what the command has submitted.
+        command.process_group(0);
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        if let Some(path) = &self.path {
+            command.env("PATH", path);
+        }
+        let failed = |error: io::Error| refusal::not_started(program, &error);
+        let mut child = command.spawn().map_err(failed)?;
+        let stderr = child.stderr.take();
+        let (said, printed) = thread::scope(|scope| {
+            let said = scope.spawn(move || bounded(stderr, STDERR_BYTES_MAX));
+            if let Some(mut stdin) = child.stdin.take() {
+                // A command that ends early says why.
+                let _ = stdin.write_all(input);
+            }
+            let printed = bounded(child.stdout.take(), STDOUT_BYTES_MAX);
+            (said.join().unwrap_or_default(), printed)
+        });
+        if printed.len() as u64 >= STDOUT_BYTES_MAX {
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(failed)?;
+        if printed.len() as u64 >= STDOUT_BYTES_MAX {
+            let mib = STDOUT_BYTES_MAX >> 20;
+            return Err(EngineError::Refused(format!("{program} prints more than {mib} MiB")));
+        }
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        match status.success() {
+            true => Ok(text(printed)),
+            false => Err(refusal::refused(&Answer { program, status, said: &text(said) })),
+        }
+    }
+}
+
+/// Reads up to a bound.
+fn bounded(stream: Option<impl Read>, bytes_max: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        // What was read counts.
+        let _ = stream.take(bytes_max).read_to_end(&mut bytes);
+    }
+    bytes
+}

@@ -1,0 +1,180 @@
+//! What Slurm's commands say when they fail, and what to do next.
+
+use std::{io, process::ExitStatus};
+
+use preemptlab_model::plain;
+
+use crate::engine::EngineError;
+
+/// Most characters of an answer that are shown.
+const CHARS_MAX: usize = 400;
+
+/// A command that failed.
+pub struct Answer<'a> {
+    /// The command.
+    pub program: &'static str,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it said.
+    pub said: &'a str,
+}
+
+/// Kind of a refusal.
+#[derive(Clone, Copy)]
+enum Kind {
+    Away,
+    Unusable,
+    Refused,
+}
+
+/// Texts of Slurm's errors (slurm_errno.c of Slurm 20 to 24), in small letters, and what to do. The first
+/// that fits counts.
+const KNOWN: [(&str, Kind, &str); 22] = [
+    (
+        "configuration source",
+        Kind::Refused,
+        "this machine knows no Slurm cluster: log in to one that does",
+    ),
+    ("unable to contact slurm controller", Kind::Away, ""),
+    ("temporarily unable", Kind::Away, ""),
+    ("socket timed out", Kind::Away, ""),
+    ("connection refused", Kind::Away, ""),
+    ("connection timed out", Kind::Away, ""),
+    ("connection reset", Kind::Away, ""),
+    ("zero bytes were transmitted", Kind::Away, ""),
+    ("unexpected message received", Kind::Away, ""),
+    ("controller is in standby", Kind::Away, ""),
+    (
+        "partition",
+        Kind::Unusable,
+        "`sinfo -s` lists the partitions: choose one with \
+        --engine-arg=--partition=NAME",
+    ),
+    (
+        "submit limit",
+        Kind::Refused,
+        "wait until other jobs of yours have ended, or ask for fewer tasks with \
+        --tasks N, and run the same command again",
+    ),
+    (
+        "policy",
+        Kind::Refused,
+        "wait until other jobs of yours have ended, or ask for fewer tasks with \
+        --tasks N, and run the same command again",
+    ),
+    (
+        "too many",
+        Kind::Refused,
+        "wait until other jobs of yours have ended, or ask for fewer tasks with \
+        --tasks N, and run the same command again",
+    ),
+    ("invalid account", Kind::Unusable, "choose an account with --engine-arg=--account=NAME"),
+    ("invalid qos", Kind::Unusable, "choose a quality of service with --engine-arg=--qos=NAME"),
+    ("job array", Kind::Unusable, "ask for fewer tasks with --tasks N"),
+    ("memory", Kind::Unusable, "ask for what the machines have with --engine-arg=--mem=MEMORY"),
+    (
+        "time limit",
+        Kind::Unusable,
+        "ask for what the partition allows with --engine-arg=--time=TIME",
+    ),
+    ("node configuration", Kind::Unusable, "ask for what the machines have with --engine-arg"),
+    ("unrecognized option", Kind::Unusable, "sbatch(1) lists what --engine-arg can be"),
+    ("invalid option", Kind::Unusable, "sbatch(1) lists what --engine-arg can be"),
+];
+
+/// Returns the error of a command that cannot be started.
+pub fn not_started(program: &'static str, error: &io::Error) -> EngineError {
+    EngineError::Refused(match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "there is no {program} on this machine: log in to one that submits to Slurm, or load its \
+             module; without --engine the cells are executed here"
+        ),
+        _ => format!("cannot execute {program}: {error}"),
+    })
+}
+
+/// Returns the error of a command that failed.
+pub fn refused(answer: &Answer<'_>) -> EngineError {
+    let said = cleaned(answer.said);
+    let program = answer.program;
+    let text = match said.is_empty() {
+        true => format!("{program} failed without a word ({})", answer.status),
+        false => format!("{program}: {said}"),
+    };
+    let small = said.to_lowercase();
+    let known = KNOWN.iter().find(|(words, ..)| small.contains(words));
+    match known {
+        None => EngineError::Refused(text),
+        Some((_, Kind::Away, _)) => EngineError::Away(text),
+        Some((_, Kind::Unusable, next)) => EngineError::Unusable(format!("{text}; {next}")),
+        Some((_, Kind::Refused, next)) => EngineError::Refused(format!("{text}; {next}")),
+    }
+}
+
+/// Returns what a command said as one short line: without its own name, each sentence once.
+fn cleaned(said: &str) -> String {
+    let mut sentences: Vec<&str> = Vec::new();
+    for line in said.lines() {
+        let mut line = line.trim();
+        if let Some((program, rest)) = line.split_once(": ")
+            && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        {
+            line = rest;
+        }
+        for level in ["error: ", "fatal: ", "Batch job submission failed: "] {
+            line = line.strip_prefix(level).unwrap_or(line);
+        }
+        // "Try "sbatch --help" for more information"
+        if !line.is_empty() && !line.starts_with("Try ") && !sentences.contains(&line) {
+            sentences.push(line);
+        }
+    }
+    let text = plain::line(&sentences.join("; ")).trim().to_owned();
+    match text.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn refused(said: &str) -> EngineError {
+        super::refused(&Answer { program: "sbatch", status: ExitStatus::from_raw(256), said })
+    }
+
+    #[test]
+    fn a_refusal_says_what_to_do_next() {
+        let said = "sbatch: error: invalid partition specified: nope\nsbatch: error: Batch job submission \
+            failed: Invalid partition name specified\n";
+        let EngineError::Unusable(text) = refused(said) else { panic!() };
+        assert_eq!(
+            text,
+            "sbatch: invalid partition specified: nope; Invalid partition name specified; `sinfo -s` \
+             lists the partitions: choose one with --engine-arg=--partition=NAME"
+        );
+        let said = "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission failed: Job \
+            violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+        let EngineError::Refused(text) = refused(said) else { panic!() };
+        assert!(text.contains("fewer tasks with --tasks N"), "{text}");
+        let said = "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect \
+            failure)";
+        assert!(matches!(refused(said), EngineError::Away(_)));
+        let said =
+            "sbatch: unrecognized option '--foo'\nTry \"sbatch --help\" for more information\n";
+        assert!(matches!(refused(said), EngineError::Unusable(_)));
+    }
+
+    #[test]
+    fn what_slurm_says_is_harmless_and_short() {
+        let EngineError::Refused(text) = refused("\u{1b}[2Jx\u{202e}\n") else { panic!() };
+        assert_eq!(text, "sbatch: [2Jx");
+        let EngineError::Refused(text) = refused("") else { panic!() };
+        assert!(text.contains("without a word"), "{text}");
+        let EngineError::Refused(text) = refused(&"ä".repeat(100_000)) else { panic!() };
+        assert!(text.chars().count() < 420, "{}", text.len());
+    }
+}
