@@ -108,7 +108,7 @@ fn candidates_are_chosen_by_pattern() {
     let desk = desk();
     recommend(&desk, &["--among", "debian:6.12*"])
         .succeeds()
-        .says(&["The candidates are the 1 of 1 configurations that match debian:6.12*."]);
+        .says(&["The candidate is the only configuration; it matches debian:6.12*."]);
     recommend(&desk, &["--among", "debian:6.21*"]).fails(
         2,
         &["no configuration matches `debian:6.21*`", "did you mean `debian:6.12", "/full"],

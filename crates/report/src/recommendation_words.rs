@@ -1,6 +1,6 @@
 //! The sentences of a recommendation.
 
-use preemptlab_model::{Direction, counted};
+use preemptlab_model::Direction;
 use preemptlab_stats::{
     Among, Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
     Preference, REPLICATES_MIN, Recommendation, Statistic,
@@ -245,13 +245,14 @@ pub fn scope(recommendation: &Recommendation) -> String {
     let mut scope = format!("Over {}.", groups.join(", "));
     if let Some(among) = &recommendation.among {
         let matching = recommendation.candidates.len();
-        let all = matching + among.left_out;
-        let all = counted(all, "configuration");
-        scope += &match matching {
-            1 => format!(" The candidate is the one of {all} that matches {}.", patterns(among)),
-            _ => format!(
-                " The candidates are the {matching} of {all} that match {}.",
-                patterns(among)
+        let patterns = patterns(among);
+        scope += &match (matching, matching + among.left_out) {
+            (1, 1) => format!(" The candidate is the only configuration; it matches {patterns}."),
+            (1, all) => format!(
+                " The candidate is the one of {all} configurations that matches {patterns}."
+            ),
+            (_, all) => format!(
+                " The candidates are the {matching} of {all} configurations that match {patterns}."
             ),
         };
     }
