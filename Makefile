@@ -5,7 +5,7 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo build deb test test-unit test-binary test-vm test-report test-system studies \
+.PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system studies \
     scenarios fidelity perturb nightly bench bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
@@ -28,6 +28,10 @@ build: deps
 deb: build
 	@SUDO="$(SUDO)" tests/install-deps dh:debhelper
 	packaging/build-deb $(TARGET)
+
+## image: the OCI image in target/image, without a registry and without a daemon
+image: build
+	packaging/build-image $(TARGET)
 
 ## test: every test, with real kernels in real virtual machines; about 30 minutes
 test: deps check reproducible

@@ -46,4 +46,6 @@ fn without_costs_cells_alone_take_time() {
     let load = Load { boots: 1, ..LOAD };
     let outcome = execute(&free, &load);
     assert!((outcome.end_s - 600.0).abs() < 1e-9 && outcome.share == 1.0, "{outcome:?}");
+    // Slurm arrays have no more tasks.
+    assert!(outcome.tasks <= 1000, "{outcome:?}");
 }
