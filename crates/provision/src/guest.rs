@@ -1,3 +1,5 @@
+use preemptlab_model::Digest;
+
 /// The guest's `/init`, as the build script made it.
 pub(crate) const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
@@ -7,3 +9,8 @@ pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playe
 /// The program that runs a cell on the machine's own kernel, as the build script made it: static,
 /// and alone in its namespaces.
 pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));
+
+/// Computes a digest of the guest's programs, which cells execute.
+pub fn guest_sha256() -> Digest {
+    Digest::of_json(&[INIT, PLAYER, CELL].map(Digest::of))
+}

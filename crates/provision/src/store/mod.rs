@@ -144,6 +144,11 @@ impl Store {
         self.root.join("kmod").join(digest.to_string())
     }
 
+    /// Creates a folder to unpack a seed into that is not kept.
+    pub(crate) fn draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
+        draft_in(&self.root.join("qemu"))
+    }
+
     /// Creates a folder to build a module in that is not kept.
     pub(crate) fn kmod_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
         draft_in(&self.root.join("kmod"))
