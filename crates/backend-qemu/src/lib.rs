@@ -23,7 +23,7 @@ mod turnstile;
 
 use std::fs::File;
 
-use preemptlab_model::{BackendKind, CellInputs, SnapshotInputs};
+use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 
 pub use crate::{
@@ -94,4 +94,9 @@ impl Backend for Vm {
             },
         })
     }
+}
+
+/// Computes a digest of what is loaded into QEMU: the turnstile and the plugin.
+pub fn libraries_sha256() -> Digest {
+    Digest::of_json(&[turnstile::LIBRARY, tracing::LIBRARY].map(Digest::of))
 }

@@ -11,7 +11,8 @@ use preemptlab_runner::Tracing;
 use crate::output::{MemoryFile, inherited_path};
 
 /// The plugin, as the build script made it.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_plugin.so"));
+pub(crate) const LIBRARY: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_plugin.so"));
 
 /// The files of the plugin, which QEMU inherits.
 pub(crate) struct Plugin<'a> {

@@ -8,7 +8,8 @@ use std::{
 use crate::output::{MemoryFile, inherited_path};
 
 /// The library, as the build script made it.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_turnstile.so"));
+pub(crate) const LIBRARY: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_turnstile.so"));
 
 /// The files of the turnstile, which QEMU inherits.
 #[derive(Debug)]

@@ -106,6 +106,20 @@ pub fn pinned(
     })
 }
 
+/// Fills a worker's store out of a recording's seed.
+pub fn from_seed(
+    recording: Derived<'_>,
+    seed: &Path,
+    store: &Store,
+    output: &Output,
+) -> exit::Result<Prepared> {
+    let spinner = Spinner::new(*output);
+    let on_event = |event: Event| spinner.on_event(event);
+    let prepared = preemptlab_preparation::from_seed(recording, seed, store, &on_event);
+    spinner.finish();
+    Ok(prepared?)
+}
+
 /// Longest time by which a signal may reach this process later than its child.
 const SIGNAL_LAG: Duration = Duration::from_millis(50);
 

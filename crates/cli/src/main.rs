@@ -12,6 +12,7 @@ mod lab;
 mod output;
 mod progress;
 mod session;
+mod shard;
 mod usage;
 mod writable;
 

@@ -8,7 +8,7 @@ use std::{
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, counted};
-use preemptlab_preparation::{Kernels, Lab, check_host};
+use preemptlab_preparation::{Kernels, Lab, Prepared, check_host};
 use preemptlab_recording::{CellFolder, Claim, Override};
 use preemptlab_runner::{Backend, Options, Order, Summary, Traces};
 
@@ -49,26 +49,18 @@ pub struct Session<'a> {
 pub type Execute<'a> = dyn FnMut(&RecordingWriter) -> exit::Result<(Summary, Duration)> + 'a;
 
 impl Session<'_> {
-    /// Goes on with the recording, or begins it, and hands it to `work` together with the number
-    /// of virtual machines at a time and what executes cells.
-    pub fn open<T>(
-        self,
-        output: &Output,
-        work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
-    ) -> exit::Result<T> {
+    /// Goes on with the recording, or begins it, with everything at hand that its cells need.
+    pub fn prepare(&self, output: &Output) -> exit::Result<(Prepared, RecordingWriter)> {
         if self.backend == BackendKind::Host {
             // Before anything is brought here in vain.
             check_host(&self.experiment)?;
         }
-        let store = lab::store(self.store)?;
-        let is_vm = self.backend.is_vm();
-        // What a cell comes to in the machine's own time is no function of its inputs.
-        let cache = (is_vm && !self.no_cache).then(|| CellFolder::of_store(store.cells()));
-        if self.trace && !is_vm {
+        let store = lab::store(self.store.clone())?;
+        if self.trace && !self.backend.is_vm() {
             let message = "only virtual time can be traced: leave --trace or --backend out";
             return Err(exit::unusable(message));
         }
-        let cancel = lab::cancel()?;
+        lab::cancel()?;
         // Before anything is brought here in vain, too.
         let claim = Claim::new(self.out)?;
         let prepared = lab::with_provision(store, self.packages, output, |provision| {
@@ -78,7 +70,7 @@ impl Session<'_> {
             )
             .on(self.backend);
             let lab = lab.with_folders(&self.folders).overridden(&self.overrides);
-            Ok(lab.begin_or_go_on(self.experiment, self.out)?)
+            Ok(lab.begin_or_go_on(self.experiment.clone(), self.out)?)
         });
         let prepared = match prepared {
             Ok(prepared) => prepared,
@@ -89,6 +81,22 @@ impl Session<'_> {
         };
         let mut writer = claim.open(&prepared.manifest)?;
         writer.keep(&self.folders)?;
+        Ok((prepared, writer))
+    }
+
+    /// Goes on with the recording, or begins it, and hands it to `work` together with the number
+    /// of virtual machines at a time and what executes cells.
+    pub fn open<T>(
+        self,
+        output: &Output,
+        work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
+    ) -> exit::Result<T> {
+        let (prepared, mut writer) = self.prepare(output)?;
+        let cancel = lab::cancel()?;
+        let is_vm = self.backend.is_vm();
+        // What a cell comes to in the machine's own time is no function of its inputs.
+        let cells = prepared.store().cells();
+        let cache = (is_vm && !self.no_cache).then(|| CellFolder::of_store(cells));
         // Cells that share a machine in its own time would measure each other.
         let jobs = if is_vm { lab::jobs(self.machines.jobs) } else { 1 };
         let backend = {
@@ -106,7 +114,8 @@ impl Session<'_> {
         let traces = self.trace.then_some(Traces { folder: &folder, kernel: &kernel });
         let seed = prepared.manifest.experiment.replicates.seed;
         let order = if is_vm { Order::Planned } else { Order::Interleaved(seed) };
-        let options = Options { jobs, cache, retry_failed: self.retry_failed, traces, order };
+        let options =
+            Options { jobs, cache, retry_failed: self.retry_failed, traces, order, only: None };
         let mut execute = |writer: &RecordingWriter| {
             let progress = Progress::new(&prepared, self.trace, jobs);
             let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);

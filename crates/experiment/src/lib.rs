@@ -17,4 +17,6 @@ pub use error::SpecError;
 pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
-pub use recorded::{Manifest, Recording, RecordingWriter, add_replicates, manifest, manifest_on};
+pub use recorded::{
+    Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
+};

@@ -20,6 +20,9 @@ pub type Recording = preemptlab_recording::Recording<Experiment>;
 /// A recording of an experiment, to write to.
 pub type RecordingWriter = preemptlab_recording::RecordingWriter<Experiment>;
 
+/// A part of such a recording, to write to.
+pub type PartWriter = preemptlab_recording::PartWriter<Experiment>;
+
 impl Subject for Experiment {
     fn name(&self) -> &str {
         &self.name

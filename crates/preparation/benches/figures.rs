@@ -30,6 +30,7 @@ fn main() {
         retry_failed: false,
         traces: None,
         order: preemptlab_runner::Order::Planned,
+        only: None,
     };
     let (vm, cancel) = (prepared.vm(), Cancel::default());
 

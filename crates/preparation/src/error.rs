@@ -2,8 +2,11 @@ use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
     AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError,
+    seed::SeedError,
 };
 use preemptlab_runner::Stop;
+
+use crate::build::Build;
 
 /// Reason why an experiment cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +102,35 @@ pub enum LabError {
     /// The guest that was asked for its kernel's layout was not executed.
     #[error("{}", stop_reason(.0))]
     Stopped(Stop),
+    /// A seed cannot be made or used.
+    #[error(transparent)]
+    Seed(#[from] SeedError),
+    /// A seed belongs to another recording.
+    #[error(
+        "the seed {} is of another recording: make it again with --prepare, or name the recording \
+         beside it", .0.display()
+    )]
+    OtherSeed(std::path::PathBuf),
+    /// A worker runs another preemptlab than the machine that prepared the recording.
+    #[error(
+        "this preemptlab is {this}, and the recording was prepared by {prepared}: put the same \
+         program on every machine, or prepare the recording again with --prepare"
+    )]
+    OtherBuild {
+        /// Build that prepared the recording.
+        prepared: Build,
+        /// This build.
+        this: Build,
+    },
+    /// A QEMU of the user's own is no part of a seed.
+    #[error(
+        "a QEMU of --qemu cannot be packed with what it needs: leave --qemu out, and every worker \
+         gets Debian's"
+    )]
+    OwnQemu,
+    /// The cells of a machine's own time belong to that machine.
+    #[error("only virtual time is the same on several machines: leave --backend out")]
+    NotSpread,
     /// A recording's files cannot be used.
     #[error(transparent)]
     Recording(#[from] preemptlab_recording::RecordingError),
@@ -108,7 +140,15 @@ impl LabError {
     /// Returns whether the recording and the present inputs do not belong together, which neither
     /// the machine nor a mirror can mend.
     pub fn is_of_other_inputs(&self) -> bool {
-        matches!(self, Self::Changed { .. } | Self::OtherQemu { .. } | Self::OtherImage)
+        matches!(
+            self,
+            Self::Changed { .. }
+                | Self::OtherQemu { .. }
+                | Self::OtherImage
+                | Self::OtherSeed(_)
+                | Self::OtherBuild { .. }
+                | Self::Seed(SeedError::Absent(_) | SeedError::Damaged { .. })
+        )
     }
 
     /// Returns whether the experiment was refused for its own content, and not for a lack of this
@@ -118,6 +158,8 @@ impl LabError {
             self,
             Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
                 | Self::NotSettable(_)
+                | Self::OwnQemu
+                | Self::NotSpread
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
         )

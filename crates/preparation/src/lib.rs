@@ -4,12 +4,14 @@
 //! pinned: exactly its own inputs are brought here again, or nothing is run.
 
 mod begin;
+mod build;
 mod embed;
 mod error;
 mod host;
 mod kernels;
 mod pin;
 mod resolve;
+mod seed;
 
 use std::{collections::BTreeSet, ffi::OsString, path::PathBuf, time::Duration};
 
@@ -23,9 +25,11 @@ use preemptlab_recording::Override;
 use preemptlab_runner::Backend;
 
 pub use begin::check_host;
+pub use build::Build;
 pub use embed::{EmbedError, embed};
 pub use error::LabError;
 pub use kernels::Kernels;
+pub use seed::{from_seed, is_seed_of};
 
 /// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some
 /// ten seconds, and a machine may be very busy.

@@ -98,7 +98,7 @@ impl Lab<'_> {
         Ok(())
     }
 
-    fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, LabError> {
+    pub(crate) fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, LabError> {
         let qemu = match &self.qemu {
             Some(path) => self.provision.qemu(Some(path))?,
             None => self.provision.qemu_exact(&recorded.packages)?,

@@ -99,6 +99,11 @@ impl<E> Recording<E> {
         self.cells.get(id)
     }
 
+    /// Returns whether a cell is finished, without reading it.
+    pub fn has(&self, id: CellId) -> bool {
+        self.cells.contains(id)
+    }
+
     /// Returns the folder of the cells' traces.
     pub fn traces(&self) -> TraceFolder {
         TraceFolder::new(self.results.join(TRACES))

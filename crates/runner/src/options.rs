@@ -1,4 +1,6 @@
-use preemptlab_model::Digest;
+use std::collections::BTreeSet;
+
+use preemptlab_model::{CellId, Digest};
 use preemptlab_recording::CellFolder;
 
 use crate::{Cell, Traces};
@@ -16,6 +18,8 @@ pub struct Options<'a> {
     pub traces: Option<Traces<'a>>,
     /// Order in which cells are executed.
     pub order: Order,
+    /// The only cells to execute, of those that are planned; `None` executes all.
+    pub only: Option<&'a BTreeSet<CellId>>,
 }
 
 /// Order in which cells are executed.

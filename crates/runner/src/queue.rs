@@ -46,6 +46,9 @@ impl<'a> Queue<'a> {
         let mut missing = Vec::new();
         let (mut cells, mut finished) = (0, 0);
         for cell in cells_of(Derived::check(writer.recording())?) {
+            if options.only.is_some_and(|only| !only.contains(&cell.inputs.id())) {
+                continue;
+            }
             cells += 1;
             match finished_before(writer, options, cell.inputs.id(), on_event)? {
                 Some(outcome) => {
@@ -58,8 +61,10 @@ impl<'a> Queue<'a> {
         missing.retain(|cell| backend.boot_needed(cell.inputs).is_none());
         summary.waiting = cells - finished - missing.len();
         options.order.arrange(&mut missing);
-        let planned = writer.recording().planned();
-        summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
+        if options.only.is_none() {
+            let planned = writer.recording().planned();
+            summary.unavailable += planned.filter(|(_, cell)| cell.inputs().is_none()).count();
+        }
         let state = Mutex::new(State { waiting: missing.into(), summary });
         let queue = Self { writer, options, on_event, state };
         on_event(Event::Planned { boots: &queue.boots(), cells: queue.waiting(), finished });

@@ -54,7 +54,14 @@ impl Lab {
 
     fn options(&self) -> Options<'_> {
         let cache = Some(CellFolder::of_store(self.folder.path().join("cache")));
-        Options { jobs: 2, cache, retry_failed: false, traces: None, order: Order::Planned }
+        Options {
+            jobs: 2,
+            cache,
+            retry_failed: false,
+            traces: None,
+            order: Order::Planned,
+            only: None,
+        }
     }
 
     fn run(

@@ -48,7 +48,7 @@ fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     writer.keep(&Folders::from([(files.digest(), files)]))?;
     let cache = Some(CellFolder::of_store(folder.join("cells")));
     let order = Order::Planned;
-    let options = Options { jobs: 1, cache, retry_failed: false, traces: None, order };
+    let options = Options { jobs: 1, cache, retry_failed: false, traces: None, order, only: None };
     let fake = Fake::new(|cell: &CellInputs| Ok(answer(cell)));
     run(&writer, &fake, &options, &|_| (), &Cancel::default())?;
     let until = Until { format: RECORDING_FORMAT, margin: 0.01, metrics: vec![], baseline: None };

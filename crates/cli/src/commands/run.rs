@@ -8,7 +8,7 @@ use clap::Args;
 use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
-use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, counted, parse_ns};
 use preemptlab_recording::Override;
 use preemptlab_report::View;
@@ -22,6 +22,7 @@ use crate::{
     lab::{self, Wanted},
     output::Output,
     session::Session,
+    shard::{self, ShardArgs, ShardWanted, Work},
 };
 
 /// Run an experiment and compare its configurations
@@ -70,6 +71,8 @@ pub struct Run {
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<Baseline>,
     #[command(flatten)]
+    pub shards: ShardArgs,
+    #[command(flatten)]
     pub overrides: OverrideArgs,
     #[command(flatten)]
     pub machines: Machines,
@@ -94,6 +97,9 @@ fn folder_name(experiment: &Experiment, overrides: &[Override]) -> String {
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let is_recording = preemptlab_recording::exists(&args.experiment);
+    if let Some(wanted) = args.shards.shard {
+        return shard(args, wanted, store, output);
+    }
     let Wanted { experiment, folders, overrides } = match is_recording {
         true => lab::recorded_experiment(&args.experiment, &args.overrides.overrides())?,
         false => lab::experiment(&args.experiment, &args.overrides.overrides())?,
@@ -128,6 +134,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         retry_failed: args.retry_failed,
         trace: args.trace,
     };
+    if args.shards.prepare {
+        return shard::prepare(&session, output);
+    }
     session.open(output, |writer, jobs, execute| {
         if let Some(baseline) = &args.baseline {
             named::check_planned(baseline, writer.recording())?;
@@ -158,6 +167,33 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)
     })
+}
+
+/// Executes a shard of a recording.
+fn shard(
+    args: &Run,
+    wanted: ShardWanted,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    if args.overrides.overrides() != Overrides::default() || !args.backend.is_vm() {
+        let message = "a shard is executed as its recording was prepared: leave the experiment's \
+                       values and --backend out";
+        return Err(exit::unusable(message));
+    }
+    if args.machines.qemu.is_some() {
+        return Err(exit::unusable("a shard is executed by the seed's QEMU: leave --qemu out"));
+    }
+    let work = Work {
+        recording: &args.experiment,
+        wanted,
+        twice: args.shards.twice,
+        out: args.out.as_deref(),
+        store,
+        jobs: args.machines.jobs,
+        trace: args.trace,
+    };
+    shard::work(&work, output)
 }
 
 fn conclude(

@@ -99,6 +99,15 @@ impl StoreError {
         }
     }
 
+    /// Returns whether the store, or a folder of it, is not there, as while another process removes it.
+    pub(crate) fn is_gone(&self) -> bool {
+        match self {
+            Self::NoParent { .. } => true,
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            _ => false,
+        }
+    }
+
     /// Returns a function that creates the error, for `map_err`.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |source| Self::new(path, source)

@@ -1,0 +1,30 @@
+use std::fmt;
+
+use preemptlab_backend_qemu::libraries_sha256;
+use preemptlab_model::Digest;
+use preemptlab_provision::guest_sha256;
+use serde::{Deserialize, Serialize};
+
+/// Build of preemptlab: what it executes in guests and loads into QEMU. Two builds that agree here make
+/// the same cells.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Build {
+    version: String,
+    programs_sha256: Digest,
+}
+
+impl Build {
+    /// Returns the build of this program.
+    pub fn this() -> Self {
+        let programs_sha256 = Digest::of_json(&[guest_sha256(), libraries_sha256()]);
+        Self { version: env!("CARGO_PKG_VERSION").to_owned(), programs_sha256 }
+    }
+}
+
+impl fmt::Display for Build {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let version: String = self.version.chars().take(40).flat_map(char::escape_debug).collect();
+        write!(f, "{version} ({})", self.programs_sha256.short())
+    }
+}

@@ -1,0 +1,142 @@
+//! A store that the workers of one machine share, and that the last of them removes.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use rustix::fs::FlockOperation;
+
+use crate::{Store, StoreError};
+
+/// File that every worker keeps locked while it uses the store.
+const USERS: &str = "users";
+
+/// Interval at which a worker that waits for another one asks again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// How often a store is opened that another worker removes meanwhile.
+const ATTEMPTS: u32 = 20;
+
+/// Store that this process uses together with others.
+#[derive(Debug)]
+pub struct NodeStore {
+    store: Store,
+    users: File,
+}
+
+impl NodeStore {
+    /// Opens a store, which is made if there is none, and keeps others from removing it. Waits for
+    /// whoever removes it, until a flag is set.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::open`], and [`StoreError::Interrupted`].
+    pub fn open(root: PathBuf, interrupt: Arc<AtomicBool>) -> Result<Self, StoreError> {
+        for attempt in 1.. {
+            match Self::join(&root, &interrupt) {
+                Ok(Some(store)) => return Ok(store),
+                Err(error) if attempt >= ATTEMPTS || !error.is_gone() => return Err(error),
+                _ if interrupt.load(Ordering::Relaxed) => {
+                    return Err(StoreError::Interrupted(root));
+                }
+                _ => thread::sleep(PAUSE),
+            }
+        }
+        unreachable!("the loop has no end of its own")
+    }
+
+    /// Joins the users of a store; `None` where it was removed meanwhile.
+    fn join(root: &Path, interrupt: &Arc<AtomicBool>) -> Result<Option<Self>, StoreError> {
+        let store = Store::open(root.to_owned())?.until(Arc::clone(interrupt));
+        let path = root.join(USERS);
+        let mut options = File::options();
+        let users = options.create(true).truncate(false).write(true).mode(0o644).open(&path);
+        let users = users.map_err(StoreError::at(&path))?;
+        match rustix::fs::flock(&users, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(StoreError::new(&path, error.into())),
+        }
+        let is_there = users.metadata().map_err(StoreError::at(&path))?.nlink() > 0;
+        Ok(is_there.then_some(Self { store, users }))
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Removes the store, where no other process uses it.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be removed.
+    pub fn remove(self) -> Result<(), StoreError> {
+        // The change of a lock is not atomic (flock(2)): two that leave at once both let go, and one
+        // of them gets it.
+        match rustix::fs::flock(&self.users, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(_) => return Ok(()),
+        }
+        let is_there = self.users.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
+        if !is_there {
+            return Ok(());
+        }
+        let root = self.store.root();
+        match fs::remove_dir_all(root) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::new(root, error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_removes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        let open = || NodeStore::open(root.clone(), Arc::default()).unwrap();
+        let (one, two) = (open(), open());
+        one.remove().unwrap();
+        assert!(two.store().images().is_dir());
+        let three = open();
+        two.remove().unwrap();
+        assert!(root.exists());
+        three.remove().unwrap();
+        assert!(!root.exists());
+        open().remove().unwrap();
+    }
+
+    #[test]
+    fn workers_that_come_and_go_find_a_whole_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("store");
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..40 {
+                        let store = NodeStore::open(root.clone(), Arc::default()).unwrap();
+                        assert!(store.store().cells().is_dir());
+                        fs::write(store.store().images().join("image"), "image").unwrap();
+                        store.remove().unwrap();
+                    }
+                });
+            }
+        });
+        assert!(!root.exists());
+    }
+}
