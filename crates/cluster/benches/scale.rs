@@ -1,5 +1,7 @@
 //! Prints how much of a cluster 10,000 cells use, by simulation with measured costs: `make bench-scale`.
 
+#![allow(clippy::print_stdout, reason = "the table is what it is for")]
+
 #[path = "scale/simulation.rs"]
 mod simulation;
 

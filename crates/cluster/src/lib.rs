@@ -9,9 +9,11 @@
 //!
 //! This crate depends on `durable`, `model` and `recording`; it executes no cell.
 
+mod command;
 mod cut;
 pub mod emit;
 pub mod engine;
+pub mod kubernetes;
 pub mod slurm;
 mod variables;
 mod workplace;

@@ -27,14 +27,17 @@ fn workers(recording: &str) -> Workers {
     }
 }
 
-fn pods(place: &str, claim: &str) -> Pods {
+fn pods(claim: &str) -> Pods {
     Pods {
         claim: line(claim),
-        place: line(place),
         image: line("preemptlab:0.1.0"),
         user: (1000, 1000),
         memory_mib: 1024,
     }
+}
+
+fn manifest(workers: &Workers, pods: &Pods) -> String {
+    emit::kubernetes(&emit::job_name(workers, pods), workers, pods)
 }
 
 #[test]
@@ -50,9 +53,9 @@ fn scripts_and_manifests_are_these() {
     insta::assert_snapshot!("parallel", emit::parallel(&workers));
     insta::assert_snapshot!("ssh", emit::ssh(&workers, &work));
     insta::assert_snapshot!("github", emit::github(&workers, &line("studies/quick.toml")).unwrap());
-    let workers = Workers { program: line("preemptlab"), ..workers };
-    let pods = pods("/claim/runs/quick", "lab");
-    insta::assert_snapshot!("kubernetes", emit::kubernetes(&workers, &pods));
+    let recording = line("/claim/runs/quick");
+    let workers = Workers { program: line("preemptlab"), recording, ..workers };
+    insta::assert_snapshot!("kubernetes", manifest(&workers, &pods("lab")));
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn job_errors(manifest: &str) -> Vec<String> {
 #[test]
 fn kubernetes_knows_every_field_of_the_manifest() {
     for (place, claim) in [("/claim/runs/quick", "lab"), (&*format!("/claim/{HOSTILE}"), HOSTILE)] {
-        let manifest = emit::kubernetes(&workers("runs/quick"), &pods(place, claim));
+        let manifest = manifest(&workers(place), &pods(claim));
         assert_eq!(job_errors(&manifest), [""; 0], "{manifest}");
         let job: Value = serde_saphyr::from_str(&manifest).unwrap();
         let pod = &job["spec"]["template"]["spec"];
@@ -91,15 +94,15 @@ fn kubernetes_knows_every_field_of_the_manifest() {
         assert!(name.len() <= 57 && name.bytes().all(plain), "{name}");
         assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     }
-    let root = Pods { user: (0, 0), ..pods("/claim/quick", "lab") };
-    let manifest = emit::kubernetes(&workers("runs/quick"), &root);
+    let root = Pods { user: (0, 0), ..pods("lab") };
+    let manifest = manifest(&workers("/claim/quick"), &root);
     assert!(!manifest.contains("runAsUser: 0\n") && !manifest.contains("fsGroup: 0\n"));
 }
 
 /// The schema is not one that everything satisfies.
 #[test]
 fn a_misspelt_field_of_a_manifest_is_found() {
-    let manifest = emit::kubernetes(&workers("runs/quick"), &pods("/claim/runs/quick", "lab"));
+    let manifest = manifest(&workers("/claim/runs/quick"), &pods("lab"));
     for (field, wrong) in [
         ("backoffLimitPerIndex:", "backoffLimitPerIndexes:"),
         ("kind: Job", "kind: Jobs"),

@@ -19,13 +19,11 @@ const NAME_MAX: usize = 30;
 /// not be root.
 const NOBODY: u32 = 65532;
 
-/// A Job's recording on a claim, and what its pods are made of.
+/// What the pods of a Job are made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pods {
     /// The persistent volume claim.
     pub claim: Line,
-    /// Where the recording is in it.
-    pub place: Line,
     /// The image, whose `preemptlab` is in its PATH.
     pub image: Line,
     /// The user and the group of the recording's files.
@@ -66,15 +64,14 @@ pub fn place(recording: &Path, mounted: &Path) -> Result<Line, PlaceError> {
     Ok(Line::of_path(&Path::new(MOUNT).join(inside))?)
 }
 
-impl Pods {
-    /// Returns the name of the recording's Job, which no other recording's Job has.
-    pub fn job_name(&self) -> String {
-        let name = self.place.as_str().rsplit('/').next().unwrap_or_default();
-        let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
-        let name: String = name.to_ascii_lowercase().chars().map(plain).take(NAME_MAX).collect();
-        let place = format!("{}:{}", self.claim, self.place);
-        format!("preemptlab-{}-{}", name.trim_matches('-'), Digest::of(place.as_bytes()).short())
-    }
+/// Returns a name for the Job of a recording on a claim, which no other recording's Job has.
+pub fn job_name(workers: &Workers, pods: &Pods) -> String {
+    let place = workers.recording.as_str();
+    let name = place.rsplit('/').next().unwrap_or_default();
+    let plain = |char: char| if char.is_ascii_alphanumeric() { char } else { '-' };
+    let name: String = name.to_ascii_lowercase().chars().map(plain).take(NAME_MAX).collect();
+    let place = format!("{}:{place}", pods.claim);
+    format!("preemptlab-{}-{}", name.trim_matches('-'), Digest::of(place.as_bytes()).short())
 }
 
 /// Prints the manifest of an Indexed Job with a pod a shard.
@@ -83,17 +80,15 @@ impl Pods {
 /// forbid that: with it a pod of a lost node is waited for, for ever. The image needs no shell: the
 /// worker finds its shard in the pod's variables. Its store is on the container's own disk: an emptyDir
 /// belongs to root and anybody may write to it, and preemptlab runs no program from such a place.
-pub fn kubernetes(workers: &Workers, pods: &Pods) -> String {
+pub fn kubernetes(name: &str, workers: &Workers, pods: &Pods) -> String {
     let Workers { shards, .. } = workers;
     let memory = pods.memory_mib;
-    let name = pods.job_name();
     let (user, group) = pods.user;
     let [user, group] = [user, group].map(|id| if id == 0 { NOBODY } else { id });
-    let worker = Workers { recording: pods.place.clone(), ..workers.clone() };
     let mut command = vec![yaml(workers.program.as_str())];
     // `$(NAME)` would be a variable of the pod.
     let literal = |word: &String| yaml(&word.replace("$(", "$$("));
-    command.extend(worker.arguments(&format!("auto/{shards}"), Some(1)).iter().map(literal));
+    command.extend(workers.arguments(&format!("auto/{shards}"), Some(1)).iter().map(literal));
     let command = command.join(", ");
     let (image, claim) = (yaml(pods.image.as_str()), yaml(pods.claim.as_str()));
     format!(

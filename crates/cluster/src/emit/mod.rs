@@ -13,7 +13,7 @@ mod ssh;
 mod workers;
 
 pub use github::{GITHUB_JOBS_MAX, TooManyJobs, github};
-pub use kubernetes::{PlaceError, Pods, kubernetes, place};
+pub use kubernetes::{PlaceError, Pods, job_name, kubernetes, place};
 pub use line::{Line, LineError};
 pub use parallel::parallel;
 pub use slurm::slurm;

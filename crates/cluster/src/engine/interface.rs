@@ -73,12 +73,15 @@ pub trait Engine {
 pub enum EngineKind {
     /// Slurm.
     Slurm,
+    /// Kubernetes.
+    Kubernetes,
 }
 
 impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Slurm => "slurm",
+            Self::Kubernetes => "kubernetes",
         })
     }
 }
@@ -89,7 +92,8 @@ impl FromStr for EngineKind {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "slurm" => Ok(Self::Slurm),
-            other => Err(format!("`{other}` is no engine: write slurm")),
+            "kubernetes" => Ok(Self::Kubernetes),
+            other => Err(format!("`{other}` is no engine: write slurm or kubernetes")),
         }
     }
 }

@@ -5,7 +5,6 @@
 
 mod answers;
 mod arguments;
-mod command;
 mod refusal;
 mod script;
 mod submit;

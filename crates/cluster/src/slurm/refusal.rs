@@ -1,35 +1,10 @@
 //! What Slurm's commands say when they fail, and what to do next.
 
-use std::{io, process::ExitStatus};
-
-use preemptlab_model::plain;
-
-use crate::engine::EngineError;
-
-/// Most characters of an answer that are shown.
-const CHARS_MAX: usize = 400;
-
-/// A command that failed.
-pub struct Answer<'a> {
-    /// The command.
-    pub program: &'static str,
-    /// How it ended.
-    pub status: ExitStatus,
-    /// What it said.
-    pub said: &'a str,
-}
-
-/// Kind of a refusal.
-#[derive(Clone, Copy)]
-enum Kind {
-    Away,
-    Unusable,
-    Refused,
-}
+use crate::command::{Kind, Known};
 
 /// Texts of Slurm's errors (slurm_errno.c of Slurm 20 to 24), in small letters, and what to do. The first
 /// that fits counts.
-const KNOWN: [(&str, Kind, &str); 22] = [
+pub const KNOWN: &[Known] = &[
     (
         "configuration source",
         Kind::Refused,
@@ -82,68 +57,19 @@ const KNOWN: [(&str, Kind, &str); 22] = [
     ("invalid option", Kind::Unusable, "sbatch(1) lists what --engine-arg can be"),
 ];
 
-/// Returns the error of a command that cannot be started.
-pub fn not_started(program: &'static str, error: &io::Error) -> EngineError {
-    EngineError::Refused(match error.kind() {
-        io::ErrorKind::NotFound => format!(
-            "there is no {program} on this machine: log in to one that submits to Slurm, or load its \
-             module; without --engine the cells are executed here"
-        ),
-        _ => format!("cannot execute {program}: {error}"),
-    })
-}
-
-/// Returns the error of a command that failed.
-pub fn refused(answer: &Answer<'_>) -> EngineError {
-    let said = cleaned(answer.said);
-    let program = answer.program;
-    let text = match said.is_empty() {
-        true => format!("{program} failed without a word ({})", answer.status),
-        false => format!("{program}: {said}"),
-    };
-    let small = said.to_lowercase();
-    let known = KNOWN.iter().find(|(words, ..)| small.contains(words));
-    match known {
-        None => EngineError::Refused(text),
-        Some((_, Kind::Away, _)) => EngineError::Away(text),
-        Some((_, Kind::Unusable, next)) => EngineError::Unusable(format!("{text}; {next}")),
-        Some((_, Kind::Refused, next)) => EngineError::Refused(format!("{text}; {next}")),
-    }
-}
-
-/// Returns what a command said as one short line: without its own name, each sentence once.
-fn cleaned(said: &str) -> String {
-    let mut sentences: Vec<&str> = Vec::new();
-    for line in said.lines() {
-        let mut line = line.trim();
-        if let Some((program, rest)) = line.split_once(": ")
-            && program.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        {
-            line = rest;
-        }
-        for level in ["error: ", "fatal: ", "Batch job submission failed: "] {
-            line = line.strip_prefix(level).unwrap_or(line);
-        }
-        // "Try "sbatch --help" for more information"
-        if !line.is_empty() && !line.starts_with("Try ") && !sentences.contains(&line) {
-            sentences.push(line);
-        }
-    }
-    let text = plain::line(&sentences.join("; ")).trim().to_owned();
-    match text.char_indices().nth(CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+    use crate::{
+        command::{Answer, refused as refused_by},
+        engine::EngineError,
+    };
 
     fn refused(said: &str) -> EngineError {
-        super::refused(&Answer { program: "sbatch", status: ExitStatus::from_raw(256), said })
+        let status = std::process::ExitStatus::from_raw(256);
+        refused_by(KNOWN, &Answer { program: "sbatch", status, said })
     }
 
     #[test]

@@ -1,12 +1,29 @@
 use std::{ffi::OsString, sync::OnceLock};
 
 use crate::{
+    command::Commands,
     engine::{Engine, EngineError, EngineKind, JobId, State, Submission},
-    slurm::{answers, arguments::Arguments, command::Commands, script},
+    slurm::{answers, arguments::Arguments, refusal::KNOWN, script},
 };
 
 /// Largest array where the cluster does not tell (slurm.conf(5), `MaxArraySize`).
 const ARRAY_SIZE: u32 = 1001;
+
+/// Variables that would change what a command prints, or whether it waits.
+const VARIABLES: [&str; 12] = [
+    "SBATCH_ARRAY_INX",
+    "SBATCH_TEST_ONLY",
+    "SBATCH_WAIT",
+    "SBATCH_WAIT_ALL_NODES",
+    "SCANCEL_INTERACTIVE",
+    "SINFO_FORMAT",
+    "SINFO_PARTITION",
+    "SQUEUE_ALL",
+    "SQUEUE_FORMAT",
+    "SQUEUE_PARTITION",
+    "SQUEUE_STATES",
+    "SQUEUE_USERS",
+];
 
 /// Slurm, as its commands on this machine reach it.
 pub struct Slurm {
@@ -25,13 +42,23 @@ struct Config {
 impl Slurm {
     /// Creates the engine, with further options for sbatch.
     pub fn new(arguments: Arguments) -> Self {
-        Self { arguments, commands: Commands::default(), config: OnceLock::new() }
+        Self {
+            arguments,
+            commands: Commands {
+                path: None,
+                without: &VARIABLES,
+                absent: "log in to one that submits to Slurm, or load its module; without --engine the \
+                    cells are executed here",
+                known: KNOWN,
+            },
+            config: OnceLock::new(),
+        }
     }
 
     /// Looks for Slurm's commands in other folders than those of the environment's `PATH`.
     #[must_use]
     pub fn looking_in(mut self, path: OsString) -> Self {
-        self.commands = Commands { path: Some(path) };
+        self.commands.path = Some(path);
         self
     }
 

@@ -1,5 +1,3 @@
-//! Commands of Slurm.
-
 use std::{
     ffi::{OsStr, OsString},
     io::{self, Read, Write},
@@ -8,10 +6,8 @@ use std::{
     thread,
 };
 
-use crate::{
-    engine::EngineError,
-    slurm::refusal::{self, Answer},
-};
+use super::answer::{Answer, Known, refused};
+use crate::engine::EngineError;
 
 /// Most bytes that a command may print: a line for each of 100,000 tasks.
 const STDOUT_BYTES_MAX: u64 = 16 << 20;
@@ -19,27 +15,17 @@ const STDOUT_BYTES_MAX: u64 = 16 << 20;
 /// Most bytes of its errors that are read.
 const STDERR_BYTES_MAX: u64 = 64 << 10;
 
-/// Variables that would change what a command prints, or whether it waits.
-const VARIABLES: [&str; 12] = [
-    "SBATCH_ARRAY_INX",
-    "SBATCH_TEST_ONLY",
-    "SBATCH_WAIT",
-    "SBATCH_WAIT_ALL_NODES",
-    "SCANCEL_INTERACTIVE",
-    "SINFO_FORMAT",
-    "SINFO_PARTITION",
-    "SQUEUE_ALL",
-    "SQUEUE_FORMAT",
-    "SQUEUE_PARTITION",
-    "SQUEUE_STATES",
-    "SQUEUE_USERS",
-];
-
-/// Where Slurm's commands are.
-#[derive(Clone, Debug, Default)]
+/// Commands of an engine, and what is known about them.
+#[derive(Clone, Debug)]
 pub struct Commands {
     /// Folders to look in instead of those of the environment.
     pub path: Option<OsString>,
+    /// Variables that would change what a command prints, or whether it waits.
+    pub without: &'static [&'static str],
+    /// What to do where a command is not on this machine.
+    pub absent: &'static str,
+    /// What the commands say when they fail.
+    pub known: &'static [Known],
 }
 
 impl Commands {
@@ -59,13 +45,13 @@ impl Commands {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // An interrupt is for this process, which then cancels what the command has submitted.
         command.process_group(0);
-        for name in VARIABLES {
+        for name in self.without {
             command.env_remove(name);
         }
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
-        let failed = |error: io::Error| refusal::not_started(program, &error);
+        let failed = |error: io::Error| self.not_started(program, &error);
         let mut child = command.spawn().map_err(failed)?;
         let stderr = child.stderr.take();
         let (said, printed) = thread::scope(|scope| {
@@ -88,8 +74,18 @@ impl Commands {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         match status.success() {
             true => Ok(text(printed)),
-            false => Err(refusal::refused(&Answer { program, status, said: &text(said) })),
+            false => Err(refused(self.known, &Answer { program, status, said: &text(said) })),
         }
+    }
+
+    /// Returns the error of a command that cannot be started.
+    fn not_started(&self, program: &'static str, error: &io::Error) -> EngineError {
+        EngineError::Refused(match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("there is no {program} on this machine: {}", self.absent)
+            }
+            _ => format!("cannot execute {program}: {error}"),
+        })
     }
 }
 
