@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt,
     path::{Path, PathBuf},
     process::ExitCode,
     str::FromStr,
@@ -11,7 +12,7 @@ use clap::Args;
 use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
 use preemptlab_experiment::{Derived, PartWriter, Recording};
 use preemptlab_model::{CellId, CellInputs, Shard, counted};
-use preemptlab_preparation::Kernels;
+use preemptlab_preparation::{Kernels, Prepared};
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
 use preemptlab_runner::{Options, Order, Summary, Traces};
@@ -39,7 +40,7 @@ pub struct ShardArgs {
     #[arg(long, value_name = "I/N", conflicts_with_all = ["until", "retry_failed", "no_cache"])]
     pub shard: Option<ShardWanted>,
     /// Let two shards execute this share of the cells, at least one, so that `merge` compares them
-    #[arg(long, value_name = "PERCENT", requires = "shard")]
+    #[arg(long, value_name = "PERCENT", requires = "several")]
     pub twice: Option<Twice>,
 }
 
@@ -86,6 +87,12 @@ impl ShardWanted {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Twice(f64);
 
+impl fmt::Display for Twice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0 * 100.0)
+    }
+}
+
 impl FromStr for Twice {
     type Err = String;
 
@@ -105,12 +112,8 @@ pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode>
     }
     let (prepared, writer) = session.prepare(output)?;
     let recording = writer.recording();
-    let workplace = Workplace::of(recording.path());
-    let seed = workplace.seed();
-    if !preemptlab_preparation::is_seed_of(&seed, recording.path()) {
-        output.note(format!("packing {}", seed.display()));
-        prepared.pack_seed(recording.path(), &seed)?;
-    }
+    pack(&prepared, recording.path(), output)?;
+    let seed = Workplace::of(recording.path()).seed();
     let (_, boots) = newest(recording);
     let cells: usize = boots.iter().map(|boot| boot.cells.len()).sum();
     let bytes = seed.metadata().map_or(0, |metadata| metadata.len());
@@ -128,6 +131,16 @@ pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode>
         recording.path().display()
     ));
     Ok(ExitCode::from(exit::OK))
+}
+
+/// Packs what workers of a recording need, unless it is there.
+pub fn pack(prepared: &Prepared, recording: &Path, output: &Output) -> exit::Result<()> {
+    let seed = Workplace::of(recording).seed();
+    if !preemptlab_preparation::is_seed_of(&seed, recording) {
+        output.note(format!("packing {}", seed.display()));
+        prepared.pack_seed(recording, &seed)?;
+    }
+    Ok(())
 }
 
 /// A shard of a recording.

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
@@ -18,6 +18,7 @@ use preemptlab_stats::{Baseline, Margin};
 use crate::{
     args::{Machines, OverrideArgs, Packages},
     commands::until::{self, UntilArgs},
+    emit::{self, Emission, EmitArgs, Kind},
     exit::{self, OrExit},
     lab::{self, Wanted},
     output::Output,
@@ -27,6 +28,7 @@ use crate::{
 
 /// Run an experiment and compare its configurations
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("several").args(["shard", "emit"]).multiple(true)))]
 #[command(after_help = "\
 Examples:
   preemptlab run studies/quick.toml
@@ -72,6 +74,8 @@ pub struct Run {
     pub baseline: Option<Baseline>,
     #[command(flatten)]
     pub shards: ShardArgs,
+    #[command(flatten)]
+    pub emit: EmitArgs,
     #[command(flatten)]
     pub overrides: OverrideArgs,
     #[command(flatten)]
@@ -136,6 +140,16 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     };
     if args.shards.prepare {
         return shard::prepare(&session, output);
+    }
+    if let Some(kind) = args.emit.emit {
+        let emission = Emission {
+            args: &args.emit,
+            kind: kind.unwrap_or(Kind::Slurm),
+            experiment: &args.experiment,
+            trace: args.trace,
+            twice: args.shards.twice.map(|twice| twice.to_string()),
+        };
+        return emit::print(&emission, &session, output);
     }
     session.open(output, |writer, jobs, execute| {
         if let Some(baseline) = &args.baseline {
