@@ -11,6 +11,7 @@
 //! numbers are in it, so that the same content gives the same bytes.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File},
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
@@ -44,10 +45,10 @@ const LEVEL: i32 = 3;
 pub struct Contents {
     /// The build of QEMU; `None` where no virtual machine runs.
     pub qemu: Option<Digest>,
-    /// The kernels' images.
-    pub kernels: Vec<Digest>,
-    /// The guest images.
-    pub images: Vec<Digest>,
+    /// The kernels' images; several kernels may have one.
+    pub kernels: BTreeSet<Digest>,
+    /// The guest images; several kernels may boot one.
+    pub images: BTreeSet<Digest>,
 }
 
 /// Error of a seed that cannot be made or used.
@@ -331,8 +332,8 @@ mod tests {
         let store = Store::open(folder.path().join("store")).unwrap();
         let contents = Contents {
             qemu: Some(Digest::of(b"qemu")),
-            kernels: vec![Digest::of(b"kernel")],
-            images: vec![Digest::of(b"image")],
+            kernels: [Digest::of(b"kernel")].into(),
+            images: [Digest::of(b"image")].into(),
         };
         let lock = store.lock(&|_| ()).unwrap();
         lock.fill(&store.qemu(Digest::of(b"qemu")), |to| {
