@@ -10,8 +10,8 @@ use crate::{
     args::Color,
     commands::{
         apply::Apply, compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
-        kernels::Kernels, plan::Plan, recommend::Recommend, report::Report, revert::Revert,
-        run::Run, scenario::Scenario, verify::Verify,
+        kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend, report::Report,
+        revert::Revert, run::Run, scenario::Scenario, verify::Verify,
     },
 };
 
@@ -60,6 +60,7 @@ pub enum Command {
     Export(ExportArgs),
     Explain(Explain),
     Verify(Verify),
+    Merge(Merge),
     Doctor(Doctor),
     /// Print the completions of a shell
     Completions {

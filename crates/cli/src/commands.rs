@@ -9,6 +9,7 @@ pub mod explain;
 pub mod export;
 pub mod kernels;
 pub mod man;
+pub mod merge;
 pub mod plan;
 pub mod recommend;
 pub mod report;

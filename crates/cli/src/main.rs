@@ -107,6 +107,7 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
         Command::Report(args) => commands::report::execute(&args, output),
         Command::Export(args) => commands::export::execute(&args, output),
         Command::Explain(args) => commands::explain::execute(&args, store, output),
+        Command::Merge(args) => commands::merge::execute(&args, output),
         Command::Verify(args) => commands::verify::execute(&args, store, output),
         Command::Doctor(args) => commands::doctor::execute(&args, store, output),
         Command::Completions { shell } => commands::completions::execute(shell, output),

@@ -14,6 +14,7 @@ mod cut;
 pub mod emit;
 pub mod engine;
 pub mod kubernetes;
+pub mod merge;
 pub mod slurm;
 mod variables;
 mod workplace;

@@ -7,7 +7,7 @@ use preemptlab_model::{CellId, CellRecord};
 
 use crate::{
     RecordingError,
-    json::{Bounds, read_json, write_json},
+    json::{Bounds, read_bytes, unsealed, write_json},
 };
 
 /// Bounds of a cell's file. A cell of an ordinary benchmark is some 10 KB to 1 MB, nearly all of it
@@ -41,7 +41,8 @@ impl CellFolder {
         crate::json::to_bytes(record, BOUNDS).is_ok()
     }
 
-    fn file(&self, id: CellId) -> PathBuf {
+    /// Returns the path of a cell's file.
+    pub fn file(&self, id: CellId) -> PathBuf {
         self.path.join(format!("{id}.json"))
     }
 
@@ -51,8 +52,27 @@ impl CellFolder {
     ///
     /// When its file is damaged, of a newer format or cannot be read.
     pub fn get(&self, id: CellId) -> Result<Option<CellRecord>, RecordingError> {
+        self.bytes(id)?.map(|bytes| self.check(id, bytes)).transpose()
+    }
+
+    /// Reads the bytes of a cell's file, which [`Self::check`] has still to check; `None` when it is not
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// When its file is too large or cannot be read.
+    pub fn bytes(&self, id: CellId) -> Result<Option<Vec<u8>>, RecordingError> {
+        read_bytes(&self.file(id), BOUNDS)
+    }
+
+    /// Reads a cell from the bytes of its file.
+    ///
+    /// # Errors
+    ///
+    /// When they are damaged, of a newer format, or those of another cell.
+    pub fn check(&self, id: CellId, bytes: Vec<u8>) -> Result<CellRecord, RecordingError> {
         let path = self.file(id);
-        let Some(read) = read_json::<CellRecord>(&path, BOUNDS)? else { return Ok(None) };
+        let read = unsealed::<CellRecord>(&path, bytes, BOUNDS)?;
         if self.sealed && !read.was_sealed {
             let reason = "it is of an older preemptlab and does not name its digest".to_owned();
             return Err(RecordingError::Damaged { path, reason });
@@ -62,7 +82,7 @@ impl CellFolder {
             let reason = "it holds another cell than its name says".to_owned();
             return Err(RecordingError::Damaged { path, reason });
         }
-        Ok(Some(record))
+        Ok(record)
     }
 
     /// Returns whether the cell is there, without reading it.
@@ -105,6 +125,27 @@ impl CellFolder {
     pub fn put(&self, record: &CellRecord) -> Result<(), RecordingError> {
         create_folder(&self.path)?;
         write_json(&self.file(record.id), record, BOUNDS).map(drop)
+    }
+
+    /// Stores the file of a cell that was finished elsewhere, byte for byte. Returns whether the cell is
+    /// new: one that is there already stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or the folder cannot be written to; then the cell is not there.
+    pub fn put_file(&self, id: CellId, bytes: &[u8]) -> Result<bool, RecordingError> {
+        let path = self.file(id);
+        preemptlab_durable::write_new(&path, bytes).map_err(RecordingError::io("write", path))
+    }
+
+    /// Puts the file of a cell that was finished elsewhere in the place of the one that is there.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full or the folder cannot be written to; then the earlier one is still there.
+    pub fn replace_file(&self, id: CellId, bytes: &[u8]) -> Result<(), RecordingError> {
+        let path = self.file(id);
+        preemptlab_durable::replace(&path, bytes).map_err(RecordingError::io("write", path))
     }
 
     /// Removes a cell, so that it can be executed again.

@@ -30,24 +30,36 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     path: &Path,
     bounds: Bounds,
 ) -> Result<Option<Read<T>>, RecordingError> {
+    read_bytes(path, bounds)?.map(|bytes| unsealed(path, bytes, bounds)).transpose()
+}
+
+/// Reads the bytes of a file, which are not checked yet; `None` when there is no file.
+pub(crate) fn read_bytes(path: &Path, bounds: Bounds) -> Result<Option<Vec<u8>>, RecordingError> {
+    match preemptlab_durable::read(path, bounds.bytes) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) => match error.kind() {
+            // A path through a file leads to no file either.
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+            io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
+                let (path, reason) = (path.to_owned(), error.to_string());
+                Err(RecordingError::Damaged { path, reason })
+            }
+            _ => Err(RecordingError::io("read", path)(error)),
+        },
+    }
+}
+
+/// Reads the value in a file's bytes, and checks their seal.
+pub(crate) fn unsealed<T: DeserializeOwned>(
+    path: &Path,
+    mut bytes: Vec<u8>,
+    bounds: Bounds,
+) -> Result<Read<T>, RecordingError> {
     let damaged = |reason: String| RecordingError::Damaged { path: path.to_owned(), reason };
-    let mut bytes = match preemptlab_durable::read(path, bounds.bytes) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            return match error.kind() {
-                // A path through a file leads to no file either.
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-                io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
-                    Err(damaged(error.to_string()))
-                }
-                _ => Err(RecordingError::io("read", path)(error)),
-            };
-        }
-    };
     let was_sealed = unseal(&mut bytes).map_err(|error| damaged(error.to_string()))?;
     let range = RECORDING_FORMAT_MIN..=RECORDING_FORMAT;
     match parse(&bytes, bounds, |format| range.contains(&format)) {
-        Ok(value) => Ok(Some(Read { value, was_sealed })),
+        Ok(value) => Ok(Read { value, was_sealed }),
         Err(Refused::Format(found)) => {
             let (path, known) = (path.to_owned(), RECORDING_FORMAT);
             Err(RecordingError::OtherFormat { path, found, known })

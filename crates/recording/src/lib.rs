@@ -37,6 +37,7 @@ pub use cells::CellFolder;
 pub use error::RecordingError;
 pub use looks::Until;
 pub use manifest::{Image, Manifest, Override, QemuUsed, Subject};
+pub use packed::Copied;
 pub use part::{Part, PartOf, PartWriter, is_written, manifest_sha256, remove_part};
 pub use recording::{Claim, Recording, RecordingWriter, exists};
 pub use traces::TraceFolder;

@@ -11,7 +11,7 @@
 use std::{
     fmt,
     fs::File,
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -71,6 +71,19 @@ impl Kind {
         };
         Bounds { bytes, values: 1 << 18 }
     }
+}
+
+/// What came of copying a file from another folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// The other folder does not have the file.
+    Absent,
+    /// The file is new here.
+    New,
+    /// The file was here, with the same bytes.
+    Same,
+    /// The file was here with other bytes, which stay.
+    Other,
 }
 
 /// A compressed file of a folder.
@@ -173,6 +186,33 @@ impl Packed {
         })
     }
 
+    /// Copies another folder's file with this name, byte for byte, once its content is found whole.
+    ///
+    /// # Errors
+    ///
+    /// When the other file is damaged or cannot be read, or this one cannot be written.
+    pub fn copy_from(&self, other: &Self) -> Result<Copied, RecordingError> {
+        let Some(mut content) = other.open()? else { return Ok(Copied::Absent) };
+        let reading = || RecordingError::io("read", &other.path);
+        let mut file = preemptlab_durable::open(&other.path).map_err(reading())?;
+        if self.path.exists() {
+            let mut here = preemptlab_durable::open(&self.path)
+                .map_err(RecordingError::io("read", &self.path))?;
+            let same = is_same(&mut here, &mut file).map_err(reading())?;
+            return Ok(if same { Copied::Same } else { Copied::Other });
+        }
+        io::copy(&mut content, &mut io::sink())
+            .map_err(|error| other.damaged(format!("it is cut off or damaged ({error})")))?;
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut written = || {
+            let mut draft = Draft::new_in(folder)?;
+            io::copy(&mut file, draft.file())?;
+            draft.publish(&self.path)
+        };
+        written().map_err(RecordingError::io("write", &self.path))?;
+        Ok(Copied::New)
+    }
+
     fn damaged(&self, reason: String) -> RecordingError {
         RecordingError::Damaged { path: self.path.clone(), reason }
     }
@@ -195,6 +235,27 @@ impl<R: Read> Read for Unfolding<R> {
             }
         }
         Ok(count)
+    }
+}
+
+/// Tells whether two files hold the same bytes.
+fn is_same(one: &mut File, other: &mut File) -> io::Result<bool> {
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut one = BufReader::with_capacity(1 << 16, one);
+    let mut other = BufReader::with_capacity(1 << 16, other);
+    loop {
+        let (a, b) = (one.fill_buf()?, other.fill_buf()?);
+        let length = a.len().min(b.len());
+        if a[..length] != b[..length] || (length == 0 && a.len() != b.len()) {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(true);
+        }
+        one.consume(length);
+        other.consume(length);
     }
 }
 

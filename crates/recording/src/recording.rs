@@ -219,12 +219,7 @@ impl Claim {
         if let Some(what) = recording.manifest.difference(manifest) {
             return Err(RecordingError::Other { path, what });
         }
-        let cells = path.join(CELLS);
-        create_folder(&cells)?;
-        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
-            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
-        }
-        Ok(RecordingWriter { recording, _lock: lock })
+        RecordingWriter::of(recording, lock)
     }
 
     /// Gives the folder up, and removes it where it was made for nothing.
@@ -281,7 +276,34 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
     }
 }
 
+impl<E: DeserializeOwned> RecordingWriter<E> {
+    /// Goes on with a recording as it is.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, when another process has it, or when it cannot be written to.
+    pub fn resume(path: &Path) -> Result<Self, RecordingError> {
+        if !exists(path) {
+            return Err(RecordingError::Absent(path.to_owned()));
+        }
+        let lock = lock(path)?;
+        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+        Self::of(Recording::open(path)?, lock)
+    }
+}
+
 impl<E> RecordingWriter<E> {
+    /// Creates the writer of a recording, and removes what a killed one has left.
+    fn of(recording: Recording<E>, lock: FolderLock) -> Result<Self, RecordingError> {
+        let path = recording.path();
+        let cells = path.join(CELLS);
+        create_folder(&cells)?;
+        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
+            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
+        }
+        Ok(Self { recording, _lock: lock })
+    }
+
     /// Creates a writer whose cells and traces go to a part's folder.
     pub(crate) fn of_part(recording: Recording<E>, part: &Path, lock: FolderLock) -> Self {
         let (results, cells) = (part.to_owned(), CellFolder::new(part.join(CELLS)));

@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Seek},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use preemptlab_model::{CellId, SnapshotId};
@@ -10,7 +10,7 @@ use preemptlab_trace::{FINDINGS_FORMAT, Findings, Kernel, LAYOUT_FORMAT, Layout,
 use crate::{
     RecordingError,
     cells::create_folder,
-    packed::{Kind, Packed},
+    packed::{Copied, Kind, Packed},
 };
 
 /// Folder of the traces of a recording's cells, and of the layouts with which they are read.
@@ -23,6 +23,11 @@ impl TraceFolder {
     /// Creates the folder of the traces in `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
+    }
+
+    /// Returns the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Makes the folder.
@@ -145,6 +150,50 @@ impl TraceFolder {
     pub fn remove_layout(&self, id: SnapshotId) -> Result<(), RecordingError> {
         let path = self.packed_layout(id).path;
         fs::remove_file(&path).map_err(RecordingError::io("remove", path))
+    }
+
+    /// Copies a cell's stream and then its findings from another folder, byte for byte. Those that are
+    /// here already stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// When the other's files are damaged, or these cannot be written.
+    pub fn copy(&self, id: CellId, other: &Self) -> Result<Copied, RecordingError> {
+        if !other.contains(id) || other.findings(id)?.is_none() {
+            return Ok(Copied::Absent);
+        }
+        let stream = self.trace(id).copy_from(&other.trace(id))?;
+        if matches!(stream, Copied::Absent | Copied::Other) {
+            return Ok(stream);
+        }
+        match self.packed_findings(id).copy_from(&other.packed_findings(id))? {
+            Copied::Other => Ok(Copied::Other),
+            _ => Ok(stream),
+        }
+    }
+
+    /// Copies the layout of a boot's kernel from another folder, byte for byte. One that is here already
+    /// stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the other's file is damaged, or this one cannot be written.
+    pub fn copy_layout(&self, id: SnapshotId, other: &Self) -> Result<Copied, RecordingError> {
+        let packed = self.packed_layout(id);
+        if !packed.path.exists() && other.kernel(id)?.is_none() {
+            return Ok(Copied::Absent);
+        }
+        packed.copy_from(&other.packed_layout(id))
+    }
+
+    /// Lists the paths of a cell's stream and findings, which need not be there.
+    pub fn files(&self, id: CellId) -> [PathBuf; 2] {
+        [self.trace(id).path, self.packed_findings(id).path]
+    }
+
+    /// Returns the path of the layout of a boot's kernel, which need not be there.
+    pub fn layout_file(&self, id: SnapshotId) -> PathBuf {
+        self.packed_layout(id).path
     }
 
     /// Returns the kernel of a boot, ready to read traces with; `None` when its layout is not
