@@ -132,7 +132,7 @@ nightly: build
 ## bench: measure the figures of docs/figures.md
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-preparation
-	$(CARGO) bench --locked -p preemptlab --bench large --bench ready
+	$(CARGO) bench --locked -p preemptlab --bench large --bench merge --bench ready
 
 ## bench-scale: how much of a cluster 10,000 cells use, by simulation with measured costs
 bench-scale: deps

@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/recorded.rs"]
 mod recorded;
+#[path = "common/traced.rs"]
+mod traced;
 
 use std::{
     fs,
@@ -17,6 +19,7 @@ use preemptlab_experiment::{PartWriter, Recording};
 use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome};
 use preemptlab_recording::{CellFolder, PartOf};
 use recorded::{Cell, record};
+use traced::Traced;
 
 const PLAN: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 4\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
@@ -339,4 +342,75 @@ fn folders_that_somebody_has_are_told_of() {
     assert!(!lab.desk.path("absent").exists());
     fs::remove_dir_all(lab.desk.path("run.shards")).unwrap();
     lab.merge().fails(3, &["there are no parts in run.shards/parts", "next: preemptlab run run"]);
+}
+
+#[test]
+fn traces_and_layouts_are_those_of_one_machine() {
+    let desk = Desk::new();
+    let whole = Traced::new(&desk.path("whole"));
+    let ids: Vec<_> =
+        whole.recording.manifest().plan.executable().iter().map(|it| it.id()).collect();
+    fs::create_dir(desk.path("run")).unwrap();
+    let manifest = "recording.json";
+    fs::copy(desk.path("whole").join(manifest), desk.path("run").join(manifest)).unwrap();
+    // Each of two parts has the traces of its cells, and the second one without the layout.
+    for (name, cells) in [("a", &ids[..2]), ("b", &ids[2..])] {
+        let copied =
+            Command::new("cp").args(["-r", "whole", name]).current_dir(desk.path("")).status();
+        assert!(copied.unwrap().success());
+        for id in ids.iter().filter(|id| !cells.contains(id)) {
+            fs::remove_file(desk.path(name).join(format!("cells/{id}.json"))).unwrap();
+            for kind in ["trace", "findings"] {
+                let _ = fs::remove_file(desk.path(name).join(format!("traces/{id}.{kind}.zst")));
+            }
+        }
+    }
+    let layout = whole.layout();
+    let name = layout.file_name().unwrap();
+    fs::remove_file(desk.path("b/traces").join(name)).unwrap();
+    let said = desk.run(&["merge", "run", "b", "a"]);
+    said.fails(0, &["4 taken now, 2 with new traces"]);
+    assert!(files(&desk.path("run")) == files(&desk.path("whole")));
+
+    // A damaged trace is refused, and another one stays where it is.
+    let trace = whole.file("trace");
+    let (ours, theirs) = (
+        desk.path("run/traces").join(trace.file_name().unwrap()),
+        desk.path("a/traces").join(trace.file_name().unwrap()),
+    );
+    let mut bytes = fs::read(&theirs).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&theirs, &bytes).unwrap();
+    desk.run(&["merge", "run", "a"]).fails(1, &["has two traces", "the recording keeps its own"]);
+    fs::remove_file(&ours).unwrap();
+    desk.run(&["merge", "run", "a"]).fails(2, &["it is cut off or damaged"]);
+    assert!(!ours.exists());
+    desk.run(&["merge", "run", "whole"]).fails(0, &["0 taken now, 1 with new traces"]);
+    assert!(files(&desk.path("run")) == files(&desk.path("whole")));
+}
+
+#[test]
+fn a_killed_merge_goes_on() {
+    let lab = Lab::new();
+    lab.part("1/1", &[0, 1, 2, 3, 4, 5, 6, 7]);
+    for _ in 0..8 {
+        let mut child = lab.desk.command(&["merge", "run"]).spawn().unwrap();
+        let cells = lab.desk.path("run/cells");
+        let before = fs::read_dir(&cells).unwrap().count();
+        while fs::read_dir(&cells).unwrap().count() == before && child.try_wait().unwrap().is_none()
+        {
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let done =
+            fs::read_dir(&cells).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+        for file in &done {
+            let one = lab.desk.path("whole/cells").join(file.file_name().unwrap());
+            assert!(fs::read(file).unwrap() == fs::read(one).unwrap());
+        }
+        // The next one finds work, wherever this one was killed.
+        fs::remove_file(&done[0]).unwrap();
+    }
+    lab.merge().fails(0, &["8 of 8 cells in run"]);
+    lab.is_whole_but_for(&[]);
 }
