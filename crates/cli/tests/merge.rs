@@ -10,14 +10,14 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 use common::{Desk, Finished};
 use preemptlab_cluster::Workplace;
-use preemptlab_experiment::{PartWriter, Recording};
-use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome};
-use preemptlab_recording::{CellFolder, PartOf};
+use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
+use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
+use preemptlab_recording::{CellFolder, PartOf, Until};
 use recorded::{Cell, record};
 use traced::Traced;
 
@@ -394,7 +394,8 @@ fn a_killed_merge_goes_on() {
     let lab = Lab::new();
     lab.part("1/1", &[0, 1, 2, 3, 4, 5, 6, 7]);
     for _ in 0..8 {
-        let mut child = lab.desk.command(&["merge", "run"]).spawn().unwrap();
+        let mut command = lab.desk.command(&["merge", "run"]);
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let cells = lab.desk.path("run/cells");
         let before = fs::read_dir(&cells).unwrap().count();
         while fs::read_dir(&cells).unwrap().count() == before && child.try_wait().unwrap().is_none()
@@ -412,5 +413,43 @@ fn a_killed_merge_goes_on() {
         fs::remove_file(&done[0]).unwrap();
     }
     lab.merge().fails(0, &["8 of 8 cells in run"]);
+    lab.is_whole_but_for(&[]);
+}
+
+#[test]
+fn cells_of_looks_are_of_the_plan() {
+    let lab = Lab::new();
+    record(&lab.desk.path("more"), &PLAN.replace("count = 4", "count = 5"), |_, _| Cell::Measured);
+    let more = Recording::open(&lab.desk.path("more")).unwrap();
+    let fifth = |(_, cell): (u32, &_)| Clone::clone(cell);
+    let added: Vec<preemptlab_model::PlannedCell> =
+        more.planned().filter(|(_, cell)| cell.factors.replicate == 5).map(fifth).collect();
+    assert_eq!(added.len(), 2);
+    lab.part("1/1", &[0, 1, 2, 3, 4, 5, 6, 7]);
+    let (format, margin) = (RECORDING_FORMAT, 0.05);
+    let until = Until { format, margin, metrics: Vec::new(), baseline: None };
+    for name in ["whole", "run"] {
+        let mut writer = RecordingWriter::resume(&lab.desk.path(name)).unwrap();
+        writer.begin_until(&until).unwrap();
+        assert!(writer.add(added.clone()).unwrap());
+    }
+    // Parts of the plan and of the look have cells of one recording.
+    let shard = "2/2".parse().unwrap();
+    let run = lab.desk.path("run");
+    let part = Workplace::of(&run).part(1, shard);
+    let of = PartOf::new(&run, 1, shard).unwrap();
+    drop(PartWriter::open(Recording::open(&run).unwrap(), &part, &of).unwrap());
+    let [one, other] = [0, 1].map(|cell: usize| {
+        let id = added[cell].inputs().unwrap().id();
+        CellFolder::new(lab.desk.path("more/cells")).get(id).unwrap().unwrap()
+    });
+    lab.put(&lab.desk.path("whole"), &one);
+    lab.put(&lab.desk.path("whole"), &other);
+    lab.put(&part, &other);
+    let said = lab.merge();
+    said.fails(3, &["9 of 10 cells", "cells are missing of 1/2", "run run --shard 1/2"]);
+    assert!(said.stdout.ends_with("#5\n") && said.stdout.lines().count() == 1, "{}", said.stdout);
+    lab.put(&part, &one);
+    lab.merge().fails(0, &["9 before, 1 taken now"]);
     lab.is_whole_but_for(&[]);
 }
