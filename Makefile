@@ -5,8 +5,8 @@ TARGET = $(or $(CARGO_TARGET_DIR),target)
 PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system studies \
-    scenarios fidelity perturb nightly bench bench-scale bench-stats fuzz check deny reproducible deps clean
+.PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
+    studies scenarios fidelity perturb nightly bench bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
@@ -65,6 +65,12 @@ test-system: deb
 	    python3 qemu-system-x86_64:qemu-system-x86 qemu-img:qemu-utils \
 	    grub-fstest:grub-common /usr/share/OVMF/OVMF_CODE_4M.fd:ovmf
 	$(SUDO) tests/system/run $(TARGET)
+
+## test-cluster: the quick study on a real Slurm of two nodes, whose nodes and controller are killed;
+## compares bytes
+test-cluster: build
+	@SUDO="$(SUDO)" tests/install-deps slurmctld slurmd sbatch:slurm-client munged:munge procps
+	tests/cluster/run $(PREEMPTLAB)
 
 ## check: formatting, lints, and a link of every program, the fuzzers among them
 check: deps

@@ -18,8 +18,8 @@ use preemptlab_experiment::RecordingWriter;
 use crate::{
     exit::{self, OrExit},
     output::Output,
+    seed,
     session::Session,
-    shard,
 };
 
 /// CPUs that shards are cut for where no number of tasks is given.
@@ -161,7 +161,7 @@ pub fn print(
         return Err(exit::unusable(message));
     }
     let (prepared, writer) = session.prepare(output)?;
-    shard::pack(&prepared, writer.recording().path(), output)?;
+    seed::pack(&prepared, writer.recording().path(), output)?;
     let text = text(emission, &writer)?;
     output.data(&text)?;
     output.note(next(emission.kind));

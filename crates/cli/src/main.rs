@@ -8,12 +8,17 @@ mod children;
 mod command_line;
 mod commands;
 mod emit;
+mod engine;
 mod exit;
+mod joining;
 mod lab;
 mod output;
 mod progress;
+mod seed;
 mod session;
 mod shard;
+mod spread;
+mod twice;
 mod usage;
 mod writable;
 

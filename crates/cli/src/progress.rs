@@ -3,13 +3,13 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use preemptlab_analysis::timings::{Pressure, Task, Tasks, Timings, wall};
-use preemptlab_model::{Digest, Outcome, SnapshotId, counted};
+use preemptlab_model::{CellRecord, Digest, Factors, Outcome, SnapshotId, counted};
 use preemptlab_preparation::Prepared;
 use preemptlab_recording::RecordingError;
 use preemptlab_report::human;
@@ -30,6 +30,8 @@ pub struct Progress {
     memory_mib: u32,
     /// Load of the machine at the start of the run.
     pressure: Pressure,
+    /// Whether other machines execute the cells.
+    is_elsewhere: bool,
     state: Mutex<State>,
 }
 
@@ -45,6 +47,10 @@ struct State {
     cells_expected: Duration,
     failed: usize,
     measured: Vec<(Task, Duration)>,
+    /// When other machines finished the last cell that is known.
+    finished_last: Option<Instant>,
+    /// What their tasks do.
+    tasks_do: String,
 }
 
 /// Returns the load of this machine's other work.
@@ -70,13 +76,91 @@ impl Progress {
             missing_boots: prepared.boots_missing(),
             memory_mib: manifest.experiment.machine.memory_mib,
             pressure: pressure(),
+            is_elsewhere: false,
             state: Mutex::default(),
         }
     }
 
+    /// Follows the cells that other machines execute, so many at a time.
+    pub fn elsewhere(prepared: &Prepared, is_traced: bool, jobs: usize) -> Self {
+        let pressure = Pressure { cpus: jobs, load: 0.0, available_mib: None };
+        let missing_boots = BTreeSet::new();
+        Self { missing_boots, pressure, is_elsewhere: true, ..Self::new(prepared, is_traced, jobs) }
+    }
+
+    /// Takes in how many cells other machines are to execute, and in how many tasks.
+    pub fn planned_elsewhere(&self, cells: usize, finished: usize, tasks: u32) {
+        let mut state = self.state();
+        state.cells_left = cells;
+        state.finished_last = Some(Instant::now());
+        self.show(cells, finished);
+        if cells > 0 && self.bar.is_hidden() {
+            let (cells, tasks) = (counted(cells, "cell"), counted(tasks, "task"));
+            say(format_args!("{cells} to run in {tasks}, {} at a time", self.jobs));
+            say(format_args!("this takes about {}", human(self.left(&state))));
+        }
+        self.estimate(&state);
+    }
+
+    /// Takes in a cell that another machine has finished.
+    pub fn finished_elsewhere(&self, factors: &Factors, record: &CellRecord) {
+        let mut state = self.state();
+        let now = Instant::now();
+        let since = state.finished_last.replace(now).map_or(Duration::ZERO, |last| now - last);
+        let at_work = u32::try_from(self.jobs.min(state.cells_left).max(1)).unwrap_or(u32::MAX);
+        state.cells_wall += since.saturating_mul(at_work);
+        if let Some(task) = self.tasks.cell(factors) {
+            state.cells_expected += self.timings.expected(task);
+        }
+        state.cells_left = state.cells_left.saturating_sub(1);
+        state.cells_done += 1;
+        self.bar.inc(1);
+        if let Outcome::Failed { reason, .. } = &record.outcome {
+            state.failed += 1;
+            self.tell(format_args!("failed: {factors}: {reason}"));
+        } else if self.bar.is_hidden() {
+            let left = human(self.left(&state));
+            say(format_args!("{factors} ({} to go, about {left} left)", state.cells_left));
+        }
+        self.estimate(&state);
+    }
+
+    /// Takes in that what was finished until now took nobody's time, or what the tasks do.
+    pub fn tasks_do(&self, what: &str, is_begun_anew: bool) {
+        let mut state = self.state();
+        if is_begun_anew {
+            (state.cells_wall, state.cells_expected) = (Duration::ZERO, Duration::ZERO);
+            state.finished_last = Some(Instant::now());
+        }
+        what.clone_into(&mut state.tasks_do);
+        self.estimate(&state);
+    }
+
+    /// Says something above the bar.
+    pub fn note(&self, text: impl std::fmt::Display) {
+        self.tell(format_args!("{text}"));
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no worker panicked")
+    }
+
+    /// Shows how much is left.
+    fn estimate(&self, state: &State) {
+        let left = self.left(state);
+        let failed =
+            if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
+        let doing = match (self.is_elsewhere, state.boots_left.is_empty()) {
+            (true, _) => state.tasks_do.as_str(),
+            (false, true) => "running",
+            (false, false) => "booting",
+        };
+        self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
+    }
+
     /// Handles one event.
     pub fn on_event(&self, event: &Event<'_>) {
-        let mut state = self.state.lock().expect("no worker panicked");
+        let mut state = self.state();
         match event {
             Event::Planned { boots, cells, finished } => {
                 state.cells_left = *cells;
@@ -141,11 +225,7 @@ impl Progress {
                 }
             }
         }
-        let left = self.left(&state);
-        let failed =
-            if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
-        let doing = if state.boots_left.is_empty() { "running" } else { "booting" };
-        self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
+        self.estimate(&state);
     }
 
     /// Returns the host time of a cell, on average and beside the others.
@@ -167,9 +247,8 @@ impl Progress {
         state.measured.push((task.clone(), alone));
     }
 
-    fn start(&self, state: &State, boots: usize, finished: usize) {
-        let cells = state.cells_left;
-        self.bar.set_length((boots + cells) as u64);
+    fn show(&self, steps: usize, finished: usize) {
+        self.bar.set_length(steps as u64);
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed} so far)")
             .expect("the template is valid");
         self.bar.set_style(style);
@@ -177,6 +256,11 @@ impl Progress {
         if finished > 0 {
             self.tell(format_args!("finished already: {}", counted(finished, "cell")));
         }
+    }
+
+    fn start(&self, state: &State, boots: usize, finished: usize) {
+        let cells = state.cells_left;
+        self.show(boots + cells, finished);
         if cells == 0 {
             return;
         }

@@ -17,6 +17,7 @@ use crate::{
     exit, lab,
     output::Output,
     progress::Progress,
+    spread::{OnEngine, Spread},
 };
 
 /// An experiment, where its recording is, and with what its cells are executed.
@@ -43,6 +44,8 @@ pub struct Session<'a> {
     pub retry_failed: bool,
     /// Records what kernels do.
     pub trace: bool,
+    /// The engine that executes the cells elsewhere.
+    pub engine: Option<OnEngine<'a>>,
 }
 
 /// Executes the planned cells that a recording lacks, and tells the host time that a cell takes.
@@ -84,6 +87,26 @@ impl Session<'_> {
         Ok((prepared, writer))
     }
 
+    /// Makes the recording ready for the engine that was asked for; `None` for this machine.
+    fn spread<'b>(
+        &'b self,
+        prepared: &'b Prepared,
+        writer: &RecordingWriter,
+        output: &'b Output,
+    ) -> exit::Result<Option<Spread<'b>>> {
+        let wanted = self.engine.as_ref();
+        wanted.map(|wanted| Spread::begin(wanted, prepared, writer, output)).transpose()
+    }
+
+    /// Submits the cells to the engine, and leaves them to it.
+    pub fn submit(&self, output: &Output) -> exit::Result<()> {
+        let (prepared, writer) = self.prepare(output)?;
+        match self.spread(&prepared, &writer, output)? {
+            Some(spread) => spread.submit(&writer),
+            None => Ok(()),
+        }
+    }
+
     /// Goes on with the recording, or begins it, and hands it to `work` together with the number
     /// of virtual machines at a time and what executes cells.
     pub fn open<T>(
@@ -92,6 +115,11 @@ impl Session<'_> {
         work: impl FnOnce(&mut RecordingWriter, usize, &mut Execute<'_>) -> exit::Result<T>,
     ) -> exit::Result<T> {
         let (prepared, mut writer) = self.prepare(output)?;
+        if let Some(spread) = self.spread(&prepared, &writer, output)? {
+            let result = work(&mut writer, spread.jobs(), &mut |writer| spread.execute(writer))?;
+            spread.end()?;
+            return Ok(result);
+        }
         let cancel = lab::cancel()?;
         let is_vm = self.backend.is_vm();
         // What a cell comes to in the machine's own time is no function of its inputs.

@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeSet,
-    fmt,
     path::{Path, PathBuf},
     process::ExitCode,
     str::FromStr,
@@ -12,7 +11,7 @@ use clap::Args;
 use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
 use preemptlab_experiment::{Derived, PartWriter, Recording};
 use preemptlab_model::{CellId, CellInputs, Shard, counted};
-use preemptlab_preparation::{Kernels, Prepared};
+use preemptlab_preparation::Kernels;
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
 use preemptlab_runner::{Options, Order, Summary, Traces};
@@ -22,7 +21,9 @@ use crate::{
     lab,
     output::Output,
     progress::Progress,
+    seed,
     session::Session,
+    twice::Twice,
 };
 
 /// How often a part is begun anew whose machine went away and cannot be asked.
@@ -83,28 +84,6 @@ impl ShardWanted {
     }
 }
 
-/// Share of the cells that are executed twice.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Twice(f64);
-
-impl fmt::Display for Twice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.0 * 100.0)
-    }
-}
-
-impl FromStr for Twice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let percent = text.strip_suffix('%').and_then(|percent| percent.parse::<f64>().ok());
-        match percent {
-            Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(Self(percent / 100.0)),
-            _ => Err(format!("`{text}` is no share: write a percentage such as 1%")),
-        }
-    }
-}
-
 /// Prepares a recording for workers: writes it, and packs its seed.
 pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode> {
     if !session.backend.is_vm() {
@@ -112,8 +91,7 @@ pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode>
     }
     let (prepared, writer) = session.prepare(output)?;
     let recording = writer.recording();
-    pack(&prepared, recording.path(), output)?;
-    let seed = Workplace::of(recording.path()).seed();
+    let seed = seed::pack(&prepared, recording.path(), output)?;
     let (_, boots) = newest(recording);
     let cells: usize = boots.iter().map(|boot| boot.cells.len()).sum();
     let bytes = seed.metadata().map_or(0, |metadata| metadata.len());
@@ -131,16 +109,6 @@ pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode>
         recording.path().display()
     ));
     Ok(ExitCode::from(exit::OK))
-}
-
-/// Packs what workers of a recording need, unless it is there.
-pub fn pack(prepared: &Prepared, recording: &Path, output: &Output) -> exit::Result<()> {
-    let seed = Workplace::of(recording).seed();
-    if !preemptlab_preparation::is_seed_of(&seed, recording) {
-        output.note(format!("packing {}", seed.display()));
-        prepared.pack_seed(recording, &seed)?;
-    }
-    Ok(())
 }
 
 /// A shard of a recording.
@@ -168,7 +136,7 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
     let (look, boots) = newest(&recording);
     let cut = Cut::new(&boots, shard.count());
     let cut = match work.twice {
-        Some(Twice(share)) => cut.with_twice(share),
+        Some(twice) => cut.with_twice(twice.share()),
         None => cut,
     };
     let workplace = Workplace::of(work.recording);
@@ -331,14 +299,6 @@ mod tests {
         assert_eq!(wanted("auto/8"), Ok(ShardWanted::Auto(Some(8))));
         for text in ["", "0/3", "4/3", "x", "auto/0", "auto/x", "auto8", "autox"] {
             assert!(wanted(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_share_is_a_percentage() {
-        assert_eq!("1%".parse(), Ok(Twice(0.01)));
-        for text in ["", "1", "0%", "101%", "-1%", "NaN%", "x%"] {
-            assert!(text.parse::<Twice>().is_err(), "{text}");
         }
     }
 }

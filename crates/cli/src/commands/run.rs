@@ -8,8 +8,13 @@ use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
+use preemptlab_cluster::{
+    emit::Line,
+    engine::{EngineError, EngineKind, RoundError},
+};
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, counted, parse_ns};
+use preemptlab_preparation::LabError;
 use preemptlab_recording::Override;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
@@ -19,16 +24,18 @@ use crate::{
     args::{Machines, OverrideArgs, Packages},
     commands::until::{self, UntilArgs},
     emit::{self, Emission, EmitArgs, Kind},
+    engine::EngineArgs,
     exit::{self, OrExit},
     lab::{self, Wanted},
     output::Output,
     session::Session,
     shard::{self, ShardArgs, ShardWanted, Work},
+    spread::{OnEngine, Place},
 };
 
 /// Run an experiment and compare its configurations
 #[derive(Args, Debug)]
-#[command(group(ArgGroup::new("several").args(["shard", "emit"]).multiple(true)))]
+#[command(group(ArgGroup::new("several").args(["shard", "emit", "engine"]).multiple(true)))]
 #[command(after_help = "\
 Examples:
   preemptlab run studies/quick.toml
@@ -76,6 +83,8 @@ pub struct Run {
     pub shards: ShardArgs,
     #[command(flatten)]
     pub emit: EmitArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
     #[command(flatten)]
     pub overrides: OverrideArgs,
     #[command(flatten)]
@@ -137,6 +146,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         no_cache: args.no_cache,
         retry_failed: args.retry_failed,
         trace: args.trace,
+        engine: engine(args)?,
     };
     if args.shards.prepare {
         return shard::prepare(&session, output);
@@ -150,6 +160,10 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             twice: args.shards.twice.map(|twice| twice.to_string()),
         };
         return emit::print(&emission, &session, output);
+    }
+    if args.engine.detach {
+        session.submit(output)?;
+        return Ok(ExitCode::from(exit::OK));
     }
     session.open(output, |writer, jobs, execute| {
         if let Some(baseline) = &args.baseline {
@@ -181,6 +195,36 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)
     })
+}
+
+/// Returns what is wanted of an engine; `None` where this machine executes the cells.
+fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
+    let twice = args.shards.twice;
+    let Some(kind) = args.engine.engine else { return Ok(None) };
+    if !args.backend.is_vm() {
+        return Err(exit::unusable(LabError::NotSpread));
+    }
+    let line = |path: &Path| Line::of_path(path).or_exit(exit::UNUSABLE);
+    let (engine, place): (_, Box<Place<'_>>) = match kind {
+        EngineKind::Slurm => {
+            let program = line(&std::env::current_exe().or_exit(exit::HOST)?)?;
+            let place = move |recording: &Path| Ok((program.clone(), line(recording)?));
+            (args.engine.slurm()?, Box::new(place))
+        }
+        EngineKind::Kubernetes => {
+            let (volume, image) = args.emit.pods()?;
+            let program: Line = "preemptlab".parse().or_exit(exit::UNUSABLE)?;
+            let place = move |recording: &Path| Ok((program.clone(), volume.place(recording)?));
+            (args.engine.kubernetes(volume.claim(), image)?, Box::new(place))
+        }
+    };
+    // Before anything is brought here in vain. One that does not answer now is waited for.
+    match engine.cluster() {
+        Ok(_) | Err(EngineError::Away(_)) => {}
+        Err(error) => return Err(RoundError::from(error).into()),
+    }
+    let (trace, retry_failed) = (args.trace, args.retry_failed);
+    Ok(Some(OnEngine { engine, place, args: &args.engine, twice, trace, retry_failed }))
 }
 
 /// Executes a shard of a recording.

@@ -191,6 +191,7 @@ fn play<'a>(
     output: &Output,
 ) -> exit::Result<Vec<(usize, Shown<'a>)>> {
     let session = Session {
+        engine: None,
         experiment,
         folders: Default::default(),
         overrides: Vec::new(),

@@ -9,6 +9,7 @@ mod error;
 mod interface;
 mod jobs;
 mod lacking;
+mod log;
 mod round;
 mod shards;
 
@@ -16,5 +17,6 @@ pub use error::{EngineError, RoundError};
 pub use interface::{Engine, EngineKind, JobId, State, Submission, Work};
 pub use jobs::{Jobs, Submitted, Who};
 pub use lacking::Finished;
+pub use log::last_words;
 pub use round::{End, Event, Pace, Round, Wish};
 pub use shards::{ParseShardListError, ShardList};

@@ -30,6 +30,7 @@ pub struct Slurm {
     arguments: Arguments,
     commands: Commands,
     config: OnceLock<Config>,
+    cpus: OnceLock<u32>,
 }
 
 /// What the cluster tells about itself.
@@ -52,6 +53,7 @@ impl Slurm {
                 known: KNOWN,
             },
             config: OnceLock::new(),
+            cpus: OnceLock::new(),
         }
     }
 
@@ -92,8 +94,12 @@ impl Engine for Slurm {
     }
 
     fn cpus(&self) -> Result<u32, EngineError> {
+        if let Some(cpus) = self.cpus.get() {
+            return Ok(*cpus);
+        }
         let printed = self.commands.output("sinfo", ["--noheader", "--format=%P %C"], b"")?;
-        Ok(answers::cpus(&printed, self.arguments.partitions().as_deref()))
+        let cpus = answers::cpus(&printed, self.arguments.partitions().as_deref());
+        Ok(*self.cpus.get_or_init(|| cpus))
     }
 
     fn tasks_max(&self) -> Result<u32, EngineError> {
