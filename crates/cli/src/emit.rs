@@ -11,11 +11,13 @@ use clap::{Args, ValueEnum};
 use preemptlab_cluster::{
     Workplace,
     emit::{self, GITHUB_JOBS_MAX, Line, Pods, Workers},
+    engine::EngineKind,
     newest, shards_for,
 };
 use preemptlab_experiment::RecordingWriter;
 
 use crate::{
+    engine::EngineArgs,
     exit::{self, OrExit},
     output::Output,
     seed,
@@ -33,9 +35,10 @@ const BESIDE_MIB: u32 = 512;
 #[command(next_help_heading = "On machines of your own choice")]
 pub struct EmitArgs {
     /// Prepare, and print what executes the shards instead of executing them: a script, a manifest or a
-    /// workflow [default kind: slurm]
+    /// workflow [default kind: that of --engine, or slurm]
     #[arg(long, value_name = "KIND", num_args = 0..=1, require_equals = true,
-        conflicts_with_all = ["shard", "prepare", "until", "retry_failed", "no_cache", "jobs"])]
+        conflicts_with_all = ["shard", "prepare", "until", "retry_failed", "no_cache", "jobs",
+            "detach", "attach"])]
     pub emit: Option<Option<Kind>>,
     /// The claim of Kubernetes that holds the recording, and the folder where it is mounted here
     /// [default folder: the one that the recording is in]
@@ -59,6 +62,16 @@ pub enum Kind {
     Parallel,
     /// A script for machines that share no folder
     Ssh,
+}
+
+impl Kind {
+    /// Returns what is printed for an engine; for none, Slurm's.
+    pub fn of(engine: Option<EngineKind>) -> Self {
+        match engine {
+            Some(EngineKind::Kubernetes) => Self::Kubernetes,
+            Some(EngineKind::Slurm) | None => Self::Slurm,
+        }
+    }
 }
 
 /// A claim, and where it is mounted here.
@@ -134,6 +147,8 @@ pub struct Emission<'a> {
     pub args: &'a EmitArgs,
     /// What is printed.
     pub kind: Kind,
+    /// The number of tasks, and options for the engine.
+    pub engine: &'a EngineArgs,
     /// The experiment or the recording, as the user named it.
     pub experiment: &'a Path,
     /// Records what kernels do.
@@ -154,6 +169,13 @@ pub fn print(
     if emission.kind == Kind::Kubernetes {
         // Before anything is brought here in vain.
         emission.args.pods()?;
+    }
+    if emission.kind != Kind::Slurm && !emission.engine.arguments.is_empty() {
+        return Err(exit::unusable("only Slurm's script holds an --engine-arg: leave it out"));
+    }
+    if emission.kind == Kind::Slurm {
+        // What sbatch is given is checked as for --engine.
+        emission.engine.slurm()?;
     }
     if emission.kind == Kind::Github && !session.overrides.is_empty() {
         let message =
@@ -183,14 +205,19 @@ fn text(emission: &Emission<'_>, writer: &RecordingWriter) -> exit::Result<Strin
     let mut workers = Workers {
         program: line(&program)?,
         recording: line(&path)?,
-        shards: shards_for(&boots, CPUS).min(most),
+        shards: emission.engine.tasks.unwrap_or_else(|| shards_for(&boots, CPUS).min(most)),
         trace: emission.trace,
         twice: twice.transpose().or_exit(exit::UNUSABLE)?,
     };
     let machine = &recording.manifest().experiment.machine;
     let memory_mib = machine.memory_mib.saturating_add(BESIDE_MIB);
     Ok(match emission.kind {
-        Kind::Slurm => emit::slurm(&workers, &line(&workplace.log())?, memory_mib, &[]),
+        Kind::Slurm => {
+            let options: Result<Vec<Line>, _> =
+                emission.engine.arguments.iter().map(|it| it.parse()).collect();
+            let options = options.or_exit(exit::UNUSABLE)?;
+            emit::slurm(&workers, &line(&workplace.log())?, memory_mib, &options)
+        }
         Kind::Parallel => emit::parallel(&workers),
         Kind::Ssh => emit::ssh(&workers, &line(workplace.root())?),
         Kind::Github => {

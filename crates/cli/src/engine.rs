@@ -20,7 +20,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "ENGINE", conflicts_with_all = ["jobs", "no_cache", "prepare", "shard"])]
     pub engine: Option<EngineKind>,
     /// Cut the cells into so many tasks [default: some four a CPU, of 10 to 100 cells]
-    #[arg(long, value_name = "N", requires = "engine",
+    #[arg(long, value_name = "N", requires = "elsewhere",
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub tasks: Option<u32>,
     /// An option for the engine's own command, such as --partition=short for sbatch; may be repeated

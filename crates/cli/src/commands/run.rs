@@ -36,6 +36,7 @@ use crate::{
 /// Run an experiment and compare its configurations
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("several").args(["shard", "emit", "engine"]).multiple(true)))]
+#[command(group(ArgGroup::new("elsewhere").args(["emit", "engine"]).multiple(true)))]
 #[command(after_help = "\
 Examples:
   preemptlab run studies/quick.toml
@@ -154,7 +155,8 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     if let Some(kind) = args.emit.emit {
         let emission = Emission {
             args: &args.emit,
-            kind: kind.unwrap_or(Kind::Slurm),
+            kind: kind.unwrap_or_else(|| Kind::of(args.engine.engine)),
+            engine: &args.engine,
             experiment: &args.experiment,
             trace: args.trace,
             twice: args.shards.twice.map(|twice| twice.to_string()),
@@ -200,7 +202,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
 /// Returns what is wanted of an engine; `None` where this machine executes the cells.
 fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
     let twice = args.shards.twice;
-    let Some(kind) = args.engine.engine else { return Ok(None) };
+    let Some(kind) = args.engine.engine.filter(|_| args.emit.emit.is_none()) else {
+        return Ok(None);
+    };
     if !args.backend.is_vm() {
         return Err(exit::unusable(LabError::NotSpread));
     }
