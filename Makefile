@@ -134,6 +134,7 @@ nightly: build
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
+	$(MAKE) test-cluster
 
 ## bench: measure the figures of docs/figures.md
 bench: deps
