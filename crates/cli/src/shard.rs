@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
     str::FromStr,
@@ -10,7 +11,7 @@ use std::{
 use clap::Args;
 use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
 use preemptlab_experiment::{Derived, PartWriter, Recording};
-use preemptlab_model::{CellId, CellInputs, Shard, counted};
+use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
 use preemptlab_preparation::Kernels;
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
@@ -143,35 +144,26 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
     let of = PartOf::new(work.recording, look, shard)?;
     let path = work.out.map_or_else(|| workplace.part(look, shard), Path::to_owned);
     let wanted: BTreeSet<CellId> = cut.of(shard).iter().copied().collect();
-    let is_there = |cell: &CellId| {
-        let has = recording.has(*cell);
-        has && (!work.trace || recording.traces().contains(*cell))
-    };
-    let mut only: BTreeSet<CellId> = wanted.iter().copied().filter(|it| !is_there(it)).collect();
+    let mut only = lacking(&recording, &wanted, work.trace)?;
     let there = wanted.len() - only.len();
     if there > 0 {
         output
             .note(format!("the recording has {} of shard {shard} already", counted(there, "cell")));
     }
     // What was derived before anything is asked for in its name.
-    Derived::check(&recording).map_err(preemptlab_preparation::LabError::from)?;
+    let derived = Derived::check(&recording).map_err(preemptlab_preparation::LabError::from)?;
     let (part, path) = begin(work.recording, &path, &of, &mut only, work.trace)?;
-    if only.is_empty() {
+    if lacking(part.cells().recording(), &only, work.trace)?.is_empty() {
         output.note(format!("shard {shard} has no cell left: {}/", path.display()));
         return Ok(ExitCode::from(exit::OK));
     }
     let store = Store::open(work.store.clone(), work.recording)?;
-    let seed = workplace.seed();
-    let prepared = {
-        let derived = Derived::check(&recording).map_err(preemptlab_preparation::LabError::from)?;
-        lab::from_seed(derived, &seed, store.get(), output)?
-    };
-    let result = execute(work, &prepared, &part, &only);
-    drop(prepared);
+    let prepared = lab::from_seed(derived, &workplace.seed(), store.get(), output);
+    let is_ready = prepared.is_ok();
+    let result = prepared.and_then(|prepared| execute(work, &prepared, &part, &only));
     drop(part);
-    let is_last = Shard::all(shard.count())
-        .all(|shard| Part::open(&workplace.part(look, shard)).is_ok_and(|part| part.is_some()));
-    store.leave(is_last)?;
+    // A store that could not be filled is of use to nobody.
+    store.leave(!is_ready || all_begun(&workplace, look, shard.count()))?;
     let Summary { completed, failed, .. } = result?;
     output.note(format!(
         "shard {shard}: {} completed, {failed} failed: {}/",
@@ -180,6 +172,41 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
     ));
     // A failed cell is a result: an engine that executed the shard again would find the same.
     Ok(ExitCode::from(exit::OK))
+}
+
+/// Returns the cells that a recording, or a part, does not have yet. A completed cell needs its trace,
+/// if traces are wanted.
+fn lacking(
+    recording: &Recording,
+    cells: &BTreeSet<CellId>,
+    trace: bool,
+) -> exit::Result<BTreeSet<CellId>> {
+    let traces = recording.traces();
+    let mut lacking = BTreeSet::new();
+    for cell in cells {
+        let has = match recording.has(*cell) {
+            true if trace && !traces.contains(*cell) => {
+                let record = recording.cell(*cell)?;
+                record.is_some_and(|it| !matches!(it.outcome, Outcome::Completed { .. }))
+            }
+            has => has,
+        };
+        if !has {
+            lacking.insert(*cell);
+        }
+    }
+    Ok(lacking)
+}
+
+/// Tells whether every shard of a look was begun, as far as this machine sees.
+fn all_begun(workplace: &Workplace, look: u32, shards: u32) -> bool {
+    let names: BTreeSet<_> = fs::read_dir(workplace.parts())
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    Shard::all(shards).all(|shard| names.contains(&workplace.part(look, shard)))
 }
 
 fn execute(
@@ -239,8 +266,9 @@ fn begin(
             Ok(part) => return Ok((part, path)),
             Err(RecordingError::Busy { holder: Some(_), .. }) if attempt < ATTEMPTS_MAX => {
                 if let Some(part) = Part::open(&path)? {
+                    let traces = part.traces();
                     for cell in part.cell_ids()? {
-                        if !trace || part.traces().contains(cell) {
+                        if !trace || traces.contains(cell) {
                             only.remove(&cell);
                         }
                     }
