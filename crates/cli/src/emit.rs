@@ -118,20 +118,24 @@ impl Volume {
     }
 }
 
+/// Returns the claim and the image, both of which Kubernetes needs.
+pub fn pods<'a>(
+    volume: Option<&'a Volume>,
+    image: Option<&'a Line>,
+) -> exit::Result<(&'a Volume, &'a Line)> {
+    let volume = volume.ok_or_else(|| {
+        exit::unusable("pods share the recording on a claim: name it with --volume CLAIM=FOLDER")
+    })?;
+    let image = image.ok_or_else(|| {
+        exit::unusable("pods execute an image: `make image` builds one; name it with --image IMAGE")
+    })?;
+    Ok((volume, image))
+}
+
 impl EmitArgs {
-    /// Returns the claim and the image, which Kubernetes needs.
-    pub fn pods(&self) -> exit::Result<(&Volume, &Line)> {
-        let volume = self.volume.as_ref().ok_or_else(|| {
-            exit::unusable(
-                "pods share the recording on a claim: name it with --volume CLAIM=FOLDER",
-            )
-        })?;
-        let image = self.image.as_ref().ok_or_else(|| {
-            exit::unusable(
-                "pods execute an image: `make image` builds one; name it with --image IMAGE",
-            )
-        })?;
-        Ok((volume, image))
+    /// Returns the claim and the image, both of which Kubernetes needs.
+    fn pods(&self) -> exit::Result<(&Volume, &Line)> {
+        pods(self.volume.as_ref(), self.image.as_ref())
     }
 }
 

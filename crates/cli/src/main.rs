@@ -7,6 +7,7 @@ mod args;
 mod children;
 mod command_line;
 mod commands;
+mod elsewhere;
 mod emit;
 mod engine;
 mod exit;

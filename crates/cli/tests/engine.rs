@@ -59,6 +59,24 @@ fn a_machine_without_slurm_says_so() {
 }
 
 #[test]
+fn verify_and_scenario_say_so_too() {
+    let site = Site::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let (check, scenario) = (path("studies/check"), path("scenarios/driver-demo.toml"));
+    for arguments in [&["verify", &check][..], &["scenario", &scenario, "--out", "out"]] {
+        let mut command = site.desk.command(&[arguments, &["--engine", "slurm"]].concat());
+        command.env("PATH", site.desk.path("bin"));
+        Finished::new(command.output().unwrap()).fails(4, &["on this machine"]);
+        let mut command = site.desk.command(&[arguments, &["--tasks", "2"]].concat());
+        command.env("PATH", site.desk.path("bin"));
+        Finished::new(command.output().unwrap()).fails(2, &["--engine"]);
+    }
+    assert!(!site.desk.path("out").exists());
+    assert!(!root.join("studies/check.again").exists());
+}
+
+#[test]
 fn a_cluster_that_is_none_is_told_in_its_own_words() {
     let site = Site::new();
     site.program(

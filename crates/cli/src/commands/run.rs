@@ -8,10 +8,6 @@ use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
-use preemptlab_cluster::{
-    emit::Line,
-    engine::{EngineError, EngineKind, RoundError},
-};
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, counted, parse_ns};
 use preemptlab_preparation::LabError;
@@ -23,6 +19,7 @@ use preemptlab_stats::{Baseline, Margin};
 use crate::{
     args::{Machines, OverrideArgs, Packages},
     commands::until::{self, UntilArgs},
+    elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
     exit::{self, OrExit},
@@ -30,7 +27,7 @@ use crate::{
     output::Output,
     session::Session,
     shard::{self, ShardArgs, ShardWanted, Work},
-    spread::{OnEngine, Place},
+    spread::OnEngine,
 };
 
 /// Run an experiment and compare its configurations
@@ -208,27 +205,10 @@ fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
     if !args.backend.is_vm() {
         return Err(exit::unusable(LabError::NotSpread));
     }
-    let line = |path: &Path| Line::of_path(path).or_exit(exit::UNUSABLE);
-    let (engine, place): (_, Box<Place<'_>>) = match kind {
-        EngineKind::Slurm => {
-            let program = line(&std::env::current_exe().or_exit(exit::HOST)?)?;
-            let place = move |recording: &Path| Ok((program.clone(), line(recording)?));
-            (args.engine.slurm()?, Box::new(place))
-        }
-        EngineKind::Kubernetes => {
-            let (volume, image) = args.emit.pods()?;
-            let program: Line = "preemptlab".parse().or_exit(exit::UNUSABLE)?;
-            let place = move |recording: &Path| Ok((program.clone(), volume.place(recording)?));
-            (args.engine.kubernetes(volume.claim(), image)?, Box::new(place))
-        }
-    };
-    // Before anything is brought here in vain. One that does not answer now is waited for.
-    match engine.cluster() {
-        Ok(_) | Err(EngineError::Away(_)) => {}
-        Err(error) => return Err(RoundError::from(error).into()),
-    }
+    let engine =
+        on_engine(kind, &args.engine, (args.emit.volume.as_ref(), args.emit.image.as_ref()))?;
     let (trace, retry_failed) = (args.trace, args.retry_failed);
-    Ok(Some(OnEngine { engine, place, args: &args.engine, twice, trace, retry_failed }))
+    Ok(Some(OnEngine { twice, trace, retry_failed, ..engine }))
 }
 
 /// Executes a shard of a recording.

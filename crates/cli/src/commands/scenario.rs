@@ -19,6 +19,7 @@ use preemptlab_scenario::Model;
 
 use crate::{
     args::{Machines, Packages},
+    elsewhere::ElsewhereArgs,
     exit, lab,
     output::Output,
     session::Session,
@@ -65,6 +66,8 @@ pub struct Scenario {
     /// The recording's folder [default: runs/NAME-DIGEST]
     #[arg(long, value_name = "FOLDER")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub elsewhere: ElsewhereArgs,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
@@ -190,8 +193,9 @@ fn play<'a>(
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<Vec<(usize, Shown<'a>)>> {
+    let engine = args.elsewhere.args();
     let session = Session {
-        engine: None,
+        engine: args.elsewhere.on(&engine, true, true)?,
         experiment,
         folders: Default::default(),
         overrides: Vec::new(),

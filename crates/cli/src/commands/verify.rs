@@ -1,8 +1,9 @@
-use std::{path::PathBuf, process::ExitCode};
+use std::{collections::BTreeSet, fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::available::only_virtual;
-use preemptlab_experiment::{Derived, Recording};
+use preemptlab_cluster::Workplace;
+use preemptlab_experiment::{Derived, Recording, RecordingWriter};
 use preemptlab_model::Digest;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Verdict;
@@ -10,10 +11,12 @@ use serde::Serialize;
 
 use crate::{
     args::{Format, Machines, Packages},
+    elsewhere::ElsewhereArgs,
     exit::{self, OrExit},
     lab,
     output::Output,
     progress::Progress,
+    session::Session,
 };
 
 /// Check that a recording says the same again, here and now or in another recording
@@ -27,14 +30,16 @@ pub struct Verify {
     #[arg(value_name = "RUN")]
     pub recording: PathBuf,
     /// Execute only so many cells, spread evenly
-    #[arg(long, value_name = "N", conflicts_with = "against")]
+    #[arg(long, value_name = "N", conflicts_with_all = ["against", "engine"])]
     pub cells: Option<usize>,
     /// Compare with another recording instead of executing anything
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", conflicts_with = "engine")]
     pub against: Option<PathBuf>,
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
+    #[command(flatten)]
+    pub elsewhere: ElsewhereArgs,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
@@ -69,6 +74,7 @@ pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::
             let other = Recording::open(other)?;
             preemptlab_runner::against(&recording, &other)?
         }
+        None if args.elsewhere.engine.is_some() => elsewhere(args, &recording, store, output)?,
         None => again(args, &recording, store, output)?,
     };
     let document = document(&verdicts);
@@ -101,6 +107,53 @@ fn again(
     );
     progress.finish();
     verdicts.map_err(exit::Failure::from)
+}
+
+/// Executes the cells of the plan by an engine into a recording beside this one, and compares. The other
+/// recording goes where all are the same.
+fn elsewhere(
+    args: &Verify,
+    recording: &Recording,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Vec<Verdict>> {
+    // Before anything is asked for in its name.
+    let derived = Derived::check(recording).or_exit(exit::UNUSABLE)?;
+    let manifest = recording.manifest();
+    let out = Workplace::of(recording.path()).root().with_extension("again");
+    let engine = args.elsewhere.args();
+    let session = Session {
+        experiment: manifest.experiment.clone(),
+        folders: derived.folders()?,
+        overrides: manifest.overrides.clone(),
+        out: &out,
+        store,
+        machines: &args.machines,
+        packages: &args.packages,
+        backend: manifest.backend,
+        no_cache: true,
+        retry_failed: false,
+        trace: false,
+        engine: args.elsewhere.on(&engine, false, false)?,
+    };
+    // With exactly the kernels and packages of this one.
+    drop(RecordingWriter::open(&out, manifest)?);
+    let verdicts = session.open(output, |writer, _, execute| {
+        execute(writer)?;
+        let planned: BTreeSet<_> = manifest.plan.executable().iter().map(|it| it.id()).collect();
+        let mut verdicts = preemptlab_runner::against(recording, writer.recording())?;
+        // Cells of looks are not planned there, and what failed says nothing again.
+        verdicts.retain(|verdict| planned.contains(&verdict.id) && verdict.recorded.is_ok());
+        Ok(verdicts)
+    })?;
+    if verdicts.iter().all(Verdict::is_same) {
+        for folder in [&out, Workplace::of(&out).root()] {
+            fs::remove_dir_all(folder).or_exit(exit::HOST)?;
+        }
+    } else {
+        output.note(format!("the other recording stays: {}/", out.display()));
+    }
+    Ok(verdicts)
 }
 
 fn document(verdicts: &[Verdict]) -> Document {
