@@ -9,8 +9,8 @@ use std::{
 use libc::{PR_GET_NAME, c_char, pthread_cond_t, pthread_mutex_t};
 
 use crate::{
-    flush, next,
-    threads::{CPUS, is_thread_of_cpus, tell_the_host, this_thread},
+    next, scheduler,
+    threads::{CPUS, is_thread_of_cpus, tell_the_host, this_thread, variable},
     turnstile::Turnstile,
 };
 
@@ -27,12 +27,8 @@ static CONDITION: AtomicPtr<pthread_cond_t> = AtomicPtr::new(ptr::null_mut());
 /// As pthread_mutex_lock(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_lock(mutex: *mut pthread_mutex_t) -> c_int {
-    if mutex == LOCK.load(SeqCst) {
-        if is_thread_of_cpus() {
-            flush::comes_to_the_lock();
-        } else if is_main_thread() {
-            TURNSTILE.pass();
-        }
+    if mutex == LOCK.load(SeqCst) && !is_thread_of_cpus() && is_main_thread() {
+        TURNSTILE.pass();
     }
     // SAFETY: as the caller promises.
     unsafe { next::MUTEX_LOCK.of_mutex(mutex) }
@@ -49,7 +45,7 @@ pub unsafe extern "C" fn pthread_cond_wait(
     if CPUS.load(SeqCst) == 0 && executes_cpus() {
         LOCK.store(mutex, SeqCst);
         CPUS.store(this_thread(), SeqCst);
-        tell_the_host(b".");
+        begin();
     }
     if !is_thread_of_cpus() {
         // SAFETY: as the caller promises.
@@ -96,6 +92,16 @@ fn send_cpus_on(condition: *mut pthread_cond_t) -> bool {
         TURNSTILE.send_on();
     }
     theirs
+}
+
+/// Begins before any CPU executes, with the lock taken.
+fn begin() {
+    // Only a machine with several CPUs has a lookahead.
+    let lookahead_ns = variable(c"PREEMPTLAB_LOOKAHEAD_NS");
+    match lookahead_ns.map_or(Ok(()), scheduler::install) {
+        Ok(()) => tell_the_host(&[b"ready"]),
+        Err(lacks) => tell_the_host(&[b"lacks ", lacks.0.to_bytes()]),
+    }
 }
 
 fn is_main_thread() -> bool {

@@ -18,15 +18,22 @@
 //! the monitor included. Other threads take the lock as ever. They do the work of snapshots and free
 //! memory, and move no clock.
 //!
-//! The turns of the CPUs must not depend on the host either: see `flush.rs`.
+//! The turns of several CPUs must not depend on the host either: see `scheduler.rs`.
 
 // A test has its own C library to stand before.
 #[cfg(not(test))]
-mod flush;
+mod arch;
+mod clocks;
 #[cfg(not(test))]
 mod interposed;
 #[cfg(not(test))]
 mod next;
+#[cfg(not(test))]
+mod qemu;
+#[cfg(not(test))]
+mod scheduler;
+#[cfg(not(test))]
+mod spin;
 #[cfg(not(test))]
 mod threads;
 mod turnstile;

@@ -12,9 +12,6 @@ pub static MUTEX_LOCK: Next = Next::new(c"pthread_mutex_lock", Some(c"GLIBC_2.2.
 pub static COND_WAIT: Next = Next::new(c"pthread_cond_wait", Some(c"GLIBC_2.3.2"));
 pub static COND_SIGNAL: Next = Next::new(c"pthread_cond_signal", Some(c"GLIBC_2.3.2"));
 pub static COND_BROADCAST: Next = Next::new(c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2"));
-pub static SIGLONGJMP: Next = Next::new(c"siglongjmp", Some(c"GLIBC_2.2.5"));
-pub static LONGJMP_CHK: Next = Next::new(c"__longjmp_chk", Some(c"GLIBC_2.11"));
-pub static TREE_REF: Next = Next::new(c"g_tree_ref", None);
 
 /// A function, which is looked up when it is first called: other libraries may do so before a
 /// constructor of this one could run.
@@ -78,22 +75,5 @@ impl Next {
         type Function = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
         // SAFETY: as the caller promises.
         unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(condition, mutex) }
-    }
-    /// # Safety
-    ///
-    /// This is a function of where to jump and what to say there, and it jumps.
-    pub unsafe fn of_jump(&self, to: *mut c_void, value: c_int) -> ! {
-        type Function = unsafe extern "C" fn(*mut c_void, c_int) -> !;
-        // SAFETY: as the caller promises.
-        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(to, value) }
-    }
-
-    /// # Safety
-    ///
-    /// This is a function of a tree that returns one, and the tree is valid.
-    pub unsafe fn of_tree(&self, tree: *mut c_void) -> *mut c_void {
-        type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
-        // SAFETY: as the caller promises.
-        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(tree) }
     }
 }

@@ -1,6 +1,9 @@
 //! Which thread is that of the CPUs, and what the host is told.
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::{
+    ffi::{CStr, c_int},
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
+};
 
 /// The thread of the CPUs (pthread_self(3)), from when it first waits. That is before it executes
 /// anything, and before the main thread, which waits for its start, does anything else.
@@ -16,15 +19,21 @@ pub fn this_thread() -> usize {
     unsafe { libc::pthread_self() as usize }
 }
 
-/// Says something in the file whose descriptor the environment names: `.` once the thread of the CPUs
-/// is found, `f` when the cache of translated code was first emptied by another thread, `!` whenever
-/// emptying it has ended a turn.
-pub fn tell_the_host(word: &[u8; 1]) {
-    // SAFETY: QEMU does not change its environment.
-    let value = unsafe { libc::getenv(c"PREEMPTLAB_TURNSTILE".as_ptr()) };
-    if value.is_null() {
-        return;
+/// Says a line in the file whose descriptor the environment names: `ready` once the thread of the
+/// CPUs is found, `lacks NAME` where this QEMU lacks something.
+pub fn tell_the_host(words: &[&[u8]]) {
+    let Some(descriptor) = variable(c"PREEMPTLAB_TURNSTILE") else { return };
+    for word in words.iter().chain(&[b"\n".as_slice()]) {
+        // SAFETY: a descriptor that was inherited for this, and so many bytes.
+        unsafe { libc::write(descriptor as c_int, word.as_ptr().cast(), word.len()) };
     }
-    // SAFETY: a string, a descriptor that was inherited for this, and one byte.
-    unsafe { libc::write(libc::atoi(value), word.as_ptr().cast(), 1) };
+}
+
+/// The number in a variable of the environment.
+pub fn variable(name: &CStr) -> Option<i64> {
+    // SAFETY: QEMU does not change its environment, and its values are strings.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| libc::atoll(value))
+    }
 }

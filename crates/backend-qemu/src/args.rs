@@ -1,10 +1,5 @@
 //! QEMU's arguments, as a pure function of the inputs.
 //!
-//! The properties of the machine that a guest can see are fixed here or come from the inputs:
-//! virtual time counts instructions (`-icount`), the clock starts at a fixed date, random numbers
-//! come from `-seed`, and no device answers asynchronously. Boot and cell must have the same
-//! devices, or the snapshot cannot be loaded.
-//!
 //! What a guest can see of the machine is fixed here or comes from the inputs: virtual time counts
 //! instructions (`-icount`), the clock starts at a fixed date, random numbers come from `-seed`, and
 //! no device answers asynchronously. Boot and cell must have the same devices, or the snapshot
@@ -23,16 +18,11 @@ use crate::arch::board;
 const BOOT_SEED: u64 = 1;
 
 /// The bound of QEMU's cache of translated code, in MiB. QEMU's own default of 1 GiB would let a
-/// process grow far beyond its guest's memory. What a guest does is the same with any: see the
-/// turnstile's `flush.rs`.
+/// process grow far beyond its guest's memory. What a guest does is the same with any: a turn that
+/// QEMU leaves because the cache is full goes on (the turnstile's `clocks.rs`).
 pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 
 /// QEMU's environment in virtual time, besides the variables of the turnstile.
-///
-/// QEMU computes the results of some instructions of the x87 (FSIN, FCOS, FPTAN, FSINCOS) with the
-/// host's mathematics library. The GNU C library has those functions with and without fused
-/// multiplication, which round differently. On every host it uses those without
-/// (`glibc.cpu.hwcaps`).
 ///
 /// QEMU computes what some instructions of the x87 give (FSIN, FCOS, FPTAN, FSINCOS) by the host's
 /// mathematics library, and the GNU C library has those functions with and without fused
@@ -82,8 +72,6 @@ pub(crate) fn arguments(
         Role::Boot => BOOT_SEED,
         Role::Cell { seed, .. } => *seed,
     };
-    // Several CPUs take turns in virtual time, which the guest's init ends to bound the skew
-    // between them.
     let board = board(machine.arch, inputs.backend.is_vm() && machine.cpus > 1);
     let mut arguments = Arguments::default();
     arguments

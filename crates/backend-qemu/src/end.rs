@@ -15,9 +15,6 @@ pub(crate) enum End {
     Watchdog,
     /// The guest's watchdog expired, and the machine went on.
     Hung,
-    /// The guest may have ended well, but a flush of QEMU's cache of translated code has cut the
-    /// turn of one of several CPUs.
-    CutTurn,
     /// The host gave up waiting after so long.
     WallLimit(Duration),
     /// QEMU's monitor failed.
@@ -128,13 +125,6 @@ fn trouble(remains: &Remains) -> (FailureCause, String) {
         End::Watchdog | End::Hung => (
             FailureCause::VirtualTimeLimit,
             "the guest hung: its watchdog was not kept from expiring".to_owned(),
-        ),
-        End::CutTurn => (
-            FailureCause::Qemu,
-            "QEMU's cache of translated code was full and its flush has ended the turn of a CPU, so \
-             that the result would depend on the host; without --qemu release 13's QEMU is used, in \
-             which a flush ends no turn"
-                .to_owned(),
         ),
         End::WallLimit(wall) => (
             FailureCause::WallTimeLimit,
@@ -274,14 +264,6 @@ mod tests {
     }
 
     #[test]
-    fn a_result_whose_turns_depend_on_the_host_is_none() {
-        let (cause, reason) = cell(End::CutTurn, said(&[done()]), b"").unwrap_err();
-        assert_eq!(cause, FailureCause::Qemu);
-        assert!(reason.contains("cache of translated code was full"), "{reason}");
-        assert_eq!(boot(End::CutTurn, said(&[ready()]), b"").unwrap_err().0, FailureCause::Qemu);
-    }
-
-    #[test]
     fn a_result_does_not_hide_a_panic() {
         let (cause, reason) = cell(exited(0, "guest-reset"), said(&[done()]), PANIC).unwrap_err();
         assert_eq!(cause, FailureCause::Panic);
@@ -294,7 +276,6 @@ mod tests {
         for (end, console, cause) in [
             (End::Watchdog, b"".as_slice(), FailureCause::VirtualTimeLimit),
             (End::Hung, b"", FailureCause::VirtualTimeLimit),
-            (End::CutTurn, b"", FailureCause::Qemu),
             (End::WallLimit(Duration::from_secs(9)), b"", FailureCause::WallTimeLimit),
             (End::WallLimit(Duration::from_secs(9)), PANIC, FailureCause::Panic),
             (End::Monitor("eh".into()), b"", FailureCause::Qemu),

@@ -33,11 +33,6 @@ const NO_TURNSTILE: &str = "this QEMU would not be deterministic: it does not ta
     keeps its main loop from its virtual CPUs, for which it has to be linked dynamically with the \
     GNU C library; without --qemu release 13's is used";
 
-/// Error of a QEMU that the turnstile cannot make deterministic with several CPUs.
-const NO_FLUSHES: &str = "this QEMU would not be deterministic with several CPUs: the library that \
-    keeps a full cache of translated code from ending a CPU's turn does not notice how this QEMU \
-    empties it; without --qemu release 13's is used";
-
 /// Error of a `/dev/kvm` that opens but cannot run guests, as on some virtual machines.
 const NO_VIRTUALISATION: &str = "KVM cannot run this guest (QEMU stopped it with an internal error), \
     although /dev/kvm opens";
@@ -58,14 +53,12 @@ pub(crate) enum Halt {
     Watchdog,
     /// The guest's watchdog has expired, and the machine goes on.
     Hung,
-    /// The guest may have ended well, but the turn of a CPU was cut.
-    CutTurn,
     /// KVM stopped the machine.
     NoVirtualisation,
     /// The turnstile is not in its place.
     NoTurnstile,
-    /// The turnstile does not notice the flushes, which it must with several CPUs.
-    NoFlushes,
+    /// QEMU lacks what the turnstile needs for several CPUs: its name.
+    Lacks(String),
     /// QEMU does not behave as one.
     Qmp(QmpError),
 }
@@ -83,8 +76,6 @@ pub(crate) struct Qemu<'a> {
     qmp: Qmp,
     /// Turnstile, in virtual time only.
     turnstile: Option<Turnstile>,
-    /// The only CPU of a machine goes on after its turn, whatever has ended it.
-    has_several_cpus: bool,
     wall: Duration,
     deadline: Instant,
     /// Reason why QEMU is about to end, as far as it has reported one.
@@ -113,7 +104,8 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let turnstile = inputs.backend.is_vm().then(Turnstile::new);
+        let lookahead_ns = (inputs.machine.cpus > 1).then_some(500);
+        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(lookahead_ns));
         let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
         let mut environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();
@@ -126,10 +118,8 @@ impl<'a> Qemu<'a> {
             .map_err(unable)?;
         let qmp = Qmp::new(ours).map_err(unable)?;
         let deadline = Instant::now() + wall;
-        let has_several_cpus = inputs.machine.cpus > 1;
         let shutdown = None;
-        let mut qemu =
-            Self { process, qmp, turnstile, has_several_cpus, wall, deadline, shutdown, cancel };
+        let mut qemu = Self { process, qmp, turnstile, wall, deadline, shutdown, cancel };
         let trouble = match qemu.receive() {
             Ok(Message::Greeting { .. }) => return Ok(qemu),
             Ok(message) => QmpError::Unexpected(Box::new(message)).to_string(),
@@ -137,7 +127,7 @@ impl<'a> Qemu<'a> {
                 // It greets from a thread of its own, perhaps after it has found a fault.
                 End::Exited { status, stderr, .. } => return Err(end::of_start(status, &stderr)),
                 End::Monitor(error) => error,
-                End::WallLimit(_) | End::Watchdog | End::Hung | End::CutTurn => {
+                End::WallLimit(_) | End::Watchdog | End::Hung => {
                     format!("it says nothing within {} s", wall.as_secs())
                 }
             },
@@ -148,8 +138,13 @@ impl<'a> Qemu<'a> {
     /// Opens the conversation: after this, QEMU reports events.
     pub(crate) fn negotiate(&mut self) -> Result<(), Halt> {
         self.execute("qmp_capabilities", json!({}))?;
-        if self.turnstile.as_mut().is_some_and(|turnstile| !turnstile.is_in_place()) {
-            return Err(Halt::NoTurnstile);
+        if let Some(turnstile) = &mut self.turnstile {
+            if let Some(name) = turnstile.lacks() {
+                return Err(Halt::Lacks(name));
+            }
+            if !turnstile.is_in_place() {
+                return Err(Halt::NoTurnstile);
+            }
         }
         let events = json!({ "capabilities": [{ "capability": "events", "state": true }] });
         self.execute("migrate-set-capabilities", events)?;
@@ -167,17 +162,7 @@ impl<'a> Qemu<'a> {
 
     /// Loads a machine, and returns QEMU's reason where it fails.
     pub(crate) fn load(&mut self, uri: &str) -> Result<Result<(), String>, Halt> {
-        let loaded = self.migrate("migrate-incoming", uri)?;
-        let turnstile = self.turnstile.as_mut().filter(|_| self.has_several_cpus);
-        if loaded.is_ok() && turnstile.is_some_and(|turnstile| !turnstile.notices_flushes()) {
-            return Err(Halt::NoFlushes);
-        }
-        Ok(loaded)
-    }
-
-    fn has_cut_a_turn(&mut self) -> bool {
-        let turnstile = self.turnstile.as_mut().filter(|_| self.has_several_cpus);
-        turnstile.is_some_and(Turnstile::has_cut_a_turn)
+        self.migrate("migrate-incoming", uri)
     }
 
     /// Makes QEMU save or load, and waits for the end of it.
@@ -201,7 +186,6 @@ impl<'a> Qemu<'a> {
     pub(crate) fn run(&mut self) -> Halt {
         match self.resume().and_then(|()| self.follow()) {
             Ok(never) => match never {},
-            Err(Halt::Watchdog | Halt::Ended) if self.has_cut_a_turn() => Halt::CutTurn,
             Err(halt) => halt,
         }
     }
@@ -341,9 +325,11 @@ impl<'a> Qemu<'a> {
             Halt::WallLimit => Ok(End::WallLimit(wall)),
             Halt::Watchdog => Ok(End::Watchdog),
             Halt::Hung => Ok(End::Hung),
-            Halt::CutTurn => Ok(End::CutTurn),
             Halt::NoTurnstile => Err(host(NO_TURNSTILE)),
-            Halt::NoFlushes => Err(host(NO_FLUSHES)),
+            Halt::Lacks(name) => Err(host(format!(
+                "this QEMU cannot execute several CPUs in virtual time: it has no `{name}`, which the \
+                 library needs that is preloaded into it; without --qemu release 13's is used"
+            ))),
             Halt::NoVirtualisation => Err(host(NO_VIRTUALISATION)),
             Halt::Qmp(error) => Ok(End::Monitor(error.to_string())),
             Halt::Ended => Ok(End::Exited { status, shutdown, stderr }),

@@ -15,24 +15,30 @@ pub(crate) const LIBRARY: &[u8] =
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     library: MemoryFile,
-    /// File to which the library writes its findings, one byte each.
+    /// File to which the library writes its findings, one a line.
     found: MemoryFile,
+    /// How far a CPU may be ahead of another, in nanoseconds; for several CPUs only.
+    lookahead_ns: Option<u32>,
 }
 
 impl Turnstile {
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(lookahead_ns: Option<u32>) -> io::Result<Self> {
         Ok(Self {
             library: MemoryFile::with_content("turnstile", LIBRARY)?,
             found: MemoryFile::new("turnstile found")?,
+            lookahead_ns,
         })
     }
 
     /// Returns the variables that the loader and the library read.
-    pub(crate) fn environment(&self) -> [(&'static str, String); 2] {
-        [
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        let lookahead = self.lookahead_ns.map(|ns| ("PREEMPTLAB_LOOKAHEAD_NS", ns.to_string()));
+        let mut variables = vec![
             ("LD_PRELOAD", inherited_path(&self.library)),
             ("PREEMPTLAB_TURNSTILE", self.found.as_fd().as_raw_fd().to_string()),
-        ]
+        ];
+        variables.extend(lookahead);
+        variables
     }
 
     pub(crate) fn files(&self) -> [BorrowedFd<'_>; 2] {
@@ -43,21 +49,16 @@ impl Turnstile {
     /// preload, and a static program has no loader. A QEMU that answers has started the thread of
     /// its CPUs.
     pub(crate) fn is_in_place(&mut self) -> bool {
-        self.has_said(b'.')
+        self.said().lines().any(|line| line == "ready")
     }
 
-    /// Returns whether the library notices how the cache of translated code is emptied. QEMU
-    /// empties it whenever it loads a machine.
-    pub(crate) fn notices_flushes(&mut self) -> bool {
-        self.has_said(b'f')
+    /// Returns what this QEMU does not export and the library needs.
+    pub(crate) fn lacks(&mut self) -> Option<String> {
+        self.said().lines().find_map(|line| line.strip_prefix("lacks ").map(str::to_owned))
     }
 
-    /// Returns whether a flush of the cache of translated code ended a CPU's turn.
-    pub(crate) fn has_cut_a_turn(&mut self) -> bool {
-        self.has_said(b'!')
-    }
-
-    fn has_said(&mut self, word: u8) -> bool {
-        self.found.content().is_ok_and(|content| content.contains(&word))
+    fn said(&mut self) -> String {
+        let content = self.found.content().unwrap_or_default();
+        String::from_utf8_lossy(&content).into_owned()
     }
 }
