@@ -1,10 +1,14 @@
 //! Raises an interrupt that the machine would not have had.
 
-use std::ffi::{c_int, c_void};
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
 
 use preemptlab_protocol::trace::Inject;
 
 use crate::{
+    arch,
     clock::{Clock, symbol},
     qemu::Guest,
 };
@@ -14,6 +18,8 @@ type GetCpu = unsafe extern "C" fn(c_int) -> *mut c_void;
 type Virtual = unsafe extern "C" fn(*mut c_void, u64, *mut c_void, usize, bool) -> c_int;
 /// Physical address, buffer, length, whether to write.
 type Physical = unsafe extern "C" fn(u64, *mut c_void, u64, bool);
+/// Object, name of the property, where an error would go.
+type Property = unsafe extern "C" fn(*mut c_void, *const c_char, *mut *mut c_void) -> u64;
 
 /// Writes memory and messages as a debugger and a device would.
 pub struct Injector {
@@ -22,6 +28,7 @@ pub struct Injector {
     get_cpu: GetCpu,
     memory: Virtual,
     devices: Physical,
+    property: Property,
 }
 
 impl Injector {
@@ -43,23 +50,25 @@ impl Injector {
                 devices: std::mem::transmute::<*mut c_void, Physical>(symbol(
                     c"cpu_physical_memory_rw",
                 )?),
+                property: std::mem::transmute::<*mut c_void, Property>(symbol(
+                    c"object_property_get_uint",
+                )?),
             })
         }
     }
 
-    /// Whether the time of the next one has come.
-    pub fn is_due(&self, now_ns: u64) -> bool {
-        self.left.last().is_some_and(|inject| now_ns >= inject.at_ns)
-    }
-
-    /// Writes the guest's memory and raises the interrupt that is due, if that is possible. Then no
-    /// other one is raised.
+    /// Writes the guest's memory and raises the first interrupt that is due on a CPU and possible. Then
+    /// no other one is raised.
     ///
     /// # Safety
     ///
     /// To be called from the callback of an instruction, on the CPU with this number.
-    pub unsafe fn raise(&mut self, clock: &Clock, guest: &Guest, cpu: u32) {
-        let Some(inject) = self.left.pop() else { return };
+    pub unsafe fn raise_due(&mut self, clock: &Clock, guest: &Guest, cpu: u32, now_ns: u64) {
+        // Each CPU has a clock: what is due on one may come before what another one has passed.
+        let first = self.left.iter().enumerate().rev();
+        let mut due = first.take_while(|(_, inject)| now_ns >= inject.at_ns);
+        let Some((place, _)) = due.find(|(_, inject)| inject.cpu == cpu) else { return };
+        let inject = self.left.remove(place);
         let (address, value) = inject.expected;
         if guest.memory(address, 8) != Some(value) {
             return;
@@ -75,8 +84,10 @@ impl Injector {
             }
             let mut message = inject.message.to_le_bytes();
             let len = message.len() as u64;
+            let id = (self.property)(cpu, arch::PROCESSOR_ID.as_ptr(), ptr::null_mut());
+            let message_address = arch::message_address(inject.message_address, id);
             clock.as_device(|| {
-                (self.devices)(inject.message_address, message.as_mut_ptr().cast(), len, true);
+                (self.devices)(message_address, message.as_mut_ptr().cast(), len, true);
             });
         }
     }

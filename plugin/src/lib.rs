@@ -20,7 +20,7 @@ use std::{
 
 use preemptlab_protocol::{
     FORMAT,
-    trace::{Register, TraceProgram},
+    trace::{Register, TraceProgram, stream::CLOCK_PER_CPU},
 };
 
 use crate::{
@@ -41,8 +41,15 @@ struct Shared(UnsafeCell<State>);
 
 enum State {
     /// Before the first CPU started.
-    Asked(Option<(TraceProgram, File)>),
+    Asked(Option<Asked>),
     Tracing(Box<Tracer>),
+}
+
+/// What QEMU was asked to record, and where.
+struct Asked {
+    program: TraceProgram,
+    file: File,
+    has_several_cpus: bool,
 }
 
 // SAFETY: QEMU calls from its main thread before the CPUs start and after they have stopped, and
@@ -64,10 +71,11 @@ pub unsafe extern "C" fn qemu_plugin_install(
     argv: *const *const c_char,
 ) -> c_int {
     // SAFETY: QEMU passes its description and `argc` strings.
-    let (target, arguments) = unsafe {
+    let (target, has_several_cpus, arguments) = unsafe {
         let count = usize::try_from(argc).unwrap_or(0);
         let arguments = (0..count).map(|index| CStr::from_ptr(*argv.add(index)).to_string_lossy());
-        (CStr::from_ptr((*info).target_name), arguments.collect::<Vec<_>>())
+        let target = CStr::from_ptr((*info).target_name);
+        (target, (*info).cpus > 1, arguments.collect::<Vec<_>>())
     };
     if target.to_bytes() != b"x86_64" {
         complain("only x86_64 guests can be traced");
@@ -78,7 +86,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
         found.ok_or_else(|| format!("`{key}` is missing"))
     };
     match value("program=").and_then(|program| open(program, value("out=")?)) {
-        Ok(asked) => {
+        Ok((program, file)) => {
+            let asked = Asked { program, file, has_several_cpus };
             // SAFETY: nothing else runs yet.
             unsafe { *SHARED.0.get() = State::Asked(Some(asked)) };
             qemu::register(id, cpu_started, translated, ends);
@@ -106,11 +115,12 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     // SAFETY: the thread of the CPUs, before any of them runs.
     let state = unsafe { &mut *SHARED.0.get() };
     let State::Asked(asked) = state else { return };
-    let Some((program, file)) = asked.take() else { return };
+    let Some(Asked { program, file, has_several_cpus }) = asked.take() else { return };
     let registers = Register::ALL.map(Register::name);
     match (Clock::find(), Guest::new(&registers)) {
         (Ok(clock), Some(guest)) => {
-            let output = Output::new(file, FORMAT);
+            let format = if has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
+            let output = Output::new(file, format);
             match Tracer::new(program, clock, guest, output) {
                 Ok(tracer) => *state = State::Tracing(Box::new(tracer)),
                 Err(reason) => fail(&reason),

@@ -36,6 +36,8 @@ pub struct Info {
     pub version: c_int,
     /// Whether a whole machine is emulated.
     pub system_emulation: bool,
+    /// The machine's number of CPUs when it starts.
+    pub cpus: c_int,
 }
 
 /// `enum qemu_plugin_cb_flags`

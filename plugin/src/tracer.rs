@@ -45,8 +45,7 @@ pub struct Tracer {
     injector: Option<Injector>,
     tasks: BTreeSet<u64>,
     cpu: c_uint,
-    cpus: BTreeMap<c_uint, Sections>,
-    last_ns: u64,
+    cpus: BTreeMap<c_uint, Followed>,
     events: u64,
 }
 
@@ -57,7 +56,14 @@ struct Site {
     announced: Option<u64>,
 }
 
-/// What the plugin follows to know when a section ends.
+/// What the plugin follows of a CPU: its clock, and when a section ends.
+#[derive(Default)]
+struct Followed {
+    /// The time of its last event.
+    last_ns: u64,
+    sections: Sections,
+}
+
 #[derive(Default)]
 struct Sections {
     preempt_count: u32,
@@ -96,7 +102,6 @@ impl Tracer {
             tasks: BTreeSet::new(),
             cpu: 0,
             cpus: BTreeMap::new(),
-            last_ns: 0,
             events: 0,
         })
     }
@@ -177,11 +182,9 @@ impl Tracer {
             return;
         }
         let kind = effect.kind;
-        if let Some(injector) = &mut self.injector
-            && injector.is_due(now_ns)
-        {
+        if let Some(injector) = &mut self.injector {
             // SAFETY: this is the callback of an instruction on this CPU.
-            unsafe { injector.raise(&self.clock, &self.guest, cpu) };
+            unsafe { injector.raise_due(&self.clock, &self.guest, cpu, now_ns) };
         }
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         if cpu != self.cpu {
@@ -264,9 +267,9 @@ impl Tracer {
     }
 
     fn event(&mut self, tag: u64, now_ns: u64) {
+        let last_ns = std::mem::replace(&mut self.followed().last_ns, now_ns);
         self.output.number(tag);
-        self.output.number(now_ns.wrapping_sub(self.last_ns));
-        self.last_ns = now_ns;
+        self.output.number(now_ns.wrapping_sub(last_ns));
         self.events += 1;
     }
 
@@ -312,8 +315,12 @@ impl Tracer {
         self.output.bytes(&comm);
     }
 
-    fn sections(&mut self) -> &mut Sections {
+    fn followed(&mut self) -> &mut Followed {
         self.cpus.entry(self.cpu).or_default()
+    }
+
+    fn sections(&mut self) -> &mut Sections {
+        &mut self.followed().sections
     }
 
     fn count_preemption(&mut self, now_ns: u64, by: u32) {
@@ -340,7 +347,9 @@ impl Tracer {
     /// Records who has ended a long section: the function that holds a lock is the caller of the
     /// one that releases it.
     fn section_ended(&mut self, since_ns: u64, now_ns: u64) {
-        if self.program.zoom.is_some() || now_ns - since_ns < self.program.stack_ns_min {
+        if self.program.zoom.is_some()
+            || now_ns.saturating_sub(since_ns) < self.program.stack_ns_min
+        {
             return;
         }
         self.stack();

@@ -140,8 +140,7 @@ fn a_layout_that_does_not_fit_its_trace_is_noticed() {
 fn a_layout_that_would_change_the_guest_is_refused() {
     let desk = Desk::new();
     let text = serde_json::to_string(&testing::layout()).unwrap();
-    let inject =
-        r#""inject":[{"at_ns":1,"expected":[0,0],"writes":[],"message_address":0,"message":0}]"#;
+    let inject = r#""inject":[{"cpu":0,"at_ns":1,"expected":[0,0],"writes":[],"message_address":0,"message":0}]"#;
     let layout = serde_json::from_str(&text.replace(r#""inject":[]"#, inject)).unwrap();
     let traced = Traced::with(&desk.path("run"), layout);
     explain_it(&desk, &traced, &[]).fails(2, &["a program of probes that is none", AGAIN]);

@@ -6,11 +6,20 @@ use preemptlab_protocol::{
     FORMAT,
     trace::{
         TraceProgram,
-        stream::{COMM_BYTES, CPU, END, FIRST_EVENT, MAGIC, SITE, STACK, SiteKind, TASK},
+        stream::{
+            CLOCK_PER_CPU, COMM_BYTES, CPU, END, FIRST_EVENT, MAGIC, SITE, STACK, SiteKind, TASK,
+        },
     },
 };
 
 const BUFFER_BYTES: usize = 1 << 20;
+
+/// Format of a trace in which each CPU has a clock.
+const CLOCKS_FORMAT: u32 = FORMAT | CLOCK_PER_CPU;
+
+/// By how much the clock of a CPU may be behind that of another one that executed before, in nanoseconds:
+/// more than the lookahead of any machine.
+pub(crate) const BEHIND_NS_MAX: u64 = 10_000;
 
 /// Longest record, in bytes: a stack of [`STACK_WORDS_MAX`] words of 10 bytes.
 const RECORD_BYTES_MAX: usize = 2 << 10;
@@ -72,7 +81,8 @@ pub struct Site {
 /// Event before an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Virtual time, in nanoseconds.
+    /// Virtual time of the CPU, in nanoseconds. An event of another CPU that was executed before may be
+    /// later by the machine's lookahead.
     pub ns: u64,
     /// Index of the CPU.
     pub cpu: u32,
@@ -126,7 +136,10 @@ pub struct Decoder<R> {
     probes: Vec<(u64, u8)>,
     stack: Vec<u64>,
     cpu: u32,
-    ns: u64,
+    /// Whether each CPU has a clock.
+    has_clocks: bool,
+    /// The times of the last events of the CPUs, by number; only the first where they share a clock.
+    clocks_ns: Vec<u64>,
     events: u64,
 }
 
@@ -154,7 +167,8 @@ impl<R: Read> Decoder<R> {
             probes,
             stack: Vec::new(),
             cpu: 0,
-            ns: 0,
+            has_clocks: false,
+            clocks_ns: vec![0],
             events: 0,
         };
         decoder.fill()?;
@@ -165,6 +179,7 @@ impl<R: Read> Decoder<R> {
         }
         match u32::from_le_bytes([format[0], format[1], format[2], format[3]]) {
             FORMAT => Ok(decoder),
+            CLOCKS_FORMAT => Ok(Self { has_clocks: true, ..decoder }),
             other => Err(TraceError::Format(other)),
         }
     }
@@ -222,14 +237,19 @@ impl<R: Read> Decoder<R> {
         let site = usize::try_from(site).ok().and_then(|site| self.sites.get(site).copied());
         let site = site.ok_or_else(|| self.corrupted("a site that was not announced"))?;
         let delta_ns = self.number()?;
-        let ns = self.ns.checked_add(delta_ns).filter(|ns| *ns <= NS_MAX);
-        self.ns = ns.ok_or_else(|| self.corrupted("a time that cannot be"))?;
+        let clock = if self.has_clocks { self.cpu as usize } else { 0 };
+        if clock >= self.clocks_ns.len() {
+            self.clocks_ns.resize(clock + 1, 0);
+        }
+        let ns = self.clocks_ns[clock].checked_add(delta_ns).filter(|ns| *ns <= NS_MAX);
+        let ns = ns.ok_or_else(|| self.corrupted("a time that cannot be"))?;
+        self.clocks_ns[clock] = ns;
         let mut values = [0; VALUES_MAX];
         for value in &mut values[..site.values.into()] {
             *value = self.number()?;
         }
         self.events += 1;
-        Ok(Event { ns: self.ns, cpu: self.cpu, site, values })
+        Ok(Event { ns, cpu: self.cpu, site, values })
     }
 
     fn site(&mut self) -> Result<(), TraceError> {

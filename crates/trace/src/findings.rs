@@ -77,7 +77,7 @@ pub fn findings(
             Item::Event(event) => {
                 events += 1;
                 first_ns.get_or_insert(event.ns);
-                last_ns = event.ns;
+                last_ns = last_ns.max(event.ns);
                 if offset_ns.is_none()
                     && let Some(offset) = clock_offset_ns(kernel, &event)
                 {
@@ -99,7 +99,7 @@ pub fn findings(
                 }
                 is_in_window = window_virtual.contains(event.ns);
                 if is_in_window {
-                    ranking.ended(ended);
+                    ranking.ended(event.cpu, ended);
                     closures.look(kernel, &mut machine, &event);
                 }
             }

@@ -74,7 +74,7 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
             SiteKind::Return => {
                 while calls.last().is_some_and(|call| call.stack <= value) {
                     if let Some(call) = calls.pop() {
-                        lines[call.line].took_ns = Some(event.ns - call.start_ns);
+                        lines[call.line].took_ns = Some(event.ns.saturating_sub(call.start_ns));
                     }
                 }
                 None
@@ -103,6 +103,9 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
         }
         machine.follow(kernel, &event);
     }
+    // Each CPU may have a clock, and executes ahead of others. Lines of one instant stay in the order of
+    // execution.
+    lines.sort_by_key(|line| line.ns);
     Ok(render(&lines))
 }
 

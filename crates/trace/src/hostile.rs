@@ -64,6 +64,26 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
     assert!(matches!(error, TraceError::Program), "{error}");
 }
 
+/// A CPU that is behind is no damage where each CPU has a clock, and is where they share one.
+#[test]
+fn the_time_of_each_cpu_goes_forward() {
+    let of = |mut stream: Stream| {
+        stream.on(0).probe(1_000, "__schedule", &[]).on(8191).probe(700, "__schedule", &[]);
+        stream.on(0).probe(1_100, "__schedule", &[]);
+        stream.finish()
+    };
+    assert_eq!(read(&of(Stream::with_clocks())).unwrap(), 3);
+    assert!(matches!(read(&of(Stream::new())), Err(TraceError::Corrupted { .. })));
+    let mut stream = Stream::with_clocks();
+    stream.on(0).probe(1_000, "__schedule", &[]).on(1).probe(1_000, "__schedule", &[]);
+    stream.on(0).probe(900, "__schedule", &[]);
+    assert!(matches!(read(&stream.finish()), Err(TraceError::Corrupted { .. })));
+    // No kernel has so many CPUs, each of which would take memory.
+    let mut stream = Stream::with_clocks();
+    stream.on(8192).probe(1_000, "__schedule", &[]);
+    assert!(matches!(read(&stream.finish()), Err(TraceError::Corrupted { .. })));
+}
+
 /// Times that the guest tells may be any, and go back.
 #[test]
 fn wakeups_in_the_wrong_order_are_an_error_at_worst() {
@@ -116,5 +136,14 @@ proptest! {
         events in prop::collection::vec((0_usize..16, 0..1_u64 << 60, any::<[u64; 8]>()), 0..200),
     ) {
         read_in_every_way(&crate::testing::events(&events), &kernel());
+    }
+
+    /// Likewise where each CPU has a clock, and the clocks are as far apart as may be.
+    #[test]
+    fn any_clocks_are_an_error_at_worst(
+        cpus in 2_u32..5,
+        events in prop::collection::vec((0_usize..16, 0..1_u64 << 60, any::<[u64; 8]>()), 0..200),
+    ) {
+        read_in_every_way(&crate::testing::events_of_cpus(cpus, &events), &kernel());
     }
 }

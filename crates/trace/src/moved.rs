@@ -1,6 +1,6 @@
 //! A wakeup that did not happen, made to happen: the probe's own timer, moved to an instant.
 
-use std::io::Read;
+use std::{collections::BTreeMap, io::Read};
 
 use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
@@ -38,6 +38,7 @@ impl Kernel {
     pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
         let inject = |moved: &MovedTimer| Inject {
+            cpu: moved.closed.cpu,
             at_ns: moved.closed.start_ns,
             expected: (moved.base.wrapping_add(leftmost), moved.timer),
             writes: vec![
@@ -67,7 +68,9 @@ pub fn moved_timers(
 ) -> Result<Vec<MovedTimer>, TraceError> {
     let mut decoder = Decoder::new(trace, kernel.program())?;
     let mut machine = Machine::default();
-    let mut starts: Vec<Start> = Vec::new();
+    // A timer expires on the CPU that has started it.
+    let mut starts: BTreeMap<u32, Vec<Start>> = BTreeMap::new();
+    let mut count = 0;
     while let Some(item) = decoder.next_item()? {
         match item {
             Item::Task(task) => machine.describe(task),
@@ -80,9 +83,11 @@ pub fn moved_timers(
                 {
                     let task = machine.cpu(event.cpu).task;
                     let is_target = machine.task(task).is_some_and(|task| target.is(task));
-                    if is_target && starts.len() < STARTS_MAX {
+                    if is_target && count < STARTS_MAX {
+                        count += 1;
                         let due_ns = time.saturating_add_signed(clock_offset_ns);
-                        starts.push(Start { ns: event.ns, due_ns, timer, base });
+                        let start = Start { ns: event.ns, due_ns, timer, base };
+                        starts.entry(event.cpu).or_default().push(start);
                     }
                 }
                 machine.follow(kernel, &event);
@@ -91,6 +96,7 @@ pub fn moved_timers(
     }
     let steady = bound.longest.iter().filter(|closed| !closed.has_softirq);
     let moved = steady.filter_map(|closed| {
+        let starts = starts.get(&closed.cpu)?;
         let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
         let Start { due_ns, timer, base, .. } = *starts.get(after.checked_sub(1)?)?;
         let to_monotonic_ns = closed.start_ns.checked_sub_signed(clock_offset_ns)?;

@@ -1,7 +1,7 @@
 //! The functions that keep preemption or interrupts off, or serve softirqs, ranked by their longest
 //! time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +40,8 @@ pub(crate) struct Ranking {
     /// programs before and after the measurement do not.
     pending: Vec<(Ended, Vec<String>)>,
     has_begun: bool,
-    /// Softirqs that were served one after the other.
-    burst: Option<Burst>,
+    /// Softirqs that were served one after the other, by CPU.
+    bursts: BTreeMap<u32, Burst>,
 }
 
 /// A burst of softirqs counts for the one that took most of it.
@@ -54,7 +54,8 @@ struct Burst {
 impl Ranking {
     /// Takes note of a wakeup of the probe.
     pub fn probed(&mut self, kernel: &Kernel) {
-        self.pending.extend(self.burst.take().map(|burst| (burst.whole, Vec::new())));
+        let bursts = std::mem::take(&mut self.bursts).into_values();
+        self.pending.extend(bursts.map(|burst| (burst.whole, Vec::new())));
         let pending = std::mem::take(&mut self.pending);
         if std::mem::replace(&mut self.has_begun, true) {
             for (ended, callers) in pending {
@@ -63,10 +64,11 @@ impl Ranking {
         }
     }
 
-    pub fn ended(&mut self, ended: Option<Ended>) {
+    /// Takes note of the section that an event of a CPU has ended, if it has ended one.
+    pub fn ended(&mut self, cpu: u32, ended: Option<Ended>) {
         let ended = match ended {
             Some(softirq) if softirq.kind == SectionKind::Softirq => {
-                self.softirq(softirq);
+                self.softirq(cpu, softirq);
                 None
             }
             ended => ended,
@@ -76,9 +78,9 @@ impl Ranking {
         }
     }
 
-    fn softirq(&mut self, softirq: Ended) {
+    fn softirq(&mut self, cpu: u32, softirq: Ended) {
         let ns = softirq.end_ns.saturating_sub(softirq.since.ns);
-        match &mut self.burst {
+        match self.bursts.get_mut(&cpu) {
             Some(burst) if burst.whole.end_ns == softirq.since.ns => {
                 burst.whole.end_ns = softirq.end_ns;
                 if ns > burst.longest_ns {
@@ -87,7 +89,7 @@ impl Ranking {
                 }
             }
             _ => {
-                let before = self.burst.replace(Burst { whole: softirq, longest_ns: ns });
+                let before = self.bursts.insert(cpu, Burst { whole: softirq, longest_ns: ns });
                 self.pending.extend(before.map(|burst| (burst.whole, Vec::new())));
             }
         }

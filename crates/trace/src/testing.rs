@@ -6,7 +6,9 @@ use preemptlab_protocol::{
     FORMAT,
     trace::{
         Operand, Probe, Register, TaskLayout, TraceProgram,
-        stream::{COMM_BYTES, CPU, END, FIRST_EVENT, MAGIC, SITE, STACK, SiteKind, TASK},
+        stream::{
+            CLOCK_PER_CPU, COMM_BYTES, CPU, END, FIRST_EVENT, MAGIC, SITE, STACK, SiteKind, TASK,
+        },
     },
 };
 
@@ -120,7 +122,10 @@ pub fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
 pub struct Stream {
     bytes: Vec<u8>,
     sites: HashMap<(u64, u64, u64), u64>,
-    ns: u64,
+    has_clocks: bool,
+    cpu: u32,
+    /// Times of the last events, by CPU; only the first where they share a clock.
+    clocks_ns: HashMap<u32, u64>,
     events: u64,
 }
 
@@ -128,9 +133,25 @@ impl Stream {
     /// Creates an empty trace.
     #[expect(clippy::new_without_default, reason = "an empty trace is nobody's default")]
     pub fn new() -> Self {
+        Self::of_format(FORMAT)
+    }
+
+    /// Creates an empty trace of a machine in which each CPU has a clock.
+    pub fn with_clocks() -> Self {
+        Self { has_clocks: true, ..Self::of_format(FORMAT | CLOCK_PER_CPU) }
+    }
+
+    fn of_format(format: u32) -> Self {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(FORMAT.to_le_bytes());
-        Self { bytes, sites: HashMap::new(), ns: 0, events: 0 }
+        bytes.extend(format.to_le_bytes());
+        Self {
+            bytes,
+            sites: HashMap::new(),
+            has_clocks: false,
+            cpu: 0,
+            clocks_ns: HashMap::new(),
+            events: 0,
+        }
     }
 
     fn numbers(&mut self, numbers: &[u64]) {
@@ -146,6 +167,7 @@ impl Stream {
     /// Sets the CPU of the following events.
     pub fn on(&mut self, cpu: u32) -> &mut Self {
         self.numbers(&[CPU, cpu.into()]);
+        self.cpu = cpu;
         self
     }
 
@@ -168,9 +190,10 @@ impl Stream {
         if site == next {
             self.numbers(&[SITE, number, address, field]);
         }
-        self.numbers(&[FIRST_EVENT + site, ns.wrapping_sub(self.ns)]);
+        let clock = if self.has_clocks { self.cpu } else { 0 };
+        let last_ns = self.clocks_ns.insert(clock, ns).unwrap_or(0);
+        self.numbers(&[FIRST_EVENT + site, ns.wrapping_sub(last_ns)]);
         self.numbers(values);
-        self.ns = ns;
         self.events += 1;
         self
     }
@@ -292,6 +315,15 @@ pub fn busy_from(first_ms: u64, wakeups: u64) -> Vec<u8> {
 /// Returns a trace of these events. Each event is the number of a probe, nanoseconds since the last
 /// event, and values, of which it carries as many as its kind has.
 pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
+    add_events(Stream::new(), 1, events)
+}
+
+/// Returns a trace of events, in the form of [`events`], of so many CPUs with a clock each.
+pub fn events_of_cpus(cpus: u32, events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
+    add_events(Stream::with_clocks(), cpus, events)
+}
+
+fn add_events(mut stream: Stream, cpus: u32, events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
     let kinds = [
         (SiteKind::Iret, 1),
         (SiteKind::Sysret, 0),
@@ -303,13 +335,17 @@ pub fn events(events: &[(usize, u64, [u64; 8])]) -> Vec<u8> {
         (SiteKind::Enter, 1),
         (SiteKind::Return, 1),
     ];
-    let mut stream = Stream::new();
-    let mut ns = 0_u64;
+    let mut clocks_ns = vec![0_u64; cpus as usize];
     for prio in [9, 120] {
         stream.task(&task(prio, 72, 71, prio as i32, PROBE));
     }
     for (number, delta_ns, values) in events {
-        ns = ns.wrapping_add(*delta_ns);
+        if cpus > 1 {
+            stream.on(values[6] as u32 % cpus);
+        }
+        let clock_ns = &mut clocks_ns[stream.cpu as usize];
+        *clock_ns = clock_ns.wrapping_add(*delta_ns);
+        let ns = *clock_ns;
         // Tasks that are known, and numbers that are small, more often than not.
         let values = values.map(|value| match value % 4 {
             0 => 9,
@@ -339,7 +375,7 @@ pub fn ended(trace: &[u8], kernel: &Kernel) -> Vec<u8> {
             _ => break,
         }
     }
-    let mut end = Stream { bytes: Vec::new(), sites: HashMap::new(), ns: 0, events };
+    let mut end = Stream { bytes: Vec::new(), events, ..Stream::new() };
     ended.extend(end.finish());
     ended
 }

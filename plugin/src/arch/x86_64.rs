@@ -4,10 +4,15 @@
 //! the base of `gs` (arch/x86/include/asm/preempt.h); its highest bit is `PREEMPT_NEED_RESCHED`,
 //! inverted.
 
+use std::ffi::CStr;
+
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
 /// The kernel's half of the address space.
 pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
+
+/// QEMU's name for the property of a CPU by which interrupts find it.
+pub const PROCESSOR_ID: &CStr = c"apic-id";
 
 /// Whether a stretch of `preempt_count` is the flag and nothing else.
 const NEED_RESCHED: i32 = i32::MIN;
@@ -128,6 +133,12 @@ fn operand(end: u64, rex: u8, modrm: u8, rest: &[u8]) -> Option<(Address, &[u8])
     };
     let base = Register::ALL[usize::from(base | (rex & 1) << 3)];
     Some((Address::Relative(base, displacement), rest))
+}
+
+/// The address that a message for the CPU with this number is written to, by that for the first one
+/// (Intel SDM volume 3, 12.11).
+pub fn message_address(first: u64, processor_id: u64) -> u64 {
+    first | (processor_id & 0xff) << 12
 }
 
 #[cfg(test)]

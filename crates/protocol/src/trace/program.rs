@@ -27,14 +27,16 @@ pub struct TraceProgram {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inject {
-    /// It is raised at the first event at or after this virtual time.
+    /// The CPU that it interrupts.
+    pub cpu: u32,
+    /// It is raised at that CPU's first event at or after this virtual time.
     pub at_ns: u64,
     /// A word of the guest's memory, by its virtual address, and the value without which nothing
     /// is raised.
     pub expected: (u64, u64),
     /// Words of the guest's memory that are written then: virtual address and value.
     pub writes: Vec<(u64, u64)>,
-    /// The physical address that a message-signalled interrupt is written to.
+    /// The physical address to which a message-signalled interrupt for the first CPU is written.
     pub message_address: u64,
     /// What is written there: the vector.
     pub message: u32,

@@ -1,9 +1,9 @@
 //! The plugin's stream.
 //!
 //! ```text
-//! MAGIC  u32 LE format
+//! MAGIC  u32 LE format, with CLOCK_PER_CPU where each CPU has a clock
 //! records: varint tag, then what the tag says; every number is an unsigned LEB128 varint
-//!   END    time since the last event (ns), number of events
+//!   END    0, number of events
 //!   SITE   kind, address, and the kind's own field; the first site has number 0
 //!   TASK   address, pid, tgid, prio, 16 bytes of comm
 //!   CPU    number of the CPU that the following events happen on
@@ -11,11 +11,19 @@
 //!   FIRST_EVENT + site   time since the last event (ns), the values of the site
 //! ```
 //!
+//! The last event is the last one of any CPU where the CPUs share a clock. Where each CPU has a clock it is
+//! the last one of the event's own CPU, whose clock begins at 0. Records are in the order of execution in
+//! both, so that a cause comes before its effect even if its CPU's clock is ahead.
+//!
 //! A **site** is an instruction of the kernel at which events happen. It is announced before its
 //! first event.
 
 /// How a stream begins.
 pub const MAGIC: [u8; 8] = *b"PLABTRCE";
+
+/// Added to the format of a stream in which each CPU has a clock: a machine of several CPUs in virtual
+/// time.
+pub const CLOCK_PER_CPU: u32 = 1 << 16;
 
 /// The tag of the end; a stream without it is cut off.
 pub const END: u64 = 0;

@@ -1,6 +1,6 @@
 //! The text that a kernel shows of its own trace, `/sys/kernel/tracing/trace`.
 
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 
 use syscalls::Sysno;
 
@@ -8,7 +8,7 @@ use crate::{
     arch,
     decode::Task,
     explain::Window,
-    export::ExportError,
+    export::{ExportError, in_order::InOrder},
     kernel::Kernel,
     observe::{
         observe,
@@ -17,8 +17,6 @@ use crate::{
     },
     timeline::callers,
 };
-
-const BUFFER_BYTES: usize = 1 << 18;
 
 /// Header of the kernel's own trace (kernel/trace/trace.c), without the number of entries, which
 /// one pass does not know, and without the column of `migrate_disable`, which 5.12 added and which
@@ -57,15 +55,24 @@ pub fn ftrace_text(
     window: Option<Window>,
     out: impl Write,
 ) -> Result<(), ExportError> {
-    let mut out = BufWriter::with_capacity(BUFFER_BYTES, out);
-    out.write_all(HEADER.as_bytes())?;
-    let text = Text { kernel, out, is_open: false, head: Vec::new(), head_of: None };
+    let out = InOrder::new(out, HEADER)?;
+    let text = Text {
+        kernel,
+        out,
+        line: Vec::new(),
+        line_ns: 0,
+        is_open: false,
+        head: Vec::new(),
+        head_of: None,
+    };
     observe(trace, kernel, window, text)
 }
 
 struct Text<'a, W: Write> {
     kernel: &'a Kernel,
-    out: BufWriter<W>,
+    out: InOrder<W>,
+    line: Vec<u8>,
+    line_ns: u64,
     /// Whether the last line may be continued with a parent.
     is_open: bool,
     /// First part of the lines of a task on a CPU, which many lines share.
@@ -82,7 +89,7 @@ impl<W: Write> Sink for Text<'_, W> {
         let Some(state) = told_in(moment, record) else { return Ok(()) };
         self.close()?;
         self.head(moment, task, state)?;
-        let out = &mut self.out;
+        let out = &mut self.line;
         match record {
             Record::Switch { previous, next, is_blocked } => write!(
                 out,
@@ -139,27 +146,28 @@ impl<W: Write> Sink for Text<'_, W> {
             | Record::TimerStart
             | Record::Lost(_) => {}
         }
-        if self.is_open { Ok(()) } else { self.out.write_all(b"\n") }
+        if self.is_open { Ok(()) } else { self.close() }
     }
 
     fn stack(&mut self, words: &[u64]) -> io::Result<()> {
         if self.is_open
             && let Some(parent) = callers(self.kernel, words).first()
         {
-            write!(self.out, " parent={parent}")?;
+            write!(self.line, " parent={parent}")?;
         }
         self.close()
     }
 
     fn finish(mut self, _: u64) -> io::Result<()> {
         self.close()?;
-        self.out.flush()
+        self.out.finish()
     }
 }
 
 impl<W: Write> Text<'_, W> {
     fn close(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.is_open) { self.out.write_all(b"\n") } else { Ok(()) }
+        self.is_open = false;
+        if self.line.is_empty() { Ok(()) } else { self.out.push(self.line_ns, &mut self.line) }
     }
 
     /// Writes the first part of a line (`trace_print_context` and `trace_print_lat_fmt`,
@@ -177,25 +185,26 @@ impl<W: Write> Text<'_, W> {
             }
             write!(self.head, " [{:03}] ", moment.cpu)?;
         }
-        self.out.write_all(&self.head)?;
-        self.out.write_all(&flags(state))?;
+        self.line_ns = moment.ns;
+        self.line.extend_from_slice(&self.head);
+        self.line.extend_from_slice(&flags(state));
         let (seconds, ns) = (moment.ns / 1_000_000_000, moment.ns % 1_000_000_000);
-        write!(self.out, " {seconds:>5}.{ns:09}: ")
+        write!(self.line, " {seconds:>5}.{ns:09}: ")
     }
 
     fn syscall(&mut self, event: &str, number: u32) -> io::Result<()> {
-        write!(self.out, "{event}: NR {number}")?;
+        write!(self.line, "{event}: NR {number}")?;
         match Sysno::new(number as usize) {
-            Some(call) => write!(self.out, " ({call})"),
+            Some(call) => write!(self.line, " ({call})"),
             None => Ok(()),
         }
     }
 
     fn switch(&mut self, event: &str, address: u64) -> io::Result<()> {
-        write!(self.out, "{event}: caller=")?;
+        write!(self.line, "{event}: caller=")?;
         match self.kernel.function(address) {
-            Some(function) => write!(self.out, "{function}"),
-            None => write!(self.out, "{address:#x}"),
+            Some(function) => write!(self.line, "{function}"),
+            None => write!(self.line, "{address:#x}"),
         }
     }
 }

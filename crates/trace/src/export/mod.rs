@@ -10,6 +10,7 @@
 //!   first switch so is its task.
 
 mod ftrace_text;
+mod in_order;
 mod perfetto;
 mod proto;
 #[cfg(test)]

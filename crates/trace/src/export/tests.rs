@@ -313,21 +313,66 @@ fn what_cannot_be_written_is_an_error() {
     assert!(matches!(error, ExportError::Trace(TraceError::Truncated(_))), "{error}");
 }
 
+/// A CPU that is behind another one is in the window as long as its own clock is, and its state at the
+/// start is that before its own first event there.
+#[test]
+fn a_window_ends_for_each_cpu_at_its_own_time() {
+    let mut stream = Stream::with_clocks();
+    for task in tasks() {
+        stream.task(&task);
+    }
+    for (cpu, next) in [(0, WORKER), (1, THREAD)] {
+        stream
+            .on(cpu)
+            .probe(1_000, "__switch_to", &[IDLE, next])
+            .event(1_100, Sysret, "asm_exit", &[])
+            .probe(1_200, "entry_SYSCALL_64", &[35])
+            .event(1_300, IrqsOn, "do_syscall_64", &[]);
+    }
+    stream.on(0).event(5_100, PreemptAdd(1), "_raw_spin_lock", &[]);
+    stream.event(6_100, PreemptAdd(-1), "_raw_spin_unlock", &[]);
+    stream.on(1).event(4_900, PreemptAdd(1), "_raw_spin_lock", &[]);
+    stream.event(5_900, PreemptAdd(-1), "_raw_spin_unlock", &[]);
+    let trace = stream.finish();
+    let window = Window { start_ns: 5_000, end_ns: 6_000 };
+    let shown: Vec<_> = slices(&packets(&trace, Some(window)).unwrap())
+        .into_iter()
+        .filter(|(_, track, _)| track.ends_with("preemption off"))
+        .map(|(ns, track, what)| format!("{ns} {track} {what}"))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "5000 CPU 1 preemption off { _raw_spin_lock",
+            "5100 CPU 0 preemption off { _raw_spin_lock",
+            "5900 CPU 1 preemption off }",
+        ]
+    );
+    let text = text(&trace, Some(window)).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].contains("[000]") && lines[1].contains("[001]"), "{text}");
+}
+
 /// Generates an event at any time, however little sense it makes.
 fn any_event() -> impl Strategy<Value = (u64, u32, usize, u64, u64)> {
     (0..40_u64, 0..3_u32, 0..22_usize, 0xa0..0xa6_u64, 0xa0..0xa6_u64)
 }
 
-/// Generates a trace of any events, at ascending times.
+/// Generates a trace of any events, at ascending times; where each CPU has a clock a CPU with a higher
+/// number is behind, as far as it may be.
 fn any_trace() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec(any_event(), 0..200).prop_map(|events| {
-        let mut stream = Stream::new();
+    let events = prop::collection::vec(any_event(), 0..200);
+    (events, any::<bool>()).prop_map(|(events, has_clocks)| {
+        let mut stream = if has_clocks { Stream::with_clocks() } else { Stream::new() };
         for task in tasks() {
             stream.task(&task);
         }
-        let mut ns = 1_000;
+        let mut first_ns = 1_000;
         for (later_ns, cpu, kind, one, two) in events {
-            ns += later_ns;
+            first_ns += later_ns;
+            let behind_ns = if has_clocks { u64::from(cpu) * 450 } else { 0 };
+            let ns = first_ns - behind_ns;
             stream.on(cpu);
             match kind {
                 0..=2 => stream.probe(ns, "__switch_to", &[one, two]),
@@ -373,12 +418,15 @@ proptest! {
         for (ns, ..) in ftrace(&packets) {
             prop_assert!(window.contains(ns));
         }
+        let mut last_ns = 0;
         for line in text(&trace, Some(window)).unwrap().lines().filter(|line| !line.starts_with('#')) {
             let time = line.split_whitespace().find_map(|word| {
                 let (seconds, ns) = word.strip_suffix(':')?.split_once('.')?;
                 Some(seconds.parse::<u64>().ok()? * 1_000_000_000 + ns.parse::<u64>().ok()?)
             });
             prop_assert!(time.is_some_and(|ns| window.contains(ns)), "{}", line);
+            prop_assert!(time.is_some_and(|ns| ns >= last_ns), "{}", line);
+            last_ns = time.unwrap_or(last_ns);
         }
     }
 

@@ -158,7 +158,8 @@ impl Instants {
     }
 
     /// Returns the instants in order, and the number of those that are missing.
-    pub fn finish(self) -> (Vec<Instant>, u64) {
+    pub fn finish(mut self) -> (Vec<Instant>, u64) {
+        self.list.sort_by_key(|instant| instant.ns);
         (self.list, self.left_out)
     }
 }

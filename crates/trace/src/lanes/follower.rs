@@ -91,9 +91,11 @@ impl<'a> Follower<'a> {
         key
     }
 
-    /// Gives a thread a new state from now on.
+    /// Gives a thread a new state from now on, or from its last state's start on, if the CPU that knows of
+    /// the new one is behind.
     fn turn(&mut self, key: Key, ns: u64, state: LaneState, cpu: Option<u32>, what: What) {
         let Some(thread) = self.threads.get_mut(&key) else { return };
+        let ns = ns.max(thread.doing.map_or(0, |doing| doing.since_ns));
         let doing = Doing { since_ns: ns, state, cpu, what };
         if thread.doing.is_some_and(|was| Doing { since_ns: ns, ..was } == doing) {
             return;
@@ -216,15 +218,16 @@ impl<'a> Follower<'a> {
             Some(_) => return,
         }
         let cpu = thread.doing.and_then(|doing| doing.cpu).or(target);
-        self.turn(key, moment.ns, LaneState::Runnable, cpu, What::Woken);
-        if moment.ns < self.start_ns {
+        let ns = moment.ns.max(thread.doing.map_or(0, |doing| doing.since_ns));
+        self.turn(key, ns, LaneState::Runnable, cpu, What::Woken);
+        if ns < self.start_ns {
             return;
         }
         let by = self.cpus.get(&moment.cpu).and_then(|cpu| {
             let is_interrupted = cpu.hardirq.is_some() || cpu.softirq.is_some();
             cpu.current.filter(|_| !is_interrupted).map(|(pid, _)| pid)
         });
-        self.instant(key, moment.ns, InstantKind::Woken { by });
+        self.instant(key, ns, InstantKind::Woken { by });
     }
 
     fn instant(&mut self, key: Key, ns: u64, kind: InstantKind) {

@@ -246,3 +246,40 @@ fn lanes_have_no_gaps_and_are_kept() {
         assert_eq!(stretches.last().map(|stretch| stretch.end_ns), Some(lanes.end_ns));
     }
 }
+
+/// A thread sleeps on one CPU, is woken by another that is behind, and runs on a third: each has a clock.
+#[test]
+fn a_thread_that_moves_to_a_cpu_behind_has_one_state_at_a_time() {
+    let mut stream = Stream::with_clocks();
+    stream
+        .task(&task(IDLE, 0, 0, 120, "swapper/0"))
+        .task(&task(LO, 70, 70, 69, "lo"))
+        .task(&task(HI, 71, 71, 49, "hi"));
+    stream.on(1).probe(400, "__switch_to", &[IDLE, LO]).event(600, Sysret, "asm_exit", &[]);
+    stream
+        .on(0)
+        .probe(500, "__switch_to", &[IDLE, HI])
+        .event(600, Sysret, "asm_exit", &[])
+        .probe(1_900, "entry_SYSCALL_64", &[call(Sysno::read)])
+        .probe(1_950, "__schedule", &[])
+        .probe(2_000, "__switch_to", &[HI, IDLE]);
+    stream
+        .on(1)
+        .probe(1_600, "entry_SYSCALL_64", &[call(Sysno::write)])
+        .probe(1_700, "try_to_wake_up", &[HI])
+        .event(2_500, Sysret, "asm_exit", &[]);
+    stream
+        .on(2)
+        .probe(1_800, "__switch_to", &[IDLE, HI])
+        .event(1_850, Sysret, "asm_exit", &[])
+        .probe(2_600, "entry_SYSCALL_64", &[call(Sysno::read)]);
+    let trace = stream.finish();
+    let lanes = lanes(trace.as_slice(), &kernel(), EVERYTHING).unwrap();
+    let hi = lanes.threads.iter().find(|lane| lane.pid == 71).unwrap();
+    assert_eq!(
+        told(&hi.stretches)[1..],
+        ["600 1900 User", "1900 2000 Kernel read", "2000 2600 User"]
+    );
+    assert_eq!(hi.instants, [Instant { ns: 2_000, kind: InstantKind::Woken { by: Some(70) } }]);
+    assert_eq!(lanes.end_ns, 2_600);
+}

@@ -15,7 +15,7 @@ pub mod record;
 pub mod softirqs;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, btree_map::Entry},
     io::{self, Read},
 };
 
@@ -23,7 +23,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
     cpu::{Cpu, Frame, Machine, Since, make_room},
-    decode::{Decoder, Event, Item},
+    decode::{BEHIND_NS_MAX, Decoder, Event, Item},
     explain::Window,
     export::ExportError,
     kernel::{Kernel, Point},
@@ -45,32 +45,33 @@ pub fn observe<S: Sink>(
     let window = window.unwrap_or(Window { start_ns: 0, end_ns: u64::MAX });
     let mut decoder = Decoder::new(trace, kernel.program())?;
     let mut observer = Observer::new(kernel);
-    let (mut has_begun, mut is_inside) = (false, false);
+    let mut is_inside = false;
     let mut until_ns = 0;
     while let Some(item) = decoder.next_item()? {
         match item {
             Item::Task(task) => observer.machine.describe(task),
             Item::Event(event) => {
-                // Nothing that follows can be inside.
-                if event.ns > window.end_ns {
-                    until_ns = window.end_ns;
+                until_ns = until_ns.max(event.ns);
+                // Nothing that follows can be inside, on any CPU.
+                if event.ns > window.end_ns.saturating_add(BEHIND_NS_MAX) {
                     break;
                 }
-                until_ns = event.ns;
-                is_inside = event.ns >= window.start_ns;
-                if is_inside && !has_begun {
-                    has_begun = true;
-                    if S::SHOWS_STATES {
-                        observer.begin(window.start_ns, &mut sink)?;
-                    }
+                if S::SHOWS_STATES && event.ns >= window.start_ns {
+                    observer.begin(event.cpu, window.start_ns, &mut sink)?;
                 }
+                is_inside = window.contains(event.ns);
                 observer.event(&event, is_inside.then_some(&mut sink))?;
             }
             Item::Stack(words) if is_inside => sink.stack(words)?,
             Item::Stack(_) => {}
         }
     }
-    Ok(sink.finish(until_ns)?)
+    if S::SHOWS_STATES && until_ns >= window.start_ns {
+        for cpu in observer.cpus.keys().copied().collect::<Vec<_>>() {
+            observer.begin(cpu, window.start_ns, &mut sink)?;
+        }
+    }
+    Ok(sink.finish(until_ns.min(window.end_ns))?)
 }
 
 struct Observer<'a> {
@@ -86,6 +87,8 @@ struct Observer<'a> {
 /// State of a CPU that the machine does not follow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Followed {
+    /// Whether the sink knows the state at the start of the window.
+    has_begun: bool,
     /// Whether `preempt_count` is known, because the CPU was in user space, where it is zero.
     is_synchronized: bool,
     /// Since the last lazy request to give way that has not been met.
@@ -192,28 +195,33 @@ impl<'a> Observer<'a> {
         }
     }
 
-    /// Gives the sink the states at the start of the window.
-    fn begin(&mut self, ns: u64, sink: &mut impl Sink) -> io::Result<()> {
-        for (&number, followed) in &self.cpus {
-            let cpu = self.machine.cpu(number);
-            let state = State::of(cpu, followed.is_synchronized);
-            self.frames.clone_from(&cpu.frames);
-            let task = cpu.task;
-            let task = self.machine.task(task);
-            let moment = Moment { ns, cpu: number, task, before: state, after: state };
-            for section in Section::ALL {
-                if let Some(since) = state.section(section, Since { ns, address: 0 }) {
-                    sink.record(&moment, Record::Begin(section, since))?;
-                }
+    /// Gives the sink a CPU's state at the start of the window, once. A CPU of which nothing is known has
+    /// none.
+    fn begin(&mut self, number: u32, ns: u64, sink: &mut impl Sink) -> io::Result<()> {
+        let known = self.cpus.entry(number);
+        let is_known = matches!(known, Entry::Occupied(_));
+        let followed = known.or_default();
+        if std::mem::replace(&mut followed.has_begun, true) || !is_known {
+            return Ok(());
+        }
+        let cpu = self.machine.cpu(number);
+        let state = State::of(cpu, followed.is_synchronized);
+        self.frames.clone_from(&cpu.frames);
+        let task = cpu.task;
+        let task = self.machine.task(task);
+        let moment = Moment { ns, cpu: number, task, before: state, after: state };
+        for section in Section::ALL {
+            if let Some(since) = state.section(section, Since { ns, address: 0 }) {
+                sink.record(&moment, Record::Begin(section, since))?;
             }
-            sink.record(&moment, Record::Context(&self.frames))?;
-            if let Some(probe) = followed.hardirq {
-                sink.record(&moment, Record::HardirqEntry { name: interrupt(self.kernel, probe) })?;
-            }
-            if let Some(probe) = followed.softirq {
-                let name = &self.kernel.tracepoint(probe).name;
-                sink.record(&moment, Record::SoftirqEntry { name })?;
-            }
+        }
+        sink.record(&moment, Record::Context(&self.frames))?;
+        if let Some(probe) = followed.hardirq {
+            sink.record(&moment, Record::HardirqEntry { name: interrupt(self.kernel, probe) })?;
+        }
+        if let Some(probe) = followed.softirq {
+            let name = &self.kernel.tracepoint(probe).name;
+            sink.record(&moment, Record::SoftirqEntry { name })?;
         }
         Ok(())
     }

@@ -41,6 +41,17 @@ pub struct Thread {
     has_track: bool,
     /// Number of slices that have begun on the thread's track and not ended.
     open: u32,
+    /// Time of the last beginning or end there. The clock of the CPU that the thread goes on with may be
+    /// behind it.
+    last_ns: u64,
+}
+
+impl Thread {
+    /// Returns the time at which something begins or ends on the track.
+    fn at(&mut self, ns: u64) -> u64 {
+        self.last_ns = self.last_ns.max(ns);
+        self.last_ns
+    }
 }
 
 impl Threads {
@@ -72,7 +83,10 @@ impl Threads {
             }
             Entry::Vacant(unknown) => {
                 let comm = comm.clone();
-                (unknown.insert(Thread { tgid, comm, has_track: false, open: 0 }), false)
+                (
+                    unknown.insert(Thread { tgid, comm, has_track: false, open: 0, last_ns: 0 }),
+                    false,
+                )
             }
         };
         if !is_known {
@@ -130,8 +144,9 @@ impl Threads {
     ) -> io::Result<()> {
         let Some(task) = moment.task else { return Ok(()) };
         let Some(thread) = self.know(packets, moment.ns, task)? else { return Ok(()) };
+        let ns = thread.at(moment.ns);
         for _ in 0..std::mem::take(&mut thread.open) {
-            packets.end(moment.ns, thread_track(task))?;
+            packets.end(ns, thread_track(task))?;
         }
         self.begin(packets, moment, Name::Is(&syscall(number)))?;
         if is_last(number) { self.leave(packets, moment) } else { Ok(()) }
@@ -151,6 +166,7 @@ impl Threads {
         let Some(task) = moment.task else { return Ok(()) };
         let Some(thread) = self.know(packets, moment.ns, task)? else { return Ok(()) };
         thread.open += 1;
+        let ns = thread.at(moment.ns);
         if !std::mem::replace(&mut thread.has_track, true) {
             packets.write(TracePacket {
                 track_descriptor: Some(descriptor(task)),
@@ -158,7 +174,7 @@ impl Threads {
                 ..TracePacket::default()
             })?;
         }
-        packets.slice(moment.ns, thread_track(task), name)
+        packets.slice(ns, thread_track(task), name)
     }
 
     /// Ends the innermost open slice of the current task, if there is one.
@@ -175,7 +191,8 @@ impl Threads {
         let Some(thread) = self.known.get_mut(&task.pid) else { return Ok(()) };
         let Some(open) = thread.open.checked_sub(1) else { return Ok(()) };
         thread.open = open;
-        packets.end(moment.ns, thread_track(task))
+        let ns = thread.at(moment.ns);
+        packets.end(ns, thread_track(task))
     }
 }
 
