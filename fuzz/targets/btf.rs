@@ -16,5 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
             let _ = types.member_offset(name, member);
         }
     }
-    let _ = Layout::new(layout().kallsyms, &types);
+    for has_several_cpus in [false, true] {
+        let _ = Layout::new(layout().kallsyms, &types, has_several_cpus);
+    }
 });

@@ -119,7 +119,7 @@ impl Tracer {
             let probe = self.probes.get(&address).map(|probe| SiteKind::Probe(*probe).into());
             let effect = arch::effect(address, bytes, self.program.preempt_count);
             let call = self.functions.contains(&address).then_some(SiteKind::Enter.into());
-            let is_return = !self.functions.is_empty() && arch::is_return(bytes);
+            let is_return = self.records_returns(address) && arch::is_return(bytes);
             let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
                 let site = self.site(address, effect);
@@ -128,6 +128,11 @@ impl Tracer {
                 block.on_execution(index, callback, access, u64::from(site) << 32 | left);
             }
         }
+    }
+
+    fn records_returns(&self, address: u64) -> bool {
+        let mut returns = self.program.returns.iter();
+        !self.functions.is_empty() || returns.any(|(start, end)| (*start..*end).contains(&address))
     }
 
     fn site(&mut self, address: u64, effect: Effect) -> u32 {

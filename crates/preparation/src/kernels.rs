@@ -89,7 +89,7 @@ impl<'a> Kernels<'a> {
         let path = self.prepared.artifacts.get(&cell.snapshot.kernel_sha256).unwrap_or(&path);
         let image = std::fs::read(path).map_err(|error| LabError::Layout(error.to_string()))?;
         let types = Types::from_bzimage(&image).map_err(preemptlab_trace::KernelError::from)?;
-        let layout = Layout::new(kallsyms, &types)?;
+        let layout = Layout::new(kallsyms, &types, cell.snapshot.machine.cpus > 1)?;
         store.create()?;
         store.put_layout(id, &layout)?;
         Ok(layout)

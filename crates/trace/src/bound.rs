@@ -321,6 +321,7 @@ mod tests {
             cpu,
             due_ns: 0,
             due_monotonic_ns: 0,
+            timer_cpu: cpu,
             expire_ns: 1_000,
             switch_ns: 30_000,
             user_ns: 41_000,

@@ -60,6 +60,17 @@ pub struct Since {
     pub address: u64,
 }
 
+/// A CPU's wait for another one, in which it spins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Instant of the call of the function that spins, and that function's address.
+    pub since: Since,
+    /// Whether the CPU waits for the answer to an interrupt, and not for a lock.
+    pub is_for_answer: bool,
+    /// Number of levels that the kernel was in; with more of them the CPU does something else.
+    depth: usize,
+}
+
 /// State of a CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Cpu {
@@ -77,6 +88,8 @@ pub struct Cpu {
     pub is_scheduling: bool,
     /// Whether the current task has been told to give way.
     pub need_resched: bool,
+    /// Waits for other CPUs, the innermost last; none in a trace that does not tell when they end.
+    pub waits: Vec<Wait>,
     /// Whether the CPU halts until the next interrupt.
     pub is_halted: bool,
     /// Whether `preempt_count` is known.
@@ -166,9 +179,14 @@ impl Machine {
                 return cpu.return_to_user(here);
             }
             SiteKind::Halt => cpu.is_halted = true,
-            SiteKind::Enter | SiteKind::Return => {}
+            SiteKind::Enter => {}
+            SiteKind::Return => cpu.stop_waiting(kernel, address),
             SiteKind::Probe(probe) => {
-                let point = kernel.tracepoint(probe).point;
+                let tracepoint = kernel.tracepoint(probe);
+                if tracepoint.spins() && kernel.tells_waits() {
+                    cpu.wait(here, tracepoint.point == Point::IpiWait);
+                }
+                let point = tracepoint.point;
                 match point {
                     Point::Switch => self.switch(event.cpu, value(0), value(1)),
                     Point::Schedule => cpu.is_scheduling = true,
@@ -203,6 +221,8 @@ impl Machine {
 
     fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
+        // Who spins does not sleep.
+        cpu.waits.clear();
         let frames = std::mem::take(&mut cpu.frames);
         make_room(&mut self.parked);
         self.parked.insert(previous, frames);
@@ -215,6 +235,29 @@ impl Cpu {
     /// Returns whether the CPU runs a program.
     pub fn is_user(&self) -> bool {
         self.frames.is_empty() && self.task != 0
+    }
+
+    /// Returns the wait for another CPU that is all that this one does.
+    pub fn waiting(&self) -> Option<Wait> {
+        self.waits.last().copied().filter(|wait| wait.depth == self.frames.len())
+    }
+
+    fn wait(&mut self, since: Since, is_for_answer: bool) {
+        if self.waits.len() == FRAMES_MAX {
+            self.waits.remove(0);
+        }
+        self.waits.push(Wait { since, is_for_answer, depth: self.frames.len() });
+    }
+
+    fn stop_waiting(&mut self, kernel: &Kernel, address: u64) {
+        if self.waits.is_empty() {
+            return;
+        }
+        let function = kernel.function(address);
+        let is_of = |wait: &Wait| kernel.function(wait.since.address) == function;
+        if let Some(place) = self.waits.iter().rposition(is_of) {
+            self.waits.truncate(place);
+        }
     }
 
     fn enter(&mut self, frame: Frame) {
@@ -286,6 +329,7 @@ impl Cpu {
 
     fn return_to_user(&mut self, here: Since) -> Option<Ended> {
         self.frames.clear();
+        self.waits.clear();
         self.is_scheduling = false;
         // Nothing is off in user space: whatever was counted before the first return is unknown.
         self.preempt_count = 0;

@@ -86,6 +86,7 @@ pub fn closed_timeline(
         cpu: closed.cpu,
         due_ns: closed.start_ns,
         due_monotonic_ns: closed.start_ns,
+        timer_cpu: closed.cpu,
         expire_ns: closed.start_ns,
         switch_ns: closed.end_ns,
         user_ns: closed.end_ns,

@@ -58,6 +58,12 @@ const LOCK_WAITS: [&str; 9] = [
     "rwsem_down_write_slowpath",
 ];
 
+/// The function of [`LOCK_WAITS`] in which a CPU spins until another one releases a lock.
+const SPIN_WAIT: &str = "native_queued_spin_lock_slowpath";
+
+/// Functions in which a CPU spins until other CPUs have answered its interrupt (kernel/smp.c).
+const IPI_WAITS: [&str; 2] = ["smp_call_function_many_cond", "smp_call_function_single"];
+
 /// The longest name of a function (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const NAME_BYTES_MAX: usize = 512;
 
@@ -118,6 +124,8 @@ pub enum Point {
     TaskChange,
     /// A task is about to wait for a lock: the lock's address.
     LockWait,
+    /// A CPU is about to interrupt others, and may wait for their answers.
+    IpiWait,
 }
 
 /// Meaning of a probe, with the name of its function.
@@ -128,6 +136,13 @@ pub struct Tracepoint {
     pub point: Point,
     /// Name of the function, without the kernel's prefixes of entries.
     pub name: String,
+}
+
+impl Tracepoint {
+    /// Returns whether a CPU spins from the event on, until another one has done something.
+    pub(crate) fn spins(&self) -> bool {
+        self.point == Point::IpiWait || self.point == Point::LockWait && self.name == SPIN_WAIT
+    }
 }
 
 /// Everything that a trace of one boot is read with, in a form that can be kept.
@@ -150,15 +165,21 @@ pub struct Layout {
 pub const LAYOUT_FORMAT: u32 = 1;
 
 impl Layout {
-    /// Finds the places in a kernel that the plugin records.
+    /// Finds the places in a kernel that the plugin records; on a machine with several CPUs also those where
+    /// one waits for another.
     ///
     /// # Errors
     ///
     /// [`KernelError`] when the kernel lacks a place without which nothing can be explained.
-    pub fn new(kallsyms: String, types: &Types) -> Result<Self, KernelError> {
+    pub fn new(
+        kallsyms: String,
+        types: &Types,
+        has_several_cpus: bool,
+    ) -> Result<Self, KernelError> {
         let symbols = parse(&kallsyms)?;
         let mut found = Finder { symbols: &symbols, tracepoints: Vec::new(), probes: Vec::new() };
         found.all(types)?;
+        let returns = if has_several_cpus { found.waits() } else { Vec::new() };
         let Finder { tracepoints, probes, .. } = found;
         let task = |member| offset(types, "task_struct", member);
         let program = TraceProgram {
@@ -173,6 +194,7 @@ impl Layout {
             },
             stack_ns_min: STACK_NS_MIN,
             zoom: None,
+            returns,
             inject: Vec::new(),
         };
         let hrtimer = HrtimerLayout::new(types)?;
@@ -210,6 +232,9 @@ impl Kernel {
         if program.format != FORMAT || program.zoom.is_some() || !program.inject.is_empty() {
             return broken("has a program of probes that is none");
         }
+        if program.returns.len() > program.probes.len() {
+            return broken("names more functions than it has probes");
+        }
         let is_name = |name: &str| name.len() <= NAME_BYTES_MAX && !name.contains(char::is_control);
         if !tracepoints.iter().all(|tracepoint| is_name(&tracepoint.name)) {
             return broken("names a probe in a way that cannot be");
@@ -232,6 +257,11 @@ impl Kernel {
     /// Returns the meaning of a probe of the program.
     pub fn tracepoint(&self, probe: u32) -> &Tracepoint {
         &self.tracepoints[probe as usize]
+    }
+
+    /// Returns whether traces tell when a CPU stops spinning.
+    pub(crate) fn tells_waits(&self) -> bool {
+        !self.program.returns.is_empty()
     }
 
     /// Returns the name in the source of the function that holds an address.
@@ -283,6 +313,20 @@ impl Finder<'_> {
             }
         }
         self.interrupts()
+    }
+
+    /// Finds where CPUs wait for each other, and returns the functions whose returns end it.
+    fn waits(&mut self) -> Vec<(u64, u64)> {
+        for name in IPI_WAITS {
+            self.optional(name, Point::IpiWait, &[]);
+        }
+        let end = |start: u64| {
+            let mut functions = self.symbols.functions().map(|(address, _)| address);
+            Some((start, functions.find(|address| *address > start)?))
+        };
+        let waits = self.probes.iter().zip(&self.tracepoints);
+        let waits = waits.filter(|(_, tracepoint)| tracepoint.spins());
+        waits.filter_map(|(probe, _)| end(probe.address)).collect()
     }
 
     /// Finds the entry of every interrupt and exception.

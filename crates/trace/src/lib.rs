@@ -19,13 +19,15 @@ mod observe;
 mod probe;
 mod ranking;
 mod response;
+#[cfg(test)]
+mod several_cpus;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod timeline;
 mod wakeup;
 
 pub use bound::{Bound, Closed, Opportunities};
-pub use cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since};
+pub use cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since, Wait};
 pub use decode::{Decoder, Event, Item, Site, Task, TraceError};
 pub use divergence::{Divergence, divergence};
 pub use explain::{Window, closed_timeline, timelines, wakeups, worst};

@@ -41,12 +41,16 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
     ("asm_exc_page_fault", Point::Exception, "page_fault", 2),
 ];
 
-/// Functions of timers with a probe, in the form of [`PROBES`].
-const TIMERS: [(&str, Point, &str, usize); 4] = [
+/// Functions of timers, of locks and of several CPUs with a probe, in the form of [`PROBES`].
+const TIMERS: [(&str, Point, &str, usize); 8] = [
     ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
     ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
     ("__cond_resched", Point::CondResched, "__cond_resched", 0),
     ("__mutex_lock", Point::LockWait, "__mutex_lock", 1),
+    ("native_queued_spin_lock_slowpath", Point::LockWait, "native_queued_spin_lock_slowpath", 1),
+    ("smp_call_function_many_cond", Point::IpiWait, "smp_call_function_many_cond", 0),
+    ("asm_sysvec_call_function", Point::Interrupt, "call_function", 2),
+    ("asm_sysvec_reschedule_ipi", Point::Interrupt, "reschedule_ipi", 2),
 ];
 
 /// Functions without a probe.
@@ -80,6 +84,10 @@ pub fn address(function: &str) -> u64 {
     BASE + FUNCTION_BYTES * place.expect(function) as u64
 }
 
+fn function_range(function: &str) -> (u64, u64) {
+    (address(function), address(function) + FUNCTION_BYTES)
+}
+
 /// Returns a kernel that has these functions.
 pub fn kernel() -> Kernel {
     Kernel::new(layout()).unwrap()
@@ -105,6 +113,10 @@ pub fn layout() -> Layout {
         task: TaskLayout::default(),
         stack_ns_min: 10_000,
         zoom: None,
+        returns: vec![
+            function_range("native_queued_spin_lock_slowpath"),
+            function_range("smp_call_function_many_cond"),
+        ],
         inject: vec![],
     };
     // As in 6.12.

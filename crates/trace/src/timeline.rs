@@ -8,7 +8,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use crate::{
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
     decode::{Event, Task},
-    kernel::{Kernel, Point},
+    kernel::{Kernel, Point, Tracepoint},
     wakeup::Wakeup,
 };
 
@@ -51,6 +51,12 @@ pub enum Cause {
     PreemptOff,
     /// The kernel was at work for a task and does not give way there under this model.
     NotPreemptible,
+    /// The CPU spun until other CPUs had answered an interrupt.
+    IpiWait,
+    /// The CPU spun until another one had released a lock.
+    SpinWait,
+    /// Another CPU had woken the task, and the CPU had not been told yet.
+    RemoteWakeup,
     /// The scheduler was at work.
     Scheduling,
     /// Another task was running, and the scheduler had not told it to give way.
@@ -69,6 +75,9 @@ impl Cause {
             Self::Softirq => "softirq",
             Self::PreemptOff => "preemption off",
             Self::NotPreemptible => "not preemptible",
+            Self::IpiWait => "IPI wait",
+            Self::SpinWait => "spinlock wait",
+            Self::RemoteWakeup => "remote wakeup",
             Self::Scheduling => "scheduling",
             Self::OtherTask => "other task",
             Self::Return => "return to user",
@@ -85,6 +94,14 @@ pub struct Segment {
     pub end_ns: u64,
     /// Cause for which the task did not run.
     pub cause: Cause,
+    /// The CPU of the segment, where it is not the one on which the task went on: its timer belongs to
+    /// another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// The other CPU of the cause, where it is known: the last one that was interrupted for an answer, or the
+    /// one that has woken the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_cpu: Option<u32>,
     /// The function to blame, where one is known.
     pub function: Option<String>,
     /// Callers of the function, the nearest first.
@@ -139,6 +156,13 @@ impl Timeline {
 /// Painter of the timeline of one wakeup with a known window, from the events in it.
 pub(crate) struct Painter {
     wakeup: Wakeup,
+    /// The CPU whose work the wakeup waits for: that of the timer until the task is woken, then that on
+    /// which it goes on.
+    cpu: u32,
+    /// The CPU that has woken the task, until the task's own knows.
+    woken_by: Option<u32>,
+    /// The other CPU that has taken an interrupt last whose sender may wait, and when.
+    answering: Option<(u32, u64)>,
     segments: Vec<Drawn>,
     last_ns: u64,
     /// The timer's function has run.
@@ -169,6 +193,9 @@ impl Painter {
         let last_ns = wakeup.due_ns;
         let wakeup_is_due = wakeup.expire_ns == wakeup.due_ns;
         Self {
+            cpu: wakeup.timer_cpu,
+            woken_by: None,
+            answering: None,
             wakeup,
             segments: Vec::new(),
             last_ns,
@@ -189,8 +216,17 @@ impl Painter {
     /// Draws the CPU's work until an event, before the machine follows it.
     pub fn before(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
         self.stack_of = None;
-        if event.cpu != self.wakeup.cpu {
-            return;
+        if event.cpu != self.cpu {
+            if let SiteKind::Probe(probe) = event.site.kind
+                && is_call(kernel.tracepoint(probe))
+            {
+                self.answering = Some((event.cpu, event.ns));
+            }
+            // Whatever has been missed: here the task runs.
+            if event.cpu != self.wakeup.cpu || !self.is_switched_to(kernel, event) {
+                return;
+            }
+            self.cpu = event.cpu;
         }
         let end_ns = event.ns.min(self.wakeup.user_ns);
         if end_ns > self.last_ns {
@@ -208,7 +244,7 @@ impl Painter {
         event: &Event,
         ended: Option<Ended>,
     ) {
-        if event.cpu != self.wakeup.cpu {
+        if event.cpu != self.cpu {
             return;
         }
         if let Some(Ended { kind, since, .. }) = ended {
@@ -217,10 +253,23 @@ impl Painter {
         let SiteKind::Probe(probe) = event.site.kind else { return };
         match kernel.tracepoint(probe).point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
+            Point::Waking
+                if self.is_expired
+                    && self.cpu != self.wakeup.cpu
+                    && event.values().first() == Some(&self.wakeup.task.address) =>
+            {
+                self.woken_by = Some(self.cpu);
+                self.cpu = self.wakeup.cpu;
+                self.interrupted = None;
+                self.interrupted_callers.clear();
+            }
+            Point::Schedule | Point::NeedResched { .. } => self.woken_by = None,
             Point::Switch => {
+                self.woken_by = None;
                 self.is_running = machine.cpu(event.cpu).task == self.wakeup.task.address;
             }
             Point::Interrupt => {
+                self.woken_by = None;
                 let frames = &machine.cpu(event.cpu).frames;
                 if let Some(&Frame::Entry { address, from_user: false, .. }) = frames.last() {
                     let below = frames.len().checked_sub(2).and_then(|place| frames.get(place));
@@ -256,6 +305,12 @@ impl Painter {
         }
     }
 
+    fn is_switched_to(&self, kernel: &Kernel, event: &Event) -> bool {
+        matches!(event.site.kind, SiteKind::Probe(probe)
+            if kernel.tracepoint(probe).point == Point::Switch)
+            && event.values().get(1) == Some(&self.wakeup.task.address)
+    }
+
     pub fn finish(self) -> Timeline {
         let segments = self.segments.into_iter().map(|drawn| drawn.segment).collect();
         Timeline { wakeup: self.wakeup, segments }
@@ -270,6 +325,15 @@ impl Painter {
             return;
         }
         let (cause, section) = self.cause(machine, cpu);
+        let other_cpu = match cause {
+            Cause::RemoteWakeup => self.woken_by,
+            // Who has answered before the CPU began to wait is not waited for.
+            Cause::IpiWait => self
+                .answering
+                .filter(|(_, ns)| cpu.waiting().is_some_and(|wait| *ns >= wait.since.ns))
+                .map(|(cpu, _)| cpu),
+            _ => None,
+        };
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
             Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
@@ -292,6 +356,8 @@ impl Painter {
             start_ns: self.last_ns,
             end_ns,
             cause,
+            cpu: (self.cpu != self.wakeup.cpu).then_some(self.cpu),
+            other_cpu,
             function,
             callers,
             comm: task.map_or_else(|| "?".to_owned(), |task| task.comm.clone()),
@@ -302,6 +368,7 @@ impl Painter {
         if let Some(last) = self.segments.last_mut()
             && last.section == section
             && last.segment.cause == segment.cause
+            && (last.segment.cpu, last.segment.other_cpu) == (segment.cpu, segment.other_cpu)
             && last.segment.pid == segment.pid
             && (section.is_some()
                 || (last.segment.function == segment.function
@@ -316,6 +383,11 @@ impl Painter {
     fn cause(&self, machine: &Machine, cpu: &Cpu) -> (Cause, Option<(SectionKind, Since)>) {
         let irqs = cpu.irqs_off.map(|since| (SectionKind::IrqsOff, since));
         let preempt = cpu.preempt_off.map(|since| (SectionKind::PreemptOff, since));
+        let is_left_alone = self.is_expired && self.is_left_alone(machine.task(cpu.task), cpu);
+        if let Some(wait) = cpu.waiting().filter(|_| !is_left_alone) {
+            let cause = if wait.is_for_answer { Cause::IpiWait } else { Cause::SpinWait };
+            return (cause, irqs.or(preempt));
+        }
         match cpu.frames.last() {
             Some(Frame::Entry { is_exception: false, .. }) if !cpu.is_scheduling => {
                 return (Cause::HardIrq, None);
@@ -335,7 +407,10 @@ impl Painter {
         if !self.is_expired {
             return (Cause::TimerPending, None);
         }
-        if self.is_left_alone(machine.task(cpu.task), cpu) {
+        if self.woken_by.is_some() {
+            return (Cause::RemoteWakeup, None);
+        }
+        if is_left_alone {
             return (Cause::OtherTask, None);
         }
         match preempt {
@@ -358,6 +433,12 @@ impl Painter {
         }
         current.prio < 100 || !cpu.need_resched
     }
+}
+
+/// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
+fn is_call(tracepoint: &Tracepoint) -> bool {
+    tracepoint.point == Point::Interrupt
+        && ["call_function", "call_function_single"].contains(&tracepoint.name.as_str())
 }
 
 /// Returns the name of the interrupt or softirq at work.

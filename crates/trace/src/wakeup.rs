@@ -40,6 +40,8 @@ pub struct Wakeup {
     pub due_ns: u64,
     /// Due time on the guest's `CLOCK_MONOTONIC`, by which programs and reports tell the time.
     pub due_monotonic_ns: u64,
+    /// The CPU on which the timer's function ran.
+    pub timer_cpu: u32,
     /// Time at which the timer's function ran.
     pub expire_ns: u64,
     /// Time at which the task was given the CPU.
@@ -67,6 +69,7 @@ pub struct Wakeups<'a> {
 struct Pending {
     due_ns: u64,
     due_monotonic_ns: u64,
+    timer_cpu: u32,
     expire_ns: u64,
     switch_ns: Option<u64>,
 }
@@ -91,6 +94,7 @@ impl<'a> Wakeups<'a> {
                     let pending = Pending {
                         due_ns: expiry.due_ns()?,
                         due_monotonic_ns: expiry.soft_expires_ns,
+                        timer_cpu: event.cpu,
                         expire_ns: event.ns,
                         switch_ns: None,
                     };
@@ -109,7 +113,7 @@ impl<'a> Wakeups<'a> {
                     return None;
                 }
                 let address = cpu.task;
-                let Pending { due_ns, due_monotonic_ns, expire_ns, switch_ns } =
+                let Pending { due_ns, due_monotonic_ns, timer_cpu, expire_ns, switch_ns } =
                     *self.pending.get(&address)?;
                 // Where the task was running when its timer expired there was no switch.
                 let switch_ns = switch_ns.unwrap_or(expire_ns);
@@ -124,6 +128,7 @@ impl<'a> Wakeups<'a> {
                     cpu: event.cpu,
                     due_ns,
                     due_monotonic_ns,
+                    timer_cpu,
                     expire_ns,
                     switch_ns,
                     user_ns: event.ns,

@@ -38,6 +38,20 @@ pub(super) fn cure(
         Cause::Softirq if is_realtime_kernel => "threads of softirqs that are less urgent",
         Cause::Softirq => "PREEMPT_RT, which serves softirqs in threads, less urgent than the task",
         Cause::HardIrq => "threadirqs or PREEMPT_RT, which handle most interrupts in threads",
+        Cause::IpiWait => {
+            "the other CPU has to answer sooner, or not be asked: shorter sections with interrupts off \
+             there, and this task on a CPU that shares no memory map with the load (isolcpus, cpusets)"
+        }
+        Cause::SpinWait if is_realtime_kernel => {
+            "the section under this lock has to become shorter on the CPU that holds it"
+        }
+        Cause::SpinWait => {
+            "a shorter section on the CPU that holds the lock; under PREEMPT_RT most spinlocks become \
+             sleeping locks, and who waits for them can be preempted"
+        }
+        Cause::RemoteWakeup => {
+            "nothing but waking the task on its own CPU: pin it, so that its timer expires there"
+        }
         Cause::Scheduling => "nothing: the scheduler itself was at work",
         Cause::OtherTask if is_fair => {
             "a real-time policy or a smaller sched_attr slice for the task: the scheduler let \
@@ -74,7 +88,7 @@ fn remedy(
         Cause::NotPreemptible if is_fair && preempt == PreemptMode::Lazy => {
             Some(Remedy::StrongerModel)
         }
-        Cause::PreemptOff | Cause::IrqsOff | Cause::Softirq | Cause::HardIrq => {
+        Cause::PreemptOff | Cause::IrqsOff | Cause::Softirq | Cause::HardIrq | Cause::SpinWait => {
             Some(Remedy::Realtime)
         }
         _ => None,

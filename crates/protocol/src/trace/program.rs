@@ -18,6 +18,10 @@ pub struct TraceProgram {
     pub stack_ns_min: u64,
     /// Every call and return in a window of time, instead of the sections' stacks.
     pub zoom: Option<Zoom>,
+    /// Functions whose returns are recorded, too, from the first instruction to the one behind the last;
+    /// in a zoom those of every function are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub returns: Vec<(u64, u64)>,
     /// The only thing that makes a traced execution another one: an interrupt at an instant. These
     /// are in the order of their times, and the first that is possible is raised.
     pub inject: Vec<Inject>,

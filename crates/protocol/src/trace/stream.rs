@@ -73,7 +73,7 @@ pub enum SiteKind {
     /// A function's first instruction, in a zoom; the value is the stack pointer, which points to
     /// the return address.
     Enter,
-    /// `ret`, in a zoom; likewise.
+    /// `ret`, in a zoom and in functions that are named; likewise.
     Return,
 }
 

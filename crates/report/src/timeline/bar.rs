@@ -100,6 +100,8 @@ mod tests {
                     start_ns: end_ns - ns,
                     end_ns,
                     cause: *cause,
+                    cpu: None,
+                    other_cpu: None,
                     function: None,
                     callers: Vec::new(),
                     comm: String::new(),

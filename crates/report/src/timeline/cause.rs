@@ -4,13 +4,16 @@ use anstyle::{AnsiColor, Style};
 use preemptlab_trace::Cause;
 
 /// Every cause, and that none is known.
-pub const CAUSES: [Option<Cause>; 10] = [
+pub const CAUSES: [Option<Cause>; 13] = [
     Some(Cause::TimerPending),
     Some(Cause::IrqsOff),
     Some(Cause::HardIrq),
     Some(Cause::Softirq),
     Some(Cause::PreemptOff),
     Some(Cause::NotPreemptible),
+    Some(Cause::IpiWait),
+    Some(Cause::SpinWait),
+    Some(Cause::RemoteWakeup),
     Some(Cause::Scheduling),
     Some(Cause::OtherTask),
     Some(Cause::Return),
@@ -32,6 +35,9 @@ pub fn glyph(cause: Option<Cause>) -> char {
         Some(Cause::Softirq) => 's',
         Some(Cause::PreemptOff) => 'p',
         Some(Cause::NotPreemptible) => 'n',
+        Some(Cause::IpiWait) => 'i',
+        Some(Cause::SpinWait) => 'l',
+        Some(Cause::RemoteWakeup) => '~',
         Some(Cause::Scheduling) => '=',
         Some(Cause::OtherTask) => 'o',
         Some(Cause::Return) => '>',
@@ -48,6 +54,9 @@ pub fn ansi(cause: Option<Cause>) -> Style {
         Some(Cause::Softirq) => (AnsiColor::Black, AnsiColor::BrightYellow),
         Some(Cause::PreemptOff) => (AnsiColor::Black, AnsiColor::Yellow),
         Some(Cause::NotPreemptible) => (AnsiColor::BrightWhite, AnsiColor::Blue),
+        Some(Cause::IpiWait) => (AnsiColor::Black, AnsiColor::BrightMagenta),
+        Some(Cause::SpinWait) => (AnsiColor::Black, AnsiColor::BrightRed),
+        Some(Cause::RemoteWakeup) => (AnsiColor::Black, AnsiColor::BrightCyan),
         Some(Cause::Scheduling) => (AnsiColor::Black, AnsiColor::Green),
         Some(Cause::OtherTask) => (AnsiColor::Black, AnsiColor::Cyan),
         Some(Cause::Return) => (AnsiColor::Black, AnsiColor::White),
@@ -65,6 +74,9 @@ pub fn class(cause: Option<Cause>) -> &'static str {
         Some(Cause::Softirq) => "softirq",
         Some(Cause::PreemptOff) => "preempt-off",
         Some(Cause::NotPreemptible) => "not-preemptible",
+        Some(Cause::IpiWait) => "ipi-wait",
+        Some(Cause::SpinWait) => "spin-wait",
+        Some(Cause::RemoteWakeup) => "remote-wakeup",
         Some(Cause::Scheduling) => "scheduling",
         Some(Cause::OtherTask) => "other-task",
         Some(Cause::Return) => "return",

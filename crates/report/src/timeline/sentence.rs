@@ -76,6 +76,11 @@ impl Clause<'_> {
             Some(Cause::Softirq) => self.at_places("softirqs were served", in_function),
             Some(Cause::PreemptOff) => self.at_places("preemption was off", in_function),
             Some(Cause::NotPreemptible) => self.not_preemptible(),
+            Some(Cause::IpiWait) => self.answers(),
+            Some(Cause::SpinWait) => {
+                self.at_places("it waited for another CPU's lock", in_function)
+            }
+            Some(Cause::RemoteWakeup) => format!("{}{}", self.woken(), self.lasted()),
             Some(Cause::Scheduling) => format!("the scheduler was at work{}", self.lasted()),
             Some(Cause::OtherTask) => self.other_tasks(),
             Some(Cause::Return) => {
@@ -96,6 +101,9 @@ impl Clause<'_> {
             Some(Cause::NotPreemptible) => {
                 ("the kernel was not preemptible", self.places(in_program))
             }
+            Some(Cause::IpiWait) => ("it waited for an IPI's answer", self.places(in_function)),
+            Some(Cause::SpinWait) => ("it waited for another CPU's lock", self.places(in_function)),
+            Some(Cause::RemoteWakeup) => ("another CPU had woken the task", Vec::new()),
             Some(Cause::Scheduling) => ("the scheduler was at work", Vec::new()),
             Some(Cause::OtherTask) => ("the scheduler let others run", self.places(of_program)),
             Some(Cause::Return) => ("the task was on its way back to user space", Vec::new()),
@@ -135,6 +143,23 @@ impl Clause<'_> {
             Some((place, ns)) => format!("{state}{}{}", self.lasted(), most(*ns, self.ns, place)),
             None => format!("{state}{}", self.lasted()),
         }
+    }
+
+    /// Names the CPU that was waited for where it is one, and the function that waits.
+    fn answers(&self) -> String {
+        let mut cpus = self.segments().map(|(segment, _)| segment.other_cpu);
+        let first = cpus.next().flatten();
+        let whom = match first.filter(|first| cpus.all(|cpu| cpu == Some(*first))) {
+            Some(cpu) => format!("it waited for CPU {cpu} to answer an IPI"),
+            None => "it waited for other CPUs to answer IPIs".to_owned(),
+        };
+        self.at_places(&whom, in_function)
+    }
+
+    fn woken(&self) -> String {
+        let cpu = self.segments().find_map(|(segment, _)| segment.other_cpu);
+        let whose = cpu.map_or_else(|| "another CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+        format!("the wakeup was on its way from {whose}")
     }
 
     /// Names the kind of interrupts: the only one, or with several the longest, and its time.

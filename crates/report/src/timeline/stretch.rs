@@ -98,8 +98,12 @@ fn place<'a>(piece: &Piece<'a>) -> Option<(u32, &'a str)> {
     let segment = piece.segment?;
     let is_closed = match segment.cause {
         Cause::IrqsOff | Cause::HardIrq | Cause::Softirq | Cause::PreemptOff => true,
-        Cause::NotPreemptible => true,
-        Cause::TimerPending | Cause::Scheduling | Cause::OtherTask | Cause::Return => false,
+        Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait => true,
+        Cause::TimerPending
+        | Cause::RemoteWakeup
+        | Cause::Scheduling
+        | Cause::OtherTask
+        | Cause::Return => false,
     };
     let outermost = segment.context.split(" > ").next().unwrap_or_default();
     is_closed.then_some((segment.pid, outermost))

@@ -99,10 +99,14 @@ pub fn context(segment: &Segment) -> String {
 /// Returns the place of a task: `hackbench/187 in write()`.
 pub fn place(segment: &Segment) -> String {
     let task = task(segment);
-    match context(segment).as_str() {
+    let place = match context(segment).as_str() {
         "" => task,
         "kernel thread" => format!("kernel thread {task}"),
         context => format!("{task} in {context}"),
+    };
+    match segment.cpu {
+        Some(cpu) => format!("{place} on CPU {cpu}"),
+        None => place,
     }
 }
 

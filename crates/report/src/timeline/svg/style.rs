@@ -29,6 +29,9 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .softirq{fill:#f0e442}
 .preemptlab .preempt-off{fill:#e69f00}
 .preemptlab .not-preemptible{fill:#0072b2}
+.preemptlab .ipi-wait{fill:#8c4a7d}
+.preemptlab .spin-wait{fill:#8a3200}
+.preemptlab .remote-wakeup{fill:#a6dcef}
 .preemptlab .scheduling{fill:#009e73}
 .preemptlab .other-task{fill:#56b4e9}
 .preemptlab .return{fill:#4a525b}
@@ -74,7 +77,7 @@ pub fn fill(cause: Option<Cause>) -> String {
 pub fn ink(cause: Option<Cause>) -> &'static str {
     match cause {
         None | Some(Cause::TimerPending) => "on-grey",
-        Some(Cause::NotPreemptible) => "on-blue",
+        Some(Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait) => "on-blue",
         Some(Cause::Return) => "on-return",
         Some(_) => "on-color",
     }
