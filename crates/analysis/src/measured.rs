@@ -122,6 +122,7 @@ impl Reading<'_> {
             run: self.run,
             backend: self.recording.manifest().backend,
             cost: self.planned.inputs().and_then(CellInputs::cost),
+            clocks: self.planned.inputs().and_then(CellInputs::clocks),
             factors: self.planned.factors.clone(),
             look: self.look,
             result: self.result.map(|measured| measured.metrics),

@@ -113,5 +113,7 @@ fn differing(prefix: &str, one: &Map<String, Value>, other: &Map<String, Value>)
             _ => vec![format!("{prefix}{key} is {value} and {same}")],
         }
     };
-    one.iter().flat_map(of_key).collect()
+    let only_there = other.iter().filter(|(key, _)| !one.contains_key(*key));
+    let only_there = only_there.map(|(key, same)| format!("{prefix}{key} is null and {same}"));
+    one.iter().flat_map(of_key).chain(only_there).collect()
 }

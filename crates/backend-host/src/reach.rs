@@ -144,6 +144,7 @@ mod tests {
                     cpus: 1,
                     memory_mib: 0,
                     cost: InstructionCost::UNCOUNTED,
+                    lookahead: None,
                 },
                 qemu: None,
             },

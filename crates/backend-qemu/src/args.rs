@@ -72,7 +72,7 @@ pub(crate) fn arguments(
         Role::Boot => BOOT_SEED,
         Role::Cell { seed, .. } => *seed,
     };
-    let board = board(machine.arch, inputs.backend.is_vm() && machine.cpus > 1);
+    let board = board(machine.arch);
     let mut arguments = Arguments::default();
     arguments
         // The turnstile knows the thread of the CPUs by its name.
@@ -152,7 +152,7 @@ mod tests {
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "console=ttyS0 quiet, panic=-1".into(),
             image_sha256: Digest::of(b"image"),
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, cost },
+            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, cost, lookahead: None },
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }
     }
@@ -213,7 +213,7 @@ mod tests {
         let kvm = SnapshotInputs { backend: BackendKind::Kvm, ..inputs(2, 0) };
         let kvm = lines(&kvm, Role::Boot);
         let differing: Vec<_> = kvm.lines().filter(|line| !tcg.contains(line)).collect();
-        assert_eq!(differing, ["-machine q35,hpet=off", "-accel kvm", "-cpu host"]);
+        assert_eq!(differing, ["-accel kvm", "-cpu host"]);
         assert!(!kvm.contains("icount"));
     }
 
@@ -222,6 +222,6 @@ mod tests {
         let one = lines(&inputs(1, 1), Role::Boot);
         let two = lines(&inputs(2, 0), Role::Boot);
         let differing: Vec<_> = two.lines().filter(|line| !one.contains(line)).collect();
-        assert_eq!(differing, ["-machine q35,hpet=on", "-icount shift=0,sleep=off", "-smp 2"]);
+        assert_eq!(differing, ["-icount shift=0,sleep=off", "-smp 2"]);
     }
 }

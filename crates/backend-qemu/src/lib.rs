@@ -23,7 +23,7 @@ mod turnstile;
 
 use std::fs::File;
 
-use preemptlab_model::{BackendKind, CellInputs, Digest, SnapshotInputs};
+use preemptlab_model::{BackendKind, CellInputs, Digest, FailureCause, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
 
 pub use crate::{
@@ -54,6 +54,11 @@ impl Vm {
 
     /// Returns the snapshot of a boot; boots if there is none.
     fn snapshot(&self, inputs: &SnapshotInputs, cancel: &Cancel) -> Result<File, Stop> {
+        inputs.check_clocks().map_err(|error| Stop::Failed {
+            cause: FailureCause::Boot,
+            reason: error.to_string(),
+            console: Vec::new(),
+        })?;
         let snapshot = self.snapshots.get_or_make(inputs.id(), |draft| {
             boot::boot_and_save(&self.config, inputs, cancel, draft)
         });

@@ -5,6 +5,8 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd},
 };
 
+use preemptlab_model::Lookahead;
+
 use crate::output::{MemoryFile, inherited_path};
 
 /// The library, as the build script made it.
@@ -17,22 +19,22 @@ pub(crate) struct Turnstile {
     library: MemoryFile,
     /// File to which the library writes its findings, one a line.
     found: MemoryFile,
-    /// How far a CPU may be ahead of another, in nanoseconds; for several CPUs only.
-    lookahead_ns: Option<u32>,
+    /// For several CPUs only.
+    lookahead: Option<Lookahead>,
 }
 
 impl Turnstile {
-    pub(crate) fn new(lookahead_ns: Option<u32>) -> io::Result<Self> {
+    pub(crate) fn new(lookahead: Option<Lookahead>) -> io::Result<Self> {
         Ok(Self {
             library: MemoryFile::with_content("turnstile", LIBRARY)?,
             found: MemoryFile::new("turnstile found")?,
-            lookahead_ns,
+            lookahead,
         })
     }
 
     /// Returns the variables that the loader and the library read.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        let lookahead = self.lookahead_ns.map(|ns| ("PREEMPTLAB_LOOKAHEAD_NS", ns.to_string()));
+        let lookahead = self.lookahead.map(|it| ("PREEMPTLAB_LOOKAHEAD_NS", it.ns().to_string()));
         let mut variables = vec![
             ("LD_PRELOAD", inherited_path(&self.library)),
             ("PREEMPTLAB_TURNSTILE", self.found.as_fd().as_raw_fd().to_string()),

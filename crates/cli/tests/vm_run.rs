@@ -208,7 +208,7 @@ fn replicates_are_added_until_it_is_decided() {
     run(&desk, &["compare", "c"]).fails(2, &["a look is missing, or until.json is"]);
 }
 
-/// Cells whose CPUs have company, at the bound of the skew that is the default.
+/// Cells whose CPUs have company, at the lookahead that is the default.
 const SEVERAL: &str = r#"format = 1
 name = "several"
 
@@ -234,7 +234,7 @@ fn several_cpus_give_the_same_bytes() {
         run(&desk, &["verify", "a"]).succeeds();
     }
     let compared = run(&desk, &["compare", "a"]);
-    compared.succeeds().says(&["no CPU is ahead of another by more than"]);
+    compared.succeeds().says(&["each has a clock of its own", "up to 500 ns early"]);
 }
 
 /// A kernel of one's own has no configuration beside it, so that only the guest knows its modes.

@@ -201,7 +201,7 @@ mod tests {
     use std::{fs, path::Path};
 
     use preemptlab_model::{
-        Digest, Kernel, PreemptMode, QemuBuild, RECORDING_FORMAT, seal, unseal,
+        Clocks, Digest, Kernel, PreemptMode, QemuBuild, RECORDING_FORMAT, seal, unseal,
     };
     use preemptlab_recording::{Image, QemuUsed, Until};
 
@@ -351,6 +351,38 @@ mod tests {
             });
             assert!(said.contains(word), "{place}: {said}");
         }
+    }
+
+    /// A recording of cells whose CPUs took turns is read, follows from its experiment and is gone on
+    /// with by the file without the bound of the turns.
+    #[test]
+    fn a_recording_of_turns_is_that_of_its_experiment() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let Manifest { experiment: file, kernels, qemu, images, .. } = manifest("turns");
+        let mut recorded = file.clone();
+        recorded.factors.cpus = vec![1, 2];
+        recorded.machine.clocks = Clocks::Turns { skew_us: 10 };
+        let manifest = manifest_of(recorded.clone(), kernels, qemu.unwrap(), images);
+        let bytes = || {
+            let mut bytes = fs::read(path.join("recording.json")).unwrap();
+            unseal(&mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        drop(RecordingWriter::open(&path, &manifest).unwrap());
+        let first = bytes();
+        let machine =
+            r#""machine":{"memory_mib":512,"shift":1,"skew_us":10,"cmdline":[],"modules":[]}"#;
+        assert!(first.contains(machine), "{first}");
+        assert!(first.contains("\"skew_ns\":10000") && !first.contains("lookahead"), "{first}");
+        let recording = Recording::open(&path).unwrap();
+        Derived::check(&recording).unwrap();
+        drop(RecordingWriter::open(&path, recording.manifest()).unwrap());
+        assert_eq!(bytes(), first);
+        let mut again = file;
+        again.factors.cpus = vec![1, 2];
+        assert_ne!(again, recorded);
+        assert_eq!(again.with_clocks_of(&recorded), recorded);
     }
 
     /// A recording of an older preemptlab still follows from its experiment.

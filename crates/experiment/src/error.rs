@@ -4,6 +4,9 @@ use preemptlab_model::{Flavour, KernelRef, is_rt, nearest};
 
 use crate::example::example;
 
+/// Keys that earlier recordings have and files must not.
+const ONLY_RECORDED: [&str; 1] = ["skew_us"];
+
 /// Reason why a text is no experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
@@ -62,7 +65,8 @@ fn suggestion(text: &str, message: &str) -> Option<String> {
     }
     let (unknown, valid) = message.split_once("expected ")?;
     let name = unknown.split('`').nth(1)?;
-    let valid: Vec<&str> = valid.split('`').skip(1).step_by(2).collect();
+    let valid = valid.split('`').skip(1).step_by(2).filter(|name| !ONLY_RECORDED.contains(name));
+    let valid: Vec<&str> = valid.collect();
     if is_rt(name) && valid.contains(&"voluntary") {
         return Some(format!("rt is a kernel flavour: kernel = [\"{}\"]", rt_kernel(text)));
     }

@@ -1,18 +1,15 @@
 use indexmap::IndexMap;
-use preemptlab_model::{InstructionCost, KernelRef, Name, PreemptMode, Settings};
+use preemptlab_model::{Clocks, KernelRef, Name, PreemptMode, Settings};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use crate::SpecError;
+use crate::{MachineSpec, SpecError};
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
 
 /// The most cells of one experiment: some days on a hundred machines, and 200 MB of plan.
 const CELLS_MAX: usize = 100_000;
-
-/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
-const MODULE_BYTES_MAX: usize = 56;
 
 /// An experiment: factors, replicates, machine and workloads. `docs/experiment.md` describes its
 /// TOML form key by key.
@@ -78,35 +75,6 @@ impl Default for Replicates {
     }
 }
 
-/// The virtual machine and the boot that all configurations share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MachineSpec {
-    /// The guest's memory, in MiB.
-    pub memory_mib: u32,
-    /// Virtual time of an instruction.
-    #[serde(rename = "shift")]
-    pub cost: InstructionCost,
-    /// The bound on the skew between virtual CPUs, in microseconds; matters with several CPUs.
-    pub skew_us: u32,
-    /// Kernel parameters besides those of the factors.
-    pub cmdline: Vec<String>,
-    /// Kernel modules to load before the snapshot.
-    pub modules: Vec<String>,
-}
-
-impl Default for MachineSpec {
-    fn default() -> Self {
-        Self {
-            memory_mib: 512,
-            cost: InstructionCost::default(),
-            skew_us: 10,
-            cmdline: Vec::new(),
-            modules: Vec::new(),
-        }
-    }
-}
-
 impl Experiment {
     /// Reads an experiment.
     ///
@@ -114,6 +82,7 @@ impl Experiment {
     ///
     /// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
+        refuse_skew(text)?;
         let experiment: Self =
             toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
         experiment.check(text)?;
@@ -127,6 +96,15 @@ impl Experiment {
     /// What is wrong with it, in words.
     pub fn check_again(&self) -> Result<(), String> {
         self.check("").map_err(|error| error.message)
+    }
+
+    /// Returns the experiment as its recording holds it, so that an earlier recording is gone on with:
+    /// it says the time of several CPUs as it was then.
+    pub fn with_clocks_of(mut self, recorded: &Self) -> Self {
+        if let turns @ Clocks::Turns { .. } = recorded.machine.clocks {
+            self.machine.clocks = turns;
+        }
+        self
     }
 
     /// Returns the number of cells of the plan; `None` where it overflows.
@@ -198,48 +176,17 @@ impl Experiment {
     }
 }
 
-impl MachineSpec {
-    /// Refuses a machine that no virtual machine or boot can be.
-    fn check(&self, text: &str) -> Result<(), SpecError> {
-        let refuse = |needle: &str, message: &str, help: &str| {
-            Err(SpecError::at(text, needle, message.to_owned(), help))
-        };
-        if !(128..=16_384).contains(&self.memory_mib) {
-            return refuse(
-                "memory_mib",
-                "the memory must be 128 to 16384 MiB",
-                "512 is enough for hackbench",
-            );
-        }
-        if !(1..=1000).contains(&self.skew_us) {
-            return refuse("skew_us", "the skew must be 1 to 1000 us", "10 is a good compromise");
-        }
-        let is_module = |name: &String| {
-            (1..=MODULE_BYTES_MAX).contains(&name.len())
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-        };
-        if let Some(module) = self.modules.iter().find(|module| !is_module(module)) {
-            let message = format!("`{module}` is not the name of a kernel module");
-            return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");
-        }
-        if let Some(parameter) = self.cmdline.iter().find(|parameter| {
-            parameter.is_empty()
-                || parameter.contains(|c: char| c.is_whitespace() || c.is_control())
-        }) {
-            let message = format!("`{parameter}` is not one kernel parameter");
-            return refuse(parameter, &message, "give each parameter as a string of its own");
-        }
-        if let Some(parameter) =
-            self.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
-        {
-            return refuse(
-                parameter,
-                "the mode is a factor",
-                "use `preempt = [...]` under [factors]",
-            );
-        }
-        Ok(())
+/// Refuses a file that says how far CPUs may be apart that take turns, whatever its value.
+fn refuse_skew(text: &str) -> Result<(), SpecError> {
+    let says_skew = |file: toml::Table| file.get("machine")?.get("skew_us").map(drop);
+    if text.parse().ok().and_then(says_skew).is_none() {
+        return Ok(());
     }
+    let message =
+        "`skew_us` is no more: several CPUs have a clock each, and take no turns".to_owned();
+    let help = "remove it, or say `lookahead_ns = 500`: how far a CPU may be ahead of the others, 20 to \
+                2000 ns";
+    Err(SpecError::at(text, "skew_us", message, help))
 }
 
 #[cfg(test)]
@@ -346,6 +293,37 @@ kind = "cyclictest-hackbench"
     }
 
     #[test]
+    fn the_time_of_several_cpus_is_bounded() {
+        let machine = |key: &str| format!("[machine]\n{key}\n[factors]");
+        let text = SMALL.replace("[factors]", &machine("lookahead_ns = 20"));
+        let clocks = Experiment::parse(&text).unwrap().machine.clocks;
+        assert_eq!(clocks, Clocks::Own(20.try_into().unwrap()));
+        for value in ["0", "19", "2001", "4294967295"] {
+            let error = error("[factors]", &machine(&format!("lookahead_ns = {value}")));
+            assert_eq!(error.line, 6, "{error}");
+            assert!(error.message.contains("must be 20 to 2000 ns"), "{error}");
+        }
+        for value in ["-1", "4294967296", "\"500\"", "0.5", "[500]", ""] {
+            let error = error("[factors]", &machine(&format!("lookahead_ns = {value}")));
+            assert_eq!(error.line, 6, "{error}");
+            assert_eq!(error.help.as_deref(), Some("for example: lookahead_ns = 500"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_skew_of_turns_is_told_to_be_no_more() {
+        for value in ["10", "0", "-1", "\"abc\"", "{}"] {
+            let error = error("[factors]", &format!("[machine]\nskew_us = {value}\n[factors]"));
+            assert_eq!((error.line, &error.message[..21]), (6, "`skew_us` is no more:"));
+            assert!(error.help.unwrap().contains("lookahead_ns = 500"));
+        }
+        for key in ["skew_ns", "skw_us"] {
+            let error = error("[factors]", &format!("[machine]\n{key} = 1\n[factors]"));
+            assert!(!error.help.unwrap().contains("skew_us"));
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for (from, to) in [
             ("format = 1", "format = 2"),
@@ -361,6 +339,9 @@ kind = "cyclictest-hackbench"
             ("[factors]", "[machine]\ncmdline = [\"a b\"]\n[factors]"),
             ("[factors]", "[machine]\ncmdline = [\"preempt=full\"]\n[factors]"),
             ("[factors]", "[factors]\ncpus = [0]"),
+            ("[factors]", "[factors]\ncpus = [9]"),
+            ("[factors]", "[factors]\ncpus = [-1]"),
+            ("[factors]", "[factors]\ncpus = []"),
             ("[factors]", "[replicates]\ncount = 0\n[factors]"),
         ] {
             error(from, to);

@@ -7,6 +7,7 @@ mod error;
 mod evidence;
 mod example;
 mod experiment;
+mod machine;
 mod overrides;
 mod plan;
 mod recorded;
@@ -14,7 +15,8 @@ mod recorded;
 pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
 pub use error::SpecError;
-pub use experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
+pub use experiment::{Experiment, FORMAT, Factors, Replicates};
+pub use machine::MachineSpec;
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
 pub use recorded::{

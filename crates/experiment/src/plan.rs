@@ -1,17 +1,21 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Digest, Factors, InstructionCost, Kernel, KernelRef, Machine,
-    Plan, Planned, PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
+    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
+    Machine, Plan, Planned, PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{Experiment, evidence, experiment::MachineSpec};
+use crate::{Experiment, MachineSpec, evidence};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
 const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
+
+/// The kernel parameter of recorded guests whose CPUs took turns: the timer that ended the turns was
+/// left to the guest's init.
+const TURNS_PARAMETER: &str = "hpet=disable";
 
 /// The architecture of every guest.
 const GUEST: Arch = Arch::Amd64;
@@ -80,7 +84,12 @@ fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> Plann
             snapshot: SnapshotInputs {
                 backend: *backend,
                 kernel_sha256: kernel.image_sha256,
-                cmdline: cmdline(*backend, *cpus, &experiment.machine.cmdline, settings),
+                cmdline: cmdline(
+                    *backend,
+                    clocks(*backend, experiment, *cpus),
+                    &experiment.machine.cmdline,
+                    settings,
+                ),
                 image_sha256: images[&(name.clone(), workload.clone())],
                 machine: machine(*backend, experiment, *cpus),
                 qemu: qemu.clone(),
@@ -122,8 +131,10 @@ fn job(
         seed: experiment.replicates.seed.wrapping_add(u64::from(replicate) - 1),
         preempt,
         cpus,
-        skew_ns: (backend.is_vm() && cpus > 1)
-            .then(|| u64::from(experiment.machine.skew_us) * 1_000),
+        skew_ns: match clocks(backend, experiment, cpus) {
+            Some(Clocks::Turns { skew_us }) => Some(u64::from(skew_us) * 1_000),
+            Some(Clocks::Own(_)) | None => None,
+        },
     })
 }
 
@@ -131,22 +142,38 @@ fn job(
 /// memory; only a machine in virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
+    let lookahead = match clocks(backend, experiment, cpus) {
+        Some(Clocks::Own(lookahead)) => Some(lookahead),
+        Some(Clocks::Turns { .. }) | None => None,
+    };
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
     let cost = if backend.is_vm() { cost } else { InstructionCost::UNCOUNTED };
-    Machine { arch: GUEST, cpus, memory_mib, cost }
+    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead }
 }
 
-/// Returns the kernel parameters of a boot. With several CPUs in virtual time a timer ends their
-/// turns, and the kernel must leave it alone. The machine's own kernel has the parameters of its
-/// own boot.
-fn cmdline(backend: BackendKind, cpus: u32, further: &[String], settings: &Settings) -> String {
+/// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.
+fn clocks(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Option<Clocks> {
+    (backend.is_vm() && cpus > 1).then_some(experiment.machine.clocks)
+}
+
+/// Returns the kernel parameters of a boot. The machine's own kernel has the parameters of its own
+/// boot.
+fn cmdline(
+    backend: BackendKind,
+    clocks: Option<Clocks>,
+    further: &[String],
+    settings: &Settings,
+) -> String {
     let is_guest = backend != BackendKind::Host;
     let console = is_guest.then(|| format!("console={}", GUEST.platform().console));
     let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
-    let turn_timer = (backend.is_vm() && cpus > 1).then_some(GUEST.platform().turn_timer_parameter);
+    let of_clocks = clocks.map(|clocks| match clocks {
+        Clocks::Own(_) => GUEST.platform().one_clock_parameter,
+        Clocks::Turns { .. } => TURNS_PARAMETER,
+    });
     let parameters: Vec<String> = console
         .into_iter()
-        .chain(own.iter().copied().chain(turn_timer).map(str::to_owned))
+        .chain(own.iter().copied().chain(of_clocks).map(str::to_owned))
         .chain(further.iter().cloned())
         .chain(settings.parameters().map(ToString::to_string))
         .collect();
@@ -174,6 +201,8 @@ fn runnable<'a>(
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Lookahead;
+
     use super::*;
 
     fn experiment() -> Experiment {
@@ -292,11 +321,40 @@ mod tests {
     }
 
     #[test]
-    fn several_cpus_bound_their_skew() {
+    fn several_cpus_have_a_clock_each() {
         let plan = plan(&experiment(), &resolved());
         let (one, two) = (plan.cells[4].inputs().unwrap(), plan.cells[6].inputs().unwrap());
-        assert_eq!((one.job.skew_ns, two.job.skew_ns), (None, Some(10_000)));
-        assert!(!one.snapshot.cmdline.contains("hpet"));
+        assert_eq!((one.job.skew_ns, two.job.skew_ns), (None, None));
+        let lookahead = |inputs: &CellInputs| inputs.snapshot.machine.lookahead;
+        assert_eq!((lookahead(one), lookahead(two)), (None, Some(Lookahead::default())));
+        assert_eq!((one.clocks(), two.clocks()), (None, Some(Clocks::default())));
+        assert!(one.snapshot.cmdline.ends_with("rdinit=/init"));
+        assert!(two.snapshot.cmdline.ends_with("rdinit=/init tsc=reliable"));
+        let mut wider = experiment();
+        wider.machine.clocks = Clocks::Own(2000.try_into().unwrap());
+        let wider = super::plan(&wider, &resolved());
+        // The identity of a cell of one CPU does not depend on it.
+        assert_eq!(wider.cells[4], plan.cells[4]);
+        assert_ne!(wider.cells[6].inputs().unwrap().id(), two.id());
+        let kvm = Resolved { backend: BackendKind::Kvm, ..resolved() };
+        let kvm = super::plan(&experiment(), &kvm);
+        assert_eq!(lookahead(kvm.cells[6].inputs().unwrap()), None);
+    }
+
+    /// The plan of an earlier recording follows from its experiment; only cells of one CPU are executed.
+    #[test]
+    fn recorded_turns_are_planned_and_not_executed() {
+        let mut experiment = experiment();
+        experiment.machine.clocks = Clocks::Turns { skew_us: 10 };
+        let turns = plan(&experiment, &resolved());
+        let own = plan(&super::tests::experiment(), &resolved());
+        let (one, two) = (turns.cells[4].inputs().unwrap(), turns.cells[6].inputs().unwrap());
+        assert_eq!(Some(one), own.cells[4].inputs());
+        assert_eq!((two.job.skew_ns, two.snapshot.machine.lookahead), (Some(10_000), None));
         assert!(two.snapshot.cmdline.ends_with("rdinit=/init hpet=disable"));
+        assert_eq!(two.clocks(), Some(Clocks::Turns { skew_us: 10 }));
+        assert_eq!(one.snapshot.check_clocks(), Ok(()));
+        let refused = two.snapshot.check_clocks().unwrap_err().to_string();
+        assert!(refused.contains("took turns on one clock"), "{refused}");
     }
 }

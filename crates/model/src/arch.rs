@@ -26,8 +26,12 @@ pub struct Platform {
     pub kernel_image: &'static str,
     /// The kernel's name of the first serial console.
     pub console: &'static str,
-    /// The kernel parameter that leaves the timer that ends turns of several CPUs to the guest's init.
-    pub turn_timer_parameter: &'static str,
+    /// The kernel parameter with which the kernel takes the clocks of several CPUs for one. They differ by
+    /// the lookahead at most; without the parameter the kernel compares them (`check_tsc_warp`,
+    /// arch/x86/kernel/tsc_sync.c), and gives the clock up where one is ahead of another. Linux 6.1 does
+    /// not trust it otherwise, and a trace finds `CLOCK_MONOTONIC` by it (`unsynchronized_tsc`,
+    /// arch/x86/kernel/tsc.c).
+    pub one_clock_parameter: &'static str,
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
     /// QEMU's program for guests of this architecture.
@@ -53,7 +57,7 @@ impl Arch {
                 kernel_folder: "x86",
                 kernel_image: "bzImage",
                 console: "ttyS0",
-                turn_timer_parameter: "hpet=disable",
+                one_clock_parameter: "tsc=reliable",
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
             },

@@ -4,7 +4,8 @@ use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackendKind, Digest, InstructionCost, KernelRef, Machine, PreemptMode, QemuBuild, Settings,
+    BackendKind, Clocks, Digest, InstructionCost, KernelRef, Machine, PreemptMode, QemuBuild,
+    Settings,
 };
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
@@ -34,7 +35,26 @@ impl SnapshotInputs {
     pub fn id(&self) -> SnapshotId {
         SnapshotId(Digest::of_json(self))
     }
+
+    /// Checks that this preemptlab can boot it.
+    ///
+    /// # Errors
+    ///
+    /// [`TookTurns`] for several CPUs in virtual time that have no clocks of their own.
+    pub fn check_clocks(&self) -> Result<(), TookTurns> {
+        let Machine { cpus, lookahead, .. } = self.machine;
+        let takes_turns = self.backend.is_vm() && cpus > 1 && lookahead.is_none();
+        if takes_turns { Err(TookTurns) } else { Ok(()) }
+    }
 }
+
+/// Cell that an earlier preemptlab recorded and that this one does not execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it was recorded when several CPUs took turns on one clock, and is not executed again: each CPU \
+     has a clock of its own now; run the experiment anew into another folder"
+)]
+pub struct TookTurns;
 
 /// Everything that a cell's outcome depends on: in virtual time, the same inputs give the same bytes
 /// on any machine.
@@ -56,6 +76,18 @@ impl CellInputs {
     /// Returns what an instruction takes; `None` where time is the machine's own.
     pub fn cost(&self) -> Option<InstructionCost> {
         self.snapshot.backend.is_vm().then_some(self.snapshot.machine.cost)
+    }
+
+    /// Returns what time its CPUs have; `None` where there is one, and where time is the machine's own.
+    pub fn clocks(&self) -> Option<Clocks> {
+        let Machine { cpus, lookahead, .. } = self.snapshot.machine;
+        (self.snapshot.backend.is_vm() && cpus > 1).then(|| match (lookahead, self.job.skew_ns) {
+            (Some(lookahead), _) => Clocks::Own(lookahead),
+            (None, skew_ns) => {
+                let skew_us = skew_ns.unwrap_or(0) / 1_000;
+                Clocks::Turns { skew_us: u32::try_from(skew_us).unwrap_or(u32::MAX) }
+            }
+        })
     }
 }
 
@@ -143,6 +175,7 @@ mod tests {
                 cpus: 1,
                 memory_mib: 512,
                 cost: InstructionCost::default(),
+                lookahead: None,
             },
             qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
         };

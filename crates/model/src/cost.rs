@@ -91,6 +91,7 @@ mod tests {
             cpus: 1,
             memory_mib: 512,
             cost: InstructionCost::default(),
+            lookahead: None,
         };
         let text = r#"{"arch":"amd64","cpus":1,"memory_mib":512,"shift":1}"#;
         assert_eq!(serde_json::to_string(&machine).unwrap(), text);

@@ -6,6 +6,7 @@
 mod arch;
 mod backend;
 mod cell;
+mod clocks;
 mod conditions;
 mod cost;
 mod counted;
@@ -35,7 +36,8 @@ mod units;
 
 pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
-pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs};
+pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns};
+pub use clocks::{Clocks, Lookahead, LookaheadError};
 pub use conditions::Conditions;
 pub use cost::{InstructionCost, InstructionCostError};
 pub use counted::counted;

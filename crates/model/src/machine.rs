@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Arch, InstructionCost};
+use crate::{Arch, InstructionCost, Lookahead};
 
 /// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -8,11 +8,15 @@ use crate::{Arch, InstructionCost};
 pub struct Machine {
     /// Architecture of the guest.
     pub arch: Arch,
-    /// Virtual CPUs. With more than one, virtual time advances with the instructions of all.
+    /// Virtual CPUs. With more than one, each has a clock of its own.
     pub cpus: u32,
     /// The guest's memory, in MiB; 0 for all that the machine has.
     pub memory_mib: u32,
     /// Virtual time of an instruction.
     #[serde(rename = "shift")]
     pub cost: InstructionCost,
+    /// How far the clocks of several CPUs may be apart; only a machine of several CPUs in virtual
+    /// time has it.
+    #[serde(rename = "lookahead_ns", default, skip_serializing_if = "Option::is_none")]
+    pub lookahead: Option<Lookahead>,
 }

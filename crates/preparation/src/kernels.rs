@@ -174,6 +174,7 @@ mod tests {
                     cpus: 1,
                     memory_mib: 512,
                     cost: InstructionCost::default(),
+                    lookahead: None,
                 },
                 qemu: None,
             },

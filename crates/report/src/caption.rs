@@ -1,5 +1,7 @@
-use preemptlab_model::{BackendKind, InstructionCost};
-use preemptlab_stats::{Comparison, Group};
+use std::collections::BTreeSet;
+
+use preemptlab_model::{BackendKind, Clocks, InstructionCost};
+use preemptlab_stats::Comparison;
 
 /// Writes the caption of a comparison: the facts about virtual and host time that a reader of the
 /// numbers needs.
@@ -29,11 +31,67 @@ pub fn caption(comparison: &Comparison) -> String {
 fn virtual_caption(comparison: &Comparison) -> String {
     let mut caption = InstructionCost::caption(&comparison.costs);
     caption += " Compare ratios, orders and causes; microseconds are not a promise about hardware.";
-    let is_wide = |group: &Group| group.backend.is_vm() && group.cpus > 1;
-    if comparison.groups.iter().any(is_wide) {
-        caption += " With several CPUs, time advances with the instructions of all of them, and no \
-            CPU is ahead of another by more than the experiment's `skew_us` (10 us unless it says \
-            otherwise): see docs/virtual-time.md.";
+    caption + &clocks_caption(&comparison.clocks)
+}
+
+/// Says what time several CPUs have, and how far it can be trusted.
+fn clocks_caption(clocks: &BTreeSet<Clocks>) -> String {
+    let each = |value: fn(&Clocks) -> Option<String>| {
+        let values: Vec<_> = clocks.iter().filter_map(value).collect();
+        (!values.is_empty()).then(|| values.join(" in some cells, in others "))
+    };
+    let lookahead = each(|clocks| match clocks {
+        Clocks::Own(lookahead) => Some(format!("{lookahead} ns")),
+        Clocks::Turns { .. } => None,
+    });
+    let skew = each(|clocks| match clocks {
+        Clocks::Turns { skew_us } => Some(format!("{skew_us} us")),
+        Clocks::Own(_) => None,
+    });
+    let mut caption = String::new();
+    if let Some(lookahead) = &lookahead {
+        caption += &format!(
+            " With several CPUs, each has a clock of its own, and sees what another writes to memory up to \
+             {lookahead} early."
+        );
+    }
+    if let Some(skew) = &skew {
+        let which =
+            if lookahead.is_some() { "several CPUs of earlier recordings" } else { "several CPUs" };
+        caption += &format!(
+            " With {which}, time advances with the instructions of all of them, and no CPU is ahead of \
+             another by more than {skew}."
+        );
+    }
+    if !clocks.is_empty() {
+        caption += " See docs/virtual-time.md.";
     }
     caption
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::Lookahead;
+
+    use super::*;
+
+    #[test]
+    fn the_time_of_several_cpus_is_said_with_its_bound() {
+        let own = |ns| Clocks::Own(Lookahead::try_from(ns).unwrap());
+        let turns = Clocks::Turns { skew_us: 10 };
+        let said = |clocks: &[Clocks]| clocks_caption(&clocks.iter().copied().collect());
+        assert_eq!(said(&[]), "");
+        let one = said(&[own(500)]);
+        assert!(one.contains("up to 500 ns early. See docs/"), "{one}");
+        let two = said(&[own(500), own(20)]);
+        assert!(two.contains("up to 20 ns in some cells, in others 500 ns early"), "{two}");
+        let before = said(&[turns]);
+        assert!(before.starts_with(" With several CPUs, time advances"), "{before}");
+        assert!(before.contains("by more than 10 us. See"), "{before}");
+        let both = said(&[turns, own(500)]);
+        assert!(
+            both.contains("500 ns early. With several CPUs of earlier recordings, time"),
+            "{both}"
+        );
+    }
 }

@@ -243,6 +243,7 @@ mod tests {
         let cell = |(preempt, replicate, value): (PreemptMode, u32, f64)| MeasuredCell {
             backend: Default::default(),
             cost: None,
+            clocks: None,
             run: None,
             factors: Factors {
                 workload: "build".into(),

@@ -42,6 +42,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
     MeasuredCell {
         backend: Default::default(),
         cost: None,
+        clocks: None,
         run: None,
         factors: factors(workload, name, replicate),
         rt: None,

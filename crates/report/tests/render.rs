@@ -1,6 +1,6 @@
 //! A comparison of realistic size and troubles, in every form.
 
-use preemptlab_model::{Direction, Factors, Metric, NoResult, PreemptMode, Settings};
+use preemptlab_model::{Clocks, Direction, Factors, Metric, NoResult, PreemptMode, Settings};
 use preemptlab_report::{Cell, Column, Table, Terminal, Tone, View, csv, json, markdown, terminal};
 use preemptlab_stats::{Comparison, MeasuredCell, Rule, compare};
 
@@ -90,6 +90,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
         let cell = |replicate| MeasuredCell {
             backend: Default::default(),
             cost: None,
+            clocks: (cpus > 1).then(Clocks::default),
             run: None,
             factors: factors(replicate),
             rt: Some(level.kernel.ends_with("-rt")),

@@ -32,7 +32,9 @@ pub fn trace(
     workers::for_each(&cells, jobs, cancel, |cell| {
         let (record, wall) = execute(cell, backend, &unbootable, Some(traces), on_event, cancel)?;
         let recorded = recording.cell(record.id)?.and_then(|record| record.outcome.digest());
-        if let Outcome::Failed { cause: FailureCause::Trace, reason } = &record.outcome {
+        if let Outcome::Failed { cause: FailureCause::Trace | FailureCause::Boot, reason } =
+            &record.outcome
+        {
             return Err(RunError::Host(format!("{}: {reason}", cell.factors)));
         }
         if recorded != record.outcome.digest() {

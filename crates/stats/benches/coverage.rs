@@ -183,6 +183,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
         let cell = |(replicate, value): (u32, &f64)| MeasuredCell {
             backend: Default::default(),
             cost: None,
+            clocks: None,
             run: None,
             factors: Factors {
                 workload: "simulated".into(),

@@ -100,6 +100,7 @@ mod tests {
                 run: Some(backend.to_string()),
                 backend,
                 cost: None,
+                clocks: None,
                 factors: Factors {
                     workload: "hackbench".into(),
                     kernel: kernel.parse().unwrap(),

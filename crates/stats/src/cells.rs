@@ -1,4 +1,6 @@
-use preemptlab_model::{BackendKind, Factors, InstructionCost, Metric, NoResult, PreemptMode};
+use preemptlab_model::{
+    BackendKind, Clocks, Factors, InstructionCost, Metric, NoResult, PreemptMode,
+};
 
 /// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,6 +12,8 @@ pub struct MeasuredCell {
     /// Virtual time of an instruction of the cell; `None` where its time is not virtual, or it
     /// cannot exist.
     pub cost: Option<InstructionCost>,
+    /// Time of several CPUs; `None` where there is one, or the time is not virtual.
+    pub clocks: Option<Clocks>,
     /// Factors of the cell.
     pub factors: Factors,
     /// Whether the cell's kernel is built with `PREEMPT_RT`; `None` where nothing tells.

@@ -78,6 +78,7 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             comparisons: 0,
             looks: 1,
             costs: cells.iter().filter_map(|cell| cell.cost).collect(),
+            clocks: cells.iter().filter_map(|cell| cell.clocks).collect(),
             groups,
             agreements: Vec::new(),
         }),
@@ -234,6 +235,7 @@ mod tests {
             run: None,
             backend: BackendKind::Vm,
             cost: None,
+            clocks: None,
             factors: Factors {
                 workload: "hackbench".into(),
                 kernel: kernel.parse().unwrap(),

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use preemptlab_model::{
-    BackendKind, Direction, Distribution, InstructionCost, KernelRef, MetricClass, MetricName,
-    PreemptMode, Settings, Statistic,
+    BackendKind, Clocks, Direction, Distribution, InstructionCost, KernelRef, MetricClass,
+    MetricName, PreemptMode, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -31,6 +31,10 @@ pub struct Comparison {
     #[serde(skip)]
     #[ts(skip)]
     pub costs: BTreeSet<InstructionCost>,
+    /// Times of several CPUs in the cells in virtual time, for the caption.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub clocks: BTreeSet<Clocks>,
     /// Groups of configurations that can be compared with each other, in the order of the first
     /// cell of each.
     pub groups: Vec<Group>,

@@ -16,10 +16,6 @@ use crate::{Error, Result};
 /// The module that does the kernel's part.
 const MODULE: &str = "preemptlab_scenario";
 
-/// Virtual CPUs count the same virtual time, which 6.1 does not trust unless it is told; a trace finds
-/// `CLOCK_MONOTONIC` by the TSC (`unsynchronized_tsc`, arch/x86/kernel/tsc.c).
-const ONE_TSC: &str = "tsc=reliable";
-
 /// Number of digits of an experiment's digest that tell its recording from those of the same name.
 const DIGEST_DIGITS: usize = 8;
 
@@ -84,14 +80,13 @@ pub fn batches<'a>(
             (name_of(scenario.name()), Workload::Scenario(workload))
         };
         let modules = if needs_module { vec![MODULE.to_owned()] } else { Vec::new() };
-        let cmdline = if cpus > 1 { vec![ONE_TSC.to_owned()] } else { Vec::new() };
         let experiment = Experiment {
             format: FORMAT,
             name,
             description,
             factors: factors(under, cpus),
             replicates: Replicates { count: 1, ..Replicates::default() },
-            machine: MachineSpec { cmdline, modules, ..MachineSpec::default() },
+            machine: MachineSpec { modules, ..MachineSpec::default() },
             workload: scenarios.iter().map(workload).collect(),
         };
         Batch { experiment, scenarios }

@@ -1,7 +1,7 @@
 /// A board of QEMU and the devices through which a guest speaks with the host.
 #[derive(Clone, Debug)]
 pub(crate) struct Board {
-    /// `-machine`, with the timer that ends the turns of several CPUs where it is asked for.
+    /// `-machine`.
     pub(crate) machine: String,
     /// `-device`, one for each: the results port, the port that ends QEMU, the watchdog that stops
     /// the guest for its snapshot.

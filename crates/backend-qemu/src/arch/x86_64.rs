@@ -2,12 +2,10 @@ use preemptlab_protocol::{EXIT_PORT, RESULTS_PORT};
 
 use super::board::Board;
 
-/// Returns the board of a machine. The guest's init uses the HPET to end turns; the kernel is told
-/// to leave it alone.
-pub(super) fn board(has_turn_timer: bool) -> Board {
-    let hpet = if has_turn_timer { "on" } else { "off" };
+/// Returns the board of a machine. It has no HPET: the kernel has the TSC and the local APIC's timers.
+pub(super) fn board() -> Board {
     Board {
-        machine: format!("q35,hpet={hpet}"),
+        machine: "q35,hpet=off".to_owned(),
         devices: vec![
             format!("isa-debugcon,iobase={RESULTS_PORT:#x},chardev=results"),
             format!("isa-debug-exit,iobase={EXIT_PORT:#x},iosize=1"),

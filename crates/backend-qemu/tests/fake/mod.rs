@@ -98,6 +98,7 @@ pub fn cell() -> CellInputs {
                 cpus: 1,
                 memory_mib: 512,
                 cost: InstructionCost::default(),
+                lookahead: None,
             },
             qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },

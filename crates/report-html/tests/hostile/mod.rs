@@ -106,6 +106,7 @@ fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell 
         run: Some(TEXT.to_owned()),
         backend: BackendKind::Vm,
         cost: None,
+        clocks: None,
         factors: Factors {
             workload: workload.to_owned(),
             kernel: KernelRef::File { image: TEXT.replace('\0', "").into(), modules: None },

@@ -15,6 +15,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
     MeasuredCell {
         backend: Default::default(),
         cost: None,
+        clocks: None,
         run: None,
         factors: Factors {
             workload: workload.into(),

@@ -27,6 +27,7 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
                 cpus,
                 memory_mib: 512,
                 cost: InstructionCost::default(),
+                lookahead: None,
             },
             qemu: Some(QemuBuild { version: String::new(), digest }),
         },

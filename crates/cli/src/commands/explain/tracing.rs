@@ -53,6 +53,8 @@ impl Tracing<'_> {
             return Ok(());
         }
         only_virtual(self.recording, "can be traced")?;
+        let again = cells.iter().filter(|cell| missing.contains(&cell.id));
+        again.map(|cell| &cell.inputs).try_for_each(check_clocks)?;
         // Before anything is fetched or executed in vain.
         folder.create().and_then(|()| folder.scratch()).map_err(|error| self.unwritable(error))?;
         let cancel = lab::cancel()?;
@@ -79,6 +81,7 @@ impl Tracing<'_> {
 
     /// Executes a cell with a program of its own, and returns the stream.
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
+        check_clocks(cell)?;
         let cancel = lab::cancel()?;
         let prepared = self.prepare(self.derived()?)?;
         // What is shown and not kept needs no recording that can be written to.
@@ -118,6 +121,13 @@ impl Tracing<'_> {
     fn prepare(&self, recording: Derived<'_>) -> exit::Result<Prepared> {
         lab::pinned(recording, self.store.clone(), self.packages, self.machines, self.output)
     }
+}
+
+/// Refuses a cell that an earlier preemptlab recorded and this one does not execute, before anything
+/// is fetched for it.
+fn check_clocks(cell: &CellInputs) -> exit::Result<()> {
+    let refused = |error| exit::unusable(format!("cell {} cannot be traced: {error}", cell.id()));
+    cell.snapshot.check_clocks().map_err(refused)
 }
 
 fn executed(

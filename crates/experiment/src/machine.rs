@@ -1,0 +1,160 @@
+use preemptlab_model::{Clocks, InstructionCost, Lookahead};
+use serde::{Deserialize, Serialize};
+
+use crate::SpecError;
+
+/// The virtual machine and the boot that all configurations share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Keys", into = "Keys")]
+pub struct MachineSpec {
+    /// The guest's memory, in MiB.
+    pub memory_mib: u32,
+    /// Virtual time of an instruction.
+    pub cost: InstructionCost,
+    /// Time of several CPUs.
+    pub clocks: Clocks,
+    /// Kernel parameters besides those of the factors.
+    pub cmdline: Vec<String>,
+    /// Kernel modules to load before the snapshot.
+    pub modules: Vec<String>,
+}
+
+/// Keys of the machine, as experiments and their recordings write them.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Keys {
+    memory_mib: u32,
+    shift: InstructionCost,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lookahead_ns: Option<Lookahead>,
+    /// Only recordings of cells whose CPUs took turns have it; files that say it are refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skew_us: Option<u32>,
+    cmdline: Vec<String>,
+    modules: Vec<String>,
+}
+
+/// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
+const MODULE_BYTES_MAX: usize = 56;
+
+impl Default for MachineSpec {
+    fn default() -> Self {
+        Self {
+            memory_mib: 512,
+            cost: InstructionCost::default(),
+            clocks: Clocks::default(),
+            cmdline: Vec::new(),
+            modules: Vec::new(),
+        }
+    }
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        let mut keys = Self::from(MachineSpec::default());
+        // What is not said is neither of both.
+        keys.lookahead_ns = None;
+        keys
+    }
+}
+
+impl From<MachineSpec> for Keys {
+    fn from(machine: MachineSpec) -> Self {
+        let MachineSpec { memory_mib, cost, clocks, cmdline, modules } = machine;
+        let (lookahead_ns, skew_us) = match clocks {
+            Clocks::Own(lookahead) => (Some(lookahead), None),
+            Clocks::Turns { skew_us } => (None, Some(skew_us)),
+        };
+        Self { memory_mib, shift: cost, lookahead_ns, skew_us, cmdline, modules }
+    }
+}
+
+impl TryFrom<Keys> for MachineSpec {
+    type Error = &'static str;
+
+    fn try_from(keys: Keys) -> Result<Self, &'static str> {
+        let Keys { memory_mib, shift, lookahead_ns, skew_us, cmdline, modules } = keys;
+        let clocks = match (lookahead_ns, skew_us) {
+            (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
+            (None, Some(skew_us)) => Clocks::Turns { skew_us },
+            (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
+        };
+        Ok(Self { memory_mib, cost: shift, clocks, cmdline, modules })
+    }
+}
+
+impl MachineSpec {
+    /// Refuses a machine that no virtual machine or boot can be.
+    pub(crate) fn check(&self, text: &str) -> Result<(), SpecError> {
+        let refuse = |needle: &str, message: &str, help: &str| {
+            Err(SpecError::at(text, needle, message.to_owned(), help))
+        };
+        if !(128..=16_384).contains(&self.memory_mib) {
+            return refuse(
+                "memory_mib",
+                "the memory must be 128 to 16384 MiB",
+                "512 is enough for hackbench",
+            );
+        }
+        if let Clocks::Turns { skew_us } = self.clocks
+            && !(1..=1000).contains(&skew_us)
+        {
+            return refuse(
+                "skew_us",
+                "the skew must be 1 to 1000 us",
+                "it is no more: `lookahead_ns`",
+            );
+        }
+        let is_module = |name: &String| {
+            (1..=MODULE_BYTES_MAX).contains(&name.len())
+                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+        };
+        if let Some(module) = self.modules.iter().find(|module| !is_module(module)) {
+            let message = format!("`{module}` is not the name of a kernel module");
+            return refuse(module, &message, "letters, digits, `_` and `-`, without `.ko`");
+        }
+        if let Some(parameter) = self.cmdline.iter().find(|parameter| {
+            parameter.is_empty()
+                || parameter.contains(|c: char| c.is_whitespace() || c.is_control())
+        }) {
+            let message = format!("`{parameter}` is not one kernel parameter");
+            return refuse(parameter, &message, "give each parameter as a string of its own");
+        }
+        if let Some(parameter) =
+            self.cmdline.iter().find(|parameter| parameter.starts_with("preempt="))
+        {
+            return refuse(
+                parameter,
+                "the mode is a factor",
+                "use `preempt = [...]` under [factors]",
+            );
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest of an experiment and the bytes of its recording depend on it.
+    #[test]
+    fn a_recorded_machine_is_written_as_it_was_read() {
+        for text in [
+            r#"{"memory_mib":512,"shift":1,"skew_us":10,"cmdline":[],"modules":[]}"#,
+            r#"{"memory_mib":512,"shift":1,"lookahead_ns":20,"cmdline":["a"],"modules":[]}"#,
+        ] {
+            let machine: MachineSpec = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&machine).unwrap(), text);
+        }
+        for text in [
+            r#"{"skew_us":10,"lookahead_ns":500}"#,
+            r#"{"skew_us":-1}"#,
+            r#"{"skew_us":"10"}"#,
+            r#"{"lookahead_ns":0}"#,
+        ] {
+            assert!(serde_json::from_str::<MachineSpec>(text).is_err(), "{text}");
+        }
+        assert_eq!(serde_json::from_str::<MachineSpec>("{}").unwrap(), MachineSpec::default());
+    }
+}
