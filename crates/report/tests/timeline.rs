@@ -329,6 +329,34 @@ fn every_cause_has_a_sentence() {
 }
 
 #[test]
+fn waits_for_other_cpus_have_a_sentence() {
+    let told = |parts: &[(u64, Segment)]| one_sentence(&timeline(parts.to_vec()));
+    let answered =
+        |cpu| Segment { other_cpu: cpu, ..segment(Cause::IpiWait, "flush_tlb_mm_range") };
+    assert_eq!(
+        told(&[(12_000, answered(Some(1)))]),
+        "12.0 us late: its CPU waited for CPU 1 to answer an IPI in flush_tlb_mm_range for 12.0 us (100 %)."
+    );
+    assert_eq!(
+        told(&[(6_000, answered(Some(1))), (6_000, answered(Some(2)))]),
+        "12.0 us late: its CPU waited for others to answer IPIs in flush_tlb_mm_range for 12.0 us (100 %)."
+    );
+    assert_eq!(
+        told(&[(400, segment(Cause::SpinWait, "__schedule"))]),
+        "0.400 us late: its CPU waited for another one's lock in __schedule for 0.400 us (100 %)."
+    );
+    let woken = Segment { other_cpu: Some(3), ..segment(Cause::RemoteWakeup, "") };
+    assert_eq!(
+        told(&[(500, woken)]),
+        "0.500 us late: the wakeup was on its way from CPU 3 for 0.500 us (100 %)."
+    );
+    let timer = Segment { cpu: Some(0), ..segment(Cause::IrqsOff, "f") };
+    let shown =
+        timeline_terminal(&timeline([(9_000, timer), (900, segment(Cause::Return, ""))]), TERMINAL);
+    assert!(shown.contains("hackbench/187 in write() on CPU 0"), "{shown}");
+}
+
+#[test]
 fn a_picture_has_a_bounded_size() {
     let once = [(37, segment(Cause::OtherTask, "")), (5, segment(Cause::IrqsOff, "f"))];
     let timeline = timeline(once.into_iter().cycle().take(100_000));
@@ -362,6 +390,9 @@ fn any_cause() -> impl Strategy<Value = Cause> {
         Softirq,
         PreemptOff,
         NotPreemptible,
+        IpiWait,
+        SpinWait,
+        RemoteWakeup,
         Scheduling,
         OtherTask,
         Return,

@@ -19,8 +19,8 @@ const CALLERS_MAX: usize = 4;
 /// in the rest.
 const SEGMENTS_MAX: usize = 1 << 14;
 
-/// Functions that take or release a lock, or switch something off or on, for their callers.
-const WRAPPERS: [&str; 12] = [
+/// Functions that take or release a lock, switch something off or on, or call other CPUs, for their callers.
+const WRAPPERS: [&str; 14] = [
     "_raw_",
     "__raw_",
     "__local_bh_",
@@ -33,6 +33,8 @@ const WRAPPERS: [&str; 12] = [
     "__preempt_",
     "migrate_",
     "raw_spin_rq_",
+    "smp_call_function",
+    "on_each_cpu",
 ];
 
 /// Cause for which a task that was due did not run yet.

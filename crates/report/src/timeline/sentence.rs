@@ -78,7 +78,7 @@ impl Clause<'_> {
             Some(Cause::NotPreemptible) => self.not_preemptible(),
             Some(Cause::IpiWait) => self.answers(),
             Some(Cause::SpinWait) => {
-                self.at_places("it waited for another CPU's lock", in_function)
+                self.at_places("its CPU waited for another one's lock", in_function)
             }
             Some(Cause::RemoteWakeup) => format!("{}{}", self.woken(), self.lasted()),
             Some(Cause::Scheduling) => format!("the scheduler was at work{}", self.lasted()),
@@ -101,8 +101,12 @@ impl Clause<'_> {
             Some(Cause::NotPreemptible) => {
                 ("the kernel was not preemptible", self.places(in_program))
             }
-            Some(Cause::IpiWait) => ("it waited for an IPI's answer", self.places(in_function)),
-            Some(Cause::SpinWait) => ("it waited for another CPU's lock", self.places(in_function)),
+            Some(Cause::IpiWait) => {
+                ("its CPU waited for an IPI's answer", self.places(in_function))
+            }
+            Some(Cause::SpinWait) => {
+                ("its CPU waited for another one's lock", self.places(in_function))
+            }
             Some(Cause::RemoteWakeup) => ("another CPU had woken the task", Vec::new()),
             Some(Cause::Scheduling) => ("the scheduler was at work", Vec::new()),
             Some(Cause::OtherTask) => ("the scheduler let others run", self.places(of_program)),
@@ -150,8 +154,8 @@ impl Clause<'_> {
         let mut cpus = self.segments().map(|(segment, _)| segment.other_cpu);
         let first = cpus.next().flatten();
         let whom = match first.filter(|first| cpus.all(|cpu| cpu == Some(*first))) {
-            Some(cpu) => format!("it waited for CPU {cpu} to answer an IPI"),
-            None => "it waited for other CPUs to answer IPIs".to_owned(),
+            Some(cpu) => format!("its CPU waited for CPU {cpu} to answer an IPI"),
+            None => "its CPU waited for others to answer IPIs".to_owned(),
         };
         self.at_places(&whom, in_function)
     }
