@@ -112,7 +112,18 @@ fn read<'a>(
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// Reads a cell that was executed again otherwise than it was planned, under a name for how.
+    pub fn executed(
+        recording: &'a Recording,
+        run: String,
+        planned: &'a PlannedCell,
+        record: CellRecord,
+    ) -> Self {
+        let result = measure(recording.manifest(), planned, Some(&record));
+        Self { recording, run: Some(run), look: 0, planned, record: Some(record), result }
+    }
+
     /// Returns the cell in the form of a comparison.
     pub fn into_cell(self) -> MeasuredCell {
         let kernel = self.recording.manifest().kernel(&self.planned.factors.kernel);

@@ -10,7 +10,8 @@ use std::{
 };
 
 use preemptlab_model::plain;
-use preemptlab_report::{Table, Terminal};
+use preemptlab_report::{Table, Terminal, View};
+use preemptlab_stats::Comparison;
 use serde::Serialize;
 
 use crate::{
@@ -89,6 +90,21 @@ impl Output {
     pub fn json(&self, document: &impl Serialize) -> Result<ExitCode, Failure> {
         let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
         self.data(&plain::json(&json))
+    }
+
+    /// Prints a comparison.
+    pub fn comparison(
+        &self,
+        comparison: &Comparison,
+        format: Format,
+        view: View,
+    ) -> Result<ExitCode, Failure> {
+        self.data(&match format {
+            Format::Table => preemptlab_report::terminal(comparison, view, self.terminal()),
+            Format::Json => preemptlab_report::json(comparison),
+            Format::Csv => preemptlab_report::csv(comparison),
+            Format::Markdown => preemptlab_report::markdown(comparison, view),
+        })
     }
 
     /// Prints data. A reader that has gone, as in `| head`, is no error; see [`Output::was_cut_off`].

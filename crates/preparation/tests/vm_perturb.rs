@@ -254,6 +254,12 @@ macro_rules! workloads {
 
             #[test]
             #[ignore = "takes long: make perturb"]
+            fn at_once_on_8_cpus() {
+                on("[8]", &[AT_ONCE, OTHERWISE]);
+            }
+
+            #[test]
+            #[ignore = "takes long: make perturb"]
             fn on_1_cpu() {
                 on("[1]", ALL);
             }
@@ -285,6 +291,14 @@ workloads! {
     build: "[workload.build]\nkind = \"build\"\nunits = 6\n";
     pgbench: "[workload.pgbench]\nkind = \"pgbench\"\nwindow = \"1s\"\n";
     arithmetic: super::ARITHMETIC;
+}
+
+/// CPUs that leave and come back, and NMIs, which only other CPUs get.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn hotplug() {
+    let text = "[workload.hotplug]\nkind = \"folder\"\npath = \"hotplug\"\n";
+    perturb(&experiment("[2, 4, 8]", text), &[AT_ONCE, OTHERWISE]);
 }
 
 /// Executes one computing cell only, because one emulator in another takes minutes a cell.
@@ -348,6 +362,7 @@ struct Bench {
 impl Bench {
     fn new(text: &str, folder: &Path) -> Self {
         make_arithmetic(&folder.join("arithmetic"));
+        copy(&sources("hotplug"), &folder.join("hotplug"), &["workload.toml", "hotplug.sh"]);
         let experiment = Experiment::parse(text).unwrap();
         let (experiment, folders) = embed(experiment, folder).unwrap();
         let provision = Provision::new(store(), Options::default(), &|_| ());
@@ -406,12 +421,23 @@ fn reason(stop: Stop) -> String {
 
 /// Makes the folder of the workload that computes.
 fn make_arithmetic(folder: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arithmetic");
-    fs::create_dir(folder).unwrap();
-    fs::copy(sources.join("workload.toml"), folder.join("workload.toml")).unwrap();
+    let sources = sources("arithmetic");
+    copy(&sources, folder, &["workload.toml"]);
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-static", "-o"]).arg(folder.join("arithmetic"));
     assert!(compiler.arg(sources.join("arithmetic.c")).status().unwrap().success());
+}
+
+/// Returns the folder of a workload's sources.
+fn sources(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn copy(from: &Path, to: &Path, names: &[&str]) {
+    fs::create_dir(to).unwrap();
+    for name in names {
+        fs::copy(from.join(name), to.join(name)).unwrap();
+    }
 }
 
 /// Returns the user's store.

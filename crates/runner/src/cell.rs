@@ -22,7 +22,15 @@ pub struct Cell<'a> {
     workload: &'a Workload,
 }
 
-impl Cell<'_> {
+impl<'a> Cell<'a> {
+    /// Returns the cell with other inputs.
+    pub(crate) fn with_inputs<'b>(&self, inputs: &'b CellInputs) -> Cell<'b>
+    where
+        'a: 'b,
+    {
+        Cell { factors: self.factors, inputs, workload: self.workload }
+    }
+
     /// Makes the record of a backend's result.
     ///
     /// # Errors

@@ -42,12 +42,7 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
         comparison = comparison.only(&args.metrics).or_exit(exit::UNUSABLE)?;
     }
     let view = if args.all { View::Details } else { View::Overview };
-    output.data(&match args.format {
-        Format::Table => preemptlab_report::terminal(&comparison, view, output.terminal()),
-        Format::Json => preemptlab_report::json(&comparison),
-        Format::Csv => preemptlab_report::csv(&comparison),
-        Format::Markdown => preemptlab_report::markdown(&comparison, view),
-    })
+    output.comparison(&comparison, args.format, view)
 }
 
 /// Opens recordings, and prints everything that makes them less comparable.

@@ -5,7 +5,7 @@ use preemptlab_analysis::available::only_virtual;
 use preemptlab_cluster::Workplace;
 use preemptlab_experiment::{Derived, Recording, RecordingWriter};
 use preemptlab_model::Digest;
-use preemptlab_report::{Cell, Column, Table, Tone};
+use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
 use serde::Serialize;
 
@@ -24,7 +24,8 @@ use crate::{
 #[command(after_help = "\
 Examples:
   preemptlab verify runs/quick --cells 3
-  preemptlab verify runs/quick --against /tmp/a")]
+  preemptlab verify runs/quick --against /tmp/a
+  preemptlab verify runs/smp --sensitivity")]
 pub struct Verify {
     /// The recording
     #[arg(value_name = "RUN")]
@@ -35,6 +36,10 @@ pub struct Verify {
     /// Compare with another recording instead of executing anything
     #[arg(long, value_name = "RUN", conflicts_with = "engine")]
     pub against: Option<PathBuf>,
+    /// Execute the cells of several CPUs with a half and a quarter of their lookahead, and compare what
+    /// they measure
+    #[arg(long, conflicts_with_all = ["cells", "against", "engine"])]
+    pub sensitivity: bool,
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
@@ -69,6 +74,9 @@ struct Document {
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     only_virtual(&recording, "can say the same again; compare such recordings instead")?;
+    if args.sensitivity {
+        return sensitivity(args, &recording, store, output);
+    }
     let verdicts = match &args.against {
         Some(other) => {
             let other = Recording::open(other)?;
@@ -107,6 +115,32 @@ fn again(
     );
     progress.finish();
     verdicts.map_err(exit::Failure::from)
+}
+
+/// Shows what the measurements of several CPUs owe to the lookahead of their clocks.
+fn sensitivity(
+    args: &Verify,
+    recording: &Recording,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let derived = Derived::check(recording).or_exit(exit::UNUSABLE)?;
+    let cancel = lab::cancel()?;
+    let prepared = lab::pinned(derived, store, &args.packages, &args.machines, output)?;
+    let jobs = lab::jobs(args.machines.jobs);
+    let progress = Progress::new(&prepared, false, jobs);
+    let executed = preemptlab_runner::sensitivity(
+        derived,
+        &prepared.vm(),
+        jobs,
+        &|event| progress.on_event(&event),
+        &cancel,
+    );
+    progress.finish();
+    let executed = executed?.into_iter();
+    let executed = executed.map(|cell| (cell.factors, cell.lookahead, cell.record)).collect();
+    let comparison = preemptlab_analysis::sensitivity(recording, executed)?;
+    output.comparison(&comparison, args.format, View::Overview)
 }
 
 /// Executes the cells of the plan by an engine into a recording beside this one, and compares. The other

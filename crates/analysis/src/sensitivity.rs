@@ -1,0 +1,50 @@
+//! What measurements owe to the lookahead of the virtual CPUs' clocks.
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{CellInputs, CellRecord, Factors, Lookahead, PlannedCell};
+use preemptlab_stats::{Comparison, Looks, Margin, MeasuredCell, Rule, compare};
+
+use crate::{
+    Error,
+    error::Result,
+    measured::{Reading, for_each},
+};
+
+/// Compares the recorded cells of several CPUs with executions of them that had other lookaheads. Each
+/// lookahead stands where a recording's name stands; ratios refer to the recorded one.
+///
+/// # Errors
+///
+/// When the recording cannot be read or has no finished cell of several CPUs.
+pub fn sensitivity(
+    recording: &Recording,
+    executed: Vec<(Factors, Lookahead, CellRecord)>,
+) -> Result<Comparison> {
+    let mut cells: Vec<MeasuredCell> = Vec::new();
+    for_each(&[recording], |mut reading| {
+        if let Some(lookahead) = lookahead(reading.planned) {
+            reading.run = Some(name(lookahead));
+            cells.push(reading.into_cell());
+        }
+    })?;
+    if executed.is_empty() {
+        return Err(Error::unusable("the recording has no finished cell of several CPUs"));
+    }
+    for (factors, lookahead, record) in executed {
+        let planned = recording.planned().map(|(_, planned)| planned);
+        if let Some(planned) = planned.into_iter().find(|planned| planned.factors == factors) {
+            let run = name(lookahead);
+            cells.push(Reading::executed(recording, run, planned, record).into_cell());
+        }
+    }
+    let rule = Rule { baseline: None, margin: Margin::default(), looks: Looks::One };
+    Ok(compare(&cells, rule)?)
+}
+
+fn lookahead(planned: &PlannedCell) -> Option<Lookahead> {
+    planned.inputs().and_then(|CellInputs { snapshot, .. }| snapshot.machine.lookahead)
+}
+
+fn name(lookahead: Lookahead) -> String {
+    format!("lookahead {lookahead} ns")
+}
