@@ -335,11 +335,11 @@ fn waits_for_other_cpus_have_a_sentence() {
         |cpu| Segment { other_cpu: cpu, ..segment(Cause::IpiWait, "flush_tlb_mm_range") };
     assert_eq!(
         told(&[(12_000, answered(Some(1)))]),
-        "12.0 us late: its CPU waited for CPU 1 to answer an IPI in flush_tlb_mm_range for 12.0 us (100 %)."
+        "12 us late: its CPU waited for CPU 1 to answer an IPI in flush_tlb_mm_range for 12 us (100 %)."
     );
     assert_eq!(
         told(&[(6_000, answered(Some(1))), (6_000, answered(Some(2)))]),
-        "12.0 us late: its CPU waited for others to answer IPIs in flush_tlb_mm_range for 12.0 us (100 %)."
+        "12 us late: its CPU waited for others to answer IPIs in flush_tlb_mm_range for 12 us (100 %)."
     );
     assert_eq!(
         told(&[(400, segment(Cause::SpinWait, "__schedule"))]),

@@ -63,6 +63,7 @@ pub struct Wakeups<'a> {
     target: Target<'a>,
     pending: HashMap<u64, Pending>,
     counts: HashMap<u64, u64>,
+    clock: Clock,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +78,7 @@ struct Pending {
 impl<'a> Wakeups<'a> {
     /// Creates the collector of a target's wakeups.
     pub fn new(target: Target<'a>) -> Self {
-        Self { target, pending: HashMap::new(), counts: HashMap::new() }
+        Self { target, pending: HashMap::new(), counts: HashMap::new(), clock: Clock::default() }
     }
 
     /// Looks at an event, after the machine has followed it. Returns the wakeup that it completes.
@@ -92,7 +93,7 @@ impl<'a> Wakeups<'a> {
                 Point::TimerExpire => {
                     let expiry = Expiry::of(event.values())?;
                     let pending = Pending {
-                        due_ns: expiry.due_ns()?,
+                        due_ns: self.clock.due_ns(&expiry)?,
                         due_monotonic_ns: expiry.soft_expires_ns,
                         timer_cpu: event.cpu,
                         expire_ns: event.ns,
@@ -137,6 +138,40 @@ impl<'a> Wakeups<'a> {
             _ => {}
         }
         None
+    }
+}
+
+/// Distance of virtual time from `CLOCK_MONOTONIC`, as timers tell it.
+///
+/// The kernel's clock is read at an instant at which another CPU may be writing it. What is half written differs
+/// from what other timers tell by a tick or more; the true distance changes by a microsecond a second.
+#[derive(Debug, Default)]
+struct Clock {
+    offset_ns: Option<i64>,
+    /// A distance that was not believed. Another timer that tells the same proves it.
+    doubted_ns: Option<i64>,
+}
+
+/// Two timers of a trace tell distances that differ by less, in nanoseconds.
+const OFFSET_NS: u64 = 50_000;
+
+impl Clock {
+    /// Returns the due time of a timer in virtual nanoseconds.
+    fn due_ns(&mut self, expiry: &Expiry) -> Option<u64> {
+        let due_ns = expiry.due_ns()?;
+        let told_ns = due_ns.wrapping_sub(expiry.soft_expires_ns).cast_signed();
+        let is_like = |known: &i64| known.abs_diff(told_ns) < OFFSET_NS;
+        match self.offset_ns.filter(|known| !is_like(known)) {
+            Some(known) if !self.doubted_ns.as_ref().is_some_and(is_like) => {
+                self.doubted_ns = Some(told_ns);
+                expiry.soft_expires_ns.checked_add_signed(known)
+            }
+            _ => {
+                self.offset_ns = Some(told_ns);
+                self.doubted_ns = None;
+                Some(due_ns)
+            }
+        }
     }
 }
 
@@ -198,5 +233,26 @@ mod tests {
         assert_eq!(expiry(1_002_500).due_ns(), Some(7_002_000));
         // A timer that was due before the clock's last update.
         assert_eq!(expiry(999_500).due_ns(), Some(6_999_000));
+    }
+
+    /// Another CPU has written the cycles of a new tick, and not yet its time.
+    #[test]
+    fn a_clock_that_is_half_written_is_not_believed() {
+        let expiry = |soft_expires_ns, cycle_last| Expiry {
+            soft_expires_ns,
+            task: 1,
+            base_ns: 1_000_000,
+            cycle_last,
+            mult: 1 << 23,
+            shift: 23,
+            xtime_nsec: 0,
+        };
+        let mut clock = Clock::default();
+        assert_eq!(clock.due_ns(&expiry(1_500_000, 7_000_000)), Some(7_500_000));
+        assert_eq!(clock.due_ns(&expiry(2_500_000, 11_000_000)), Some(8_500_000));
+        assert_eq!(clock.due_ns(&expiry(3_500_000, 7_000_010)), Some(9_500_010));
+        // Two that agree are right.
+        assert_eq!(clock.due_ns(&expiry(4_500_000, 90_000_000)), Some(10_500_010));
+        assert_eq!(clock.due_ns(&expiry(5_500_000, 90_000_000)), Some(94_500_000));
     }
 }
