@@ -7,7 +7,7 @@ use std::{
 
 use preemptlab_experiment::{Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId, counted,
+    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId, Topology, counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -40,6 +40,9 @@ pub struct PlanDocument<'a> {
     format: u32,
     experiment: &'a str,
     qemu: Option<&'a str>,
+    /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<Topology>,
     configurations: Vec<Configuration<'a>>,
     /// Kernels from source that are not in the store; neither their cells nor the time to build
     /// them is counted below.
@@ -91,6 +94,7 @@ impl<'a> PlanDocument<'a> {
         Self {
             format: 1,
             experiment: &manifest.experiment.name,
+            topology: manifest.experiment.machine.topology,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
             kernels_to_build: unbuilt.len(),
@@ -131,6 +135,7 @@ impl<'a> PlanDocument<'a> {
                 state,
             ]);
         }
+        table.notes.extend(machine_note(self.topology));
         let known = self.configurations.iter().filter(|each| !each.to_build);
         let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
         reasons.sort_unstable();
@@ -157,6 +162,11 @@ impl<'a> PlanDocument<'a> {
         table.notes.extend(self.notes.iter().map(|note| format!("{}.", capitalized(note))));
         table
     }
+}
+
+/// Says which sockets, cores, threads, caches and nodes the machine has.
+fn machine_note(topology: Option<Topology>) -> Option<String> {
+    topology.map(|topology| format!("Machine: {topology}."))
 }
 
 fn capitalized(note: &str) -> String {
@@ -207,6 +217,7 @@ impl<'a> Sketch<'a> {
                 state,
             ]);
         }
+        table.notes.extend(machine_note(self.experiment.machine.topology));
         table
     }
 }

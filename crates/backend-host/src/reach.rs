@@ -145,6 +145,7 @@ mod tests {
                     memory_mib: 0,
                     cost: InstructionCost::UNCOUNTED,
                     lookahead: None,
+                    topology: None,
                 },
                 qemu: None,
             },

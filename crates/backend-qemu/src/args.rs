@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use preemptlab_model::SnapshotInputs;
 use preemptlab_protocol::JOB_FILE;
 
-use crate::arch::board;
+use crate::{arch::board, topology};
 
 /// The boot draws its random numbers from this seed, so that all cells share one past.
 const BOOT_SEED: u64 = 1;
@@ -83,18 +83,20 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option("-machine", board.machine);
+        .option("-machine", format!("{}{}", board.machine, topology::caches(machine.topology)));
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
             .option("-icount", format!("shift={},sleep=off", machine.cost.shift()))
-            .option("-cpu", "max");
+            .option("-cpu", topology::cpu(machine.topology));
     } else {
         arguments.option("-accel", "kvm").option("-cpu", "host");
     }
+    arguments.option("-smp", topology::cpus(machine)).option("-m", machine.memory_mib.to_string());
+    for (option, value) in topology::nodes(machine) {
+        arguments.option(option, value);
+    }
     arguments
-        .option("-smp", machine.cpus.to_string())
-        .option("-m", machine.memory_mib.to_string())
         .option("-rtc", "clock=vm,base=2026-01-01")
         .option("-seed", seed.to_string())
         .option("-kernel", paths.kernel)
@@ -152,7 +154,14 @@ mod tests {
             kernel_sha256: Digest::of(b"kernel"),
             cmdline: "console=ttyS0 quiet, panic=-1".into(),
             image_sha256: Digest::of(b"image"),
-            machine: Machine { arch: Arch::Amd64, cpus, memory_mib: 512, cost, lookahead: None },
+            machine: Machine {
+                arch: Arch::Amd64,
+                cpus,
+                memory_mib: 512,
+                cost,
+                lookahead: None,
+                topology: None,
+            },
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }
     }
@@ -192,6 +201,30 @@ mod tests {
             -device isa-debug-exit,iobase=0x501,iosize=1\n\
             -device ib700\n-action watchdog=pause\n";
         assert_eq!(lines(&inputs(1, 1), Role::Boot), expected);
+    }
+
+    #[test]
+    fn a_topology_has_its_caches_and_nodes() {
+        let four = lines(&inputs(4, 1), Role::Boot);
+        let mut of_nodes = inputs(4, 1);
+        let text = r#"{"sockets":2,"threads":2,"numa_nodes":2,"caches":{"l1":"thread"}}"#;
+        of_nodes.machine.topology = Some(serde_json::from_str(text).unwrap());
+        let nodes = lines(&of_nodes, Role::Boot);
+        let differing: Vec<_> = nodes.lines().filter(|line| !four.contains(line)).collect();
+        assert_eq!(
+            differing,
+            [
+                "-machine q35,hpet=off,smp-cache.0.cache=l1d,smp-cache.0.topology=thread,\
+                 smp-cache.1.cache=l1i,smp-cache.1.topology=thread,smp-cache.2.cache=l2,\
+                 smp-cache.2.topology=core,smp-cache.3.cache=l3,smp-cache.3.topology=socket",
+                "-cpu max,vendor=GenuineIntel",
+                "-smp 4,sockets=2,cores=1,threads=2",
+                "-object memory-backend-ram,id=node0,size=256M",
+                "-numa node,nodeid=0,cpus=0-1,memdev=node0",
+                "-object memory-backend-ram,id=node1,size=256M",
+                "-numa node,nodeid=1,cpus=2-3,memdev=node1",
+            ]
+        );
     }
 
     /// The devices of boot and cell must be the same.

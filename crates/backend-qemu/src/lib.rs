@@ -18,6 +18,7 @@ mod process;
 mod qemu;
 mod qmp;
 mod snapshot;
+mod topology;
 mod tracing;
 mod turnstile;
 

@@ -1,5 +1,5 @@
 use indexmap::IndexMap;
-use preemptlab_model::{Clocks, KernelRef, Name, PreemptMode, Settings};
+use preemptlab_model::{Clocks, KernelRef, Name, PreemptMode, Settings, Topology, counted};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,19 @@ impl Experiment {
                 "for example cpus = [1, 2]",
             );
         }
+        let topology = self.machine.topology;
+        if let Some(of_it) = topology.map(Topology::cpus)
+            && self.factors.cpus != [of_it]
+        {
+            let message = format!(
+                "[machine.topology] has {}, and no other number",
+                counted(of_it as usize, "CPU")
+            );
+            let help =
+                format!("say `cpus = [{of_it}]`; another number of CPUs is another experiment");
+            let needle = if text.contains("cpus") { "cpus" } else { "topology" };
+            return refuse(needle, &message, &help);
+        }
         self.machine.check(text)
     }
 }
@@ -320,6 +333,34 @@ kind = "cyclictest-hackbench"
         for key in ["skew_ns", "skw_us"] {
             let error = error("[factors]", &format!("[machine]\n{key} = 1\n[factors]"));
             assert!(!error.help.unwrap().contains("skew_us"));
+        }
+    }
+
+    #[test]
+    fn a_topology_has_the_cpus_of_the_experiment() {
+        let with = |cpus: &str, topology: &str, machine: &str| {
+            let text = SMALL.replace(
+                "[workload",
+                &format!("[machine]\n{machine}\n[machine.topology]\n{topology}\n[workload"),
+            );
+            Experiment::parse(&text.replace("[factors]", &format!("[factors]\n{cpus}")))
+        };
+        let all = "sockets = 2\nthreads = 2\nnuma_nodes = 2\ncaches = { l2 = \"thread\", l1 = \"thread\" }";
+        let experiment = with("cpus = [4]", all, "").unwrap();
+        assert_eq!(experiment.machine.topology.unwrap().cpus(), 4);
+        for (cpus, topology, machine, said, help) in [
+            ("cpus = [1, 4]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
+            ("cpus = [8]", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
+            ("", all, "", "has 4 CPUs, and no other number", "cpus = [4]"),
+            ("cpus = [4]", all, "memory_mib = 513", "equal parts of 513 MiB", "memory_mib"),
+            ("cpus = [2]", "threds = 2", "", "unknown field `threds`", "did you mean `threads`?"),
+            ("cpus = [9]", "cores = 9", "", "1 to 8", ""),
+            ("cpus = [1]", "cores = 0", "", "1 or more", ""),
+            ("cpus = [2]", "cores = 2\nnuma_nodes = 3", "", "NUMA nodes cannot", ""),
+        ] {
+            let error = with(cpus, topology, machine).unwrap_err();
+            assert!(error.message.contains(said) && error.line > 1, "{error}");
+            assert!(error.help.unwrap_or_default().contains(help), "{cpus} {topology}");
         }
     }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{Clocks, InstructionCost, Lookahead};
+use preemptlab_model::{Clocks, InstructionCost, Lookahead, Topology};
 use serde::{Deserialize, Serialize};
 
 use crate::SpecError;
@@ -17,6 +17,8 @@ pub struct MachineSpec {
     pub cmdline: Vec<String>,
     /// Kernel modules to load before the snapshot.
     pub modules: Vec<String>,
+    /// Sockets, cores, threads, caches and NUMA nodes.
+    pub topology: Option<Topology>,
 }
 
 /// Keys of the machine, as experiments and their recordings write them.
@@ -32,6 +34,8 @@ struct Keys {
     skew_us: Option<u32>,
     cmdline: Vec<String>,
     modules: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topology: Option<Topology>,
 }
 
 /// The longest name of a kernel module (the kernel's MODULE_NAME_LEN).
@@ -45,6 +49,7 @@ impl Default for MachineSpec {
             clocks: Clocks::default(),
             cmdline: Vec::new(),
             modules: Vec::new(),
+            topology: None,
         }
     }
 }
@@ -60,12 +65,12 @@ impl Default for Keys {
 
 impl From<MachineSpec> for Keys {
     fn from(machine: MachineSpec) -> Self {
-        let MachineSpec { memory_mib, cost, clocks, cmdline, modules } = machine;
+        let MachineSpec { memory_mib, cost, clocks, cmdline, modules, topology } = machine;
         let (lookahead_ns, skew_us) = match clocks {
             Clocks::Own(lookahead) => (Some(lookahead), None),
             Clocks::Turns { skew_us } => (None, Some(skew_us)),
         };
-        Self { memory_mib, shift: cost, lookahead_ns, skew_us, cmdline, modules }
+        Self { memory_mib, shift: cost, lookahead_ns, skew_us, cmdline, modules, topology }
     }
 }
 
@@ -73,13 +78,13 @@ impl TryFrom<Keys> for MachineSpec {
     type Error = &'static str;
 
     fn try_from(keys: Keys) -> Result<Self, &'static str> {
-        let Keys { memory_mib, shift, lookahead_ns, skew_us, cmdline, modules } = keys;
+        let Keys { memory_mib, shift, lookahead_ns, skew_us, cmdline, modules, topology } = keys;
         let clocks = match (lookahead_ns, skew_us) {
             (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
             (None, Some(skew_us)) => Clocks::Turns { skew_us },
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
-        Ok(Self { memory_mib, cost: shift, clocks, cmdline, modules })
+        Ok(Self { memory_mib, cost: shift, clocks, cmdline, modules, topology })
     }
 }
 
@@ -104,6 +109,13 @@ impl MachineSpec {
                 "the skew must be 1 to 1000 us",
                 "it is no more: `lookahead_ns`",
             );
+        }
+        if let Some(nodes) = self.topology.map(Topology::numa_nodes)
+            && !self.memory_mib.is_multiple_of(nodes)
+        {
+            let message =
+                format!("{nodes} NUMA nodes cannot have equal parts of {} MiB", self.memory_mib);
+            return refuse("numa_nodes", &message, "take a multiple of the nodes as `memory_mib`");
         }
         let is_module = |name: &String| {
             (1..=MODULE_BYTES_MAX).contains(&name.len())

@@ -148,7 +148,8 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
     };
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
     let cost = if backend.is_vm() { cost } else { InstructionCost::UNCOUNTED };
-    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead }
+    let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
+    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology }
 }
 
 /// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.

@@ -176,6 +176,7 @@ mod tests {
                 memory_mib: 512,
                 cost: InstructionCost::default(),
                 lookahead: None,
+                topology: None,
             },
             qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
         };

@@ -92,6 +92,7 @@ mod tests {
             memory_mib: 512,
             cost: InstructionCost::default(),
             lookahead: None,
+            topology: None,
         };
         let text = r#"{"arch":"amd64","cpus":1,"memory_mib":512,"shift":1}"#;
         assert_eq!(serde_json::to_string(&machine).unwrap(), text);

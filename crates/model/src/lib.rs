@@ -32,6 +32,7 @@ mod shard;
 mod suggest;
 mod symbols;
 mod text;
+mod topology;
 mod units;
 
 pub use arch::{Arch, Platform};
@@ -63,6 +64,7 @@ pub use shard::{ParseShardError, Shard};
 pub use suggest::nearest;
 pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;
+pub use topology::{Caches, Sharing, Topology, TopologyError};
 pub use units::{HOST_UNITS, ParseTimeError, VIRTUAL_UNITS, VirtualDuration, parse_ns, unit_ns};
 
 /// The version of everything in a recording. A reader refuses a newer one.

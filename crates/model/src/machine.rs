@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Arch, InstructionCost, Lookahead};
+use crate::{Arch, InstructionCost, Lookahead, Topology};
 
 /// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -19,4 +19,7 @@ pub struct Machine {
     /// time has it.
     #[serde(rename = "lookahead_ns", default, skip_serializing_if = "Option::is_none")]
     pub lookahead: Option<Lookahead>,
+    /// Sockets, cores, threads, caches and NUMA nodes; `None` for cores without further structure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
 }

@@ -11,8 +11,12 @@ use crate::{Lab, LabError, Prepared};
 ///
 /// # Errors
 ///
-/// When this process lacks the rights, or the experiment holds a setting that no machine is given.
+/// When this process lacks the rights, or the experiment holds a setting that no machine is given,
+/// or a topology.
 pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
+    if experiment.machine.topology.is_some() {
+        return Err(LabError::OwnTopology);
+    }
     let levels = experiment.factors.settings.iter();
     let mut run_time = levels
         .flat_map(Settings::iter)

@@ -90,6 +90,9 @@ pub enum LabError {
     /// An experiment holds a setting that no machine is given.
     #[error(transparent)]
     NotSettable(#[from] preemptlab_model::NotSettable),
+    /// An experiment says a topology, and its cells run on the machine itself.
+    #[error("[machine.topology] is of virtual machines alone; leave it away, or --backend host")]
+    OwnTopology,
     /// Cells cannot run on the machine's own kernel.
     #[error(transparent)]
     Live(#[from] preemptlab_backend_host::LiveError),
@@ -159,6 +162,7 @@ impl LabError {
             Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
                 | Self::NotSettable(_)
                 | Self::OwnQemu
+                | Self::OwnTopology
                 | Self::NotSpread
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })

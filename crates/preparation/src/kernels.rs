@@ -175,6 +175,7 @@ mod tests {
                     memory_mib: 512,
                     cost: InstructionCost::default(),
                     lookahead: None,
+                    topology: None,
                 },
                 qemu: None,
             },

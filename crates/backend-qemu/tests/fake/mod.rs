@@ -99,6 +99,7 @@ pub fn cell() -> CellInputs {
                 memory_mib: 512,
                 cost: InstructionCost::default(),
                 lookahead: None,
+                topology: None,
             },
             qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },

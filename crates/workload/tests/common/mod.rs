@@ -28,6 +28,7 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
                 memory_mib: 512,
                 cost: InstructionCost::default(),
                 lookahead: None,
+                topology: None,
             },
             qemu: Some(QemuBuild { version: String::new(), digest }),
         },
