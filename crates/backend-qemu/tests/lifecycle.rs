@@ -214,7 +214,10 @@ fn a_killed_parent_leaves_nothing() {
             .env(STAGE, stage)
             .spawn()
             .unwrap();
-        wait_for("the start", || fake.lines("starts") == starts);
+        wait_for("the start", || {
+            assert!(parent.try_wait().unwrap().is_none(), "the parent ended by itself");
+            fake.lines("starts") == starts
+        });
         parent.kill().unwrap();
         parent.wait().unwrap();
         let pid = fake.lines("pids").pop().unwrap();
@@ -230,7 +233,7 @@ fn runs(pid: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))
 }
 
-fn wait_for(what: &str, condition: impl Fn() -> bool) {
+fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < LONG, "{what} does not come");

@@ -38,7 +38,7 @@ migrated() {
     say "{\"event\": \"MIGRATION\", \"data\": {\"status\": \"$1\"}}"
 }
 
-[ "$behaviour" = unguarded ] || printf . > "/proc/self/fd/$PREEMPTLAB_TURNSTILE"
+[ "$behaviour" = unguarded ] || echo ready > "/proc/self/fd/$PREEMPTLAB_TURNSTILE"
 say '{"QMP": {"version": {}, "capabilities": ["oob"]}}'
 case $behaviour in
 deaf) hang ;;
