@@ -207,16 +207,16 @@ mod tests {
     fn a_topology_has_its_caches_and_nodes() {
         let four = lines(&inputs(4, 1), Role::Boot);
         let mut of_nodes = inputs(4, 1);
-        let text = r#"{"sockets":2,"threads":2,"numa_nodes":2,"caches":{"l1":"thread"}}"#;
+        let text = r#"{"sockets":2,"threads":2,"numa_nodes":2,"caches":{"l2":"socket"}}"#;
         of_nodes.machine.topology = Some(serde_json::from_str(text).unwrap());
         let nodes = lines(&of_nodes, Role::Boot);
         let differing: Vec<_> = nodes.lines().filter(|line| !four.contains(line)).collect();
         assert_eq!(
             differing,
             [
-                "-machine q35,hpet=off,smp-cache.0.cache=l1d,smp-cache.0.topology=thread,\
-                 smp-cache.1.cache=l1i,smp-cache.1.topology=thread,smp-cache.2.cache=l2,\
-                 smp-cache.2.topology=core,smp-cache.3.cache=l3,smp-cache.3.topology=socket",
+                "-machine q35,hpet=off,smp-cache.0.cache=l1d,smp-cache.0.topology=core,\
+                 smp-cache.1.cache=l1i,smp-cache.1.topology=core,smp-cache.2.cache=l2,\
+                 smp-cache.2.topology=socket,smp-cache.3.cache=l3,smp-cache.3.topology=socket",
                 "-cpu max,vendor=GenuineIntel",
                 "-smp 4,sockets=2,cores=1,threads=2",
                 "-object memory-backend-ram,id=node0,size=256M",

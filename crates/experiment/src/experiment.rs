@@ -345,7 +345,8 @@ kind = "cyclictest-hackbench"
             );
             Experiment::parse(&text.replace("[factors]", &format!("[factors]\n{cpus}")))
         };
-        let all = "sockets = 2\nthreads = 2\nnuma_nodes = 2\ncaches = { l2 = \"thread\", l1 = \"thread\" }";
+        let all =
+            "sockets = 2\nthreads = 2\nnuma_nodes = 2\ncaches = { l2 = \"socket\", l1 = \"core\" }";
         let experiment = with("cpus = [4]", all, "").unwrap();
         assert_eq!(experiment.machine.topology.unwrap().cpus(), 4);
         for (cpus, topology, machine, said, help) in [

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    Machine, Plan, Planned, PlannedCell, PreemptMode, QemuBuild, Settings, SnapshotInputs,
+    Machine, Plan, Planned, PlannedCell, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
@@ -16,6 +16,10 @@ const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", "nokaslr", "rdini
 /// The kernel parameter of recorded guests whose CPUs took turns: the timer that ended the turns was
 /// left to the guest's init.
 const TURNS_PARAMETER: &str = "hpet=disable";
+
+/// The parameter with which idle CPUs spin. Virtual time skips idle CPUs that halt, and QEMU's main
+/// loop, which stops a guest to save it, waits until all do.
+const NEVER_HALTS: &str = "idle=poll";
 
 /// The architecture of every guest.
 const GUEST: Arch = Arch::Amd64;
@@ -77,8 +81,8 @@ pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> 
 
 fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> PlannedCell {
     let Resolved { backend, images, qemu, .. } = resolved;
-    let Factors { workload, kernel: name, preempt, cpus, settings, .. } = &factors;
-    let planned = match runnable(resolved, name, *preempt) {
+    let Factors { workload, kernel: name, cpus, settings, .. } = &factors;
+    let planned = match runnable(experiment, resolved, &factors) {
         Err(reason) => Planned::Unavailable { reason },
         Ok(kernel) => Planned::Execute(Box::new(CellInputs {
             snapshot: SnapshotInputs {
@@ -181,18 +185,26 @@ fn cmdline(
     parameters.join(" ")
 }
 
-/// Returns the kernel, or the reason why it cannot run in that mode.
+/// Returns the kernel, or the reason why it cannot run in that mode or with these parameters.
 fn runnable<'a>(
+    experiment: &Experiment,
     resolved: &'a Resolved,
-    name: &KernelRef,
-    preempt: PreemptMode,
+    factors: &Factors,
 ) -> Result<&'a Kernel, String> {
-    if let Some(reason) = resolved.unavailable.get(name) {
+    if let Some(reason) = resolved.unavailable.get(&factors.kernel) {
         return Err(reason.clone());
     }
-    let kernel = &resolved.kernels[name];
+    let kernel = &resolved.kernels[&factors.kernel];
+    let mut of_setting = factors.settings.parameters().map(ToString::to_string);
+    let mut further = experiment.machine.cmdline.iter();
+    if resolved.backend.is_vm()
+        && (further.any(|one| one == NEVER_HALTS) || of_setting.any(|one| one == NEVER_HALTS))
+    {
+        let why = "a guest that never halts cannot be saved after its boot";
+        return Err(format!("{NEVER_HALTS}: {why}"));
+    }
     match &kernel.modes {
-        Some(offered) if !offered.contains(&preempt) => {
+        Some(offered) if !offered.contains(&factors.preempt) => {
             let offered: Vec<&str> = offered.iter().map(|mode| mode.as_str()).collect();
             Err(format!("{} offers {} only", kernel.release, offered.join(", ")))
         }
@@ -202,7 +214,7 @@ fn runnable<'a>(
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::Lookahead;
+    use preemptlab_model::{Lookahead, PreemptMode};
 
     use super::*;
 
@@ -262,6 +274,26 @@ mod tests {
         // A kernel without a config is asked at run time.
         assert_eq!(plan.executable().len(), 4 + 8);
         assert_eq!(plan.snapshots().len(), 2 * 2);
+    }
+
+    #[test]
+    fn a_guest_that_never_halts_is_not_booted() {
+        let reasons = |experiment: &Experiment, backend| {
+            let plan = plan(experiment, &Resolved { backend, ..resolved() });
+            let reason = |cell: &PlannedCell| match &cell.planned {
+                Planned::Unavailable { reason } => reason.starts_with("idle=poll: "),
+                Planned::Execute(_) => false,
+            };
+            plan.cells.iter().filter(|cell| reason(cell)).count()
+        };
+        let mut on_the_command_line = experiment();
+        on_the_command_line.machine.cmdline = vec!["idle=poll".into()];
+        assert_eq!(reasons(&on_the_command_line, BackendKind::Vm), 16);
+        assert_eq!(reasons(&on_the_command_line, BackendKind::Kvm), 0);
+        let mut as_a_setting = experiment();
+        as_a_setting.factors.settings = vec!["".parse().unwrap(), "idle=poll".parse().unwrap()];
+        assert_eq!(reasons(&as_a_setting, BackendKind::Vm), 16);
+        assert_eq!(reasons(&experiment(), BackendKind::Vm), 0);
     }
 
     #[test]

@@ -47,12 +47,10 @@ impl Default for Caches {
     }
 }
 
-/// The CPUs that share a cache.
+/// The CPUs that share a cache. QEMU knows none that threads of a core do not share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// Each CPU has one of its own.
-    Thread,
     /// Threads of a core share one.
     Core,
     /// Cores of a socket share one.
@@ -63,7 +61,6 @@ impl Sharing {
     /// Returns its name, which is also QEMU's.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Thread => "thread",
             Self::Core => "core",
             Self::Socket => "socket",
         }
@@ -207,6 +204,7 @@ mod tests {
             ("{\"caches\":{\"l2\":\"socket\",\"l3\":\"core\"}}", "next level"),
             ("{\"caches\":{\"l4\":\"socket\"}}", "unknown field"),
             ("{\"caches\":{\"l2\":\"die\"}}", "unknown variant"),
+            ("{\"caches\":{\"l1\":\"thread\"}}", "unknown variant"),
         ] {
             let said = read(text).unwrap_err();
             assert!(said.contains(word), "{text}: {said}");
