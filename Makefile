@@ -89,7 +89,7 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = evans-2006 fleming-2019 postgres righi-2024 rowand-2011
+STUDIES = evans-2006 fleming-2019 postgres righi-2024 rowand-2011 smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page

@@ -75,6 +75,8 @@ static struct { u64 count, gaps, stolen_ns; char padding[104]; } of[CPUS_MAX];
 static volatile int started, ready;
 static u64 end_ns;
 static iteration *repeated;
+// Iterations between two readings of the clock.
+static int stride;
 
 static void *repeat(void *cpu_of)
 {
@@ -85,8 +87,8 @@ static void *repeat(void *cpu_of)
     while (!started) relax();
     before = now_ns();
     for (;;) {
-        repeated();
-        count++;
+        for (int i = 0; i < stride; i++) repeated();
+        count += stride;
         u64 now = now_ns();
         if (now - before > GAP_NS) {
             gaps++;
@@ -102,11 +104,12 @@ static void *repeat(void *cpu_of)
 }
 
 // Returns the iterations of all threads, which run on the CPUs from FIRST on.
-static u64 run(iteration *what, int first, int threads)
+static u64 run(iteration *what, int each, int first, int threads)
 {
     pthread_t thread[CPUS_MAX];
     u64 sum = 0;
     repeated = what;
+    stride = each;
     started = ready = 0;
     for (int i = 0; i < threads; i++)
         if (pthread_create(&thread[i], 0, repeat, (void *)(intptr_t)(first + i))) fail("pthread_create");
@@ -125,14 +128,18 @@ static u64 run(iteration *what, int first, int threads)
 
 static void independent(void) { work(200); }
 
+// Work under the lock.
+static int inside;
+#define OUTSIDE 20
+
 static volatile int spinlock __attribute__((aligned(128)));
 static void under_spinlock(void)
 {
     while (exchange(&spinlock, 1))
         while (spinlock) relax();
-    work(20);
+    work(inside);
     spinlock = 0;
-    work(20);
+    work(OUTSIDE);
 }
 
 static volatile int ticket_next __attribute__((aligned(128)));
@@ -141,18 +148,18 @@ static void under_ticket_lock(void)
 {
     int ticket = fetch_add(&ticket_next, 1);
     while (ticket_served != ticket) relax();
-    work(20);
+    work(inside);
     ticket_served = ticket + 1;
-    work(20);
+    work(OUTSIDE);
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void under_mutex(void)
 {
     pthread_mutex_lock(&mutex);
-    work(20);
+    work(inside);
     pthread_mutex_unlock(&mutex);
-    work(20);
+    work(OUTSIDE);
 }
 
 static volatile u64 stamp_ns __attribute__((aligned(128)));
@@ -231,6 +238,20 @@ static void round_trips(const char *name, iteration *ask, iteration *answers)
     printf("%s.p50 %.2f\n%s.min %.2f\n", name, took_ns[ROUND_TRIPS / 2] / 1e3, name, took_ns[0] / 1e3);
 }
 
+// No lock lets its threads do more than each of them does alone, and no two of them are inside at a time:
+// the work inside takes what a section takes longer than one without it.
+static void locks(const char *name, iteration *section)
+{
+    inside = 0;
+    double without_ns = (double)WINDOW_NS / run(section, 16, 0, 1);
+    inside = OUTSIDE;
+    double section_ns = (double)WINDOW_NS / run(section, 16, 0, 1);
+    double serial = WINDOW_NS / (section_ns - without_ns);
+    double two = 2 * WINDOW_NS / section_ns, all = cpus * WINDOW_NS / section_ns;
+    printf("%s.two %.4f\n", name, run(section, 16, 0, 2) / (two < serial ? two : serial));
+    printf("%s.all %.4f\n", name, run(section, 16, 0, cpus) / (all < serial ? all : serial));
+}
+
 int main(int argc, char **argv)
 {
     cpus = argc == 2 ? atoi(argv[1]) : 0;
@@ -240,8 +261,8 @@ int main(int argc, char **argv)
     }
     if (pipe(there) || pipe(back)) fail("pipe");
 
-    u64 one = run(independent, 0, 1);
-    u64 all = run(independent, 0, cpus);
+    u64 one = run(independent, 1, 0, 1);
+    u64 all = run(independent, 1, 0, cpus);
     u64 least = UINT64_MAX, most = 0;
     for (int i = 0; i < cpus; i++) {
         if (of[i].count < least) least = of[i].count;
@@ -249,23 +270,18 @@ int main(int argc, char **argv)
     }
     printf("scaling %.4f\nshares %.4f\n", (double)all / one, (double)most / least);
 
-    // While one thread is inside, the other is outside: two threads do at most twice as much as one.
-    static iteration *const locks[] = { under_spinlock, under_ticket_lock, under_mutex };
-    static const char *const names[] = { "spinlock", "ticket", "mutex" };
-    for (int i = 0; i < 3; i++) {
-        one = run(locks[i], 0, 1);
-        printf("%s.two %.4f\n", names[i], (double)run(locks[i], 0, 2) / (2 * one));
-        printf("%s.all %.4f\n", names[i], (double)run(locks[i], 0, cpus) / (2 * one));
-    }
+    locks("spinlock", under_spinlock);
+    locks("ticket", under_ticket_lock);
+    locks("mutex", under_mutex);
 
     round_trips("futex", ask_futex, answer_futex);
     round_trips("pipe", ask_pipe, answer_pipe);
 
-    run(exchange_timestamps, 0, 2);
+    run(exchange_timestamps, 16, 0, 2);
     printf("backward.share %.4f\nbackward.max %.3f\n", (double)backward / exchanged,
            backward_ns_max / 1e3);
 
-    run(independent, 1, 1);
+    run(independent, 1, 1, 1);
     printf("stolen %.3f\ngaps %d\n", of[1].stolen_ns / 1e3, (int)of[1].gaps);
     return 0;
 }
