@@ -21,8 +21,11 @@ const DURATIONS_NS: [u64; 5] = [5_000, 20_000, 100_000, 1_000_000, 5_000_000];
 const GAP_NS: u64 = 7_000_000;
 
 /// Tolerance of a hold, in nanoseconds: the instructions between the section's ends and the TSC
-/// that the module waits by, and the error of the guest's own calibration of the TSC.
+/// that the module waits by.
 const TOLERANCE_NS: u64 = 1_000;
+
+/// The guest measures the rate of its TSC, by which the module waits, this exactly (one part in so many).
+const CALIBRATION_PART: u64 = 100_000;
 
 /// Longest time to wake ksoftirqd, in nanoseconds, when an interrupt came in the softirq and has
 /// raised another one that cannot be served at once: that time is still a part of the softirq.
@@ -92,7 +95,7 @@ impl Hold {
     /// longer, since the module looks at the clock; but the last one may end after it should. When
     /// the tasklet has waited it wakes the module's thread, and after a long time ksoftirqd too.
     fn is_of(&self, duration_ns: u64) -> bool {
-        let due_ns = self.ns.0 + duration_ns;
+        let due_ns = self.ns.0 + duration_ns - duration_ns / CALIBRATION_PART;
         let part_ns = if self.kind == Kind::Softirq { duration_ns / 100 } else { 0 };
         let is_interrupted = self.kind == Kind::Softirq && self.resumed_ns > self.ns.0;
         let woken_ns = if is_interrupted { KSOFTIRQD_NS } else { 0 };
