@@ -14,6 +14,7 @@ pub mod frame;
 mod job;
 pub mod live;
 mod port;
+pub mod prices;
 mod report;
 pub mod script;
 pub mod trace;

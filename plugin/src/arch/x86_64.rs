@@ -4,9 +4,13 @@
 //! the base of `gs` (arch/x86/include/asm/preempt.h); its highest bit is `PREEMPT_NEED_RESCHED`,
 //! inverted.
 
+mod class;
+
 use std::ffi::CStr;
 
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
+
+pub use class::class;
 
 /// The kernel's half of the address space.
 pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;
