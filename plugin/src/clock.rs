@@ -19,6 +19,8 @@ use std::{
     ptr,
 };
 
+use preemptlab_protocol::prices::Price;
+
 /// Larger than any `CPUState` without its architecture's part.
 const DUMMY_BYTES: usize = 64 << 10;
 
@@ -26,6 +28,9 @@ type Process = unsafe extern "C" fn(*mut c_void);
 type Read = unsafe extern "C" fn() -> i64;
 type ToNs = unsafe extern "C" fn(i64) -> i64;
 type GetCpu = unsafe extern "C" fn(c_int) -> *mut u8;
+
+/// A count has so many bits behind the point.
+const COUNT_BITS: u32 = Price::ONE.get().ilog2();
 
 /// Numbers of CPUs are below this one (`NR_CPUS_RANGE_END`, arch/x86/Kconfig).
 const CPUS_MAX: c_int = 8192;
@@ -118,20 +123,75 @@ impl Clock {
     ///
     /// # Safety
     ///
-    /// To be called from the callback of an instruction that has `left` instructions, itself
-    /// included, to go in its block.
-    pub unsafe fn now_ns(&self, left: u32) -> u64 {
+    /// To be called from the callback of an instruction of a block whose instructions from this one on
+    /// take `left`, in 1/256 counts, beyond what the CPU owes.
+    pub unsafe fn now_ns(&self, left: i64) -> u64 {
         // SAFETY: in a callback `current_cpu` is the CPU that executes; with none, `icount_get`
         // reads what is published and does nothing else.
         unsafe {
             let cpu = self.current_cpu.replace(ptr::null_mut());
             let published = (self.icount_get)();
             self.current_cpu.write(cpu);
+            let executed = (self.executed() << COUNT_BITS) - left;
+            (published + ((executed << self.shift) >> COUNT_BITS)).cast_unsigned()
+        }
+    }
+
+    /// The counts of the turn so far, with the whole block.
+    ///
+    /// # Safety
+    ///
+    /// To be called from a callback.
+    unsafe fn executed(&self) -> i64 {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let cpu = *self.current_cpu;
             let budget = cpu.add(self.fields.budget).cast::<i64>().read();
             let extra = cpu.add(self.fields.extra).cast::<i64>().read();
             let low = cpu.add(self.fields.low).cast::<u16>().read();
-            let executed = budget - extra - i64::from(low) - i64::from(left);
-            (published + (executed << self.shift)).cast_unsigned()
+            budget - extra - i64::from(low)
+        }
+    }
+
+    /// Has counts pass without instructions, as many of these as the turn still has, and returns how
+    /// many.
+    ///
+    /// # Safety
+    ///
+    /// To be called from a callback, or where a turn begins, with `current_cpu` in its place.
+    pub unsafe fn pass(&self, counts: i64) -> i64 {
+        // SAFETY: as the caller promises. 16 bits are written where QEMU keeps them: those above them
+        // are a request to leave (`icount_decr`, include/hw/core/cpu.h).
+        unsafe {
+            let cpu = *self.current_cpu;
+            let extra = cpu.add(self.fields.extra).cast::<i64>();
+            let low = cpu.add(self.fields.low).cast::<u16>();
+            let counts = counts.min(i64::from(*low) + *extra);
+            let of_low = counts.min(i64::from(*low));
+            *low -= of_low as u16;
+            *extra -= counts - of_low;
+            counts
+        }
+    }
+
+    /// Takes counts back, as many of these as the turn has had before this block, and returns how many.
+    ///
+    /// # Safety
+    ///
+    /// To be called from a callback of a block of so many instructions.
+    pub unsafe fn take_back(&self, counts: i64, block_len: u16) -> i64 {
+        // SAFETY: as the caller promises, and as above.
+        unsafe {
+            let cpu = *self.current_cpu;
+            let counts = counts.min(self.executed() - i64::from(block_len)).max(0);
+            let extra = cpu.add(self.fields.extra).cast::<i64>();
+            let low = cpu.add(self.fields.low).cast::<u16>();
+            // QEMU gives instructions back that it has not executed after all.
+            let room = i64::from(u16::MAX - block_len) - i64::from(*low);
+            let to_low = counts.min(room.max(0));
+            *low += to_low as u16;
+            *extra += counts - to_low;
+            counts
         }
     }
 }

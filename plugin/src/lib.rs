@@ -1,16 +1,18 @@
-//! A TCG plugin for QEMU that records what a guest's kernel does, in exact virtual time, without a
-//! trace of it in the guest.
+//! A TCG plugin for QEMU that has time pass by what instructions cost, and records what a guest's kernel
+//! does, in exact virtual time, without a trace of either in the guest.
 //!
-//! `-plugin FILE,program=PATH,out=PATH`: the program is a [`TraceProgram`] as JSON; the stream is
-//! described in [`preemptlab_protocol::trace::stream`].
+//! `-plugin FILE[,prices=PATH][,program=PATH,out=PATH]`: the prices are [`Prices`] as JSON, the program
+//! is a [`TraceProgram`] as JSON; the stream is described in [`preemptlab_protocol::trace::stream`].
 
 mod arch;
 mod clock;
 mod complaint;
 mod inject;
+mod meter;
 mod output;
 mod qemu;
 mod tracer;
+mod turns;
 
 use std::{
     cell::UnsafeCell,
@@ -20,12 +22,15 @@ use std::{
 
 use preemptlab_protocol::{
     FORMAT,
+    prices::{Price, Prices},
     trace::{Register, TraceProgram, stream::CLOCK_PER_CPU},
 };
+use serde::de::DeserializeOwned;
 
 use crate::{
     clock::Clock,
     complaint::{complain, fail},
+    meter::{Callbacks, Meter},
     output::Output,
     qemu::{Block, Guest, Info, PluginId, Translation},
     tracer::Tracer,
@@ -42,14 +47,23 @@ struct Shared(UnsafeCell<State>);
 enum State {
     /// Before the first CPU started.
     Asked(Option<Asked>),
-    Tracing(Box<Tracer>),
+    Running(Box<Running>),
 }
 
-/// What QEMU was asked to record, and where.
+/// What QEMU was asked for.
+#[derive(Default)]
 struct Asked {
-    program: TraceProgram,
-    file: File,
+    prices: Option<Prices>,
+    /// What to record, and where.
+    trace: Option<(TraceProgram, File)>,
     has_several_cpus: bool,
+}
+
+/// What the plugin does while the CPUs run.
+struct Running {
+    clock: Clock,
+    meter: Option<Meter>,
+    tracer: Option<Tracer>,
 }
 
 // SAFETY: QEMU calls from its main thread before the CPUs start and after they have stopped, and
@@ -78,16 +92,12 @@ pub unsafe extern "C" fn qemu_plugin_install(
         (target, (*info).cpus > 1, arguments.collect::<Vec<_>>())
     };
     if target.to_bytes() != b"x86_64" {
-        complain("only x86_64 guests can be traced");
+        complain("only x86_64 guests have prices and traces");
         return 1;
     }
-    let value = |key: &str| {
-        let found = arguments.iter().find_map(|argument| argument.strip_prefix(key));
-        found.ok_or_else(|| format!("`{key}` is missing"))
-    };
-    match value("program=").and_then(|program| open(program, value("out=")?)) {
-        Ok((program, file)) => {
-            let asked = Asked { program, file, has_several_cpus };
+    match ask(&arguments) {
+        Ok(asked) => {
+            let asked = Asked { has_several_cpus, ..asked };
             // SAFETY: nothing else runs yet.
             unsafe { *SHARED.0.get() = State::Asked(Some(asked)) };
             qemu::register(id, cpu_started, translated, ends);
@@ -100,54 +110,117 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-fn open(program: &str, out: &str) -> Result<(TraceProgram, File), String> {
-    let text = std::fs::read(program).map_err(|error| format!("no trace program: {error}"))?;
-    let program: TraceProgram = serde_json::from_slice(&text)
-        .map_err(|error| format!("the trace program cannot be read: {error}"))?;
-    if program.format != FORMAT {
-        return Err(format!("the trace program has format {}, not {FORMAT}", program.format));
+/// Reads the plugin's arguments and the files that they name.
+fn ask<T: AsRef<str>>(arguments: &[T]) -> Result<Asked, String> {
+    let value = |key: &str| {
+        arguments.iter().find_map(|argument| argument.as_ref().strip_prefix(key)?.strip_prefix('='))
+    };
+    let mut asked = Asked::default();
+    if let Some(prices) = value("prices") {
+        asked.prices = Some(read("prices", prices)?);
+        turns::watch(turn_begins, turn_ends)?;
     }
-    let out = OpenOptions::new().write(true).open(out);
-    Ok((program, out.map_err(|error| format!("the trace cannot be opened: {error}"))?))
+    if let Some(program) = value("program") {
+        let out = value("out").ok_or("`out=` is missing")?;
+        let program: TraceProgram = read("trace program", program)?;
+        if program.format != FORMAT {
+            return Err(format!("the trace program has format {}, not {FORMAT}", program.format));
+        }
+        let out = OpenOptions::new().write(true).open(out);
+        asked.trace =
+            Some((program, out.map_err(|error| format!("the trace cannot be opened: {error}"))?));
+    }
+    Ok(asked)
+}
+
+fn read<T: DeserializeOwned>(what: &str, path: &str) -> Result<T, String> {
+    let text = std::fs::read(path).map_err(|error| format!("no {what}: {error}"))?;
+    serde_json::from_slice(&text).map_err(|error| format!("the {what} cannot be read: {error}"))
 }
 
 extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     // SAFETY: the thread of the CPUs, before any of them runs.
     let state = unsafe { &mut *SHARED.0.get() };
     let State::Asked(asked) = state else { return };
-    let Some(Asked { program, file, has_several_cpus }) = asked.take() else { return };
-    let registers = Register::ALL.map(Register::name);
-    match (Clock::find(), Guest::new(&registers)) {
-        (Ok(clock), Some(guest)) => {
-            let format = if has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
-            let output = Output::new(file, format);
-            match Tracer::new(program, clock, guest, output) {
-                Ok(tracer) => *state = State::Tracing(Box::new(tracer)),
-                Err(reason) => fail(&reason),
-            }
-        }
-        (Err(reason), _) => fail(&reason),
-        (_, None) => fail("this QEMU does not name the guest's registers"),
+    let Some(asked) = asked.take() else { return };
+    match start(asked) {
+        Ok(running) => *state = State::Running(Box::new(running)),
+        Err(reason) => fail(&reason),
+    }
+}
+
+fn start(asked: Asked) -> Result<Running, String> {
+    let clock = Clock::find()?;
+    let tracer = asked.trace.map(|(program, file)| {
+        let registers = Register::ALL.map(Register::name);
+        let guest =
+            Guest::new(&registers).ok_or("this QEMU does not name the guest's registers")?;
+        let format = if asked.has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
+        Tracer::new(program, guest, Output::new(file, format))
+    });
+    let meter = asked.prices.map(Meter::new);
+    Ok(Running { clock, meter, tracer: tracer.transpose()? })
+}
+
+/// What runs, on the thread of the CPUs.
+fn running() -> Option<&'static mut Running> {
+    // SAFETY: every caller is a function that QEMU or the turnstile calls on the thread of the CPUs, and
+    // none calls another.
+    match unsafe { &mut *SHARED.0.get() } {
+        State::Running(running) => Some(running),
+        State::Asked(_) => None,
     }
 }
 
 extern "C" fn translated(_: PluginId, block: *mut Block) {
-    // SAFETY: the thread of the CPUs; the block is valid during the callback.
-    if let State::Tracing(tracer) = unsafe { &mut *SHARED.0.get() } {
-        tracer.translate(&unsafe { Translation::new(block) }, executed);
+    let Some(Running { clock, meter, tracer }) = running() else { return };
+    // SAFETY: the block is valid during the callback.
+    let block = unsafe { Translation::new(block) };
+    let callbacks = Callbacks { beyond: settle, read: settle };
+    let left = match meter {
+        Some(meter) => meter.translate(&block, clock, callbacks),
+        None => {
+            (1..=block.len() as u64).rev().map(|left| left * u64::from(Price::ONE.get())).collect()
+        }
+    };
+    if let Some(tracer) = tracer {
+        tracer.translate(&block, &left, executed);
     }
 }
 
-extern "C" fn executed(_: c_uint, data: *mut c_void) {
-    // SAFETY: the thread of the CPUs; the data is what was asked for at translation.
-    if let State::Tracing(tracer) = unsafe { &mut *SHARED.0.get() } {
-        unsafe { tracer.record(data.addr() as u64) };
+extern "C" fn settle(_: c_uint, block_len: *mut c_void) {
+    if let Some(Running { clock, meter: Some(meter), .. }) = running() {
+        // SAFETY: the callback of a block of so many instructions, of which QEMU has at most 512.
+        unsafe { meter.settle(clock, block_len.addr() as u16) };
+    }
+}
+
+extern "C" fn executed(_: c_uint, place: *mut c_void) {
+    if let Some(Running { clock, meter, tracer: Some(tracer) }) = running() {
+        let balance = meter.as_ref().map_or(0, Meter::balance);
+        // SAFETY: the data is what was asked for at translation.
+        unsafe { tracer.record(place.addr(), clock, balance) };
+    }
+}
+
+extern "C" fn turn_begins(cpu: c_uint, ahead_counts: i64) {
+    if let Some(Running { clock, meter: Some(meter), .. }) = running() {
+        meter.begin(cpu as usize);
+        // SAFETY: a turn begins, and the turnstile has set `current_cpu`.
+        unsafe { clock.pass(ahead_counts) };
+    }
+}
+
+extern "C" fn turn_ends(is_over: bool) -> i64 {
+    match running() {
+        Some(Running { meter: Some(meter), .. }) => meter.end(is_over),
+        _ => 0,
     }
 }
 
 extern "C" fn ends(_: PluginId, _: *mut c_void) {
-    // SAFETY: the CPUs have stopped.
-    if let State::Tracing(tracer) = unsafe { &mut *SHARED.0.get() } {
+    // The CPUs have stopped.
+    if let Some(Running { tracer: Some(tracer), .. }) = running() {
         tracer.finish();
     }
 }

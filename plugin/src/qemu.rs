@@ -4,6 +4,7 @@
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     ptr,
+    sync::atomic::AtomicU64,
 };
 
 /// The version of the interface that this plugin was written for: `qemu_plugin_read_memory_vaddr`
@@ -68,7 +69,29 @@ struct RegisterDescriptor {
     feature: *const c_char,
 }
 
-type InstructionCallback = extern "C" fn(c_uint, *mut c_void);
+/// `enum qemu_plugin_cond`: how what an entry holds compares with a number, without signs.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub enum Condition {
+    /// It is less.
+    Less = 4,
+    /// It is not less.
+    GreaterOrEqual = 7,
+}
+
+/// `qemu_plugin_u64`: 64 bits that translated code adds to and compares.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Entry {
+    scoreboard: *mut c_void,
+    offset: usize,
+}
+
+/// `QEMU_PLUGIN_INLINE_ADD_U64`
+const ADD: c_int = 0;
+
+/// A function that QEMU calls with the number of a CPU and what was asked for.
+pub type InstructionCallback = extern "C" fn(c_uint, *mut c_void);
 
 unsafe extern "C" {
     fn qemu_plugin_register_vcpu_init_cb(id: PluginId, callback: extern "C" fn(PluginId, c_uint));
@@ -95,6 +118,23 @@ unsafe extern "C" {
         access: Access,
         data: *mut c_void,
     );
+    fn qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(
+        block: *mut Block,
+        operation: c_int,
+        entry: Entry,
+        value: u64,
+    );
+    fn qemu_plugin_register_vcpu_tb_exec_cond_cb(
+        block: *mut Block,
+        callback: InstructionCallback,
+        access: Access,
+        condition: Condition,
+        entry: Entry,
+        value: u64,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_scoreboard_new(element_size: usize) -> *mut c_void;
+    fn qemu_plugin_scoreboard_find(scoreboard: *mut c_void, cpu: c_uint) -> *mut c_void;
     fn qemu_plugin_get_registers() -> *mut Array;
     fn qemu_plugin_read_register(handle: *mut c_void, buffer: *mut ByteArray) -> c_int;
     fn qemu_plugin_read_memory_vaddr(address: u64, buffer: *mut ByteArray, len: usize) -> bool;
@@ -171,6 +211,63 @@ impl Translation {
                 ptr::without_provenance_mut(data as usize),
             );
         }
+    }
+}
+
+impl Translation {
+    /// Adds to an entry whenever the block is executed, before its instructions.
+    pub fn add_on_execution(&self, entry: Entry, value: u64) {
+        // SAFETY: the block is valid during the callback, and the entry lives on.
+        unsafe { qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(self.0, ADD, entry, value) };
+    }
+
+    /// Has QEMU call before the block's instructions where an entry compares so with a number.
+    pub fn on_execution_if(
+        &self,
+        condition: Condition,
+        entry: Entry,
+        value: u64,
+        callback: InstructionCallback,
+        data: u64,
+    ) {
+        let data = ptr::without_provenance_mut(data as usize);
+        // SAFETY: as above; the data is a number, never dereferenced.
+        unsafe {
+            qemu_plugin_register_vcpu_tb_exec_cond_cb(
+                self.0,
+                callback,
+                Access::None,
+                condition,
+                entry,
+                value,
+                data,
+            );
+        }
+    }
+}
+
+/// What QEMU gives plugins to count in, with an element for each CPU.
+///
+/// Under `-icount` QEMU's translator takes the number of the CPU that translates for a constant
+/// (`gen_plugin_u64_ptr`, accel/tcg/plugin-gen.c), and multiplies it in place by the element's size,
+/// which spoils the code of further CPUs unless that size is 1. All CPUs execute the same code, one at a
+/// time, so an entry here is a variable of the plugin, at its distance from the translating CPU's
+/// element.
+pub struct Scoreboard(*mut c_void);
+
+impl Scoreboard {
+    /// A scoreboard without room for counts: entries lie outside.
+    pub fn new() -> Self {
+        // SAFETY: the scoreboard is never freed.
+        Self(unsafe { qemu_plugin_scoreboard_new(1) })
+    }
+
+    /// The entry of a variable, for a block that this CPU translates.
+    pub fn entry(&self, variable: &'static AtomicU64, translating: c_uint) -> Entry {
+        // SAFETY: the first element exists. QEMU's buffer may move, but no CPU is added.
+        let first = unsafe { qemu_plugin_scoreboard_find(self.0, 0) };
+        let distance = variable.as_ptr().addr().wrapping_sub(first.addr());
+        Entry { scoreboard: self.0, offset: distance.wrapping_sub(translating as usize) }
     }
 }
 

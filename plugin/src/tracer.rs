@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
-    ffi::{c_uint, c_void},
+    ffi::c_uint,
     rc::Rc,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     clock::Clock,
     inject::Injector,
     output::Output,
-    qemu::{Access, Guest, Translation},
+    qemu::{Access, Guest, InstructionCallback, Translation},
 };
 
 /// `HARDIRQ_MASK`, `SOFTIRQ_MASK`, `PREEMPT_MASK` and `NMI_MASK` of `preempt_count`: everything but
@@ -39,7 +39,7 @@ pub struct Tracer {
     sites: Vec<Site>,
     known: HashMap<(u64, u64), u32>,
     announced: u64,
-    clock: Clock,
+    places: Vec<Place>,
     guest: Guest,
     output: Output,
     injector: Option<Injector>,
@@ -47,6 +47,13 @@ pub struct Tracer {
     cpu: c_uint,
     cpus: BTreeMap<c_uint, Followed>,
     events: u64,
+}
+
+/// Where in a block an event is.
+struct Place {
+    site: u32,
+    /// What the block's instructions from this one on take, in 1/256 counts.
+    left: i64,
 }
 
 struct Site {
@@ -77,12 +84,7 @@ impl Tracer {
     /// # Errors
     ///
     /// When this QEMU does not offer that.
-    pub fn new(
-        mut program: TraceProgram,
-        clock: Clock,
-        guest: Guest,
-        output: Output,
-    ) -> Result<Self, String> {
+    pub fn new(mut program: TraceProgram, guest: Guest, output: Output) -> Result<Self, String> {
         let injects = std::mem::take(&mut program.inject);
         let injector = (!injects.is_empty()).then(|| Injector::new(injects)).transpose()?;
         let addresses = program.probes.iter().map(|probe| probe.address);
@@ -95,7 +97,7 @@ impl Tracer {
             sites: Vec::new(),
             known: HashMap::new(),
             announced: 0,
-            clock,
+            places: Vec::new(),
             guest,
             output,
             injector,
@@ -107,12 +109,12 @@ impl Tracer {
     }
 
     /// Asks for a callback before each instruction of a block at which there is something to record.
-    pub fn translate(&mut self, block: &Translation, callback: extern "C" fn(c_uint, *mut c_void)) {
+    /// `left` is what the block's instructions take from each one to the end, in 1/256 counts.
+    pub fn translate(&mut self, block: &Translation, left: &[u64], callback: InstructionCallback) {
         if block.address() < KERNEL_START {
             return;
         }
-        let len = block.len();
-        for index in 0..len {
+        for (index, left) in left.iter().enumerate() {
             let mut bytes = [0; 15];
             let (address, count) = block.instruction(index, &mut bytes);
             let bytes = &bytes[..count];
@@ -122,10 +124,10 @@ impl Tracer {
             let is_return = self.records_returns(address) && arch::is_return(bytes);
             let is_return = is_return.then_some(SiteKind::Return.into());
             for effect in [call, probe, effect, is_return].into_iter().flatten() {
-                let site = self.site(address, effect);
-                let left = (len - index) as u64;
+                let place = Place { site: self.site(address, effect), left: left.cast_signed() };
                 let access = if self.reads_registers(effect) { Access::Read } else { Access::None };
-                block.on_execution(index, callback, access, u64::from(site) << 32 | left);
+                block.on_execution(index, callback, access, self.places.len() as u64);
+                self.places.push(place);
             }
         }
     }
@@ -163,15 +165,16 @@ impl Tracer {
         }
     }
 
-    /// Records an event.
+    /// Records an event of a CPU that owes this balance, in 1/256 counts.
     ///
     /// # Safety
     ///
     /// To be called from the callback that [`Tracer::translate`] asked for, with its data.
-    pub unsafe fn record(&mut self, data: u64) {
-        let (number, left) = ((data >> 32) as usize, data as u32);
+    pub unsafe fn record(&mut self, place: usize, clock: &mut Clock, balance: i64) {
+        let Some(&Place { site, left }) = self.places.get(place) else { return };
+        let number = site as usize;
         // SAFETY: as the caller promises.
-        let (now_ns, cpu) = unsafe { (self.clock.now_ns(left), self.clock.cpu()) };
+        let (now_ns, cpu) = unsafe { (clock.now_ns(left - balance), clock.cpu()) };
         if let Some(zoom) = &self.program.zoom
             && !(zoom.start_ns..=zoom.end_ns).contains(&now_ns)
         {
@@ -189,7 +192,7 @@ impl Tracer {
         let kind = effect.kind;
         if let Some(injector) = &mut self.injector {
             // SAFETY: this is the callback of an instruction on this CPU.
-            unsafe { injector.raise_due(&self.clock, &self.guest, cpu, now_ns) };
+            unsafe { injector.raise_due(clock, &self.guest, cpu, now_ns) };
         }
         let announced = announced.unwrap_or_else(|| self.announce(number, kind, address));
         if cpu != self.cpu {

@@ -15,6 +15,8 @@ const SPIN_DIVISOR: i64 = 5;
 pub struct Clocks {
     cpus: Vec<Cpu>,
     lookahead_ns: i64,
+    /// How much a turn may be short of its end and still be over.
+    slack_ns: i64,
     turn: Option<Turn>,
     /// The number of the turn, to tell who has had none for longest.
     turns: u64,
@@ -51,6 +53,17 @@ pub enum Step {
     Idle,
 }
 
+/// How a CPU left its execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Perhaps for a reason of QEMU's own: where that is depends on the host.
+    Early,
+    /// With PAUSE.
+    Paused,
+    /// Where the guest has it leave, with a clock that owes nothing.
+    Settled,
+}
+
 /// How an interrupt from one CPU to another is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
@@ -63,10 +76,11 @@ pub enum Delivery {
 }
 
 impl Clocks {
-    /// So many CPUs, all of them busy at this time.
-    pub fn new(cpus: usize, now_ns: i64, lookahead_ns: i64) -> Self {
+    /// So many CPUs, all of them busy at this time. A turn that is short of its end by no more than the
+    /// slack is over.
+    pub fn new(cpus: usize, now_ns: i64, lookahead_ns: i64, slack_ns: i64) -> Self {
         let cpu = Cpu { now_ns, ..Cpu::default() };
-        Self { cpus: vec![cpu; cpus], lookahead_ns, turn: None, turns: 0 }
+        Self { cpus: vec![cpu; cpus], lookahead_ns, slack_ns, turn: None, turns: 0 }
     }
 
     /// Notes whether a CPU is idle. `now_ns` is when it wakes up if nobody has interrupted it.
@@ -129,20 +143,25 @@ impl Clocks {
         Turn { cpu, end_ns }
     }
 
-    /// Notes how far the CPU whose turn it is has come, and whether it left with PAUSE; the next
-    /// timer is due at this time.
-    pub fn went(&mut self, now_ns: i64, paused: bool, timer_ns: i64) {
+    /// Notes how far the CPU whose turn it is has come, and how it left; the next timer is due at this
+    /// time.
+    pub fn went(&mut self, now_ns: i64, left: Left, timer_ns: i64) {
         let Some(turn) = self.turn else { return };
         let others = self.others(turn.cpu);
         let cpu = &mut self.cpus[turn.cpu];
         cpu.now_ns = now_ns;
-        if let Some((others_ns, _)) = others.filter(|_| paused) {
+        if let Some((others_ns, _)) = others.filter(|_| left == Left::Paused) {
             // What the others did up to their time is done: who spins sees no change before.
             let due_ns = cpu.due.map_or(i64::MAX, |(due_ns, _)| due_ns);
             cpu.now_ns = now_ns.max(others_ns.min(timer_ns).min(due_ns));
         }
-        if paused || now_ns >= turn.end_ns {
-            cpu.spins = paused;
+        let is_over = match left {
+            Left::Early => now_ns >= turn.end_ns,
+            Left::Paused => true,
+            Left::Settled => now_ns >= turn.end_ns.saturating_sub(self.slack_ns),
+        };
+        if is_over {
+            cpu.spins = left == Left::Paused;
             self.turn = None;
         }
     }
@@ -164,6 +183,11 @@ impl Clocks {
         let (due_ns, before) = cpu.due.unwrap_or((now_ns, 0));
         cpu.due = Some((due_ns, before | mask));
         Delivery::Later
+    }
+
+    /// Whether the turn of the CPU that executes is over at this time, if no timer ends it before.
+    pub fn is_over(&self, now_ns: i64) -> bool {
+        self.turn.is_none_or(|turn| now_ns >= turn.end_ns)
     }
 
     /// When the last CPU became idle; `None` where one is busy.
@@ -192,7 +216,7 @@ mod tests {
     const NEVER: i64 = i64::MAX;
 
     fn busy(cpus: usize) -> Clocks {
-        Clocks::new(cpus, 1000, 500)
+        Clocks::new(cpus, 1000, 500, 0)
     }
 
     fn execute(cpu: usize, now_ns: i64, until_ns: i64) -> Step {
@@ -207,7 +231,7 @@ mod tests {
             for _ in 0..1000 {
                 let Step::Execute { now_ns, until_ns, .. } = clocks.next(NEVER) else { panic!() };
                 assert!(until_ns > now_ns);
-                clocks.went(until_ns, false, NEVER);
+                clocks.went(until_ns, Left::Early, NEVER);
                 let now_ns: Vec<i64> = clocks.cpus.iter().map(|cpu| cpu.now_ns).collect();
                 assert!(now_ns.iter().max().unwrap() - now_ns.iter().min().unwrap() <= 500);
             }
@@ -219,12 +243,32 @@ mod tests {
         let mut clocks = busy(2);
         assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
         // QEMU left for a reason of its own, once before and once after the other CPU's time.
-        clocks.went(1000, false, NEVER);
+        clocks.went(1000, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
-        clocks.went(1300, false, NEVER);
+        clocks.went(1300, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(0, 1300, 1500));
-        clocks.went(1500, false, NEVER);
+        clocks.went(1500, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(1, 1000, 2000));
+    }
+
+    /// Prices make a turn a little shorter or longer than was asked for: what is left is not worth a
+    /// turn, unless a timer waits for it.
+    #[test]
+    fn a_turn_that_is_short_by_the_slack_is_over() {
+        let mut clocks = Clocks::new(2, 1000, 500, 60);
+        assert_eq!(clocks.next(NEVER), execute(0, 1000, 1500));
+        // What QEMU left early is not settled.
+        clocks.went(1450, Left::Early, NEVER);
+        assert!(!clocks.is_over(1499) && clocks.is_over(1500));
+        assert_eq!(clocks.next(NEVER), execute(0, 1450, 1500));
+        clocks.went(1439, Left::Settled, NEVER);
+        assert_eq!(clocks.next(NEVER), execute(0, 1439, 1500));
+        clocks.went(1440, Left::Settled, NEVER);
+        assert_eq!(clocks.next(1200), execute(1, 1000, 1200));
+        clocks.went(1190, Left::Settled, 1200);
+        assert_eq!(clocks.next(1200), execute(1, 1190, 1200));
+        clocks.went(1210, Left::Settled, 1200);
+        assert_eq!(clocks.next(1300), execute(1, 1210, 1300));
     }
 
     /// Where the guest arms or cancels a timer, the turn ends where it would have ended if QEMU had
@@ -233,11 +277,11 @@ mod tests {
     fn timers_end_turns_whenever_they_were_armed() {
         let mut clocks = busy(2);
         assert_eq!(clocks.next(1200), execute(0, 1000, 1200));
-        clocks.went(1100, false, NEVER);
+        clocks.went(1100, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(0, 1100, 1500));
-        clocks.went(1400, false, 1300);
+        clocks.went(1400, Left::Early, 1300);
         assert_eq!(clocks.next(1300), execute(1, 1000, 1300));
-        clocks.went(1300, false, 1300);
+        clocks.went(1300, Left::Early, 1300);
         assert_eq!(clocks.next(1300), Step::Timers(1300));
         assert_eq!(clocks.next(NEVER), execute(1, 1300, 1900));
     }
@@ -248,7 +292,7 @@ mod tests {
         clocks.observe(1, true, 1000);
         assert_eq!(clocks.next(5000), execute(0, 1000, 5000));
         assert_eq!(clocks.interrupt(1, 3000, 2, true), Delivery::Wakes);
-        clocks.went(3002, false, 5000);
+        clocks.went(3002, Left::Early, 5000);
         clocks.observe(1, false, 1000);
         assert_eq!(clocks.next(5000), execute(1, 3000, 3502));
     }
@@ -272,10 +316,10 @@ mod tests {
         assert_eq!(clocks.interrupt(1, 1450, 0x200, true), Delivery::Later);
         // What cannot wait does not.
         assert_eq!(clocks.interrupt(1, 1450, 0x400, false), Delivery::Now);
-        clocks.went(1500, false, NEVER);
+        clocks.went(1500, Left::Early, NEVER);
         assert_eq!(clocks.take_due(1), None);
         assert_eq!(clocks.next(NEVER), execute(1, 1000, 1400));
-        clocks.went(1400, false, NEVER);
+        clocks.went(1400, Left::Early, NEVER);
         assert_eq!((clocks.take_due(1), clocks.take_due(1)), (Some(0x202), None));
         // Its turn goes on.
         assert_eq!(clocks.next(NEVER), execute(1, 1400, 2000));
@@ -289,9 +333,9 @@ mod tests {
         let mut clocks = busy(2);
         clocks.next(NEVER);
         clocks.interrupt(1, 1400, 2, true);
-        clocks.went(1500, false, NEVER);
+        clocks.went(1500, Left::Early, NEVER);
         clocks.next(NEVER);
-        clocks.went(1200, false, NEVER);
+        clocks.went(1200, Left::Early, NEVER);
         clocks.observe(1, true, 1000);
         assert_eq!(clocks.take_due(1), Some(2));
         clocks.observe(1, false, 1000);
@@ -303,19 +347,19 @@ mod tests {
     fn a_spinning_cpu_jumps_to_the_others() {
         let mut clocks = busy(2);
         clocks.next(NEVER);
-        clocks.went(1500, false, NEVER);
+        clocks.went(1500, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(1, 1000, 2000));
-        clocks.went(1010, true, NEVER);
+        clocks.went(1010, Left::Paused, NEVER);
         // Both have come to 1500; who had no turn for longest is next.
         assert_eq!(clocks.next(NEVER), execute(0, 1500, 1600));
-        clocks.went(1600, false, NEVER);
+        clocks.went(1600, Left::Early, NEVER);
         assert_eq!(clocks.next(NEVER), execute(1, 1500, 2100));
-        clocks.went(1502, true, NEVER);
+        clocks.went(1502, Left::Paused, NEVER);
         assert_eq!(clocks.next(NEVER), execute(0, 1600, 1700));
         // Neither a timer nor an interrupt is jumped over.
-        clocks.went(1700, false, NEVER);
+        clocks.went(1700, Left::Early, NEVER);
         clocks.next(NEVER);
-        clocks.went(1602, true, 1650);
+        clocks.went(1602, Left::Paused, 1650);
         assert_eq!(clocks.next(1650), Step::Timers(1650));
     }
 
@@ -325,7 +369,7 @@ mod tests {
         let mut clocks = busy(3);
         for _ in 0..1000 {
             let Step::Execute { now_ns, .. } = clocks.next(NEVER) else { panic!() };
-            clocks.went(now_ns + 2, true, NEVER);
+            clocks.went(now_ns + 2, Left::Paused, NEVER);
         }
         assert!(clocks.cpus.iter().all(|cpu| cpu.now_ns > 1600));
     }

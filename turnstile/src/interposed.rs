@@ -96,7 +96,7 @@ fn send_cpus_on(condition: *mut pthread_cond_t) -> bool {
 
 /// Begins before any CPU executes, with the lock taken.
 fn begin() {
-    // Only a machine with several CPUs has a lookahead.
+    // Only a machine with several CPUs, or with prices, has a lookahead.
     let lookahead_ns = variable(c"PREEMPTLAB_LOOKAHEAD_NS");
     match lookahead_ns.map_or(Ok(()), scheduler::install) {
         Ok(()) => tell_the_host(&[b"ready"]),

@@ -18,7 +18,8 @@
 //! the monitor included. Other threads take the lock as ever. They do the work of snapshots and free
 //! memory, and move no clock.
 //!
-//! The turns of several CPUs must not depend on the host either: see `scheduler.rs`.
+//! The turns of several CPUs must not depend on the host either, nor those of one whose instructions
+//! have prices: see `scheduler.rs`.
 
 // A test has its own C library to stand before.
 #[cfg(not(test))]
@@ -36,4 +37,6 @@ mod scheduler;
 mod spin;
 #[cfg(not(test))]
 mod threads;
+#[cfg(not(test))]
+mod turns;
 mod turnstile;

@@ -219,16 +219,23 @@ impl Qemu {
         unsafe { (self.run_timers)(CLOCK_VIRTUAL) };
     }
 
-    /// Executes a CPU for this time at most, without the lock meanwhile.
+    /// The time of one count.
+    pub fn count_ns(&self) -> i64 {
+        self.count_ns
+    }
+
+    /// Executes a CPU for this time at most, without the lock meanwhile; `begins` is called when the
+    /// CPU is about to.
     ///
     /// # Safety
     ///
     /// To be called on the thread of the CPUs, with the lock, where `current_cpu` is the CPU.
-    pub unsafe fn execute(&self, cpu: CpuState, ns: i64) {
+    pub unsafe fn execute(&self, cpu: CpuState, ns: i64, begins: impl FnOnce()) {
         // SAFETY: as in QEMU's own loop (accel/tcg/tcg-accel-ops-rr.c).
         unsafe {
             (self.unlock)();
             (self.prepare)(cpu, self.counts(ns));
+            begins();
             (self.execute)(cpu);
             (self.process)(cpu);
             (self.take)(c"turnstile".as_ptr(), 0);

@@ -1,4 +1,4 @@
-//! Executes several virtual CPUs in the place of QEMU's own loop, as [`Clocks`] decides.
+//! Executes virtual CPUs in the place of QEMU's own loop, as [`Clocks`] decides.
 //!
 //! QEMU's loop (`rr_cpu_thread_fn`, accel/tcg/tcg-accel-ops-rr.c) gives the CPUs turns on one clock:
 //! N busy CPUs share the speed of one. Here each has a clock of its own. The scheduler runs where that
@@ -7,18 +7,26 @@
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_uint, c_void},
     ptr::NonNull,
     sync::OnceLock,
 };
 
 use crate::{
     arch,
-    clocks::{Clocks, Delivery, Step},
+    clocks::{Clocks, Delivery, Left, Step},
     qemu::{CpuState, HandleInterrupt, Lacks, Lock, Qemu, current_cpu},
     spin,
     threads::is_thread_of_cpus,
+    turns::watcher,
 };
+
+/// How far a turn begins ahead of what QEMU's clock shows, where instructions have prices: more than
+/// cheap instructions give back at once.
+const AHEAD_COUNTS: i64 = 4096;
+
+/// How much a turn with prices may be short of its end: as much as a clock differs from due time.
+const SLACK_COUNTS: i64 = 64;
 
 static SCHEDULER: OnceLock<Scheduler> = OnceLock::new();
 
@@ -48,7 +56,7 @@ struct Machine {
     current: NonNull<CpuState>,
 }
 
-/// Takes the place of QEMU's loop for machines with several CPUs.
+/// Takes the place of QEMU's loop for machines with several CPUs or with prices.
 ///
 /// To be called by the thread of the CPUs before they execute.
 ///
@@ -141,7 +149,9 @@ impl Scheduler {
         }
         let current = current_cpu().ok()?;
         let (cpus, now_ns) = (self.qemu.cpus(), self.qemu.now_ns());
-        let clocks = RefCell::new(Clocks::new(cpus.len(), now_ns, self.lookahead_ns));
+        let slack_ns = watcher().map_or(0, |_| SLACK_COUNTS * self.qemu.count_ns());
+        let clocks = Clocks::new(cpus.len(), now_ns, self.lookahead_ns, slack_ns);
+        let clocks = RefCell::new(clocks);
         let past_ns = Cell::new(now_ns);
         Some(self.machine.get_or_init(|| Machine { cpus, clocks, past_ns, current }))
     }
@@ -171,18 +181,33 @@ impl Scheduler {
     fn execute(&self, machine: &Machine, number: usize, now_ns: i64, until_ns: i64) {
         let qemu = &self.qemu;
         let cpu = machine.cpus[number];
-        let now_ns = qemu.publish(now_ns);
+        let watcher = watcher();
+        let ahead_counts = watcher.map_or(0, |_| AHEAD_COUNTS);
+        let now_ns = qemu.publish(now_ns - ahead_counts * qemu.count_ns());
         spin::has_spun();
         self.executing.set(Some(number));
         // SAFETY: this is the thread of the CPUs, and their lock is taken.
         unsafe {
             machine.current.write(cpu);
-            qemu.execute(cpu, until_ns.saturating_sub(now_ns));
+            qemu.execute(cpu, until_ns.saturating_sub(now_ns), || {
+                if let Some(watcher) = watcher {
+                    (watcher.begins)(number as c_uint, ahead_counts);
+                }
+            });
         }
         self.executing.set(None);
-        let now_ns = qemu.now_ns();
+        let (mut now_ns, has_spun) = (qemu.now_ns(), spin::has_spun());
+        let mut left = if has_spun { Left::Paused } else { Left::Early };
+        if let Some(watcher) = watcher {
+            // Where QEMU left for a reason of its own, the turn goes on as if it had not.
+            let is_over = machine.clocks.borrow().is_over(now_ns);
+            if !has_spun && (is_over || now_ns >= until_ns || qemu.is_idle(cpu)) {
+                left = Left::Settled;
+            }
+            now_ns += (watcher.ends)(left != Left::Early) * qemu.count_ns();
+        }
         let timer_ns = self.timer_ns(machine);
-        machine.clocks.borrow_mut().went(now_ns, spin::has_spun(), timer_ns);
+        machine.clocks.borrow_mut().went(now_ns, left, timer_ns);
     }
 
     /// Publishes the time to which everything has come. Where all CPUs are idle it is the latest of

@@ -146,6 +146,7 @@ mod tests {
                     cost: InstructionCost::UNCOUNTED,
                     lookahead: None,
                     topology: None,
+                    prices: None,
                 },
                 qemu: None,
             },

@@ -9,7 +9,7 @@
 
 use std::ffi::OsString;
 
-use preemptlab_model::SnapshotInputs;
+use preemptlab_model::{Machine, SnapshotInputs};
 use preemptlab_protocol::JOB_FILE;
 
 use crate::{arch::board, topology};
@@ -88,7 +88,7 @@ pub(crate) fn arguments(
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
             .option("-icount", format!("shift={},sleep=off", machine.cost.shift()))
-            .option("-cpu", topology::cpu(machine.topology));
+            .option("-cpu", cpu(machine));
     } else {
         arguments.option("-accel", "kvm").option("-cpu", "host");
     }
@@ -120,6 +120,24 @@ pub(crate) fn arguments(
         }
     }
     arguments.0
+}
+
+/// Returns the CPU of a machine in virtual time. QEMU's own is AMD's, which describes threads and caches
+/// in leaves that QEMU's translator lacks (`topoext`); a kernel looks for them in other leaves of
+/// Intel's.
+///
+/// Where instructions have prices, the guest does not see that repeated string instructions are fast:
+/// QEMU executes them byte by byte, and kernel and C library then copy 8 bytes an instruction. (The
+/// kernel patches its copies at boot, so this belongs to the boot.)
+fn cpu(machine: &Machine) -> String {
+    let mut cpu = "max".to_owned();
+    if machine.topology.is_some() {
+        cpu += ",vendor=GenuineIntel";
+    }
+    if machine.prices.is_some() {
+        cpu += ",-erms,-fsrm,-fsrs,-fsrc,-fzrm";
+    }
+    cpu
 }
 
 /// QEMU may not start programs, gain privileges or change its scheduling.
@@ -161,6 +179,7 @@ mod tests {
                 cost,
                 lookahead: None,
                 topology: None,
+                prices: None,
             },
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }

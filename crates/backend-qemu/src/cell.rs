@@ -14,9 +14,9 @@ use crate::{
     end::{self, End, how_qemu_ended},
     guest::Guest,
     output::{MemoryFile, inherited_path, no_memory_file},
+    plugin::Plugin,
     qemu::Halt,
     snapshot::HEADER_BYTES,
-    tracing::Plugin,
 };
 
 /// Reason why a cell was not executed.
@@ -45,7 +45,8 @@ pub(crate) fn execute(
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = MemoryFile::with_content("job", &job).map_err(no_memory_file)?;
     let mut guest = Guest::new()?;
-    let plugin = tracing.map(Plugin::new).transpose().map_err(no_memory_file)?;
+    let pricing = cell.snapshot.machine.prices.as_deref();
+    let plugin = Plugin::new(pricing, tracing).map_err(no_memory_file)?;
     let role = Role::Cell {
         seed: cell.job.seed,
         job: &inherited_path(&job),
@@ -54,7 +55,7 @@ pub(crate) fn execute(
     let mut files = vec![job.as_fd(), snapshot.as_fd()];
     files.extend(plugin.iter().flat_map(Plugin::files));
     let mut qemu = guest.start(config, &cell.snapshot, role, &files, cancel)?;
-    if plugin.is_some() {
+    if plugin.as_ref().is_some_and(Plugin::writes) {
         qemu.allow_large_files()?;
     }
     let uri = format!("file:{},offset={HEADER_BYTES}", inherited_path(snapshot));

@@ -14,12 +14,12 @@ mod config;
 mod end;
 mod guest;
 mod output;
+mod plugin;
 mod process;
 mod qemu;
 mod qmp;
 mod snapshot;
 mod topology;
-mod tracing;
 mod turnstile;
 
 use std::fs::File;
@@ -104,5 +104,5 @@ impl Backend for Vm {
 
 /// Computes a digest of what is loaded into QEMU: the turnstile and the plugin.
 pub fn libraries_sha256() -> Digest {
-    Digest::of_json(&[turnstile::LIBRARY, tracing::LIBRARY].map(Digest::of))
+    Digest::of_json(&[turnstile::LIBRARY, plugin::LIBRARY].map(Digest::of))
 }

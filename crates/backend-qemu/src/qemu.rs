@@ -104,8 +104,7 @@ impl<'a> Qemu<'a> {
         let name = program.display();
         let unable = |error| host(format!("QEMU (`{name}`) cannot be started: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(unable)?;
-        let lookahead = inputs.machine.lookahead;
-        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(lookahead));
+        let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine));
         let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
         let mut environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();

@@ -14,13 +14,6 @@ pub(crate) fn caches(topology: Option<Topology>) -> String {
     caches.into_iter().enumerate().map(word).collect()
 }
 
-/// Returns the CPU of a machine in virtual time. QEMU's own is AMD's, which describes threads and caches
-/// in leaves that QEMU's translator lacks (`topoext`); a kernel looks for them in other leaves of
-/// Intel's.
-pub(crate) fn cpu(topology: Option<Topology>) -> &'static str {
-    if topology.is_some() { "max,vendor=GenuineIntel" } else { "max" }
-}
-
 /// Returns the value of `-smp`.
 pub(crate) fn cpus(machine: &Machine) -> String {
     let cpus = machine.cpus;

@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd},
 };
 
-use preemptlab_model::Lookahead;
+use preemptlab_model::{Lookahead, Machine};
 
 use crate::output::{MemoryFile, inherited_path};
 
@@ -19,12 +19,14 @@ pub(crate) struct Turnstile {
     library: MemoryFile,
     /// File to which the library writes its findings, one a line.
     found: MemoryFile,
-    /// For several CPUs only.
+    /// For several CPUs, and for one whose instructions have prices.
     lookahead: Option<Lookahead>,
 }
 
 impl Turnstile {
-    pub(crate) fn new(lookahead: Option<Lookahead>) -> io::Result<Self> {
+    pub(crate) fn new(machine: &Machine) -> io::Result<Self> {
+        // One CPU waits for no other.
+        let lookahead = machine.lookahead.or(machine.prices.as_ref().map(|_| Lookahead::default()));
         Ok(Self {
             library: MemoryFile::with_content("turnstile", LIBRARY)?,
             found: MemoryFile::new("turnstile found")?,

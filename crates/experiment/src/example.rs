@@ -1,6 +1,6 @@
 /// Line of an experiment or a `workload.toml` for each key that takes a value, as an example where
 /// a value is missing.
-const EXAMPLES: [&str; 31] = [
+const EXAMPLES: [&str; 32] = [
     "format = 1",
     "name = \"mine\"",
     "description = \"does preemption cost throughput here?\"",
@@ -12,6 +12,7 @@ const EXAMPLES: [&str; 31] = [
     "seed = 1",
     "memory_mib = 512",
     "shift = 1",
+    "cost = \"my-machine.toml\"",
     "lookahead_ns = 500",
     "cmdline = [\"threadirqs\"]",
     "modules = [\"msr\"]",

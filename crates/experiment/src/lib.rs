@@ -10,6 +10,7 @@ mod experiment;
 mod machine;
 mod overrides;
 mod plan;
+mod profile;
 mod recorded;
 
 pub use definition::definition;
@@ -19,6 +20,7 @@ pub use experiment::{Experiment, FORMAT, Factors, Replicates};
 pub use machine::MachineSpec;
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
+pub use profile::{CostSource, profile};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };

@@ -1,7 +1,7 @@
-use preemptlab_model::{Clocks, InstructionCost, Lookahead, Topology};
+use preemptlab_model::{Clocks, InstructionCost, Lookahead, Profile, Topology};
 use serde::{Deserialize, Serialize};
 
-use crate::SpecError;
+use crate::{SpecError, profile::CostSource};
 
 /// The virtual machine and the boot that all configurations share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,8 +9,10 @@ use crate::SpecError;
 pub struct MachineSpec {
     /// The guest's memory, in MiB.
     pub memory_mib: u32,
-    /// Virtual time of an instruction.
+    /// Virtual time of an instruction; with prices, of a count.
     pub cost: InstructionCost,
+    /// What instructions cost.
+    pub prices: CostSource,
     /// Time of several CPUs.
     pub clocks: Clocks,
     /// Kernel parameters besides those of the factors.
@@ -27,6 +29,8 @@ pub struct MachineSpec {
 struct Keys {
     memory_mib: u32,
     shift: InstructionCost,
+    #[serde(skip_serializing_if = "CostSource::is_instructions")]
+    cost: CostSource,
     #[serde(skip_serializing_if = "Option::is_none")]
     lookahead_ns: Option<Lookahead>,
     /// Only recordings of cells whose CPUs took turns have it; files that say it are refused.
@@ -46,6 +50,7 @@ impl Default for MachineSpec {
         Self {
             memory_mib: 512,
             cost: InstructionCost::default(),
+            prices: CostSource::default(),
             clocks: Clocks::default(),
             cmdline: Vec::new(),
             modules: Vec::new(),
@@ -65,12 +70,13 @@ impl Default for Keys {
 
 impl From<MachineSpec> for Keys {
     fn from(machine: MachineSpec) -> Self {
-        let MachineSpec { memory_mib, cost, clocks, cmdline, modules, topology } = machine;
+        let MachineSpec { memory_mib, cost, prices, clocks, cmdline, modules, topology } = machine;
         let (lookahead_ns, skew_us) = match clocks {
             Clocks::Own(lookahead) => (Some(lookahead), None),
             Clocks::Turns { skew_us } => (None, Some(skew_us)),
         };
-        Self { memory_mib, shift: cost, lookahead_ns, skew_us, cmdline, modules, topology }
+        let (shift, cost) = (cost, prices);
+        Self { memory_mib, shift, cost, lookahead_ns, skew_us, cmdline, modules, topology }
     }
 }
 
@@ -78,17 +84,28 @@ impl TryFrom<Keys> for MachineSpec {
     type Error = &'static str;
 
     fn try_from(keys: Keys) -> Result<Self, &'static str> {
-        let Keys { memory_mib, shift, lookahead_ns, skew_us, cmdline, modules, topology } = keys;
+        let Keys { memory_mib, shift, cost, lookahead_ns, skew_us, cmdline, modules, topology } =
+            keys;
         let clocks = match (lookahead_ns, skew_us) {
             (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
             (None, Some(skew_us)) => Clocks::Turns { skew_us },
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
-        Ok(Self { memory_mib, cost: shift, clocks, cmdline, modules, topology })
+        let (cost, prices) = (shift, cost);
+        Ok(Self { memory_mib, cost, prices, clocks, cmdline, modules, topology })
     }
 }
 
 impl MachineSpec {
+    /// Returns the profile that prices instructions; `None` where each takes the same time, and for a
+    /// file that has not been read.
+    pub fn profile(&self) -> Option<&Profile> {
+        match &self.prices {
+            CostSource::Profile(profile) => Some(profile),
+            CostSource::Instructions | CostSource::File(_) => None,
+        }
+    }
+
     /// Refuses a machine that no virtual machine or boot can be.
     pub(crate) fn check(&self, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    Machine, Plan, Planned, PlannedCell, QemuBuild, Settings, SnapshotInputs,
+    Machine, Plan, Planned, PlannedCell, Pricing, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
@@ -146,6 +146,8 @@ fn job(
 /// memory; only a machine in virtual time has a speed.
 fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
+    let profile = experiment.machine.profile().filter(|_| backend.is_vm());
+    let prices = profile.map(|profile| Box::new(Pricing::new(profile.clone())));
     let lookahead = match clocks(backend, experiment, cpus) {
         Some(Clocks::Own(lookahead)) => Some(lookahead),
         Some(Clocks::Turns { .. }) | None => None,
@@ -153,7 +155,7 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
     let cost = if backend.is_vm() { cost } else { InstructionCost::UNCOUNTED };
     let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
-    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology }
+    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology, prices }
 }
 
 /// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.

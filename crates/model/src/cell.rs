@@ -4,8 +4,7 @@ use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackendKind, Clocks, Digest, InstructionCost, KernelRef, Machine, PreemptMode, QemuBuild,
-    Settings,
+    BackendKind, CellCost, Clocks, Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings,
 };
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
@@ -73,9 +72,9 @@ impl CellInputs {
         CellId(Digest::of_json(self))
     }
 
-    /// Returns what an instruction takes; `None` where time is the machine's own.
-    pub fn cost(&self) -> Option<InstructionCost> {
-        self.snapshot.backend.is_vm().then_some(self.snapshot.machine.cost)
+    /// Returns what its time counts; `None` where time is the machine's own.
+    pub fn cost(&self) -> Option<CellCost> {
+        self.snapshot.backend.is_vm().then(|| CellCost::of(&self.snapshot.machine))
     }
 
     /// Returns what time its CPUs have; `None` where there is one, and where time is the machine's own.
@@ -160,7 +159,7 @@ impl fmt::Display for Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Arch;
+    use crate::{Arch, InstructionCost};
 
     /// Recordings of virtual time were made before there was any other.
     #[test]
@@ -177,6 +176,7 @@ mod tests {
                 cost: InstructionCost::default(),
                 lookahead: None,
                 topology: None,
+                prices: None,
             },
             qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
         };

@@ -24,6 +24,7 @@ mod package;
 pub mod plain;
 mod plan;
 mod preempt;
+mod profile;
 mod qemu;
 mod seal;
 mod settable;
@@ -40,7 +41,7 @@ pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns};
 pub use clocks::{Clocks, Lookahead, LookaheadError};
 pub use conditions::Conditions;
-pub use cost::{InstructionCost, InstructionCostError};
+pub use cost::{CellCost, InstructionCost, InstructionCostError};
 pub use counted::counted;
 pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
@@ -54,6 +55,10 @@ pub use outcome::{CellRecord, FailureCause, NoResult, Outcome};
 pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
+pub use profile::{
+    Fit, MachineText, Pricing, PricingRules, PricingRulesError, Profile, ProfileFormat,
+    ProfileFormatError, Slowdown, SlowdownError,
+};
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};
 pub use settable::{NotSettable, settable};

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Arch, InstructionCost, Lookahead, Topology};
+use crate::{Arch, InstructionCost, Lookahead, Pricing, Topology};
 
 /// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -12,7 +12,7 @@ pub struct Machine {
     pub cpus: u32,
     /// The guest's memory, in MiB; 0 for all that the machine has.
     pub memory_mib: u32,
-    /// Virtual time of an instruction.
+    /// Virtual time of an instruction; with prices, of a count.
     #[serde(rename = "shift")]
     pub cost: InstructionCost,
     /// How far the clocks of several CPUs may be apart; only a machine of several CPUs in virtual
@@ -22,4 +22,7 @@ pub struct Machine {
     /// Sockets, cores, threads, caches and NUMA nodes; `None` for cores without further structure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
+    /// What instructions cost; `None` where each takes the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Box<Pricing>>,
 }

@@ -1,10 +1,18 @@
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
 
-use preemptlab_experiment::{Experiment, SpecError};
+use preemptlab_experiment::{CostSource, Experiment, SpecError};
 use preemptlab_files::{Files, FilesError, Folders, Node};
+use preemptlab_model::Profile;
 use preemptlab_workload::{Folder, Workload};
 
-/// Reason why the folder of a workload cannot be used.
+/// The most bytes of a profile's file; the longest that makes sense has a few thousand.
+const PROFILE_BYTES_MAX: u64 = 64 << 10;
+
+/// Reason why a file or a folder that an experiment names cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
     /// The folder itself cannot be read.
@@ -25,25 +33,37 @@ pub enum EmbedError {
         /// Folder of the workload.
         path: PathBuf,
     },
-    /// The folder's definition makes no sense.
+    /// The profile of `[machine] cost` cannot be read.
+    #[error("the profile {} of [machine] cost cannot be read: {error}", path.display())]
+    Profile {
+        /// Path of the profile.
+        path: PathBuf,
+        /// Error of reading the file.
+        error: io::Error,
+    },
+    /// The definition of a folder, or a profile, makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
-        /// Path of the definition.
+        /// Path of the file.
         path: PathBuf,
-        /// Text of the definition.
+        /// Text of the file.
         text: String,
         /// Error in the text.
         error: SpecError,
     },
 }
 
-/// Puts the content of the workloads' folders in the place of their paths, which are relative to
-/// `base`, and returns their files.
+/// Puts the content of the workloads' folders and of the machine's profile in the place of their
+/// paths, which are relative to `base`, and returns the folders' files.
 ///
 /// # Errors
 ///
-/// [`EmbedError`] when a folder cannot be used.
+/// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
+    if let CostSource::File(path) = &experiment.machine.prices {
+        let profile = profile(base.join(path))?;
+        experiment.machine.prices = CostSource::Profile(Box::new(profile));
+    }
     let mut folders = Folders::new();
     for (name, workload) in &mut experiment.workload {
         let Workload::Folder(folder) = workload else { continue };
@@ -53,6 +73,25 @@ pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Fol
         folders.extend(folder.files_sha256().map(|sha256| (sha256, files)));
     }
     Ok((experiment, folders))
+}
+
+fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
+    let mut text = String::new();
+    let read = File::open(&path)
+        .and_then(|file| file.take(PROFILE_BYTES_MAX + 1).read_to_string(&mut text));
+    match read {
+        Ok(bytes) if bytes as u64 <= PROFILE_BYTES_MAX => {}
+        Ok(_) => {
+            let error = io::Error::other(format!("it has more than {PROFILE_BYTES_MAX} bytes"));
+            return Err(EmbedError::Profile { path, error });
+        }
+        Err(error) => return Err(EmbedError::Profile { path, error }),
+    }
+    preemptlab_experiment::profile(&text).map_err(|error| EmbedError::Definition {
+        path,
+        text,
+        error,
+    })
 }
 
 fn read(workload: &str, path: PathBuf) -> Result<(Folder, Files), EmbedError> {
@@ -146,6 +185,43 @@ mod tests {
         fs::remove_file(folder.path().join("mine/workload.toml")).unwrap();
         let said = refused(folder.path(), "mine");
         assert!(said.contains("there is no workload.toml"), "{said}");
+    }
+
+    #[test]
+    fn a_profile_is_embedded_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let priced = |path: &str| {
+            let mut experiment = experiment("mine");
+            experiment.workload.clear();
+            experiment.machine.prices = CostSource::File(path.to_owned());
+            embed(experiment, folder.path())
+        };
+        let mut text = "format = 1\nname = \"x\"\narch = \"amd64\"\nmachine = \"y\"\n\
+                        slowdown = 2\n[prices]\n"
+            .to_owned();
+        for class in preemptlab_protocol::prices::Class::ALL {
+            text += &format!("{class} = 100\n");
+        }
+        fs::write(folder.path().join("x.toml"), &text).unwrap();
+        let (embedded, _) = priced("x.toml").unwrap();
+        assert_eq!(embedded.machine.profile().unwrap().slowdown.get(), 2);
+        let json = serde_json::to_string(&embedded).unwrap();
+        assert!(!json.contains("x.toml"), "{json}");
+        assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), embedded);
+
+        fs::write(folder.path().join("bad.toml"), text.replace("halt = 100", "halt = 0")).unwrap();
+        fs::write(folder.path().join("long.toml"), "#".repeat(65 << 10)).unwrap();
+        fs::write(folder.path().join("binary.toml"), [0xff, 0xfe]).unwrap();
+        for (path, said) in [
+            ("none.toml", "none.toml of [machine] cost cannot be read: No such file"),
+            (".", "cannot be read: Is a directory"),
+            ("bad.toml", "a price must be 1 to"),
+            ("long.toml", "more than 65536 bytes"),
+            ("binary.toml", "valid UTF-8"),
+        ] {
+            let refused = priced(path).unwrap_err().to_string();
+            assert!(refused.contains(said), "{refused}");
+        }
     }
 
     #[test]

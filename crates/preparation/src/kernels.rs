@@ -176,6 +176,7 @@ mod tests {
                     cost: InstructionCost::default(),
                     lookahead: None,
                     topology: None,
+                    prices: None,
                 },
                 qemu: None,
             },

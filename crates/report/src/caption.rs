@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{BackendKind, Clocks, InstructionCost};
+use preemptlab_model::{BackendKind, CellCost, Clocks};
 use preemptlab_stats::Comparison;
 
 /// Writes the caption of a comparison: the facts about virtual and host time that a reader of the
@@ -29,7 +29,7 @@ pub fn caption(comparison: &Comparison) -> String {
 }
 
 fn virtual_caption(comparison: &Comparison) -> String {
-    let mut caption = InstructionCost::caption(&comparison.costs);
+    let mut caption = CellCost::caption(&comparison.costs);
     caption += " Compare ratios, orders and causes; microseconds are not a promise about hardware.";
     caption + &clocks_caption(&comparison.clocks)
 }

@@ -1,6 +1,4 @@
-use preemptlab_model::{
-    BackendKind, Clocks, Factors, InstructionCost, Metric, NoResult, PreemptMode,
-};
+use preemptlab_model::{BackendKind, CellCost, Clocks, Factors, Metric, NoResult, PreemptMode};
 
 /// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,9 +7,8 @@ pub struct MeasuredCell {
     pub run: Option<String>,
     /// Backend of the cell, which decides the meaning of its nanoseconds.
     pub backend: BackendKind,
-    /// Virtual time of an instruction of the cell; `None` where its time is not virtual, or it
-    /// cannot exist.
-    pub cost: Option<InstructionCost>,
+    /// What the cell's time counts; `None` where its time is not virtual, or it cannot exist.
+    pub cost: Option<CellCost>,
     /// Time of several CPUs; `None` where there is one, or the time is not virtual.
     pub clocks: Option<Clocks>,
     /// Factors of the cell.

@@ -77,7 +77,7 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             margin,
             comparisons: 0,
             looks: 1,
-            costs: cells.iter().filter_map(|cell| cell.cost).collect(),
+            costs: cells.iter().filter_map(|cell| cell.cost.clone()).collect(),
             clocks: cells.iter().filter_map(|cell| cell.clocks).collect(),
             groups,
             agreements: Vec::new(),

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use preemptlab_model::{
-    BackendKind, Clocks, Direction, Distribution, InstructionCost, KernelRef, MetricClass,
-    MetricName, PreemptMode, Settings, Statistic,
+    BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, MetricClass, MetricName,
+    PreemptMode, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -27,10 +27,10 @@ pub struct Comparison {
     /// Number of looks at the results before each decision whether to go on; 1 when the number of
     /// replicates was fixed in advance.
     pub looks: u32,
-    /// Costs of an instruction in the cells in virtual time, for the caption.
+    /// What time counts in the cells in virtual time, for the caption.
     #[serde(skip)]
     #[ts(skip)]
-    pub costs: BTreeSet<InstructionCost>,
+    pub costs: BTreeSet<CellCost>,
     /// Times of several CPUs in the cells in virtual time, for the caption.
     #[serde(skip)]
     #[ts(skip)]

@@ -100,6 +100,7 @@ pub fn cell() -> CellInputs {
                 cost: InstructionCost::default(),
                 lookahead: None,
                 topology: None,
+                prices: None,
             },
             qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },

@@ -29,6 +29,7 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
                 cost: InstructionCost::default(),
                 lookahead: None,
                 topology: None,
+                prices: None,
             },
             qemu: Some(QemuBuild { version: String::new(), digest }),
         },

@@ -14,12 +14,14 @@ pub fn class(address: u64, bytes: &[u8], is_first: bool) -> Class {
     if let Some(class) = by_name(&instruction, in_kernel) {
         return class;
     }
-    if instruction.is_string_instruction() && (instruction.has_rep_prefix() || has_repne(&instruction))
+    if instruction.is_string_instruction()
+        && (instruction.has_rep_prefix() || has_repne(&instruction))
     {
         return if is_first { element(&instruction) } else { Class::StringStart };
     }
     let touches_memory = reads_or_writes_memory(&instruction);
-    if instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && touches_memory) {
+    if instruction.has_lock_prefix() || (instruction.mnemonic() == Mnemonic::Xchg && touches_memory)
+    {
         return Class::Locked;
     }
     match instruction.flow_control() {
@@ -94,10 +96,7 @@ fn is_x87(instruction: &Instruction) -> bool {
     let features = instruction.cpuid_features();
     instruction.encoding() == EncodingKind::Legacy
         && features.iter().any(|feature| {
-            matches!(
-                feature,
-                CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387
-            )
+            matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387)
         })
 }
 

@@ -1,0 +1,71 @@
+//! The plugin (the crate `preemptlab-plugin`), as QEMU is given it: for prices, for a trace, or both.
+
+use std::{
+    fs::File,
+    io,
+    os::fd::{AsFd, BorrowedFd},
+};
+
+use preemptlab_model::Pricing;
+use preemptlab_runner::Tracing;
+
+use crate::output::{MemoryFile, inherited_path};
+
+/// The plugin, as the build script made it.
+pub(crate) const LIBRARY: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_plugin.so"));
+
+/// The files of the plugin, which QEMU inherits.
+pub(crate) struct Plugin<'a> {
+    library: MemoryFile,
+    prices: Option<MemoryFile>,
+    /// Trace program, and where the trace goes.
+    trace: Option<(MemoryFile, &'a File)>,
+}
+
+impl<'a> Plugin<'a> {
+    /// Returns the plugin for a cell; `None` where nothing asks for one.
+    pub(crate) fn new(
+        pricing: Option<&Pricing>,
+        tracing: Option<Tracing<'a>>,
+    ) -> io::Result<Option<Self>> {
+        if pricing.is_none() && tracing.is_none() {
+            return Ok(None);
+        }
+        let prices = pricing.map(|pricing| {
+            let prices = serde_json::to_vec(&pricing.of.prices).expect("prices have a JSON form");
+            MemoryFile::with_content("prices", &prices)
+        });
+        let trace = tracing.map(|Tracing { program, out }| {
+            let program = serde_json::to_vec(program).expect("a trace program has a JSON form");
+            Ok::<_, io::Error>((MemoryFile::with_content("trace program", &program)?, out))
+        });
+        Ok(Some(Self {
+            library: MemoryFile::with_content("plugin", LIBRARY)?,
+            prices: prices.transpose()?,
+            trace: trace.transpose()?,
+        }))
+    }
+
+    /// Returns the value of QEMU's option `-plugin`.
+    pub(crate) fn option(&self) -> String {
+        let mut option = inherited_path(&self.library);
+        if let Some(prices) = &self.prices {
+            option += &format!(",prices={}", inherited_path(prices));
+        }
+        if let Some((program, out)) = &self.trace {
+            option += &format!(",program={},out={}", inherited_path(program), inherited_path(out));
+        }
+        option
+    }
+
+    pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let trace = self.trace.iter().flat_map(|(program, out)| [program.as_fd(), out.as_fd()]);
+        [self.library.as_fd()].into_iter().chain(self.prices.iter().map(AsFd::as_fd)).chain(trace)
+    }
+
+    /// Returns whether it writes a file, which may be longer than a guest may make one.
+    pub(crate) fn writes(&self) -> bool {
+        self.trace.is_some()
+    }
+}

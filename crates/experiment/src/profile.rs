@@ -1,0 +1,151 @@
+use std::fmt;
+
+use preemptlab_model::Profile;
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use crate::SpecError;
+
+/// The value of `cost` with which each instruction takes the same time.
+const INSTRUCTIONS: &str = "instructions";
+
+/// What the instructions of a machine cost, as an experiment says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CostSource {
+    /// Each takes the same time.
+    #[default]
+    Instructions,
+    /// As a file says that has not been read, relative to the experiment's folder.
+    File(String),
+    /// As a profile says.
+    Profile(Box<Profile>),
+}
+
+impl CostSource {
+    /// Returns whether each instruction takes the same time.
+    pub(crate) fn is_instructions(&self) -> bool {
+        *self == Self::Instructions
+    }
+}
+
+impl Serialize for CostSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Instructions => INSTRUCTIONS.serialize(serializer),
+            Self::File(path) => path.serialize(serializer),
+            Self::Profile(profile) => profile.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CostSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Source;
+
+        impl<'de> Visitor<'de> for Source {
+            type Value = CostSource;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "the file of a profile, or \"{INSTRUCTIONS}\"")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<CostSource, E> {
+                Ok(match text {
+                    INSTRUCTIONS => CostSource::Instructions,
+                    path => CostSource::File(path.to_owned()),
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CostSource, A::Error> {
+                let profile = Profile::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(CostSource::Profile(Box::new(profile)))
+            }
+        }
+
+        deserializer.deserialize_any(Source)
+    }
+}
+
+/// Reads a profile.
+///
+/// # Errors
+///
+/// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
+pub fn profile(text: &str) -> Result<Profile, SpecError> {
+    toml::from_str(text).map_err(|error| SpecError::new(text, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::Profile;
+    use preemptlab_protocol::prices::{Class, Price};
+
+    use super::*;
+
+    fn text() -> String {
+        let mut text = "format = 1\nname = \"mine\"\narch = \"amd64\"\nmachine = \"a machine\"\n\
+                        slowdown = 4\n[prices]\n"
+            .to_owned();
+        for class in Class::ALL {
+            text += &format!("{class} = 256\n");
+        }
+        text
+    }
+
+    #[track_caller]
+    fn refused(from: &str, to: &str) -> (usize, String, String) {
+        assert!(text().contains(from), "{from}");
+        let error = profile(&text().replacen(from, to, 1)).unwrap_err();
+        (error.line, error.message, error.help.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_profile_is_read_and_written() {
+        let read = profile(&text()).unwrap();
+        assert_eq!(read.prices.of(Class::Halt), Price::ONE);
+        assert_eq!(profile(&toml::to_string(&read).unwrap()).unwrap(), read);
+        let json = serde_json::to_string(&read).unwrap();
+        assert_eq!(serde_json::from_str::<Profile>(&json).unwrap(), read);
+    }
+
+    #[test]
+    fn every_error_of_a_profile_has_its_line_and_its_reason() {
+        for (from, to, line, said, help) in [
+            ("format = 1", "format = 2", 1, "format 2 of a profile is not known", ""),
+            ("\"mine\"", "\"../x\"", 2, "is not a name", ""),
+            ("\"amd64\"", "\"arm64\"", 3, "unknown variant `arm64`", "valid here: amd64"),
+            ("a machine", "a\\nmachine", 4, "is not a description of a machine", ""),
+            ("slowdown = 4", "slowdown = 0", 5, "the slowdown must be 1 to 64", ""),
+            ("user_plain = 256", "user_plain = 0", 6, "a price must be 1 to 16777215", ""),
+            ("user_plain = 256", "user_plain = 16777216", 6, "a price must be 1 to", ""),
+            ("user_plain = 256", "user_plain = 1.5", 6, "invalid type", ""),
+            ("wrmsr = 256", "wrmrs = 256", 6, "unknown variant `wrmrs`", "`wrmsr`?"),
+            ("halt = 256\n", "", 6, "there is no price for `halt`", ""),
+            ("slowdown", "slowdwon", 5, "unknown field `slowdwon`", "`slowdown`?"),
+        ] {
+            let (found, message, helped) = refused(from, to);
+            assert!(message.contains(said), "{from}: {message}");
+            assert!(found >= line, "{from}: line {found}");
+            assert!(helped.contains(help), "{from}: {helped}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_a_word_a_file_or_a_profile() {
+        #[derive(Deserialize)]
+        struct Keys {
+            cost: CostSource,
+        }
+        let read = |text: &str| toml::from_str::<Keys>(text).map(|keys| keys.cost);
+        assert_eq!(read("cost = \"instructions\"").unwrap(), CostSource::Instructions);
+        assert_eq!(read("cost = \"x.toml\"").unwrap(), CostSource::File("x.toml".to_owned()));
+        let profile = profile(&text()).unwrap();
+        let json = serde_json::to_string(&CostSource::Profile(Box::new(profile.clone()))).unwrap();
+        let again: CostSource = serde_json::from_str(&json).unwrap();
+        assert_eq!(again, CostSource::Profile(Box::new(profile)));
+        let said = read("cost = 1").unwrap_err().to_string();
+        assert!(said.contains("the file of a profile, or \"instructions\""), "{said}");
+    }
+}

@@ -1,0 +1,200 @@
+use std::num::NonZeroU32;
+
+use preemptlab_protocol::prices::{Class, Prices};
+use serde::{Deserialize, Serialize};
+
+use crate::{Arch, Name, text::checked_text};
+
+/// The most bytes of a description of a machine.
+const MACHINE_BYTES_MAX: usize = 120;
+
+/// The largest slowdown: with more, a second of the machine is a day of a virtual machine's work.
+const SLOWDOWN_MAX: u32 = 64;
+
+checked_text! {
+    /// Description of a machine, for people.
+    MachineText, is_machine_text,
+    "a description of a machine: 1 to 120 printable ASCII characters"
+}
+
+fn is_machine_text(text: &str) -> bool {
+    (1..=MACHINE_BYTES_MAX).contains(&text.len())
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
+/// A machine as virtual time knows it: what each class of instructions costs there.
+/// `docs/cost-model.md` describes the TOML form.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of the format.
+    pub format: ProfileFormat,
+    /// Name of the profile.
+    pub name: Name,
+    /// Architecture of the machine.
+    pub arch: Arch,
+    /// The machine that the prices describe.
+    pub machine: MachineText,
+    /// How many times slower virtual time is than the machine.
+    pub slowdown: Slowdown,
+    /// How well the prices were fitted; `None` for prices that were not fitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<Fit>,
+    /// What each class costs, in 1/256 counts of virtual time.
+    pub prices: Prices,
+}
+
+/// How well the prices of a profile were fitted. An error is the larger of model and machine over the
+/// smaller, in percent above 1; means are geometric.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fit {
+    /// Number of micro-benchmarks that were fitted.
+    pub benchmarks: u32,
+    /// Mean error of those.
+    pub error_percent_mean: u32,
+    /// Largest error of those.
+    pub error_percent_max: u32,
+    /// Number of micro-benchmarks that were held out of the fit.
+    pub held_out: u32,
+    /// Mean error of those.
+    pub held_out_error_percent_mean: u32,
+    /// Largest error of those.
+    pub held_out_error_percent_max: u32,
+    /// Classes that no benchmark determined: their prices are assumed.
+    pub undetermined: Vec<Class>,
+}
+
+/// The version of the profile's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct ProfileFormat;
+
+/// A profile has a format that this version does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("format {0} of a profile is not known; this version reads format 1")]
+pub struct ProfileFormatError(u32);
+
+impl TryFrom<u32> for ProfileFormat {
+    type Error = ProfileFormatError;
+
+    fn try_from(format: u32) -> Result<Self, ProfileFormatError> {
+        if format == 1 { Ok(Self) } else { Err(ProfileFormatError(format)) }
+    }
+}
+
+impl From<ProfileFormat> for u32 {
+    fn from(_: ProfileFormat) -> Self {
+        1
+    }
+}
+
+/// How many times slower a virtual machine is than the one that it describes: 1 to 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Slowdown(NonZeroU32);
+
+/// There is no such slowdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the slowdown must be 1 to {SLOWDOWN_MAX}")]
+pub struct SlowdownError;
+
+impl Slowdown {
+    /// Returns the factor.
+    pub const fn get(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl TryFrom<u32> for Slowdown {
+    type Error = SlowdownError;
+
+    fn try_from(slowdown: u32) -> Result<Self, SlowdownError> {
+        NonZeroU32::new(slowdown)
+            .filter(|it| it.get() <= SLOWDOWN_MAX)
+            .map(Self)
+            .ok_or(SlowdownError)
+    }
+}
+
+impl From<Slowdown> for u32 {
+    fn from(slowdown: Slowdown) -> Self {
+        slowdown.get()
+    }
+}
+
+/// How the instructions of a machine are priced: a part of a cell's identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pricing {
+    /// Version of the rules by which prices are paid.
+    pub rules: PricingRules,
+    /// The prices, and whose they are.
+    pub of: Profile,
+}
+
+impl Pricing {
+    /// Prices a machine by this version's rules.
+    pub fn new(of: Profile) -> Self {
+        Self { rules: PricingRules, of }
+    }
+}
+
+/// The rules by which prices are paid: which class an instruction is of, and when a CPU's clock takes
+/// what is owed (the plugin in QEMU). Whoever changes them changes the number, and so the identity of
+/// every cell with prices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct PricingRules;
+
+/// The rules of this version.
+const RULES: u32 = 1;
+
+/// A recording was made by other rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("prices were paid by rules {0}, and this preemptlab pays by rules {RULES}")]
+pub struct PricingRulesError(u32);
+
+impl TryFrom<u32> for PricingRules {
+    type Error = PricingRulesError;
+
+    fn try_from(rules: u32) -> Result<Self, PricingRulesError> {
+        if rules == RULES { Ok(Self) } else { Err(PricingRulesError(rules)) }
+    }
+}
+
+impl From<PricingRules> for u32 {
+    fn from(_: PricingRules) -> Self {
+        RULES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_described_in_plain_text() {
+        for text in ["AMD EPYC 9004, a virtual machine", "x", &"a".repeat(120)] {
+            assert!(text.parse::<MachineText>().is_ok(), "{text}");
+        }
+        for text in ["", "\u{1b}[2J", "a\nb", "ä", &"a".repeat(121)] {
+            assert!(text.parse::<MachineText>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn formats_rules_and_slowdowns_are_bounded() {
+        fn said<T: serde::de::DeserializeOwned>(text: &str) -> String {
+            serde_json::from_str::<T>(text).err().expect(text).to_string()
+        }
+        assert_eq!(serde_json::from_str::<Slowdown>("64").unwrap().get(), 64);
+        for text in ["0", "65", "-1", "1.5"] {
+            said::<Slowdown>(text);
+        }
+        assert!(said::<ProfileFormat>("2").contains("format 2 of a profile is not known"));
+        assert!(
+            said::<PricingRules>("2").contains("by rules 2, and this preemptlab pays by rules 1")
+        );
+    }
+}
