@@ -7,7 +7,8 @@ use std::{
 
 use preemptlab_experiment::{Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Settings, SnapshotId, Topology, counted,
+    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Profile, Settings, SnapshotId, Topology,
+    counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -43,6 +44,9 @@ pub struct PlanDocument<'a> {
     /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<Topology>,
+    /// What instructions cost, where they do not all cost the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a Profile>,
     configurations: Vec<Configuration<'a>>,
     /// Kernels from source that are not in the store; neither their cells nor the time to build
     /// them is counted below.
@@ -95,6 +99,7 @@ impl<'a> PlanDocument<'a> {
             format: 1,
             experiment: &manifest.experiment.name,
             topology: manifest.experiment.machine.topology,
+            profile: manifest.experiment.machine.profile(),
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
             kernels_to_build: unbuilt.len(),
@@ -135,7 +140,7 @@ impl<'a> PlanDocument<'a> {
                 state,
             ]);
         }
-        table.notes.extend(machine_note(self.topology));
+        table.notes.extend(machine_note(self.topology, self.profile));
         let known = self.configurations.iter().filter(|each| !each.to_build);
         let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
         reasons.sort_unstable();
@@ -164,9 +169,13 @@ impl<'a> PlanDocument<'a> {
     }
 }
 
-/// Says which sockets, cores, threads, caches and nodes the machine has.
-fn machine_note(topology: Option<Topology>) -> Option<String> {
-    topology.map(|topology| format!("Machine: {topology}."))
+/// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
+fn machine_note(topology: Option<Topology>, profile: Option<&Profile>) -> Vec<String> {
+    let topology = topology.map(|topology| format!("Machine: {topology}."));
+    let prices = profile.map(|Profile { name, machine, slowdown, .. }| {
+        format!("Prices: profile {name}, {machine}, {} times slower.", slowdown.get())
+    });
+    topology.into_iter().chain(prices).collect()
 }
 
 fn capitalized(note: &str) -> String {
@@ -217,7 +226,8 @@ impl<'a> Sketch<'a> {
                 state,
             ]);
         }
-        table.notes.extend(machine_note(self.experiment.machine.topology));
+        let machine = &self.experiment.machine;
+        table.notes.extend(machine_note(machine.topology, machine.profile()));
         table
     }
 }

@@ -174,7 +174,7 @@ fn who<'a>(kernel: &'a Kernel, ended: &Ended, event: &Event, words: &[u64]) -> O
     inner.into_iter().flatten().chain(outer).find(|function| !is_wrapper(function))
 }
 
-fn experiment(kernel: &str, modes: &[&str], cpus: u32) -> String {
+fn experiment(kernel: &str, modes: &[&str], cpus: u32, cost: &str) -> String {
     format!(
         r#"format = 1
 name = "truth"
@@ -189,6 +189,7 @@ count = 1
 
 [machine]
 modules = ["preemptlab_hold"]
+cost = "{cost}"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
@@ -232,10 +233,32 @@ fn every_hold_is_found_and_blamed_on_two_cpus() {
     check("debian:6.12", &["full"], 2);
 }
 
-/// Runs one cell in each mode with and without a trace, and finds every hold in the traces.
+/// Instructions with prices: the holds have the same lengths, because they are read off a clock.
+#[test]
+fn every_hold_is_found_and_blamed_where_instructions_have_prices() {
+    check_with_prices("debian:6.12", &["full"], 1);
+}
+
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn every_hold_is_found_and_blamed_on_two_cpus_where_instructions_have_prices() {
+    check_with_prices("debian:6.12", &["none"], 2);
+    check_with_prices("debian:6.12-rt", &["full"], 2);
+}
+
 fn check(kernel: &str, modes: &[&str], cpus: u32) {
+    check_at_cost(kernel, modes, cpus, "instructions");
+}
+
+fn check_with_prices(kernel: &str, modes: &[&str], cpus: u32) {
+    check_at_cost(kernel, modes, cpus, "fixture.toml");
+}
+
+/// Runs one cell in each mode with and without a trace, and finds every hold in the traces.
+fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
     let desk = Desk::new();
-    desk.write("truth.toml", &experiment(kernel, modes, cpus));
+    desk.write("fixture.toml", include_str!("../../preparation/tests/prices/fixture.toml"));
+    desk.write("truth.toml", &experiment(kernel, modes, cpus, cost));
     run(&desk, &["run", "truth.toml", "--out", "traced", "--trace"]).succeeds();
     run(&desk, &["run", "truth.toml", "--out", "plain", "--no-cache"]).succeeds();
 

@@ -8,7 +8,7 @@ use preemptlab_model::{KernelRef, Planned, PlannedCell};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{Manifest, Recording, Resolved, plan, replicate};
+use crate::{CostSource, Manifest, Recording, Resolved, plan, replicate};
 
 /// Recording whose every cell follows from its experiment: only such a recording is executed.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,9 @@ fn check<'a>(
 ) -> Result<(), String> {
     let Manifest { experiment, plan: recorded, .. } = manifest;
     experiment.check_again()?;
+    if let CostSource::File(_) = experiment.machine.prices {
+        return Err("it names a profile and does not hold it".to_owned());
+    }
     // Before a plan of any size is laid out.
     if experiment.cells() != Some(recorded.cells.len()) {
         return Err("the plan has another number of cells than the experiment".to_owned());

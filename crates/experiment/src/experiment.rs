@@ -3,7 +3,7 @@ use preemptlab_model::{Clocks, KernelRef, Name, PreemptMode, Settings, Topology,
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use crate::{CostSource, MachineSpec, SpecError};
+use crate::{MachineSpec, SpecError};
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
@@ -95,9 +95,6 @@ impl Experiment {
     ///
     /// What is wrong with it, in words.
     pub fn check_again(&self) -> Result<(), String> {
-        if let CostSource::File(_) = self.machine.prices {
-            return Err("it names a profile and does not hold it".to_owned());
-        }
         self.check("").map_err(|error| error.message)
     }
 

@@ -220,6 +220,7 @@ const ALL: &[Perturbation] = &[
 fn what_must_not_matter_does_not() {
     let perturbations = [SMALL, TRACED, SMALL_TRACED, STOPPED];
     perturb(&experiment("[2]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), &perturbations);
+    perturb(&priced("[1, 2]", HACKBENCH), &[SMALL_TRACED, STOPPED]);
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
 }
 
@@ -293,6 +294,40 @@ workloads! {
     arithmetic: super::ARITHMETIC;
 }
 
+/// Instructions with prices: where QEMU leaves its execution must not matter to what is paid when.
+mod prices {
+    use super::{
+        AT_ONCE, HACKBENCH, OTHERWISE, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb, priced,
+    };
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_1_cpu() {
+        on("[1]");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_2_cpus() {
+        on("[2]");
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_4_cpus() {
+        on("[4]");
+    }
+
+    /// Not in blocks of one instruction: what a repeated string instruction costs depends on where
+    /// its block begins.
+    fn on(cpus: &str) {
+        let all = [SMALL, TRACED, SMALL_TRACED, STOPPED, AT_ONCE, OTHERWISE];
+        perturb(&priced(cpus, HACKBENCH), &all);
+        let build = "[workload.build]\nkind = \"build\"\nunits = 2\n";
+        perturb(&priced(cpus, build), &[SMALL, AT_ONCE, OTHERWISE]);
+    }
+}
+
 /// CPUs that leave and come back, and NMIs, which only other CPUs get.
 #[test]
 #[ignore = "takes long: make perturb"]
@@ -318,6 +353,13 @@ fn experiment(cpus: &str, workloads: &str) -> String {
          [replicates]\ncount = 1\n\
          [machine]\nmemory_mib = 1024\n{workloads}"
     )
+}
+
+const HACKBENCH: &str = "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+/// Returns such an experiment whose instructions have prices.
+fn priced(cpus: &str, workloads: &str) -> String {
+    experiment(cpus, workloads).replace("[machine]\n", "[machine]\ncost = \"fixture.toml\"\n")
 }
 
 /// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.
@@ -363,6 +405,7 @@ impl Bench {
     fn new(text: &str, folder: &Path) -> Self {
         make_arithmetic(&folder.join("arithmetic"));
         copy(&sources("hotplug"), &folder.join("hotplug"), &["workload.toml", "hotplug.sh"]);
+        fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
         let experiment = Experiment::parse(text).unwrap();
         let (experiment, folders) = embed(experiment, folder).unwrap();
         let provision = Provision::new(store(), Options::default(), &|_| ());
