@@ -46,7 +46,7 @@ struct Shared(UnsafeCell<State>);
 
 enum State {
     /// Before the first CPU started.
-    Asked(Option<Asked>),
+    Asked(Option<Box<Asked>>),
     Running(Box<Running>),
 }
 
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         Ok(asked) => {
             let asked = Asked { has_several_cpus, ..asked };
             // SAFETY: nothing else runs yet.
-            unsafe { *SHARED.0.get() = State::Asked(Some(asked)) };
+            unsafe { *SHARED.0.get() = State::Asked(Some(Box::new(asked))) };
             qemu::register(id, cpu_started, translated, ends);
             0
         }
@@ -143,7 +143,7 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
     let state = unsafe { &mut *SHARED.0.get() };
     let State::Asked(asked) = state else { return };
     let Some(asked) = asked.take() else { return };
-    match start(asked) {
+    match start(*asked) {
         Ok(running) => *state = State::Running(Box::new(running)),
         Err(reason) => fail(&reason),
     }
@@ -151,15 +151,16 @@ extern "C" fn cpu_started(_: PluginId, _: c_uint) {
 
 fn start(asked: Asked) -> Result<Running, String> {
     let clock = Clock::find()?;
+    let guest = |registers: &[&str]| {
+        Guest::new(registers).ok_or("this QEMU does not name the guest's registers")
+    };
     let tracer = asked.trace.map(|(program, file)| {
-        let registers = Register::ALL.map(Register::name);
-        let guest =
-            Guest::new(&registers).ok_or("this QEMU does not name the guest's registers")?;
+        let guest = guest(&Register::ALL.map(Register::name))?;
         let format = if asked.has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
         Tracer::new(program, guest, Output::new(file, format))
     });
-    let meter = asked.prices.map(Meter::new);
-    Ok(Running { clock, meter, tracer: tracer.transpose()? })
+    let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
+    Ok(Running { clock, meter: meter.transpose()?, tracer: tracer.transpose()? })
 }
 
 /// What runs, on the thread of the CPUs.

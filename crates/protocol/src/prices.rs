@@ -71,8 +71,16 @@ classes! {
     Sysret = "sysret",
     /// IRET.
     Iret = "iret",
-    /// The entry of an interrupt or exception into the kernel, by the CLD that each has.
-    Entry = "entry",
+    /// The first instruction of the kernel in an interrupt of a CPU's own timer, with its delivery.
+    EntryTimer = "entry_timer",
+    /// The same in an interrupt from a CPU, most often another one.
+    EntryIpi = "entry_ipi",
+    /// The same in an interrupt of a device.
+    EntryDevice = "entry_device",
+    /// The same in a page fault.
+    EntryFault = "entry_fault",
+    /// The same in any other exception.
+    EntryException = "entry_exception",
     /// WRMSR.
     Wrmsr = "wrmsr",
     /// RDMSR.
@@ -223,7 +231,7 @@ mod tests {
         assert_eq!(prices.of(Class::System).get() as usize, Class::COUNT);
         let text = serde_json::to_string(&prices).unwrap();
         assert_eq!(serde_json::from_str::<Prices>(&text).unwrap(), prices);
-        let without = text.replace("\"halt\":33,", "");
+        let without = text.replace(&format!("\"halt\":{},", prices.of(Class::Halt).get()), "");
         let said = serde_json::from_str::<Prices>(&without).unwrap_err().to_string();
         assert!(said.starts_with("there is no price for `halt`"), "{said}");
         let unknown = text.replace("\"halt\"", "\"sleep\"");

@@ -3,4 +3,6 @@
 
 mod x86_64;
 
-pub use x86_64::{Effect, KERNEL_START, PROCESSOR_ID, class, effect, is_return, message_address};
+pub use x86_64::{
+    Effect, KERNEL_START, PROCESSOR_ID, class, effect, entry, is_return, message_address,
+};

@@ -5,6 +5,7 @@
 //! inverted.
 
 mod class;
+pub mod entry;
 
 use std::ffi::CStr;
 

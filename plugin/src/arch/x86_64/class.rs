@@ -53,7 +53,6 @@ fn by_name(instruction: &Instruction, in_kernel: bool) -> Option<Class> {
         M::Syscall => Class::Syscall,
         M::Sysret | M::Sysretq => Class::Sysret,
         M::Iret | M::Iretd | M::Iretq => Class::Iret,
-        M::Cld if in_kernel => Class::Entry,
         M::Wrmsr | M::Wrmsrns => Class::Wrmsr,
         M::Rdmsr | M::Rdpmc => Class::Rdmsr,
         M::Mov if instruction.op0_register() == Register::CR3 => Class::Cr3,
@@ -186,7 +185,7 @@ mod tests {
         branch(&[0x74, 0x00]); // je
         branch(&[0xe8, 0, 0, 0, 0]); // call
         branch(&[0xc3]); // ret
-        check(&[0xfc], Class::UserPlain, Class::Entry); // cld
+        plain(&[0xfc]); // cld
         check(&[0xee], Class::UserPlain, Class::Port); // out %al,(%dx)
     }
 
