@@ -153,24 +153,26 @@ impl Clock {
         }
     }
 
-    /// Has counts pass without instructions, as many of these as the turn still has, and returns how
-    /// many.
+    /// Has counts pass without instructions. Where the turn has fewer left, it is over, and has been
+    /// longer.
     ///
     /// # Safety
     ///
     /// To be called from a callback, or where a turn begins, with `current_cpu` in its place.
-    pub unsafe fn pass(&self, counts: i64) -> i64 {
+    pub unsafe fn pass(&self, counts: i64) {
         // SAFETY: as the caller promises. 16 bits are written where QEMU keeps them: those above them
         // are a request to leave (`icount_decr`, include/hw/core/cpu.h).
         unsafe {
             let cpu = *self.current_cpu;
+            let budget = cpu.add(self.fields.budget).cast::<i64>();
             let extra = cpu.add(self.fields.extra).cast::<i64>();
             let low = cpu.add(self.fields.low).cast::<u16>();
-            let counts = counts.min(i64::from(*low) + *extra);
             let of_low = counts.min(i64::from(*low));
+            let of_extra = (counts - of_low).min(*extra);
             *low -= of_low as u16;
-            *extra -= counts - of_low;
-            counts
+            *extra -= of_extra;
+            // What has passed is the budget without what is left of it.
+            *budget += counts - of_low - of_extra;
         }
     }
 

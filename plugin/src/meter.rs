@@ -103,7 +103,7 @@ impl Meter {
         left
     }
 
-    /// Moves the clock to due time, as far as no deadline is passed, and the balance back.
+    /// Moves the clock to due time and the balance back.
     ///
     /// # Safety
     ///
@@ -112,7 +112,12 @@ impl Meter {
         let counts = self.balance().div_euclid(ONE as i64);
         // SAFETY: as the caller promises.
         let moved = unsafe {
-            if counts > 0 { clock.pass(counts) } else { -clock.take_back(-counts, block_len) }
+            if counts > 0 {
+                clock.pass(counts);
+                counts
+            } else {
+                -clock.take_back(-counts, block_len)
+            }
         };
         self.add(-moved * ONE as i64);
     }
