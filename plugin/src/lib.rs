@@ -1,12 +1,15 @@
 //! A TCG plugin for QEMU that has time pass by what instructions cost, and records what a guest's kernel
 //! does, in exact virtual time, without a trace of either in the guest.
 //!
-//! `-plugin FILE[,prices=PATH][,program=PATH,out=PATH]`: the prices are [`Prices`] as JSON, the program
-//! is a [`TraceProgram`] as JSON; the stream is described in [`preemptlab_protocol::trace::stream`].
+//! `-plugin FILE[,prices=PATH][,program=PATH,out=PATH][,counts=PATH]`: the prices are [`Prices`] as JSON,
+//! the program is a [`TraceProgram`] as JSON; the stream is described in
+//! [`preemptlab_protocol::trace::stream`]. Instructions are counted into a file of
+//! [`preemptlab_protocol::counts`].
 
 mod arch;
 mod clock;
 mod complaint;
+mod count;
 mod inject;
 mod meter;
 mod output;
@@ -30,6 +33,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     clock::Clock,
     complaint::{complain, fail},
+    count::Counter,
     meter::{Callbacks, Meter},
     output::Output,
     qemu::{Block, Guest, Info, PluginId, Translation},
@@ -56,6 +60,8 @@ struct Asked {
     prices: Option<Prices>,
     /// What to record, and where.
     trace: Option<(TraceProgram, File)>,
+    /// Where to count instructions.
+    counts: Option<File>,
     has_several_cpus: bool,
 }
 
@@ -64,6 +70,7 @@ struct Running {
     clock: Clock,
     meter: Option<Meter>,
     tracer: Option<Tracer>,
+    counter: Option<Counter>,
 }
 
 // SAFETY: QEMU calls from its main thread before the CPUs start and after they have stopped, and
@@ -130,6 +137,11 @@ fn ask<T: AsRef<str>>(arguments: &[T]) -> Result<Asked, String> {
         asked.trace =
             Some((program, out.map_err(|error| format!("the trace cannot be opened: {error}"))?));
     }
+    if let Some(counts) = value("counts") {
+        let counts = OpenOptions::new().append(true).open(counts);
+        let failed = |error| format!("the file of counts cannot be opened: {error}");
+        asked.counts = Some(counts.map_err(failed)?);
+    }
     Ok(asked)
 }
 
@@ -159,8 +171,9 @@ fn start(asked: Asked) -> Result<Running, String> {
         let format = if asked.has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
         Tracer::new(program, guest, Output::new(file, format))
     });
-    let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
-    Ok(Running { clock, meter: meter.transpose()?, tracer: tracer.transpose()? })
+let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
+    let counter = asked.counts.map(Counter::new);
+    Ok(Running { clock, meter: meter.transpose()?, tracer: tracer.transpose()?, counter })
 }
 
 /// What runs, on the thread of the CPUs.
@@ -174,7 +187,7 @@ fn running() -> Option<&'static mut Running> {
 }
 
 extern "C" fn translated(_: PluginId, block: *mut Block) {
-    let Some(Running { clock, meter, tracer }) = running() else { return };
+    let Some(Running { clock, meter, tracer, counter }) = running() else { return };
     // SAFETY: the block is valid during the callback.
     let block = unsafe { Translation::new(block) };
     let callbacks = Callbacks { beyond: settle, read: settle };
@@ -187,6 +200,9 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
     if let Some(tracer) = tracer {
         tracer.translate(&block, &left, executed);
     }
+    if let Some(counter) = counter {
+        counter.translate(&block, clock, marked);
+    }
 }
 
 extern "C" fn settle(_: c_uint, block_len: *mut c_void) {
@@ -197,10 +213,16 @@ extern "C" fn settle(_: c_uint, block_len: *mut c_void) {
 }
 
 extern "C" fn executed(_: c_uint, place: *mut c_void) {
-    if let Some(Running { clock, meter, tracer: Some(tracer) }) = running() {
+    if let Some(Running { clock, meter, tracer: Some(tracer), .. }) = running() {
         let balance = meter.as_ref().map_or(0, Meter::balance);
         // SAFETY: the data is what was asked for at translation.
         unsafe { tracer.record(place.addr(), clock, balance) };
+    }
+}
+
+extern "C" fn marked(_: c_uint, marker: *mut c_void) {
+    if let Some(Running { counter: Some(counter), .. }) = running() {
+        counter.mark(marker.addr() as u32);
     }
 }
 

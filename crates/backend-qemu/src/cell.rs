@@ -6,7 +6,7 @@ use std::{
 };
 
 use preemptlab_model::CellInputs;
-use preemptlab_runner::{Cancel, Execution, Stop, Tracing};
+use preemptlab_runner::{Cancel, Execution, Stop};
 
 use crate::{
     Config,
@@ -14,7 +14,7 @@ use crate::{
     end::{self, End, how_qemu_ended},
     guest::Guest,
     output::{MemoryFile, inherited_path, no_memory_file},
-    plugin::Plugin,
+    plugin::{Plugin, Wanted},
     qemu::Halt,
     snapshot::HEADER_BYTES,
 };
@@ -39,14 +39,14 @@ pub(crate) fn execute(
     config: &Config,
     cell: &CellInputs,
     snapshot: &File,
-    tracing: Option<Tracing<'_>>,
+    wanted: Option<Wanted<'_>>,
     cancel: &Cancel,
 ) -> Result<Execution, Trouble> {
     let job = serde_json::to_vec(&cell.job).expect("a job has a JSON form");
     let job = MemoryFile::with_content("job", &job).map_err(no_memory_file)?;
     let mut guest = Guest::new()?;
     let pricing = cell.snapshot.machine.prices.as_deref();
-    let plugin = Plugin::new(pricing, tracing).map_err(no_memory_file)?;
+    let plugin = Plugin::new(pricing, wanted).map_err(no_memory_file)?;
     let role = Role::Cell {
         seed: cell.job.seed,
         job: &inherited_path(&job),

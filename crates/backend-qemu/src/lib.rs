@@ -31,7 +31,7 @@ pub use crate::{
     allowed::{NotAllowed, check_allowed},
     config::{Artifacts, Config, Limits},
 };
-use crate::{cell::Trouble, snapshot::Snapshots};
+use crate::{cell::Trouble, plugin::Wanted, snapshot::Snapshots};
 
 #[doc(hidden)]
 pub use qmp::hostile_monitor;
@@ -70,6 +70,40 @@ impl Vm {
             stop => stop,
         })
     }
+
+    /// Executes one cell, and has the instructions of each class counted between the markers that its
+    /// guest passes, see [`preemptlab_protocol::counts`].
+    ///
+    /// # Errors
+    ///
+    /// [`Stop`].
+    pub fn count(&self, cell: &CellInputs, out: &File, cancel: &Cancel) -> Result<Execution, Stop> {
+        self.execute_for(cell, Some(Wanted::Counts(out)), cancel)
+    }
+
+    fn execute_for(
+        &self,
+        cell: &CellInputs,
+        wanted: Option<Wanted<'_>>,
+        cancel: &Cancel,
+    ) -> Result<Execution, Stop> {
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        match cell::execute(&self.config, cell, &snapshot, wanted, cancel) {
+            Ok(execution) => return Ok(execution),
+            Err(Trouble::Stop(stop)) => return Err(stop),
+            Err(Trouble::Unloadable(_)) => {
+                self.snapshots.discard(cell.snapshot.id(), &snapshot)?;
+            }
+        }
+        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
+        let again = cell::execute(&self.config, cell, &snapshot, wanted, cancel);
+        again.map_err(|trouble| match trouble {
+            Trouble::Stop(stop) => stop,
+            Trouble::Unloadable(reason) => Stop::Host {
+                reason: format!("QEMU cannot load a snapshot that it has just saved: {reason}"),
+            },
+        })
+    }
 }
 
 impl Backend for Vm {
@@ -83,22 +117,7 @@ impl Backend for Vm {
         tracing: Option<Tracing<'_>>,
         cancel: &Cancel,
     ) -> Result<Execution, Stop> {
-        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
-        match cell::execute(&self.config, cell, &snapshot, tracing, cancel) {
-            Ok(execution) => return Ok(execution),
-            Err(Trouble::Stop(stop)) => return Err(stop),
-            Err(Trouble::Unloadable(_)) => {
-                self.snapshots.discard(cell.snapshot.id(), &snapshot)?;
-            }
-        }
-        let snapshot = self.snapshot(&cell.snapshot, cancel)?;
-        let again = cell::execute(&self.config, cell, &snapshot, tracing, cancel);
-        again.map_err(|trouble| match trouble {
-            Trouble::Stop(stop) => stop,
-            Trouble::Unloadable(reason) => Stop::Host {
-                reason: format!("QEMU cannot load a snapshot that it has just saved: {reason}"),
-            },
-        })
+        self.execute_for(cell, tracing.map(Wanted::Trace), cancel)
     }
 }
 

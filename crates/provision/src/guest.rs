@@ -10,6 +10,10 @@ pub(crate) const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playe
 /// and alone in its namespaces.
 pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));
 
+/// The program of micro-benchmarks, as the build script made it: static, for hosts and guests. No cell
+/// executes it, but for the one of a calibration that counts its instructions.
+pub const MICRO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/micro"));
+
 /// Computes a digest of the guest's programs, which cells execute.
 pub fn guest_sha256() -> Digest {
     Digest::of_json(&[INIT, PLAYER, CELL].map(Digest::of))

@@ -38,7 +38,7 @@ pub use apt::{AptError, LeftOut, Trouble};
 pub use deb::DebError;
 pub use error::PackageError;
 pub use event::Event;
-pub use guest::{CELL, guest_sha256};
+pub use guest::{CELL, MICRO, guest_sha256};
 pub use image::{GuestImage, ImageError, Own, build_image};
 pub use kbuild::KbuildError;
 pub use kernels::{KernelError, Offer, ProvisionedKernel};

@@ -1,0 +1,205 @@
+//! System calls of one process that never waits.
+
+use alloc::vec;
+use core::{arch::global_asm, ptr};
+
+use linux_raw_sys::general::{
+    __NR_rt_sigaction, __NR_sched_yield, SA_RESTORER, SIGUSR1, kernel_sigaction, kernel_sigset_t,
+};
+use preemptlab_sys::arch::syscall;
+use rustix::{
+    event::{EventfdFlags, Timespec, epoll, eventfd},
+    fs::{self, MemfdFlags, Mode, OFlags},
+    io,
+    mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap},
+    pipe::pipe,
+    process::{Signal, getpid, getppid, kill_process},
+};
+
+use crate::meter::Meter;
+
+/// Bytes of a page.
+const PAGE_BYTES: usize = 4096;
+
+/// The cheapest system call.
+pub fn null_call(meter: &mut Meter, times: u32) -> io::Result<()> {
+    meter.measure(|| {
+        for _ in 0..times {
+            core::hint::black_box(getppid());
+        }
+        Ok(())
+    })
+}
+
+/// Yields to nobody.
+pub fn yield_alone(meter: &mut Meter, times: u32) -> io::Result<()> {
+    meter.measure(|| {
+        for _ in 0..times {
+            // SAFETY: no pointers.
+            unsafe { syscall(__NR_sched_yield, [0; 4]) }?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads zeros.
+pub fn read_zero<const BYTES: usize>(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let file = fs::open("/dev/zero", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut bytes = vec![1_u8; BYTES];
+    meter.measure(|| {
+        for _ in 0..times {
+            io::read(&file, &mut *bytes)?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes a byte to where it is lost.
+pub fn write_null(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let file = fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    meter.measure(|| {
+        for _ in 0..times {
+            io::write(&file, &[0])?;
+        }
+        Ok(())
+    })
+}
+
+/// Writes to a file in memory and reads it again.
+pub fn memory_file<const BYTES: usize>(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let file = fs::memfd_create("micro", MemfdFlags::CLOEXEC)?;
+    let mut bytes = vec![1_u8; BYTES];
+    meter.measure(|| {
+        for _ in 0..times {
+            io::pwrite(&file, &bytes, 0)?;
+            io::pread(&file, &mut *bytes, 0)?;
+        }
+        Ok(())
+    })
+}
+
+/// Opens and closes a file.
+pub fn open_close(meter: &mut Meter, times: u32) -> io::Result<()> {
+    meter.measure(|| {
+        for _ in 0..times {
+            drop(fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?);
+        }
+        Ok(())
+    })
+}
+
+/// Asks what a file is.
+pub fn stat(meter: &mut Meter, times: u32) -> io::Result<()> {
+    meter.measure(|| {
+        for _ in 0..times {
+            core::hint::black_box(fs::stat(c"/dev/null")?);
+        }
+        Ok(())
+    })
+}
+
+/// Writes into a pipe and reads it.
+pub fn pipe_alone<const BYTES: usize>(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let (reader, writer) = pipe()?;
+    let mut bytes = vec![1_u8; BYTES];
+    meter.measure(|| {
+        for _ in 0..times {
+            io::write(&writer, &bytes)?;
+            io::read(&reader, &mut *bytes)?;
+        }
+        Ok(())
+    })
+}
+
+/// Signals an event, waits for it among several, and takes it.
+pub fn event(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let event = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let other = eventfd(0, EventfdFlags::CLOEXEC)?;
+    let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    epoll::add(&poll, &event, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+    epoll::add(&poll, &other, epoll::EventData::new_u64(1), epoll::EventFlags::IN)?;
+    let mut ready = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 2];
+    let mut count = [0_u8; 8];
+    let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
+    meter.measure(|| {
+        for _ in 0..times {
+            io::write(&event, &1_u64.to_ne_bytes())?;
+            epoll::wait(&poll, &mut ready, Some(&no_time))?;
+            io::read(&event, &mut count)?;
+        }
+        Ok(())
+    })
+}
+
+/// Touches new memory, page after page.
+pub fn page_fault(meter: &mut Meter, pages: u32) -> io::Result<()> {
+    let bytes = pages as usize * PAGE_BYTES;
+    let map = || {
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let memory = mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE)?;
+            madvise(memory, bytes, Advice::LinuxNoHugepage).map(|()| memory.cast::<u8>())
+        }
+    };
+    meter.measure(|| {
+        let memory = map()?;
+        for page in 0..pages as usize {
+            // SAFETY: inside the mapping.
+            unsafe { memory.add(page * PAGE_BYTES).write_volatile(1) };
+        }
+        // SAFETY: nothing refers to it any more.
+        unsafe { munmap(memory.cast(), bytes) }
+    })
+}
+
+/// Maps memory and gives it back untouched.
+pub fn map_unmap(meter: &mut Meter, times: u32) -> io::Result<()> {
+    const BYTES: usize = 16 * PAGE_BYTES;
+    meter.measure(|| {
+        for _ in 0..times {
+            // SAFETY: a new mapping, which nothing refers to.
+            unsafe {
+                let access = ProtFlags::READ | ProtFlags::WRITE;
+                let memory = mmap_anonymous(ptr::null_mut(), BYTES, access, MapFlags::PRIVATE)?;
+                munmap(memory, BYTES)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+global_asm!(
+    ".globl preemptlab_micro_handler",
+    "preemptlab_micro_handler:",
+    "    ret",
+    ".globl preemptlab_micro_restore",
+    "preemptlab_micro_restore:",
+    "    mov eax, 15", // rt_sigreturn(2)
+    "    syscall",
+);
+
+unsafe extern "C" {
+    fn preemptlab_micro_handler(signal: i32);
+    fn preemptlab_micro_restore();
+}
+
+/// Sends a signal to itself and handles it.
+pub fn signal(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let action = kernel_sigaction {
+        sa_handler_kernel: Some(preemptlab_micro_handler),
+        sa_flags: SA_RESTORER.into(),
+        sa_restorer: Some(preemptlab_micro_restore),
+        sa_mask: kernel_sigset_t { sig: [0] },
+    };
+    let arguments = [SIGUSR1 as usize, (&raw const action).addr(), 0, size_of_val(&action.sa_mask)];
+    // SAFETY: the kernel reads the action, whose functions keep every register.
+    unsafe { syscall(__NR_rt_sigaction, arguments) }?;
+    let own = getpid();
+    meter.measure(|| {
+        for _ in 0..times {
+            kill_process(own, Signal::USR1)?;
+        }
+        Ok(())
+    })
+}

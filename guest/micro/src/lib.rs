@@ -1,0 +1,119 @@
+//! Micro-benchmarks of a processor and a kernel: the program `micro`, which runs on hosts and in guests.
+//!
+//! - `micro time CPU` executes each benchmark many times on that CPU, counted among those that the process
+//!   may use, and prints `name operations ns_min ns_quartile` as a line.
+//! - `micro count` executes each once between two markers, see [`preemptlab_protocol::counts`], and prints
+//!   `name operations`.
+//!
+//! Prices are fitted on these benchmarks, so that no workload of preemptlab may be among them: what a
+//! workload takes is what the prices have to predict.
+#![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod calls;
+mod compute;
+mod list;
+mod memory;
+mod meter;
+mod pairs;
+mod place;
+mod processes;
+mod programs;
+mod sockets;
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+use core::panic::PanicInfo;
+
+use preemptlab_sys::{file, kernel};
+use rustix::{
+    fd::{BorrowedFd, RawFd},
+    io::{self, Errno},
+};
+
+pub use crate::list::{Benchmark, BENCHMARKS};
+use crate::meter::{Meter, Purpose, Spread};
+
+const STDOUT: RawFd = 1;
+const STDERR: RawFd = 2;
+
+/// The status of a program that could not measure everything.
+const FAILED: i32 = 2;
+
+/// Longer than any command line of the program.
+const ARGUMENTS_BYTES_MAX: usize = 4096;
+
+/// Does what the command line says.
+pub fn run() -> ! {
+    match purpose().and_then(all) {
+        Ok(lines) => {
+            say(STDOUT, &lines);
+            kernel::exit(0)
+        }
+        Err(reason) => {
+            say(STDERR, &format!("micro: {reason}\n"));
+            kernel::exit(FAILED)
+        }
+    }
+}
+
+/// Says why the program cannot go on.
+pub fn panicked(info: &PanicInfo<'_>) -> ! {
+    say(STDERR, &format!("micro: {info}\n"));
+    kernel::exit(FAILED)
+}
+
+/// Executes every benchmark.
+fn all(purpose: Purpose) -> Result<String, String> {
+    let mut lines = String::new();
+    let mut meter = Meter::new(purpose);
+    for benchmark in BENCHMARKS {
+        let Benchmark { name, operations, run } = benchmark;
+        let failed = |errno: Errno| format!("{name}: error {}", errno.raw_os_error());
+        run(&mut meter, *operations).map_err(failed)?;
+        lines += &match meter.take() {
+            Some(Spread { min_ns, quartile_ns }) => {
+                format!("{name} {operations} {min_ns} {quartile_ns}\n")
+            }
+            None => format!("{name} {operations}\n"),
+        };
+    }
+    Ok(lines)
+}
+
+/// Reads the command line, which `_start` does not hand on.
+fn purpose() -> Result<Purpose, String> {
+    let usage = || "usage: micro time CPU | micro count".to_string();
+    let bytes = file::read("/proc/self/cmdline", ARGUMENTS_BYTES_MAX).map_err(|_| usage())?;
+    let text = core::str::from_utf8(&bytes).map_err(|_| usage())?;
+    let mut arguments = text.split_terminator('\0').skip(1);
+    match (arguments.next(), arguments.next(), arguments.next()) {
+        (Some("time"), Some(cpu), None) => {
+            let cpu = cpu.parse().map_err(|_| usage())?;
+            let failed = |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
+            place::stay_on(cpu).map_err(failed)?;
+            Ok(Purpose::Time)
+        }
+        (Some("count"), None, None) => Ok(Purpose::Count),
+        _ => Err(usage()),
+    }
+}
+
+/// Writes a text. Whom it does not reach, nothing can be told.
+fn say(to: RawFd, text: &str) {
+    // SAFETY: nothing closes the standard files.
+    let to = unsafe { BorrowedFd::borrow_raw(to) };
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        match io::write(to, rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
+}
