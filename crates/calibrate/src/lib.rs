@@ -1,1 +1,30 @@
-//! Fits.
+//! Finds out what the instructions of each class cost on a machine.
+//!
+//! The same program of micro-benchmarks (`guest/micro`) is executed on the machine, which tells the time of
+//! each benchmark, and in a guest, whose instructions are counted by class. The prices are those with which
+//! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
+//! predict what they were not fitted to.
+//!
+//! Prices are fitted in floating point; only integers leave this crate in a profile.
+
+mod counted;
+mod error;
+mod fit;
+mod guest;
+mod held_out;
+mod machine;
+mod outcome;
+mod priors;
+mod profile;
+mod program;
+mod slowdown;
+mod times;
+
+pub use counted::Counted;
+pub use error::CalibrateError;
+pub use guest::{CountingCell, counting_cell};
+pub use held_out::HELD_OUT;
+pub use machine::Machine;
+pub use outcome::{Calibration, Errors, PricedClass, Residual, calibrate};
+pub use program::measure;
+pub use times::{Pass, Time, Times};

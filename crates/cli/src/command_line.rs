@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::{
     args::Color,
     commands::{
-        apply::Apply, compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
+        apply::Apply, calibrate::Calibrate, compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
         kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend, report::Report,
         revert::Revert, run::Run, scenario::Scenario, verify::Verify,
     },
@@ -61,6 +61,7 @@ pub enum Command {
     Explain(Explain),
     Verify(Verify),
     Merge(Merge),
+    Calibrate(Calibrate),
     Doctor(Doctor),
     /// Print the completions of a shell
     Completions {

@@ -4,6 +4,7 @@ use std::{fmt::Display, process::ExitCode};
 
 use preemptlab_analysis::{Error, meant::no_recording};
 use preemptlab_apply::Error as ApplyError;
+use preemptlab_calibrate::CalibrateError;
 use preemptlab_preparation::LabError;
 use preemptlab_provision::StoreError;
 use preemptlab_recording::RecordingError;
@@ -109,6 +110,13 @@ impl From<RunError> for Failure {
             RunError::Cancelled => INTERRUPTED,
             RunError::Host(_) | RunError::Different(_) | RunError::Other(_) => HOST,
         };
+        Self::new(code, error)
+    }
+}
+
+impl From<CalibrateError> for Failure {
+    fn from(error: CalibrateError) -> Self {
+        let code = if matches!(error, CalibrateError::Interrupted) { INTERRUPTED } else { HOST };
         Self::new(code, error)
     }
 }

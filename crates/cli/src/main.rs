@@ -115,6 +115,7 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
         Command::Explain(args) => commands::explain::execute(&args, store, output),
         Command::Merge(args) => commands::merge::execute(&args, output),
         Command::Verify(args) => commands::verify::execute(&args, store, output),
+        Command::Calibrate(args) => commands::calibrate::execute(&args, store, output),
         Command::Doctor(args) => commands::doctor::execute(&args, store, output),
         Command::Completions { shell } => commands::completions::execute(shell, output),
         Command::Man { folder } => commands::man::execute(&folder, output),

@@ -14,6 +14,7 @@ mod kvm;
 mod load;
 mod mode;
 mod naming;
+mod processor;
 mod stdout;
 
 pub use conditions::{Watch, boot_id};
@@ -23,4 +24,5 @@ pub use kvm::{Kvm, kvm};
 pub use load::{Load, load};
 pub use mode::{Evidence, HostMode};
 pub use naming::naming;
+pub use processor::processor;
 pub use stdout::stdout_was_closed;

@@ -1,0 +1,96 @@
+//! The cell in which the instructions of the benchmarks are counted.
+
+use preemptlab_experiment::{Experiment, definition};
+use preemptlab_files::{Files, Folders, Node};
+use preemptlab_protocol::{Exit, Message};
+use preemptlab_workload::{Folder, Workload};
+
+use crate::{CalibrateError, Counted};
+
+/// An experiment of one cell, which executes the program of benchmarks.
+#[derive(Clone, Debug)]
+pub struct CountingCell {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The folder that holds the program.
+    pub folders: Folders,
+}
+
+/// A Debian kernel whose default is to preempt where it asks for it, and one CPU.
+const EXPERIMENT: &str = r#"
+format = 1
+name = "calibration"
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["voluntary"]
+[replicates]
+count = 1
+[workload.micro]
+kind = "folder"
+path = "micro"
+"#;
+
+/// How the program is executed.
+const DEFINITION: &str = r#"
+format = 1
+[[probe]]
+name = "micro"
+argv = ["/workload/micro", "count"]
+[[metric]]
+name = "duration"
+unit = "s"
+better = "lower"
+from = "micro.real"
+"#;
+
+/// Lays out the cell in which the program of benchmarks is counted.
+///
+/// # Panics
+///
+/// Never: its texts are tested.
+pub fn counting_cell(program: &[u8]) -> CountingCell {
+    let mut files = Files::default();
+    let node = Node::File { executable: true, bytes: program.to_vec() };
+    files.insert("micro", node).expect("a program is a file");
+    let definition = definition(DEFINITION).expect("the definition is sound");
+    let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
+    let folder = Folder::with_content(files.digest(), definition);
+    for workload in experiment.workload.values_mut() {
+        *workload = Workload::Folder(folder.clone());
+    }
+    CountingCell { experiment, folders: Folders::from([(files.digest(), files)]) }
+}
+
+impl Counted {
+    /// Reads the end of the counting cell and what the plugin wrote.
+    ///
+    /// # Errors
+    ///
+    /// When the program did not come to its end.
+    pub fn read(message: &Message, counts: &str) -> Result<Self, CalibrateError> {
+        let probe = match message {
+            Message::Done(report) => report.probes.first(),
+            Message::Failed(failure) => return Err(CalibrateError::Guest(failure.reason.clone())),
+            Message::Ready(_) => None,
+        };
+        let probe = probe.ok_or_else(|| CalibrateError::Guest("it says nothing".to_owned()))?;
+        if probe.exit != Exit::Code(0) {
+            return Err(CalibrateError::Guest(probe.stderr.trim().to_owned()));
+        }
+        Self::parse(&probe.stdout, counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cell_is_one_experiment() {
+        let CountingCell { experiment, folders } = counting_cell(b"\x7fELF");
+        let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
+        assert_eq!(experiment.workload["micro"].files_sha256(), Some(*sha256));
+        assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["micro"]);
+        experiment.check_again().unwrap();
+    }
+}

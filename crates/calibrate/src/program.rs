@@ -1,0 +1,56 @@
+//! Executes the benchmarks on the machine.
+//!
+//! The program is a child in the session of its caller: where the kernel groups processes by session
+//! (`sched_autogroup`), it has the share of what the user called, and no session of its own that would compete
+//! with all others.
+
+use std::{
+    io::{self, Write},
+    os::fd::AsRawFd,
+    process::{Command, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::{CalibrateError, Pass, Times};
+
+/// Passes of a steady machine.
+const PASSES_MIN: usize = 8;
+
+/// Passes after which a machine is not steady. A pass takes about a second.
+const PASSES_MAX: usize = 60;
+
+/// Executes the program of benchmarks again and again, on one CPU after the other, until its times come
+/// again, or have not for too long.
+///
+/// # Errors
+///
+/// When the program cannot be executed, or somebody asks for the end.
+pub fn measure(program: &[u8], is_cancelled: &AtomicBool) -> Result<Times, CalibrateError> {
+    let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let mut file: std::fs::File = file.map_err(CalibrateError::Program)?.into();
+    file.write_all(program).map_err(CalibrateError::Program)?;
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut times = Times::default();
+    while times.passes() < PASSES_MIN
+        || (times.passes() < PASSES_MAX && !times.differing().is_empty())
+    {
+        // Both halves have been on each CPU.
+        let cpu = times.passes() / 2 % cpus;
+        let mut command = Command::new(&path);
+        command.args(["time", &cpu.to_string()]).env_clear().stdin(Stdio::null());
+        let output = command.output().map_err(CalibrateError::Program)?;
+        if is_cancelled.load(Ordering::Relaxed) {
+            return Err(CalibrateError::Interrupted);
+        }
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(CalibrateError::Failed(format!("{}{}", said, output.status)));
+        }
+        times.add(Pass::parse(&String::from_utf8_lossy(&output.stdout))?);
+    }
+    Ok(times)
+}

@@ -1,0 +1,173 @@
+//! `preemptlab calibrate`: what the instructions of each class cost on this machine.
+
+use std::{
+    io::{Read, Seek},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use preemptlab_calibrate::{
+    CalibrateError, Calibration, Counted, CountingCell, Errors, Machine, PricedClass, Times, calibrate,
+    counting_cell, measure,
+};
+use preemptlab_host::{HostKernel, Watch, processor};
+use preemptlab_model::Name;
+use preemptlab_preparation::Lab;
+use preemptlab_provision::MICRO;
+use preemptlab_report::{Cell, Column, Table, Tone};
+use preemptlab_runner::Stop;
+
+use crate::{args::Packages, exit, lab, output::Output, writable};
+
+/// Measure what instructions cost on this machine, for virtual time that is like its own
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  preemptlab calibrate
+  preemptlab calibrate --out workstation.toml
+
+The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/cost-model.md says how
+prices are fitted. A machine that is busy with something else gives times that do not come again, and
+is refused.")]
+pub struct Calibrate {
+    /// The profile to write
+    #[arg(long, value_name = "FILE", default_value = "calibration.toml")]
+    pub out: PathBuf,
+    /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
+    #[arg(long, value_name = "PATH", help_heading = "Virtual machines")]
+    pub qemu: Option<PathBuf>,
+    #[command(flatten)]
+    pub packages: Packages,
+}
+
+/// Measures micro-benchmarks on this machine, counts their instructions in a guest, fits prices and writes
+/// them as a profile.
+pub fn execute(
+    args: &Calibrate,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let name = name(&args.out)?;
+    writable::check(&args.out)?;
+    let counted = count(args, store, output)?;
+    let (times, machine) = time(output)?;
+    let calibration = calibrate(&times, &counted)?;
+    let profile = calibration.profile(&name, &machine.description());
+    output.data(&residuals(&calibration).terminal(output.terminal()))?;
+    output.data(&prices(&calibration).terminal(output.terminal()))?;
+    writable::write(&args.out, profile.as_bytes(), output)?;
+    output.note(format!(
+        "next: an experiment with `[machine] cost = \"{}\"`",
+        args.out.display()
+    ));
+    Ok(ExitCode::from(exit::OK))
+}
+
+/// Returns the name of the profile: that of its file.
+fn name(out: &Path) -> exit::Result<Name> {
+    let stem = out.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    stem.parse().map_err(|error| {
+        let file = out.display();
+        exit::unusable(format!("{file} cannot be a profile, which is named like its file: {error}"))
+    })
+}
+
+/// Measures the benchmarks on this machine.
+fn time(output: &Output) -> exit::Result<(Times, Machine)> {
+    let root = Path::new("/");
+    let cancel = lab::cancel()?;
+    let watch = Watch::begin(root);
+    output.note("measuring micro-benchmarks on this machine");
+    let times = measure(MICRO, &cancel.flag())?;
+    let machine = Machine {
+        processor: processor(root),
+        release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
+        conditions: watch.end(root),
+    };
+    machine.check(&times)?;
+    Ok((times, machine))
+}
+
+/// Counts the instructions of the benchmarks in a guest.
+fn count(args: &Calibrate, store: Option<PathBuf>, output: &Output) -> exit::Result<Counted> {
+    let store = lab::store(store)?;
+    let CountingCell { experiment, folders } = counting_cell(MICRO);
+    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
+        Ok(Lab::new(provision, args.qemu.clone()).with_folders(&folders).resolve(experiment)?)
+    })?;
+    output.note("counting their instructions in a guest");
+    let cell = prepared.manifest.plan.cells.iter().find_map(|planned| planned.inputs());
+    let cell = cell.ok_or_else(|| exit::host("the kernel of the guest cannot be had"))?;
+    let failed = |error: std::io::Error| exit::host(format!("no place for counts: {error}"));
+    let mut counts = tempfile::tempfile().map_err(failed)?;
+    let cancel = lab::cancel()?;
+    let execution = prepared.vm().count(cell, &counts, &cancel).map_err(stopped)?;
+    let mut text = String::new();
+    counts.rewind().and_then(|()| counts.read_to_string(&mut text)).map_err(failed)?;
+    Ok(Counted::read(&execution.message, &text)?)
+}
+
+fn stopped(stop: Stop) -> exit::Failure {
+    match stop {
+        Stop::Cancelled => CalibrateError::Interrupted.into(),
+        Stop::Failed { reason, .. } | Stop::Host { reason } => exit::host(reason),
+    }
+}
+
+/// Shows what prices say of each benchmark.
+fn residuals(calibration: &Calibration) -> Table {
+    let columns = [
+        Column::left("benchmark"),
+        Column::right("machine").with_unit("ns"),
+        Column::right("model").with_unit("ns"),
+        Column::right("ratio"),
+        Column::left(""),
+    ];
+    let mut table = Table::new("micro-benchmarks: an operation on this machine, and by its prices", columns);
+    for residual in &calibration.residuals {
+        let ratio = format!("×{:.2}", residual.ratio());
+        let word = if residual.held_out { Cell::from("held out") } else { Cell::default() };
+        table.row([
+            Cell::from(residual.name.clone()),
+            Cell::from(format!("{:.1}", residual.machine_ns)),
+            Cell::from(format!("{:.1}", residual.model_ns)),
+            Cell::from(ratio),
+            word,
+        ]);
+    }
+    for (held_out, what) in [(false, "fitted"), (true, "held out of the fit")] {
+        let Errors { benchmarks, mean_percent, max_percent } = calibration.errors(held_out);
+        table.notes.push(format!(
+            "{benchmarks} {what}: the mean error is {mean_percent}%, the largest {max_percent}%"
+        ));
+    }
+    table
+}
+
+/// Shows what each class costs.
+fn prices(calibration: &Calibration) -> Table {
+    let columns = [
+        Column::left("class"),
+        Column::right("cost").with_unit("ns"),
+        Column::right("price").with_unit("1/256"),
+        Column::right("share at most").with_unit("%"),
+        Column::left(""),
+    ];
+    let title = format!("prices; virtual time is {} times slower", calibration.slowdown);
+    let mut table = Table::new(title, columns);
+    for PricedClass { class, cost_ns, price, share, determined } in &calibration.classes {
+        let word = match determined {
+            true => Cell::default(),
+            false => Cell::new("assumed: no benchmark determines it", Tone::Faint),
+        };
+        table.row([
+            Cell::from(class.name()),
+            Cell::from(format!("{cost_ns:.3}")),
+            Cell::from(price.get().to_string()),
+            Cell::from(format!("{:.0}", share * 100.0)),
+            word,
+        ]);
+    }
+    table
+}
