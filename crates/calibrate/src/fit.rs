@@ -16,11 +16,11 @@ use crate::{CalibrateError, counted::PerOperation, priors::prior_ns};
 
 /// How much a class that is `e` times dearer or cheaper than its prior weighs against a benchmark that the
 /// model misses by as much.
-const RIDGE: f64 = 0.1;
+const RIDGE: f64 = 0.3;
 
 /// Costs may differ from their priors by this factor. A mean instruction of a class is no slower or faster
 /// than that on any processor.
-const FACTOR_MAX: f64 = 20.0;
+const FACTOR_MAX: f64 = 6.0;
 
 /// The largest step, in logarithms: beyond it the problem of a step says little about the real one.
 const STEP_MAX: f64 = 0.5;

@@ -1,8 +1,12 @@
 //! The cell in which the instructions of the benchmarks are counted.
 
-use preemptlab_experiment::{Experiment, definition};
+use preemptlab_experiment::{CostSource, Experiment, definition};
 use preemptlab_files::{Files, Folders, Node};
-use preemptlab_protocol::{Exit, Message};
+use preemptlab_model::{Arch, Profile, ProfileFormat, Slowdown};
+use preemptlab_protocol::{
+    Exit, Message,
+    prices::{Price, Prices},
+};
 use preemptlab_workload::{Folder, Workload};
 
 use crate::{CalibrateError, Counted};
@@ -54,11 +58,27 @@ pub fn counting_cell(program: &[u8]) -> CountingCell {
     files.insert("micro", node).expect("a program is a file");
     let definition = definition(DEFINITION).expect("the definition is sound");
     let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
+    experiment.machine.prices = CostSource::Profile(Box::new(equal_prices()));
     let folder = Folder::with_content(files.digest(), definition);
     for workload in experiment.workload.values_mut() {
         *workload = Workload::Folder(folder.clone());
     }
     CountingCell { experiment, folders: Folders::from([(files.digest(), files)]) }
+}
+
+/// Returns a profile with which all instructions take the same time. The machine of a cell with prices hides
+/// string instructions that are fast on hardware alone, so that its kernel and its programs execute what they
+/// execute where prices are paid.
+fn equal_prices() -> Profile {
+    Profile {
+        format: ProfileFormat,
+        name: "equal".parse().expect("it is a name"),
+        arch: Arch::Amd64,
+        machine: "a machine whose instructions all take the same time".parse().expect("it is plain"),
+        slowdown: Slowdown::try_from(1).expect("it is within bounds"),
+        fit: None,
+        prices: Prices::new(|_| Price::ONE),
+    }
 }
 
 impl Counted {

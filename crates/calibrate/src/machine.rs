@@ -1,6 +1,6 @@
 //! The machine that is calibrated, and whether its times can be relied on.
 
-use preemptlab_model::Conditions;
+use preemptlab_model::{Conditions, MachineText};
 
 use crate::{CalibrateError, Times};
 
@@ -19,8 +19,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Describes the machine in printable ASCII, as a profile does.
-    pub fn description(&self) -> String {
+    /// Describes the machine as its profile does.
+    pub fn description(&self) -> MachineText {
         /// The most that a profile takes.
         const CHARS_MAX: usize = 120;
         let processor = self.processor.as_deref().unwrap_or("an unknown processor");
@@ -31,7 +31,9 @@ impl Machine {
         parts.extend(self.release.as_ref().map(|release| format!("Linux {release}")));
         let words = parts.join(", ");
         let plain = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        plain.chars().filter(|c| *c == ' ' || c.is_ascii_graphic()).take(CHARS_MAX).collect()
+        let printable = plain.chars().filter(|c| *c == ' ' || c.is_ascii_graphic());
+        let text: String = printable.take(CHARS_MAX).collect();
+        text.parse().expect("it is printable and not empty")
     }
 
     /// Refuses times that this machine would not give again.
@@ -106,9 +108,9 @@ mod tests {
     #[test]
     fn a_description_is_one_line_of_ascii() {
         let guest = machine(Conditions { hypervisor: true, ..Conditions::default() });
-        assert_eq!(guest.description(), "AMD EPYC Processor, a virtual machine, Linux 6.18.5");
+        assert_eq!(guest.description().as_str(), "AMD EPYC Processor, a virtual machine, Linux 6.18.5");
         let unknown = Machine { processor: None, release: None, ..guest };
-        assert_eq!(unknown.description(), "an unknown processor, a virtual machine");
+        assert_eq!(unknown.description().as_str(), "an unknown processor, a virtual machine");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use preemptlab_model::Slowdown;
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
     CalibrateError, Counted, HELD_OUT, Times,
     fit::{Costs, Observation, fit, model_ns, priors},
-    slowdown::{price, rounded, slowdown},
+    slowdown::{price, slowdown},
 };
 
 /// A class that takes less than this share of every fitted benchmark is determined by none.
@@ -17,7 +18,7 @@ const SHARE_MIN: f64 = 0.01;
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// How many times slower virtual time is than the machine.
-    pub slowdown: u32,
+    pub slowdown: Slowdown,
     /// The prices.
     pub prices: Prices,
     /// The price of each class, and how it came about.
@@ -119,7 +120,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
     let costs = fit(&fitted, &free)?;
     let shares = shares(&fitted, &costs);
     let slowdown = slowdown(&fitted, &costs);
-    let price_of = |class: Class| rounded(price(costs[class.index()], slowdown));
+    let price_of = |class: Class| price(costs[class.index()], slowdown);
     let classes = Class::ALL.iter().map(|class| PricedClass {
         class: *class,
         cost_ns: costs[class.index()],

@@ -1,5 +1,6 @@
 //! How many times slower virtual time is than the machine.
 
+use preemptlab_model::Slowdown;
 use preemptlab_protocol::prices::{Class, Price};
 
 use crate::fit::{Costs, Observation};
@@ -11,31 +12,41 @@ const COUNT_NS: f64 = 2.0;
 /// numbers, smaller ones would be off by more than 3 %.
 const COMMON_PRICE_MIN: f64 = 16.0;
 
-/// The largest slowdown of a profile.
-const SLOWDOWN_MAX: u32 = 64;
+/// The largest slowdown that is chosen; a machine that needs more is slower than any of these years.
+const SLOWDOWN_MAX: f64 = 64.0;
 
-/// Chooses the slowdown: the power of two with which a mean instruction of the benchmarks costs about one
-/// count, so that time passes about as instructions do, and common prices lose little by rounding. Only a
-/// power of two, so that two calibrations of a machine come to the same.
-pub fn slowdown(observations: &[Observation<'_>], costs: &Costs) -> u32 {
-    let mean_ns = |observation: &Observation<'_>| {
-        (observation.machine_ns / observation.counts.iter().sum::<f64>()).ln()
+/// Classes of which nearly all of the kernel's instructions are.
+const KERNEL: [Class; 3] = [Class::KernelPlain, Class::KernelMemory, Class::KernelBranch];
+
+/// Chooses the slowdown: the largest power of two with which a mean instruction of the kernel costs no more
+/// than one count. Time then passes about as instructions do, where experiments spend most of theirs, and
+/// common prices lose little by rounding. It is a power of two so that two calibrations of a machine come to
+/// the same one.
+pub fn slowdown(observations: &[Observation<'_>], costs: &Costs) -> Slowdown {
+    let instructions = |observation: &Observation<'_>| observation.counts.iter().sum::<f64>();
+    let of_kernel = |observation: &&Observation<'_>| {
+        let kernel: f64 = KERNEL.iter().map(|class| observation.counts[class.index()]).sum();
+        kernel > instructions(observation) / 2.0
     };
-    let sum: f64 = observations.iter().map(mean_ns).sum();
-    let instruction_ns = (sum / observations.len().max(1) as f64).exp();
-    let nearest = (COUNT_NS / instruction_ns).log2().round().exp2();
-    let common = price(costs[Class::UserPlain.index()], 1);
-    let finest = (COMMON_PRICE_MIN / common).max(1.0).log2().ceil().exp2();
-    (nearest.max(finest) as u32).clamp(1, SLOWDOWN_MAX)
+    let means: Vec<f64> = observations
+        .iter()
+        .filter(of_kernel)
+        .map(|observation| (observation.machine_ns / instructions(observation)).ln())
+        .collect();
+    let instruction_ns = (means.iter().sum::<f64>() / means.len().max(1) as f64).exp();
+    let largest = (COUNT_NS / instruction_ns).log2().floor().exp2();
+    let common = COMMON_PRICE_MIN / (costs[Class::UserPlain.index()] * PRICE_PER_NS);
+    let finest = common.log2().ceil().exp2();
+    Slowdown::try_from(largest.max(finest).clamp(1.0, SLOWDOWN_MAX) as u32)
+        .expect("it is within the bounds of a slowdown")
 }
 
-/// Returns what a cost is in 1/256 counts, before it is rounded.
-pub fn price(cost_ns: f64, slowdown: u32) -> f64 {
-    cost_ns * f64::from(slowdown) / COUNT_NS * f64::from(Price::ONE.get())
-}
+/// Price of a nanosecond of a machine that virtual time is as fast as.
+const PRICE_PER_NS: f64 = Price::ONE.get() as f64 / COUNT_NS;
 
-/// Rounds a price to what a profile can hold.
-pub fn rounded(price: f64) -> Price {
-    let most = f64::from(Price::MAX.get());
-    Price::try_from(price.round().clamp(1.0, most) as u32).unwrap_or(Price::MAX)
+/// Returns the price of what costs so much on the machine, rounded to what a profile can hold.
+pub fn price(cost_ns: f64, slowdown: Slowdown) -> Price {
+    let price = cost_ns * f64::from(slowdown.get()) * PRICE_PER_NS;
+    let bounded = price.round().clamp(1.0, f64::from(Price::MAX.get()));
+    Price::try_from(bounded as u32).expect("it is within the bounds of a price")
 }

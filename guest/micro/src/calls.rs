@@ -11,7 +11,7 @@ use rustix::{
     event::{EventfdFlags, Timespec, epoll, eventfd},
     fs::{self, MemfdFlags, Mode, OFlags},
     io,
-    mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap},
+    mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap},
     pipe::pipe,
     process::{Signal, getpid, getppid, kill_process},
 };
@@ -134,23 +134,40 @@ pub fn event(meter: &mut Meter, times: u32) -> io::Result<()> {
 /// Touches new memory, page after page.
 pub fn page_fault(meter: &mut Meter, pages: u32) -> io::Result<()> {
     let bytes = pages as usize * PAGE_BYTES;
-    let map = || {
+    meter.measure(|| {
         // SAFETY: a new mapping at a place of the kernel's choice.
-        unsafe {
+        let memory = unsafe {
             let access = ProtFlags::READ | ProtFlags::WRITE;
             let memory = mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE)?;
-            madvise(memory, bytes, Advice::LinuxNoHugepage).map(|()| memory.cast::<u8>())
-        }
-    };
-    meter.measure(|| {
-        let memory = map()?;
-        for page in 0..pages as usize {
-            // SAFETY: inside the mapping.
-            unsafe { memory.add(page * PAGE_BYTES).write_volatile(1) };
-        }
-        // SAFETY: nothing refers to it any more.
-        unsafe { munmap(memory.cast(), bytes) }
+            madvise(memory, bytes, Advice::LinuxNoHugepage)?;
+            memory
+        };
+        touch_and_unmap(memory.cast(), pages as usize)
     })
+}
+
+/// Touches the pages of a file in memory, which are there already.
+pub fn shared_fault(meter: &mut Meter, pages: u32) -> io::Result<()> {
+    let bytes = pages as usize * PAGE_BYTES;
+    let file = fs::memfd_create("micro", MemfdFlags::CLOEXEC)?;
+    io::pwrite(&file, &vec![1; bytes], 0)?;
+    meter.measure(|| {
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let memory = unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0)?
+        };
+        touch_and_unmap(memory.cast(), pages as usize)
+    })
+}
+
+fn touch_and_unmap(memory: *mut u8, pages: usize) -> io::Result<()> {
+    for page in 0..pages {
+        // SAFETY: inside the mapping.
+        unsafe { memory.add(page * PAGE_BYTES).write_volatile(1) };
+    }
+    // SAFETY: nothing refers to it any more.
+    unsafe { munmap(memory.cast(), pages * PAGE_BYTES) }
 }
 
 /// Maps memory and gives it back untouched.

@@ -25,26 +25,16 @@ macro_rules! repeat {
 }
 pub(crate) use repeat;
 
-/// Each instruction needs the result of the one before it.
-pub fn alu_chain(meter: &mut Meter, times: u32) -> io::Result<()> {
+/// Two chains of instructions of which each needs the result of the one before it: programs have that
+/// much to do at a time.
+pub fn alu(meter: &mut Meter, times: u32) -> io::Result<()> {
     meter.measure(|| {
         repeat!(
             times,
-            ".rept 8\n add {a}, {b}\n xor {a}, 5\n rol {a}, 3\n sub {a}, {b}\n .endr",
-            a = inout(reg) 1_u64 => _, b = in(reg) 7_u64
-        );
-        Ok(())
-    })
-}
-
-/// Instructions that do not need each other.
-pub fn alu_wide(meter: &mut Meter, times: u32) -> io::Result<()> {
-    meter.measure(|| {
-        repeat!(
-            times,
-            ".rept 8\n add {a}, 3\n xor {b}, 5\n lea {c}, [{c} + 7]\n sub {d}, 9\n .endr",
-            a = inout(reg) 1_u64 => _, b = inout(reg) 2_u64 => _,
-            c = inout(reg) 3_u64 => _, d = inout(reg) 4_u64 => _
+            ".rept 8\n add {a}, {b}\n add {c}, 3\n xor {a}, 5\n lea {d}, [{c} + 7]\n rol {a}, 3\n \
+             sub {c}, {d}\n .endr",
+            a = inout(reg) 1_u64 => _, b = in(reg) 7_u64,
+            c = inout(reg) 3_u64 => _, d = out(reg) _
         );
         Ok(())
     })

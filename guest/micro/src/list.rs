@@ -24,8 +24,7 @@ const fn benchmark(
 
 /// Every benchmark, in the order in which they are executed.
 pub const BENCHMARKS: &[Benchmark] = &[
-    benchmark("alu-chain", 30_000, compute::alu_chain),
-    benchmark("alu-wide", 100_000, compute::alu_wide),
+    benchmark("alu", 40_000, compute::alu),
     benchmark("branches", 30_000, compute::branches),
     benchmark("branches-at-random", 50_000, compute::branches_at_random),
     benchmark("calls", 20_000, compute::calls),
@@ -43,8 +42,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("pause", 5_000, compute::pause),
     benchmark("flags", 20_000, compute::flags),
     benchmark("save-vectors", 5_000, compute::save_vectors),
-    benchmark("load-chain", 30_000, memory::load_chain),
-    benchmark("load-wide", 50_000, memory::load_wide),
+    benchmark("list", 50_000, memory::list),
     benchmark("stores", 30_000, memory::stores),
     benchmark("copy-64", 50_000, memory::copy::<64>),
     benchmark("copy-4096", 5_000, memory::copy::<4096>),
@@ -60,6 +58,10 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("hash", 80, programs::hash),
     benchmark("format", 2_000, programs::format_text),
     benchmark("tree", 10_000, programs::tree),
+    benchmark("parse", 300, programs::parse),
+    benchmark("checksum", 50, programs::checksum),
+    benchmark("heap", 5_000, programs::heap),
+    benchmark("search", 3_000, programs::search),
     benchmark("dot-product", 800, programs::dot_product),
     benchmark("null-call", 2_000, calls::null_call),
     benchmark("yield-alone", 1_000, calls::yield_alone),
@@ -78,6 +80,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("pipe-4096", 500, calls::pipe_alone::<4096>),
     benchmark("event", 300, calls::event),
     benchmark("page-fault", 512, calls::page_fault),
+    benchmark("shared-fault", 256, calls::shared_fault),
     benchmark("map-unmap", 150, calls::map_unmap),
     benchmark("signal", 200, calls::signal),
     benchmark("pipe-ping-pong", 100, pairs::pipes),

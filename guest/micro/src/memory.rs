@@ -7,30 +7,21 @@ use rustix::io;
 
 use crate::{compute::repeat, meter::Meter};
 
-/// Loads whose address is the result of the load before.
-pub fn load_chain(meter: &mut Meter, times: u32) -> io::Result<()> {
+/// Walks a list in the cache of the first level, and looks at each of its parts.
+pub fn list(meter: &mut Meter, times: u32) -> io::Result<()> {
     const LINES: usize = 64;
-    let mut lines = vec![[0_usize; 8]; LINES];
+    let mut lines = vec![[1_usize; 8]; LINES];
     let base = lines.as_ptr().addr();
     for (number, line) in lines.iter_mut().enumerate() {
         // 23 and 64 have no common divisor: every line is reached.
         line[0] = base + (number + 23) % LINES * size_of::<[usize; 8]>();
     }
     meter.measure(|| {
-        repeat!(times, ".rept 8\n mov {at}, [{at}]\n .endr", at = inout(reg) base => _);
-        Ok(())
-    })
-}
-
-/// Loads that do not need each other.
-pub fn load_wide(meter: &mut Meter, times: u32) -> io::Result<()> {
-    let words = [1_u64; 64];
-    meter.measure(|| {
         repeat!(
             times,
-            ".rept 4\n mov {a}, [{at}]\n add {b}, [{at} + 64]\n mov {a:e}, [{at} + 128]\n \
-             cmp {b}, [{at} + 256]\n .endr",
-            at = in(reg) words.as_ptr(), a = out(reg) _, b = inout(reg) 0_u64 => _
+            ".rept 4\n mov {a}, [{at} + 8]\n add {b}, [{at} + 16]\n test {a}, {a}\n jz 3f\n \
+             cmp {b}, [{at} + 24]\n lea {a}, [{a} + 2 * {b}]\n 3: mov {at}, [{at}]\n .endr",
+            at = inout(reg) base => _, a = out(reg) _, b = inout(reg) 0_u64 => _
         );
         Ok(())
     })

@@ -1,6 +1,12 @@
 //! Small computations as compilers write them.
 
-use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BinaryHeap},
+    format,
+    string::String,
+    vec,
+    vec::Vec,
+};
 use core::hint::black_box;
 
 use rustix::io;
@@ -77,6 +83,58 @@ pub fn dot_product(meter: &mut Meter, times: u32) -> io::Result<()> {
         for _ in 0..times {
             let pairs = black_box(&left).iter().zip(black_box(&right));
             black_box(pairs.map(|(left, right)| left * right).sum::<f64>());
+        }
+        Ok(())
+    })
+}
+
+/// Reads numbers from a text.
+pub fn parse(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let mut numbers = Numbers(1);
+    let text: String = (0..64).map(|_| format!("{},", numbers.next() % 100_000)).collect();
+    meter.measure(|| {
+        for _ in 0..times {
+            let numbers = black_box(&*text).split(',').filter_map(|word| word.parse::<u32>().ok());
+            black_box(numbers.fold(0, u32::wrapping_add));
+        }
+        Ok(())
+    })
+}
+
+/// Computes a checksum with a table.
+pub fn checksum(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let bytes: Vec<u8> = (0..4096_u32).map(|number| (number * 7) as u8).collect();
+    let table: Vec<u32> = (0..256_u32).map(|number| number.wrapping_mul(0x9e37_79b9)).collect();
+    meter.measure(|| {
+        for _ in 0..times {
+            let sum = black_box(&bytes).iter().fold(0_u32, |sum, byte| {
+                (sum >> 8) ^ table[usize::from(sum as u8 ^ byte)]
+            });
+            black_box(sum);
+        }
+        Ok(())
+    })
+}
+
+/// Puts numbers into a heap and takes the largest.
+pub fn heap(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let mut numbers = Numbers(1);
+    let mut heap: BinaryHeap<u32> = (0..1024).map(|_| numbers.next()).collect();
+    meter.measure(|| {
+        for _ in 0..times {
+            heap.push(numbers.next());
+            black_box(heap.pop());
+        }
+        Ok(())
+    })
+}
+
+/// Searches a word in a text.
+pub fn search(meter: &mut Meter, times: u32) -> io::Result<()> {
+    let text = "a long text in which the word is at the very end, after many others: here";
+    meter.measure(|| {
+        for _ in 0..times {
+            black_box(black_box(text).find(black_box("here")));
         }
         Ok(())
     })

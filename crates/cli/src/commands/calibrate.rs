@@ -53,7 +53,8 @@ pub fn execute(
     let counted = count(args, store, output)?;
     let (times, machine) = time(output)?;
     let calibration = calibrate(&times, &counted)?;
-    let profile = calibration.profile(&name, &machine.description());
+    let profile = toml::to_string(&calibration.profile(name, machine.description()))
+        .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
     output.data(&prices(&calibration).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
@@ -154,7 +155,7 @@ fn prices(calibration: &Calibration) -> Table {
         Column::right("share at most").with_unit("%"),
         Column::left(""),
     ];
-    let title = format!("prices; virtual time is {} times slower", calibration.slowdown);
+    let title = format!("prices; virtual time is {} times slower", calibration.slowdown.get());
     let mut table = Table::new(title, columns);
     for PricedClass { class, cost_ns, price, share, determined } in &calibration.classes {
         let word = match determined {
