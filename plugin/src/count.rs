@@ -38,7 +38,12 @@ impl Counter {
     }
 
     /// Has QEMU count the instructions of a block, and call at its markers.
-    pub fn translate(&self, block: &Translation, clock: &mut Clock, at_marker: InstructionCallback) {
+    pub fn translate(
+        &self,
+        block: &Translation,
+        clock: &mut Clock,
+        at_marker: InstructionCallback,
+    ) {
         let mut of_block = [0; Class::COUNT];
         for index in 0..block.len() {
             let mut bytes = [0; 15];

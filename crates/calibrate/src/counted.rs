@@ -29,9 +29,9 @@ impl Counted {
         };
         let named = printed.lines().map(|line| name(line).ok_or_else(|| unreadable(line)));
         let named: Vec<_> = named.collect::<Result<_, _>>()?;
-        let counts = counts.lines().map(|line| {
-            serde_json::from_str::<Counts>(line).map_err(|_| unreadable(line))
-        });
+        let counts = counts
+            .lines()
+            .map(|line| serde_json::from_str::<Counts>(line).map_err(|_| unreadable(line)));
         let counts: Vec<_> = counts.collect::<Result<_, _>>()?;
         if named.len() != counts.len() {
             let (printed, counted) = (named.len(), counts.len());
@@ -70,9 +70,8 @@ mod tests {
 
     #[test]
     fn what_does_not_belong_together_is_refused() {
-        let said = |printed: &str, counts: &str| {
-            Counted::parse(printed, counts).unwrap_err().to_string()
-        };
+        let said =
+            |printed: &str, counts: &str| Counted::parse(printed, counts).unwrap_err().to_string();
         assert!(said("a 10\n", "").contains("it executed 1 benchmarks, 0 were counted"));
         assert!(said("a 0\n", "{}").contains("cannot be read: \"a 0\""));
         assert!(said("a 1\n", "{\"sleep\":1}").contains("cannot be read"));

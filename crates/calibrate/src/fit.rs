@@ -16,7 +16,7 @@ use crate::{CalibrateError, counted::PerOperation, priors::prior_ns};
 
 /// How much a class that is `e` times dearer or cheaper than its prior weighs against a benchmark that the
 /// model misses by as much.
-const RIDGE: f64 = 0.3;
+const RIDGE: f64 = 0.2;
 
 /// Costs may differ from their priors by this factor. A mean instruction of a class is no slower or faster
 /// than that on any processor.
@@ -87,9 +87,8 @@ fn step(
         let model_ns = model_ns(observation.counts, costs);
         let error = (model_ns / observation.machine_ns).ln();
         // The share of a class in the time is how the logarithm of the time follows that of its cost.
-        let share = |class: &Class| {
-            observation.counts[class.index()] * costs[class.index()] / model_ns
-        };
+        let share =
+            |class: &Class| observation.counts[class.index()] * costs[class.index()] / model_ns;
         let shares: Vec<f64> = free.iter().map(share).collect();
         for (row, share) in shares.iter().enumerate() {
             linear[row] += share * error;

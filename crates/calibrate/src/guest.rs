@@ -74,7 +74,9 @@ fn equal_prices() -> Profile {
         format: ProfileFormat,
         name: "equal".parse().expect("it is a name"),
         arch: Arch::Amd64,
-        machine: "a machine whose instructions all take the same time".parse().expect("it is plain"),
+        machine: "a machine whose instructions all take the same time"
+            .parse()
+            .expect("it is plain"),
         slowdown: Slowdown::try_from(1).expect("it is within bounds"),
         fit: None,
         prices: Prices::new(|_| Price::ONE),

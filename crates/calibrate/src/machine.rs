@@ -108,7 +108,10 @@ mod tests {
     #[test]
     fn a_description_is_one_line_of_ascii() {
         let guest = machine(Conditions { hypervisor: true, ..Conditions::default() });
-        assert_eq!(guest.description().as_str(), "AMD EPYC Processor, a virtual machine, Linux 6.18.5");
+        assert_eq!(
+            guest.description().as_str(),
+            "AMD EPYC Processor, a virtual machine, Linux 6.18.5"
+        );
         let unknown = Machine { processor: None, release: None, ..guest };
         assert_eq!(unknown.description().as_str(), "an unknown processor, a virtual machine");
     }

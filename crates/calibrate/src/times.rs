@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_shortest_repetition_of_all_passes_counts() {
-        let times = times(&["a 10 300 400\nb 1 7 7\n", "a 10 250 900\nb 1 8 8\n", "a 10 240 240\n"]);
+        let times =
+            times(&["a 10 300 400\nb 1 7 7\n", "a 10 250 900\nb 1 8 8\n", "a 10 240 240\n"]);
         assert_eq!(times.of_operations(), BTreeMap::from([("a", 24.0), ("b", 7.0)]));
         assert_eq!(times.passes(), 3);
     }

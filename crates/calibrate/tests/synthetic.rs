@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use preemptlab_calibrate::{CalibrateError, Calibration, Counted, Pass, PricedClass, Times, calibrate};
-use preemptlab_protocol::{
-    counts::Counts,
-    prices::Class,
+use preemptlab_calibrate::{
+    CalibrateError, Calibration, Counted, Pass, PricedClass, Times, calibrate,
 };
+use preemptlab_protocol::{counts::Counts, prices::Class};
 
 /// Operations of a repetition.
 const OPERATIONS: u64 = 1000;

@@ -13,8 +13,7 @@ const PROGRAMS: [&str; 7] =
 /// Returns the kinds of workloads, which the reader of another kind lists.
 fn kinds() -> BTreeSet<String> {
     let error = serde_json::from_str::<Workload>(r#"{"kind":"?"}"#).unwrap_err().to_string();
-    let kinds: BTreeSet<String> =
-        error.split('`').skip(3).step_by(2).map(str::to_owned).collect();
+    let kinds: BTreeSet<String> = error.split('`').skip(3).step_by(2).map(str::to_owned).collect();
     assert!(kinds.contains("pgbench") && kinds.contains("stress-ng"), "{error}");
     kinds
 }

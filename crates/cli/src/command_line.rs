@@ -9,9 +9,9 @@ use clap_complete::Shell;
 use crate::{
     args::Color,
     commands::{
-        apply::Apply, calibrate::Calibrate, compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
-        kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend, report::Report,
-        revert::Revert, run::Run, scenario::Scenario, verify::Verify,
+        apply::Apply, calibrate::Calibrate, compare::Compare, doctor::Doctor, explain::Explain,
+        export::ExportArgs, kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend,
+        report::Report, revert::Revert, run::Run, scenario::Scenario, verify::Verify,
     },
 };
 

@@ -118,7 +118,8 @@ pub fn event(meter: &mut Meter, times: u32) -> io::Result<()> {
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, &event, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
     epoll::add(&poll, &other, epoll::EventData::new_u64(1), epoll::EventFlags::IN)?;
-    let mut ready = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 2];
+    let mut ready =
+        [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 2];
     let mut count = [0_u8; 8];
     let no_time = Timespec { tv_sec: 0, tv_nsec: 0 };
     meter.measure(|| {

@@ -36,7 +36,7 @@ use rustix::{
     io::{self, Errno},
 };
 
-pub use crate::list::{Benchmark, BENCHMARKS};
+pub use crate::list::{BENCHMARKS, Benchmark};
 use crate::meter::{Meter, Purpose, Spread};
 
 const STDOUT: RawFd = 1;
@@ -95,7 +95,8 @@ fn purpose() -> Result<Purpose, String> {
     match (arguments.next(), arguments.next(), arguments.next()) {
         (Some("time"), Some(cpu), None) => {
             let cpu = cpu.parse().map_err(|_| usage())?;
-            let failed = |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
+            let failed =
+                |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
             place::stay_on(cpu).map_err(failed)?;
             Ok(Purpose::Time)
         }

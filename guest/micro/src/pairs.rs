@@ -61,12 +61,8 @@ pub fn pipes(meter: &mut Meter, times: u32) -> io::Result<()> {
 
 /// The same through a pair of sockets.
 pub fn sockets(meter: &mut Meter, times: u32) -> io::Result<()> {
-    let (own, other) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )?;
+    let (own, other) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     let (mut answer, mut request) = ([0; 64], [0; 64]);
     beside(
         || {
@@ -95,9 +91,8 @@ struct Shared {
 pub fn futexes(meter: &mut Meter, times: u32) -> io::Result<()> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping, of zeros, which are valid words, and which lives until it is unmapped below.
-    let memory = unsafe {
-        mmap_anonymous(ptr::null_mut(), size_of::<Shared>(), access, MapFlags::SHARED)
-    }?;
+    let memory =
+        unsafe { mmap_anonymous(ptr::null_mut(), size_of::<Shared>(), access, MapFlags::SHARED) }?;
     // SAFETY: as above.
     let shared = unsafe { &*memory.cast::<Shared>() };
     let measured = beside(

@@ -7,8 +7,8 @@ use core::{
 };
 
 use linux_raw_sys::general::{
-    __NR_clone, __NR_exit, CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND, CLONE_SYSVSEM,
-    CLONE_THREAD, CLONE_VM,
+    __NR_clone, __NR_exit, CLONE_CHILD_CLEARTID, CLONE_FILES, CLONE_FS, CLONE_SIGHAND,
+    CLONE_SYSVSEM, CLONE_THREAD, CLONE_VM,
 };
 use preemptlab_sys::kernel;
 use rustix::{

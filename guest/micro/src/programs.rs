@@ -107,9 +107,9 @@ pub fn checksum(meter: &mut Meter, times: u32) -> io::Result<()> {
     let table: Vec<u32> = (0..256_u32).map(|number| number.wrapping_mul(0x9e37_79b9)).collect();
     meter.measure(|| {
         for _ in 0..times {
-            let sum = black_box(&bytes).iter().fold(0_u32, |sum, byte| {
-                (sum >> 8) ^ table[usize::from(sum as u8 ^ byte)]
-            });
+            let sum = black_box(&bytes)
+                .iter()
+                .fold(0_u32, |sum, byte| (sum >> 8) ^ table[usize::from(sum as u8 ^ byte)]);
             black_box(sum);
         }
         Ok(())

@@ -7,8 +7,8 @@ use rustix::{
     fd::OwnedFd,
     io,
     net::{
-        AddressFamily, SocketAddrV4 as Address, SocketFlags, SocketType, accept_with, bind, connect,
-        getsockname, listen, socket_with, socketpair, sockopt::set_tcp_nodelay,
+        AddressFamily, SocketAddrV4 as Address, SocketFlags, SocketType, accept_with, bind,
+        connect, getsockname, listen, socket_with, socketpair, sockopt::set_tcp_nodelay,
     },
 };
 

@@ -8,8 +8,8 @@ use std::{
 
 use clap::Args;
 use preemptlab_calibrate::{
-    CalibrateError, Calibration, Counted, CountingCell, Errors, Machine, PricedClass, Times, calibrate,
-    counting_cell, measure,
+    CalibrateError, Calibration, Counted, CountingCell, Errors, Machine, PricedClass, Times,
+    calibrate, counting_cell, measure,
 };
 use preemptlab_host::{HostKernel, Watch, processor};
 use preemptlab_model::Name;
@@ -58,10 +58,7 @@ pub fn execute(
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
     output.data(&prices(&calibration).terminal(output.terminal()))?;
     writable::write(&args.out, profile.as_bytes(), output)?;
-    output.note(format!(
-        "next: an experiment with `[machine] cost = \"{}\"`",
-        args.out.display()
-    ));
+    output.note(format!("next: an experiment with `[machine] cost = \"{}\"`", args.out.display()));
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -125,7 +122,8 @@ fn residuals(calibration: &Calibration) -> Table {
         Column::right("ratio"),
         Column::left(""),
     ];
-    let mut table = Table::new("micro-benchmarks: an operation on this machine, and by its prices", columns);
+    let mut table =
+        Table::new("micro-benchmarks: an operation on this machine, and by its prices", columns);
     for residual in &calibration.residuals {
         let ratio = format!("×{:.2}", residual.ratio());
         let word = if residual.held_out { Cell::from("held out") } else { Cell::default() };
