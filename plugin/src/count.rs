@@ -15,10 +15,10 @@ use preemptlab_protocol::{
 };
 
 use crate::{
-    arch,
+    classifier::Classifier,
     clock::Clock,
     complaint::fail,
-    qemu::{Access, InstructionCallback, Scoreboard, Translation},
+    qemu::{Access, Guest, InstructionCallback, Scoreboard, Translation},
 };
 
 /// What was executed so far; translated code adds to it.
@@ -27,19 +27,21 @@ static COUNTERS: [AtomicU64; Class::COUNT] = [const { AtomicU64::new(0) }; Class
 /// Counts what all CPUs execute.
 pub struct Counter {
     scoreboard: Scoreboard,
+    classifier: Classifier,
     /// The counts at the marker that came last.
     begun: [u64; Class::COUNT],
     out: File,
 }
 
 impl Counter {
-    pub fn new(out: File) -> Self {
-        Self { scoreboard: Scoreboard::new(), begun: [0; Class::COUNT], out }
+    pub fn new(guest: Guest, out: File) -> Self {
+        let (scoreboard, classifier) = (Scoreboard::new(), Classifier::new(guest));
+        Self { scoreboard, classifier, begun: [0; Class::COUNT], out }
     }
 
     /// Has QEMU count the instructions of a block, and call at its markers.
     pub fn translate(
-        &self,
+        &mut self,
         block: &Translation,
         clock: &mut Clock,
         at_marker: InstructionCallback,
@@ -47,9 +49,8 @@ impl Counter {
         let mut of_block = [0; Class::COUNT];
         for index in 0..block.len() {
             let mut bytes = [0; 15];
-            let (address, count) = block.instruction(index, &mut bytes);
-            let bytes = &bytes[..count];
-            of_block[arch::class(address, bytes, index == 0).index()] += 1;
+            let (class, bytes) = self.classifier.class(block, index, &mut bytes);
+            of_block[class.index()] += 1;
             if let Some(marker) = counts::marker(bytes) {
                 block.on_execution(index, at_marker, Access::None, marker.into());
             }

@@ -7,6 +7,7 @@
 //! [`preemptlab_protocol::counts`].
 
 mod arch;
+mod classifier;
 mod clock;
 mod complaint;
 mod count;
@@ -171,9 +172,10 @@ fn start(asked: Asked) -> Result<Running, String> {
         let format = if asked.has_several_cpus { FORMAT | CLOCK_PER_CPU } else { FORMAT };
         Tracer::new(program, guest, Output::new(file, format))
     });
-let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
-    let counter = asked.counts.map(Counter::new);
-    Ok(Running { clock, meter: meter.transpose()?, tracer: tracer.transpose()?, counter })
+    let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
+    let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(guest(&[])?, out)));
+    let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
+    Ok(Running { clock, meter: meter.transpose()?, tracer, counter })
 }
 
 /// What runs, on the thread of the CPUs.

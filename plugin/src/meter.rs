@@ -10,17 +10,13 @@
 //! is the guest's doing, and there the CPU's clock becomes its due time. RDTSC reads due time, so that
 //! it never goes back.
 
-use std::{
-    collections::HashMap,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
-    arch::{self, KERNEL_START, entry},
+    classifier::Classifier,
     clock::Clock,
-    complaint::fail,
     qemu::{Access, Condition, Guest, InstructionCallback, Scoreboard, Translation},
 };
 
@@ -39,9 +35,7 @@ static BALANCE: AtomicU64 = AtomicU64::new(BIAS);
 pub struct Meter {
     prices: Prices,
     scoreboard: Scoreboard,
-    guest: Guest,
-    /// Where interrupts and exceptions enter the kernel, once it was looked up.
-    entries: Option<HashMap<u64, Class>>,
+    classifier: Classifier,
     /// Balances between turns, by the CPU's number.
     balances: Vec<i64>,
     cpu: usize,
@@ -59,7 +53,7 @@ pub struct Callbacks {
 impl Meter {
     pub fn new(prices: Prices, guest: Guest) -> Self {
         let (scoreboard, balances) = (Scoreboard::new(), Vec::new());
-        Self { prices, scoreboard, guest, entries: None, balances, cpu: 0 }
+        Self { prices, scoreboard, classifier: Classifier::new(guest), balances, cpu: 0 }
     }
 
     /// The prices of a block's instructions from each one to the end, in 1/256 counts.
@@ -69,17 +63,12 @@ impl Meter {
         clock: &mut Clock,
         callbacks: Callbacks,
     ) -> Vec<u64> {
-        if self.entries.is_none() && block.address() >= KERNEL_START {
-            self.entries = Some(entries(&self.guest));
-        }
         let len = block.len();
         let mut left = vec![0; len];
         let mut sum = 0;
         for index in (0..len).rev() {
             let mut bytes = [0; 15];
-            let (address, count) = block.instruction(index, &mut bytes);
-            let entry = self.entries.as_ref().and_then(|entries| entries.get(&address)).copied();
-            let class = entry.unwrap_or_else(|| arch::class(address, &bytes[..count], index == 0));
+            let (class, _) = self.classifier.class(block, index, &mut bytes);
             if class == Class::Rdtsc {
                 block.on_execution(index, callbacks.read, Access::None, len as u64);
             }
@@ -149,13 +138,5 @@ impl Meter {
             *kept = balance - owed * ONE as i64;
         }
         owed
-    }
-}
-
-/// Looks up where interrupts and exceptions enter the kernel: it was booted, so it has said so.
-fn entries(guest: &Guest) -> HashMap<u64, Class> {
-    match guest.bytes(entry::TABLE, entry::TABLE_BYTES) {
-        Some(table) => entry::entries(table),
-        None => fail("the guest has no interrupt descriptor table where Linux has it"),
     }
 }

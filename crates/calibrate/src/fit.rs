@@ -20,7 +20,7 @@ const RIDGE: f64 = 0.2;
 
 /// Costs may differ from their priors by this factor. A mean instruction of a class is no slower or faster
 /// than that on any processor.
-const FACTOR_MAX: f64 = 6.0;
+const FACTOR_MAX: f64 = 10.0;
 
 /// The largest step, in logarithms: beyond it the problem of a step says little about the real one.
 const STEP_MAX: f64 = 0.5;

@@ -1,10 +1,15 @@
 //! System calls of one process that never waits.
 
 use alloc::vec;
-use core::{arch::global_asm, ptr};
+use core::{
+    arch::{asm, global_asm},
+    ptr,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use linux_raw_sys::general::{
-    __NR_rt_sigaction, __NR_sched_yield, SA_RESTORER, SIGUSR1, kernel_sigaction, kernel_sigset_t,
+    __NR_rt_sigaction, __NR_sched_yield, __NR_setitimer, ITIMER_REAL, SA_RESTORER, SIGALRM,
+    SIGTRAP, SIGUSR1, itimerval, kernel_sigaction, kernel_sigset_t, timeval,
 };
 use preemptlab_sys::arch::syscall;
 use rustix::{
@@ -190,12 +195,17 @@ pub fn map_unmap(meter: &mut Meter, times: u32) -> io::Result<()> {
 global_asm!(
     ".globl preemptlab_micro_handler",
     "preemptlab_micro_handler:",
+    "    mov dword ptr [{handled}], 1",
     "    ret",
     ".globl preemptlab_micro_restore",
     "preemptlab_micro_restore:",
     "    mov eax, 15", // rt_sigreturn(2)
     "    syscall",
+    handled = sym HANDLED,
 );
+
+/// Whether a signal was handled.
+static HANDLED: AtomicU32 = AtomicU32::new(0);
 
 unsafe extern "C" {
     fn preemptlab_micro_handler(signal: i32);
@@ -204,15 +214,7 @@ unsafe extern "C" {
 
 /// Sends a signal to itself and handles it.
 pub fn signal(meter: &mut Meter, times: u32) -> io::Result<()> {
-    let action = kernel_sigaction {
-        sa_handler_kernel: Some(preemptlab_micro_handler),
-        sa_flags: SA_RESTORER.into(),
-        sa_restorer: Some(preemptlab_micro_restore),
-        sa_mask: kernel_sigset_t { sig: [0] },
-    };
-    let arguments = [SIGUSR1 as usize, (&raw const action).addr(), 0, size_of_val(&action.sa_mask)];
-    // SAFETY: the kernel reads the action, whose functions keep every register.
-    unsafe { syscall(__NR_rt_sigaction, arguments) }?;
+    handle(SIGUSR1)?;
     let own = getpid();
     meter.measure(|| {
         for _ in 0..times {
@@ -220,4 +222,47 @@ pub fn signal(meter: &mut Meter, times: u32) -> io::Result<()> {
         }
         Ok(())
     })
+}
+
+/// Executes a breakpoint, and handles the signal that comes of the exception.
+pub fn breakpoint(meter: &mut Meter, times: u32) -> io::Result<()> {
+    handle(SIGTRAP)?;
+    meter.measure(|| {
+        for _ in 0..times {
+            // SAFETY: the handler returns behind the instruction.
+            unsafe { asm!("int3") };
+        }
+        Ok(())
+    })
+}
+
+/// Has a timer interrupt soon, and spins until its signal was handled. What is spun is short beside the
+/// delivery of the interrupt.
+pub fn timer(meter: &mut Meter, times: u32) -> io::Result<()> {
+    handle(SIGALRM)?;
+    let (never, soon) = (timeval { tv_sec: 0, tv_usec: 0 }, timeval { tv_sec: 0, tv_usec: 1 });
+    let once = itimerval { it_interval: never, it_value: soon };
+    let arguments = [ITIMER_REAL as usize, (&raw const once).addr(), 0, 0];
+    meter.measure(|| {
+        for _ in 0..times {
+            HANDLED.store(0, Relaxed);
+            // SAFETY: the kernel reads the time.
+            unsafe { syscall(__NR_setitimer, arguments) }?;
+            while HANDLED.load(Relaxed) == 0 {}
+        }
+        Ok(())
+    })
+}
+
+/// Has a signal handled, which only takes note of it.
+fn handle(signal: u32) -> io::Result<()> {
+    let action = kernel_sigaction {
+        sa_handler_kernel: Some(preemptlab_micro_handler),
+        sa_flags: SA_RESTORER.into(),
+        sa_restorer: Some(preemptlab_micro_restore),
+        sa_mask: kernel_sigset_t { sig: [0] },
+    };
+    let arguments = [signal as usize, (&raw const action).addr(), 0, size_of_val(&action.sa_mask)];
+    // SAFETY: the kernel reads the action, whose functions keep every register.
+    unsafe { syscall(__NR_rt_sigaction, arguments) }.map(drop)
 }

@@ -83,6 +83,8 @@ pub const BENCHMARKS: &[Benchmark] = &[
     benchmark("shared-fault", 256, calls::shared_fault),
     benchmark("map-unmap", 150, calls::map_unmap),
     benchmark("signal", 200, calls::signal),
+    benchmark("breakpoint", 200, calls::breakpoint),
+    benchmark("timer", 50, calls::timer),
     benchmark("pipe-ping-pong", 100, pairs::pipes),
     benchmark("unix-ping-pong", 100, pairs::sockets),
     benchmark("futex-ping-pong", 100, pairs::futexes),
