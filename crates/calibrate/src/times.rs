@@ -65,6 +65,11 @@ impl Times {
         self.passes
     }
 
+    /// Returns the number of benchmarks.
+    pub fn benchmarks(&self) -> usize {
+        self.halves[0].len()
+    }
+
     /// Returns the benchmarks whose halves differ by more than they may, the worst first, with the
     /// difference in percent.
     pub fn differing(&self) -> Vec<(&str, f64)> {

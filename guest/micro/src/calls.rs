@@ -195,7 +195,7 @@ pub fn map_unmap(meter: &mut Meter, times: u32) -> io::Result<()> {
 global_asm!(
     ".globl preemptlab_micro_handler",
     "preemptlab_micro_handler:",
-    "    mov dword ptr [{handled}], 1",
+    "    mov dword ptr [rip + {handled}], 1",
     "    ret",
     ".globl preemptlab_micro_restore",
     "preemptlab_micro_restore:",
