@@ -32,7 +32,12 @@ impl Machine {
         if self.conditions.hypervisor {
             parts.push("a virtual machine".to_owned());
         }
-        parts.extend(self.release.as_ref().map(|release| format!("Linux {release}")));
+        // The series tells how the kernel works; the rest may name who built it.
+        let series = self
+            .release
+            .as_ref()
+            .map(|release| release.split('.').take(2).collect::<Vec<_>>().join("."));
+        parts.extend(series.map(|series| format!("Linux {series}")));
         let words = parts.join(", ");
         let plain = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let printable = plain.chars().filter(|c| *c == ' ' || c.is_ascii_graphic());
@@ -98,7 +103,7 @@ mod tests {
     fn machine(conditions: Conditions) -> Machine {
         Machine {
             processor: Some("AMD EPYC\u{7f}   Processor".to_owned()),
-            release: Some("6.18.5".to_owned()),
+            release: Some("6.18.5-of-mine".to_owned()),
             conditions,
         }
     }
@@ -114,7 +119,7 @@ mod tests {
         let guest = machine(Conditions { hypervisor: true, ..Conditions::default() });
         assert_eq!(
             guest.description().as_str(),
-            "AMD EPYC Processor, a virtual machine, Linux 6.18.5"
+            "AMD EPYC Processor, a virtual machine, Linux 6.18"
         );
         let unknown = Machine { processor: None, release: None, ..guest };
         assert_eq!(unknown.description().as_str(), "an unknown processor, a virtual machine");
