@@ -3,13 +3,16 @@ use std::fmt;
 use preemptlab_model::Profile;
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+    de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
 use crate::SpecError;
 
 /// The value of `cost` with which each instruction takes the same time.
 const INSTRUCTIONS: &str = "instructions";
+
+/// The profiles that preemptlab has, by their names.
+const SHIPPED: [(&str, &str); 1] = [("amd-epyc", include_str!("../../../profiles/amd-epyc.toml"))];
 
 /// What the instructions of a machine cost, as an experiment says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,13 +51,17 @@ impl<'de> Deserialize<'de> for CostSource {
             type Value = CostSource;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "the file of a profile, or \"{INSTRUCTIONS}\"")
+                write!(f, "the file of a profile, the name of one, or \"{INSTRUCTIONS}\"")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<CostSource, E> {
-                Ok(match text {
-                    INSTRUCTIONS => CostSource::Instructions,
-                    path => CostSource::File(path.to_owned()),
+            fn visit_str<E: Error>(self, text: &str) -> Result<CostSource, E> {
+                let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
+                Ok(match (text, shipped) {
+                    (INSTRUCTIONS, _) => CostSource::Instructions,
+                    (_, Some((_, shipped))) => {
+                        CostSource::Profile(Box::new(profile(shipped).map_err(E::custom)?))
+                    }
+                    (path, None) => CostSource::File(path.to_owned()),
                 })
             }
 
@@ -115,7 +122,7 @@ mod tests {
         for (from, to, line, said, help) in [
             ("format = 1", "format = 2", 1, "format 2 of a profile is not known", ""),
             ("\"mine\"", "\"../x\"", 2, "is not a name", ""),
-            ("\"amd64\"", "\"arm64\"", 3, "unknown variant `arm64`", "valid here: amd64"),
+            ("\"amd64\"", "\"arm64\"", 3, "unknown variant `arm64`", "`amd64`"),
             ("a machine", "a\\nmachine", 4, "is not a description of a machine", ""),
             ("slowdown = 4", "slowdown = 0", 5, "the slowdown must be 1 to 64", ""),
             ("user_plain = 256", "user_plain = 0", 6, "a price must be 1 to 16777215", ""),
@@ -145,7 +152,16 @@ mod tests {
         let json = serde_json::to_string(&CostSource::Profile(Box::new(profile.clone()))).unwrap();
         let again: CostSource = serde_json::from_str(&json).unwrap();
         assert_eq!(again, CostSource::Profile(Box::new(profile)));
+        for (name, _) in SHIPPED {
+            let CostSource::Profile(shipped) = read(&format!("cost = \"{name}\"")).unwrap() else {
+                panic!("{name}");
+            };
+            assert_eq!(shipped.name, name);
+        }
         let said = read("cost = 1").unwrap_err().to_string();
-        assert!(said.contains("the file of a profile, or \"instructions\""), "{said}");
+        assert!(
+            said.contains("the file of a profile, the name of one, or \"instructions\""),
+            "{said}"
+        );
     }
 }

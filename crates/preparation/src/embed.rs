@@ -34,7 +34,10 @@ pub enum EmbedError {
         path: PathBuf,
     },
     /// The profile of `[machine] cost` cannot be read.
-    #[error("the profile {} of [machine] cost cannot be read: {error}", path.display())]
+    #[error(
+        "the profile {} of [machine] cost cannot be read: {error}; `amd-epyc` is one that preemptlab \
+         has, and `preemptlab calibrate` makes one of this machine", path.display()
+    )]
     Profile {
         /// Path of the profile.
         path: PathBuf,

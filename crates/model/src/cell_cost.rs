@@ -1,0 +1,103 @@
+use std::collections::BTreeSet;
+
+use crate::{InstructionCost, Machine, MachineText, Name, Slowdown};
+
+/// What virtual time counts in a cell.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CellCost {
+    /// Instructions, of which each takes the same time.
+    Instructions(InstructionCost),
+    /// What each instruction costs on a machine.
+    Prices {
+        /// The profile.
+        profile: Name,
+        /// The machine that it describes.
+        machine: MachineText,
+        /// How many times slower virtual time is than that machine.
+        slowdown: Slowdown,
+    },
+}
+
+impl CellCost {
+    /// Returns what the virtual time of a machine counts.
+    pub fn of(machine: &Machine) -> Self {
+        machine.prices.as_ref().map_or(Self::Instructions(machine.cost), |pricing| Self::Prices {
+            profile: pricing.of.name.clone(),
+            machine: pricing.of.machine.clone(),
+            slowdown: pricing.of.slowdown,
+        })
+    }
+
+    /// Says what virtual time counts where cells have these costs: the caption of everything that shows
+    /// their times. The default cost of an instruction is not named.
+    pub fn caption(costs: &BTreeSet<Self>) -> String {
+        let mut sentences = Vec::new();
+        let flat: Vec<InstructionCost> = costs
+            .iter()
+            .filter_map(|cost| match cost {
+                Self::Instructions(cost) => Some(*cost),
+                Self::Prices { .. } => None,
+            })
+            .collect();
+        if !flat.is_empty() || costs.is_empty() {
+            sentences.push(
+                "Times are virtual: they count the guest's instructions and know neither caches nor \
+                 clock rates."
+                    .to_owned(),
+            );
+        }
+        if flat.iter().any(|cost| *cost != InstructionCost::default()) {
+            let flat: Vec<_> = flat.iter().map(ToString::to_string).collect();
+            sentences
+                .push(format!("An instruction takes {}.", flat.join(" in some cells, in others ")));
+        }
+        for cost in costs {
+            let Self::Prices { profile, machine, slowdown } = cost else { continue };
+            let of = if flat.is_empty() { "Times" } else { "Times of other cells" };
+            sentences.push(format!(
+                "{of} are virtual: each instruction has its price on {machine} (profile {profile}), \
+                 caches have none, and a virtual second is 1/{} s of that machine.",
+                slowdown.get()
+            ));
+        }
+        sentences.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caption(shifts: &[u8]) -> String {
+        let cost = |shift: &u8| InstructionCost::try_from(*shift).unwrap();
+        CellCost::caption(&shifts.iter().map(cost).map(CellCost::Instructions).collect())
+    }
+
+    #[test]
+    fn the_caption_names_costs_that_are_not_the_default() {
+        assert!(caption(&[1]).ends_with("nor clock rates."));
+        assert!(caption(&[]).ends_with("nor clock rates."));
+        assert!(caption(&[10]).ends_with("An instruction takes 1024 ns."));
+        let both = caption(&[3, 1]);
+        assert!(
+            both.ends_with("An instruction takes 2 ns in some cells, in others 8 ns."),
+            "{both}"
+        );
+    }
+
+    #[test]
+    fn the_caption_of_prices_names_the_machine() {
+        let prices = CellCost::Prices {
+            profile: "mine".parse().unwrap(),
+            machine: "a machine".parse().unwrap(),
+            slowdown: Slowdown::try_from(4).unwrap(),
+        };
+        let said = CellCost::caption(&[prices.clone()].into());
+        assert!(said.starts_with("Times are virtual: each instruction has its price on a machine"));
+        assert!(said.ends_with("is 1/4 s of that machine."), "{said}");
+        assert!(!said.contains("clock rates"), "{said}");
+        let flat = CellCost::Instructions(InstructionCost::default());
+        let both = CellCost::caption(&[prices, flat].into());
+        assert!(both.contains("clock rates. Times of other cells are virtual: each"), "{both}");
+    }
+}
