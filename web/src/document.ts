@@ -23,6 +23,10 @@ cpus: number,
  */
 backends: [BackendKind, BackendKind],
 /**
+ * Profiles that instructions have their prices from; two of one backend differ in them.
+ */
+profiles?: [string | null, string | null],
+/**
  * Baseline of the ratios, under the name that the first group has for it.
  */
 baseline: string,
@@ -243,7 +247,7 @@ reason: string, };
 
 /**
  * The configurations of one workload on one number of CPUs, all in the same kind of time: a
- * nanosecond that counts instructions and one of a clock have no ratio.
+ * nanosecond that counts instructions, one that adds prices up and one of a clock have no ratio.
  */
 export type Group = {
 /**
@@ -258,6 +262,11 @@ cpus: number,
  * Backend that executed the cells.
  */
 backend: BackendKind,
+/**
+ * Name of the profile that instructions have their prices from; absent where each takes the same
+ * time, or time is the machine's own.
+ */
+profile?: string,
 /**
  * The index of the configuration that ratios refer to; absent when there is none here.
  */

@@ -3,8 +3,9 @@
 import type { Configuration, Group, MetricInfo } from "./document.ts";
 import { unit } from "./format.ts";
 
-export function group({ workload, cpus, backend }: Group): string {
-  return `${workload}${backend === "vm" ? "" : ` (${backend})`} on ${cpus} CPU${cpus === 1 ? "" : "s"}`;
+export function group({ workload, cpus, backend, profile }: Group): string {
+  const time = backend === "vm" ? (profile === undefined ? "" : ` (prices of ${profile})`) : ` (${backend})`;
+  return `${workload}${time} on ${cpus} CPU${cpus === 1 ? "" : "s"}`;
 }
 
 export function kernel({ run, kernel, rt, settings }: Configuration): string {

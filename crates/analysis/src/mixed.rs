@@ -106,14 +106,27 @@ fn differing(prefix: &str, one: &Map<String, Value>, other: &Map<String, Value>)
     let of_key = |(key, value): (&String, &Value)| {
         let same = other.get(key).unwrap_or(&Value::Null);
         match (value, same) {
-            (Value::Object(one), Value::Object(other)) => {
+            (Value::Object(one), Value::Object(other)) if key != "cost" => {
                 differing(&format!("{prefix}{key}."), one, other)
             }
             _ if value == same => Vec::new(),
+            _ if key == "cost" => vec![cost(value, same)],
             _ => vec![format!("{prefix}{key} is {value} and {same}")],
         }
     };
     let only_there = other.iter().filter(|(key, _)| !one.contains_key(*key));
-    let only_there = only_there.map(|(key, same)| format!("{prefix}{key} is null and {same}"));
+    let only_there = only_there.map(|(key, same)| match key.as_str() {
+        "cost" => cost(&Value::Null, same),
+        _ => format!("{prefix}{key} is null and {same}"),
+    });
     one.iter().flat_map(of_key).chain(only_there).collect()
+}
+
+/// Says that two profiles of prices differ.
+fn cost(one: &Value, other: &Value) -> String {
+    let name = |cost: &Value| cost.get("name").map_or("\"instructions\"".into(), Value::to_string);
+    match [one, other].map(name) {
+        [one, other] if one == other => format!("the profiles {one} have other prices"),
+        [one, other] => format!("cost is {one} and {other}"),
+    }
 }

@@ -28,6 +28,14 @@ impl CellCost {
         })
     }
 
+    /// Returns the profile that prices are from.
+    pub fn profile(&self) -> Option<&Name> {
+        match self {
+            Self::Instructions(_) => None,
+            Self::Prices { profile, .. } => Some(profile),
+        }
+    }
+
     /// Says what virtual time counts where cells have these costs: the caption of everything that shows
     /// their times. The default cost of an instruction is not named.
     pub fn caption(costs: &BTreeSet<Self>) -> String {

@@ -4,14 +4,20 @@ use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval};
 
 use crate::{Cell, Column, Table, Tone, label, number};
 
-/// Returns one table per workload, number of CPUs and pair of backends; none where all time is of
+/// Returns one table per workload, number of CPUs and pair of kinds of time; none where all time is of
 /// one kind.
 pub fn tables(comparison: &Comparison) -> Vec<Table> {
     comparison.agreements.iter().map(table).collect()
 }
 
 fn table(agreement: &Agreement) -> Table {
-    let Agreement { workload, cpus, backends: [one, other], baseline, shared } = agreement;
+    let Agreement { workload, cpus, backends, profiles, baseline, shared } = agreement;
+    let is_of_costs = backends[0] == backends[1];
+    let [one, other] = [0, 1].map(|at| match &profiles[at] {
+        Some(profile) => profile.as_str(),
+        None if is_of_costs => "instructions",
+        None => backends[at].as_str(),
+    });
     let title = format!(
         "{}: what {one} and {other} say; × is the ratio to {}{}, each in its own time",
         label::place(workload, *cpus),
@@ -27,9 +33,9 @@ fn table(agreement: &Agreement) -> Table {
         [
             Column::left("mode"),
             Column::left("metric"),
-            Column::right(one.as_str()),
+            Column::right(one),
             Column::right("95%"),
-            Column::right(other.as_str()),
+            Column::right(other),
             Column::right("95%"),
             Column::left("direction"),
         ],
@@ -60,6 +66,10 @@ fn table(agreement: &Agreement) -> Table {
         count(Accord::Disagree),
         count(Accord::Open)
     ));
+    if is_of_costs && count(Accord::Disagree) > 0 {
+        let note = "What disagrees depends on the cost model: conclude nothing from it.";
+        table.notes.push(note.to_owned());
+    }
     table
 }
 

@@ -5,11 +5,14 @@ use preemptlab_stats::{Configuration, Group, Interval, Summary};
 
 use crate::number;
 
-/// Returns words such as `processes on 2 CPUs`, with the backend unless time is virtual.
+/// Returns words such as `processes on 2 CPUs`, with the backend unless time is virtual, and with the
+/// profile that prices are from.
 pub fn group(group: &Group) -> String {
-    match group.backend {
-        BackendKind::Vm => place(&group.workload, group.cpus),
-        backend => format!("{}, {backend}", place(&group.workload, group.cpus)),
+    let place = place(&group.workload, group.cpus);
+    match (group.backend, &group.profile) {
+        (BackendKind::Vm, None) => place,
+        (BackendKind::Vm, Some(profile)) => format!("{place}, prices of {profile}"),
+        (backend, _) => format!("{place}, {backend}"),
     }
 }
 

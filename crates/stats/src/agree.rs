@@ -59,6 +59,7 @@ fn agreement(one: &Group, other: &Group) -> Option<Agreement> {
         workload: one.workload.clone(),
         cpus: one.cpus,
         backends: [one.backend, other.backend],
+        profiles: [one.profile.clone(), other.profile.clone()],
         baseline: baseline.name(),
         shared,
     })
@@ -88,7 +89,9 @@ fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{BackendKind, Direction, Factors, Metric, PreemptMode, Settings};
+    use preemptlab_model::{
+        BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, Settings,
+    };
 
     use super::*;
     use crate::{MeasuredCell, Rule, compare};
@@ -138,6 +141,28 @@ mod tests {
         assert_eq!(found(20.0, 170.0), [Accord::Disagree]);
         assert_eq!(found(20.0, 102.0), [Accord::Disagree], "the one is less, the other the same");
         assert_eq!(found(101.0, 100.0), [Accord::Agree], "both are the same");
+    }
+
+    /// Two costs of instructions are two kinds of time: a verdict that only one of them gives depends on
+    /// the cost model.
+    #[test]
+    fn two_costs_are_compared_by_direction() {
+        let mut all = cells(BackendKind::Vm, "debian:6.12", 20.0);
+        let prices = CellCost::Prices {
+            profile: "mine".parse().unwrap(),
+            machine: "a machine".parse().unwrap(),
+            slowdown: 4.try_into().unwrap(),
+        };
+        let priced = cells(BackendKind::Vm, "debian:6.12", 170.0).into_iter();
+        all.extend(priced.map(|cell| MeasuredCell {
+            cost: Some(prices.clone()),
+            run: Some("priced".to_owned()),
+            ..cell
+        }));
+        let comparison = compare(&all, Rule::default()).unwrap();
+        let [agreement] = &comparison.agreements[..] else { panic!() };
+        assert_eq!(agreement.profiles, [None, Some("mine".parse().unwrap())]);
+        assert_eq!(agreement.shared[0].accord, Accord::Disagree);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, MetricName, Name, PreemptMode, Settings};
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -13,11 +13,19 @@ pub struct Agreement {
     pub cpus: u32,
     /// The kinds of time.
     pub backends: [BackendKind; 2],
+    /// Profiles that instructions have their prices from; two of one backend differ in them.
+    #[serde(skip_serializing_if = "are_none")]
+    #[ts(as = "Option<[Option<String>; 2]>", optional)]
+    pub profiles: [Option<Name>; 2],
     /// Baseline of the ratios, under the name that the first group has for it.
     #[ts(as = "String")]
     pub baseline: Baseline,
     /// Ratios that both have, in the order of the first.
     pub shared: Vec<Shared>,
+}
+
+fn are_none(profiles: &[Option<Name>; 2]) -> bool {
+    profiles.iter().all(Option::is_none)
 }
 
 /// A metric of a configuration that two kinds of time have.

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{Factors, Metric, NoResult};
+use preemptlab_model::{CellCost, Factors, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
@@ -54,18 +54,19 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
 fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
     let Rule { baseline, margin, .. } = rule;
     let groups: Vec<Group> = by_key(cells.iter().copied(), |cell| {
-        (&cell.factors.workload, cell.factors.cpus, cell.backend)
+        let profile = cell.cost.as_ref().and_then(CellCost::profile);
+        (&cell.factors.workload, cell.factors.cpus, cell.backend, profile)
     })
     .into_iter()
-    .map(|((workload, cpus, backend), cells)| {
+    .map(|((workload, cpus, backend, profile), cells)| {
         let configurations = configurations(&cells);
         let is_baseline = |each: &Configuration| {
             !each.summaries.is_empty() && baseline.is_none_or(|wanted| *wanted == each.name())
         };
         let baseline = configurations.iter().position(is_baseline);
         let metrics = MetricInfo::all(&configurations);
-        let workload = workload.clone();
-        Group { workload, cpus, backend, baseline, metrics, configurations }
+        let (workload, profile) = (workload.clone(), profile.cloned());
+        Group { workload, cpus, backend, profile, baseline, metrics, configurations }
     })
     .collect();
     match baseline {
@@ -115,7 +116,8 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
 fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
     for group in &mut comparison.groups {
         let is_it = |of: &&Group| {
-            (&of.workload, of.cpus, of.backend) == (&group.workload, group.cpus, group.backend)
+            (&of.workload, of.cpus, of.backend, &of.profile)
+                == (&group.workload, group.cpus, group.backend, &group.profile)
         };
         let Some(before) = earlier.groups.iter().find(is_it) else { continue };
         for configuration in &mut group.configurations {

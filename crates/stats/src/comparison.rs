@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_model::{
     BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, MetricClass, MetricName,
-    PreemptMode, Settings, Statistic,
+    Name, PreemptMode, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -43,7 +43,7 @@ pub struct Comparison {
 }
 
 /// The configurations of one workload on one number of CPUs, all in the same kind of time: a
-/// nanosecond that counts instructions and one of a clock have no ratio.
+/// nanosecond that counts instructions, one that adds prices up and one of a clock have no ratio.
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct Group {
     /// The workload's name in the experiment.
@@ -52,6 +52,11 @@ pub struct Group {
     pub cpus: u32,
     /// Backend that executed the cells.
     pub backend: BackendKind,
+    /// Name of the profile that instructions have their prices from; absent where each takes the same
+    /// time, or time is the machine's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(as = "Option<String>", optional)]
+    pub profile: Option<Name>,
     /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
     /// The metrics that any configuration has, in the order in which the workload gives them.

@@ -196,6 +196,7 @@ mod tests {
             workload: "w".into(),
             cpus: 1,
             backend: Default::default(),
+            profile: None,
             baseline: None,
             configurations: Vec::new(),
         };
