@@ -104,13 +104,19 @@ scenarios: build
 	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
 	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
 
-## fidelity: the same cells in virtual time and on this machine's own kernel;
+## fidelity: the same cells in virtual time, with and without prices, and on this machine's own kernel;
 ## leave the machine idle; needs root
 fidelity: build
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
 	sed 's/"debian:6.12"/"host"/' studies/fidelity.toml > runs/fidelity-host.toml
 	$(SUDO) $(PREEMPTLAB) run runs/fidelity-host.toml --backend host --out runs/fidelity-host
 	$(PREEMPTLAB) compare runs/fidelity runs/fidelity-host
+	$(PREEMPTLAB) run studies/prices.toml --out runs/prices
+	sed 's/"amd-epyc"/"instructions"/' studies/prices.toml > runs/prices-instructions.toml
+	$(PREEMPTLAB) run runs/prices-instructions.toml --out runs/prices-instructions
+	sed 's/"debian:6.12"/"host"/; s/^count = 1/count = 5/' studies/prices.toml > runs/prices-host.toml
+	$(SUDO) $(PREEMPTLAB) run runs/prices-host.toml --backend host --out runs/prices-host
+	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-host --out runs/prices-tables
 
 ## perturb: vary on purpose what must not change a digest, and compare every digest;
 ## then execute each cell of studies/quick.toml 20 times
