@@ -143,7 +143,7 @@ impl<'a> Responses<'a> {
         text.push('\n');
         text += &terminal.note(CAPTION);
         text.push('\n');
-        text += &terminal.note(super::timelines::CAPTION);
+        text += &terminal.note(&super::timelines::time_caption(self.cell));
         text
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::counted;
+use preemptlab_model::{Pricing, Profile, counted};
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
@@ -19,9 +19,21 @@ use super::{
 };
 use crate::{Error, Result, moment::in_ms, unsound::UNSOUND};
 
-/// Caption of the numbers, which states once how to read them.
-pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware. The traced \
-    execution is the same to the byte as the one without a trace.";
+/// Writes the caption of a cell's numbers, which states once how to read them.
+pub(super) fn time_caption(cell: &Chosen) -> String {
+    let machine = &cell.inputs.snapshot.machine;
+    let time = match machine.prices.as_deref() {
+        None => "instructions, not a promise about hardware".to_owned(),
+        Some(Pricing { of: Profile { name, machine, slowdown, .. }, .. }) => format!(
+            "prices of instructions on {machine} (profile {name}), {} times slower than that machine",
+            slowdown.get()
+        ),
+    };
+    format!(
+        "Times are virtual: {time}. The traced execution is the same to the byte as the one without a \
+         trace."
+    )
+}
 
 /// Causes of a cell's worst wakeups, as a document.
 #[derive(Serialize)]
@@ -310,7 +322,7 @@ impl<'a> Explanation<'a> {
             text += &terminal.note(&words);
         }
         text.push('\n');
-        text += &terminal.note(CAPTION);
+        text += &terminal.note(&time_caption(cell));
         text
     }
 
