@@ -27,7 +27,7 @@ Examples:
   preemptlab calibrate
   preemptlab calibrate --out workstation.toml
 
-The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/cost-model.md says how
+The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/calibrate.md says how
 prices are fitted. A machine that is busy with something else gives times that do not come again, and
 is refused.")]
 pub struct Calibrate {
