@@ -35,7 +35,7 @@ use crate::{
     clock::Clock,
     complaint::{complain, fail},
     count::Counter,
-    meter::{Callbacks, Meter},
+    meter::Meter,
     output::Output,
     qemu::{Block, Guest, Info, PluginId, Translation},
     tracer::Tracer,
@@ -192,9 +192,8 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
     let Some(Running { clock, meter, tracer, counter }) = running() else { return };
     // SAFETY: the block is valid during the callback.
     let block = unsafe { Translation::new(block) };
-    let callbacks = Callbacks { beyond: settle, read: settle };
     let left = match meter {
-        Some(meter) => meter.translate(&block, clock, callbacks),
+        Some(meter) => meter.translate(&block, clock, settle),
         None => {
             (1..=block.len() as u64).rev().map(|left| left * u64::from(Price::ONE.get())).collect()
         }

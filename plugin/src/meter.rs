@@ -41,27 +41,20 @@ pub struct Meter {
     cpu: usize,
 }
 
-/// The callbacks of a block, which get the block's length.
-#[derive(Clone, Copy)]
-pub struct Callbacks {
-    /// The balance is beyond the threshold.
-    pub beyond: InstructionCallback,
-    /// The clock is about to be read.
-    pub read: InstructionCallback,
-}
-
 impl Meter {
     pub fn new(prices: Prices, guest: Guest) -> Self {
         let (scoreboard, balances) = (Scoreboard::new(), Vec::new());
         Self { prices, scoreboard, classifier: Classifier::new(guest), balances, cpu: 0 }
     }
 
-    /// The prices of a block's instructions from each one to the end, in 1/256 counts.
+    /// The prices of a block's instructions from each one to the end, in 1/256 counts. Asks for a
+    /// callback, which gets the block's length, where the balance is beyond the threshold and where the
+    /// clock is about to be read.
     pub fn translate(
         &mut self,
         block: &Translation,
         clock: &mut Clock,
-        callbacks: Callbacks,
+        settle: InstructionCallback,
     ) -> Vec<u64> {
         let len = block.len();
         let mut left = vec![0; len];
@@ -70,7 +63,7 @@ impl Meter {
             let mut bytes = [0; 15];
             let (class, _) = self.classifier.class(block, index, &mut bytes);
             if class == Class::Rdtsc {
-                block.on_execution(index, callbacks.read, Access::None, len as u64);
+                block.on_execution(index, settle, Access::None, len as u64);
             }
             sum += u64::from(self.prices.of(class).get());
             left[index] = sum;
@@ -88,7 +81,7 @@ impl Meter {
         } else {
             (Condition::Less, BIAS - THRESHOLD_COUNTS * ONE)
         };
-        block.on_execution_if(condition, entry, beyond, callbacks.beyond, len as u64);
+        block.on_execution_if(condition, entry, beyond, settle, len as u64);
         left
     }
 

@@ -15,7 +15,7 @@ pub fn class(address: u64, bytes: &[u8], is_first: bool) -> Class {
         return class;
     }
     if instruction.is_string_instruction()
-        && (instruction.has_rep_prefix() || has_repne(&instruction))
+        && (instruction.has_rep_prefix() || instruction.has_repne_prefix())
     {
         return if is_first { element(&instruction) } else { Class::StringStart };
     }
@@ -101,10 +101,6 @@ fn is_x87(instruction: &Instruction) -> bool {
 
 fn is_system(register: Register) -> bool {
     register.is_cr() || register.is_dr()
-}
-
-fn has_repne(instruction: &Instruction) -> bool {
-    instruction.has_repne_prefix()
 }
 
 /// The class of a further element of a repeated string instruction.
