@@ -37,7 +37,7 @@ const VALUES: [(&str, &str); 33] = [
     ("TARGET", "grub"),
     ("TIME", "30m"),
     ("TIME[±WINDOW]", "9118.023ms±20us"),
-    ("URL", "http://deb.debian.org/debian"),
+    ("URL", "http://mirror.example/debian"),
     ("WHEN", "never"),
     ("WHETHER", "on"),
     ("WORD", "threadirqs"),
