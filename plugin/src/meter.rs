@@ -24,7 +24,7 @@ use crate::{
 const BIAS: u64 = 1 << 40;
 
 /// The clock differs from due time by about as many counts.
-const THRESHOLD_COUNTS: u64 = 32;
+const THRESHOLD_COUNTS: u64 = 64;
 
 const ONE: u64 = Price::ONE.get() as u64;
 

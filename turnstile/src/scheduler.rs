@@ -26,7 +26,7 @@ use crate::{
 const AHEAD_COUNTS: i64 = 4096;
 
 /// How much a turn with prices may be short of its end: as much as a clock differs from due time.
-const SLACK_COUNTS: i64 = 64;
+const SLACK_COUNTS: i64 = 128;
 
 static SCHEDULER: OnceLock<Scheduler> = OnceLock::new();
 

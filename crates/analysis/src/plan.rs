@@ -172,9 +172,8 @@ impl<'a> PlanDocument<'a> {
 /// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
 fn machine_note(topology: Option<Topology>, profile: Option<&Profile>) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
-    let prices = profile.map(|Profile { name, machine, slowdown, .. }| {
-        format!("Prices: profile {name}, {machine}, {} times slower.", slowdown.get())
-    });
+    let prices =
+        profile.map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}."));
     topology.into_iter().chain(prices).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use preemptlab_experiment::{CostSource, Experiment, definition};
 use preemptlab_files::{Files, Folders, Node};
-use preemptlab_model::{Arch, Profile, ProfileFormat, Slowdown};
+use preemptlab_model::{Arch, Profile, ProfileFormat};
 use preemptlab_protocol::{
     Exit, Message,
     prices::{Price, Prices},
@@ -77,7 +77,6 @@ fn equal_prices() -> Profile {
         machine: "a machine whose instructions all take the same time"
             .parse()
             .expect("it is plain"),
-        slowdown: Slowdown::try_from(1).expect("it is within bounds"),
         fit: None,
         prices: Prices::new(|_| Price::ONE),
     }

@@ -14,10 +14,10 @@ mod guest;
 mod held_out;
 mod machine;
 mod outcome;
+mod price;
 mod priors;
 mod profile;
 mod program;
-mod slowdown;
 mod times;
 
 pub use counted::Counted;

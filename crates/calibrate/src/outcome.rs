@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use preemptlab_model::Slowdown;
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
     CalibrateError, Counted, HELD_OUT, Times,
     fit::{Costs, Observation, fit, model_ns, priors},
-    slowdown::{price, slowdown},
+    price::price,
 };
 
 /// A class that takes less than this share of every fitted benchmark is determined by none.
@@ -17,8 +16,6 @@ const SHARE_MIN: f64 = 0.01;
 /// What a calibration found.
 #[derive(Clone, Debug)]
 pub struct Calibration {
-    /// How many times slower virtual time is than the machine.
-    pub slowdown: Slowdown,
     /// The prices.
     pub prices: Prices,
     /// The price of each class, and how it came about.
@@ -119,8 +116,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         Class::ALL.iter().copied().filter(|class| assumed[class.index()] >= SHARE_MIN).collect();
     let costs = fit(&fitted, &free)?;
     let shares = shares(&fitted, &costs);
-    let slowdown = slowdown(&fitted, &costs);
-    let price_of = |class: Class| price(costs[class.index()], slowdown);
+    let price_of = |class: Class| price(costs[class.index()]);
     let classes = Class::ALL.iter().map(|class| PricedClass {
         class: *class,
         cost_ns: costs[class.index()],
@@ -135,7 +131,6 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         held_out: HELD_OUT.contains(name),
     });
     Ok(Calibration {
-        slowdown,
         prices: Prices::new(price_of),
         classes: classes.collect(),
         residuals: residuals.collect(),

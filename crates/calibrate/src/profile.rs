@@ -14,7 +14,6 @@ impl Calibration {
             name,
             arch: Arch::Amd64,
             machine,
-            slowdown: self.slowdown,
             fit: Some(Fit {
                 benchmarks: fitted.benchmarks,
                 error_percent_mean: fitted.mean_percent,

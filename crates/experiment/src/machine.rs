@@ -9,7 +9,7 @@ use crate::{SpecError, profile::CostSource};
 pub struct MachineSpec {
     /// The guest's memory, in MiB.
     pub memory_mib: u32,
-    /// Virtual time of an instruction; with prices, of a count.
+    /// Virtual time of an instruction that has no price.
     pub cost: InstructionCost,
     /// What instructions cost.
     pub prices: CostSource,
@@ -116,6 +116,13 @@ impl MachineSpec {
                 "memory_mib",
                 "the memory must be 128 to 16384 MiB",
                 "512 is enough for hackbench",
+            );
+        }
+        if self.prices != CostSource::Instructions && self.cost != InstructionCost::default() {
+            return refuse(
+                "shift",
+                "`shift` is the time of an instruction without a price",
+                "leave it out: a profile says what instructions take",
             );
         }
         if let Clocks::Turns { skew_us } = self.clocks

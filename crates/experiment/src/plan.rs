@@ -153,7 +153,11 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
         Some(Clocks::Turns { .. }) | None => None,
     };
     let memory_mib = if backend == BackendKind::Host { 0 } else { memory_mib };
-    let cost = if backend.is_vm() { cost } else { InstructionCost::UNCOUNTED };
+    let cost = match (backend.is_vm(), &prices) {
+        (false, _) => InstructionCost::UNCOUNTED,
+        (true, None) => cost,
+        (true, Some(_)) => InstructionCost::PRICED,
+    };
     let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
     Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology, prices }
 }

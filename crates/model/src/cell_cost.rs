@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use crate::{InstructionCost, Machine, MachineText, Name, Slowdown};
+use crate::{InstructionCost, Machine, MachineText, Name};
 
 /// What virtual time counts in a cell.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,8 +13,6 @@ pub enum CellCost {
         profile: Name,
         /// The machine that it describes.
         machine: MachineText,
-        /// How many times slower virtual time is than that machine.
-        slowdown: Slowdown,
     },
 }
 
@@ -24,7 +22,6 @@ impl CellCost {
         machine.prices.as_ref().map_or(Self::Instructions(machine.cost), |pricing| Self::Prices {
             profile: pricing.of.name.clone(),
             machine: pricing.of.machine.clone(),
-            slowdown: pricing.of.slowdown,
         })
     }
 
@@ -60,12 +57,11 @@ impl CellCost {
                 .push(format!("An instruction takes {}.", flat.join(" in some cells, in others ")));
         }
         for cost in costs {
-            let Self::Prices { profile, machine, slowdown } = cost else { continue };
+            let Self::Prices { profile, machine } = cost else { continue };
             let of = if flat.is_empty() { "Times" } else { "Times of other cells" };
             sentences.push(format!(
-                "{of} are virtual: each instruction has its price on {machine} (profile {profile}), \
-                 caches have none, and a virtual second is 1/{} s of that machine.",
-                slowdown.get()
+                "{of} are virtual: those of {machine} (profile {profile}), by the prices of its \
+                 instructions; caches have none."
             ));
         }
         sentences.join(" ")
@@ -98,14 +94,13 @@ mod tests {
         let prices = CellCost::Prices {
             profile: "mine".parse().unwrap(),
             machine: "a machine".parse().unwrap(),
-            slowdown: Slowdown::try_from(4).unwrap(),
         };
         let said = CellCost::caption(&[prices.clone()].into());
-        assert!(said.starts_with("Times are virtual: each instruction has its price on a machine"));
-        assert!(said.ends_with("is 1/4 s of that machine."), "{said}");
+        assert!(said.starts_with("Times are virtual: those of a machine (profile mine)"));
+        assert!(said.ends_with("caches have none."), "{said}");
         assert!(!said.contains("clock rates"), "{said}");
         let flat = CellCost::Instructions(InstructionCost::default());
         let both = CellCost::caption(&[prices, flat].into());
-        assert!(both.contains("clock rates. Times of other cells are virtual: each"), "{both}");
+        assert!(both.contains("clock rates. Times of other cells are virtual: those"), "{both}");
     }
 }

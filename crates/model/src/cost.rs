@@ -21,6 +21,9 @@ impl InstructionCost {
     /// Stands in machines whose time is their own, where nothing counts instructions.
     pub const UNCOUNTED: Self = Self { shift: 0 };
 
+    /// The virtual time of a count where instructions have prices: prices are in 1/256 ns.
+    pub const PRICED: Self = Self { shift: 0 };
+
     /// Returns the exponent, which is what QEMU calls `shift`.
     pub const fn shift(self) -> u8 {
         self.shift

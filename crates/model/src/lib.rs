@@ -59,7 +59,7 @@ pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use profile::{
     Fit, MachineText, Pricing, PricingRules, PricingRulesError, Profile, ProfileFormat,
-    ProfileFormatError, Slowdown, SlowdownError,
+    ProfileFormatError,
 };
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};

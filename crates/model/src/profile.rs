@@ -1,5 +1,3 @@
-use std::num::NonZeroU32;
-
 use preemptlab_protocol::prices::{Class, Prices};
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +5,6 @@ use crate::{Arch, Name, text::checked_text};
 
 /// The most bytes of a description of a machine.
 const MACHINE_BYTES_MAX: usize = 120;
-
-/// The largest slowdown: with more, a second of the machine is a day of a virtual machine's work.
-const SLOWDOWN_MAX: u32 = 64;
 
 checked_text! {
     /// Description of a machine, for people.
@@ -35,12 +30,10 @@ pub struct Profile {
     pub arch: Arch,
     /// The machine that the prices describe.
     pub machine: MachineText,
-    /// How many times slower virtual time is than the machine.
-    pub slowdown: Slowdown,
     /// How well the prices were fitted; `None` for prices that were not fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
-    /// What each class costs, in 1/256 counts of virtual time.
+    /// What each class costs, in 1/256 ns of the machine.
     pub prices: Prices,
 }
 
@@ -65,61 +58,30 @@ pub struct Fit {
     pub undetermined: Vec<Class>,
 }
 
-/// The version of the profile's format.
+/// The version of the profile's format. Format 1 had a slowdown, and prices of another unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct ProfileFormat;
 
 /// A profile has a format that this version does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("format {0} of a profile is not known; this version reads format 1")]
+#[error(
+    "format {0} of a profile is not known; this version reads format 2, which `preemptlab calibrate` \
+     writes"
+)]
 pub struct ProfileFormatError(u32);
 
 impl TryFrom<u32> for ProfileFormat {
     type Error = ProfileFormatError;
 
     fn try_from(format: u32) -> Result<Self, ProfileFormatError> {
-        if format == 1 { Ok(Self) } else { Err(ProfileFormatError(format)) }
+        if format == 2 { Ok(Self) } else { Err(ProfileFormatError(format)) }
     }
 }
 
 impl From<ProfileFormat> for u32 {
     fn from(_: ProfileFormat) -> Self {
-        1
-    }
-}
-
-/// How many times slower a virtual machine is than the one that it describes: 1 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
-pub struct Slowdown(NonZeroU32);
-
-/// There is no such slowdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the slowdown must be 1 to {SLOWDOWN_MAX}")]
-pub struct SlowdownError;
-
-impl Slowdown {
-    /// Returns the factor.
-    pub const fn get(self) -> u32 {
-        self.0.get()
-    }
-}
-
-impl TryFrom<u32> for Slowdown {
-    type Error = SlowdownError;
-
-    fn try_from(slowdown: u32) -> Result<Self, SlowdownError> {
-        NonZeroU32::new(slowdown)
-            .filter(|it| it.get() <= SLOWDOWN_MAX)
-            .map(Self)
-            .ok_or(SlowdownError)
-    }
-}
-
-impl From<Slowdown> for u32 {
-    fn from(slowdown: Slowdown) -> Self {
-        slowdown.get()
+        2
     }
 }
 
@@ -184,15 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn formats_rules_and_slowdowns_are_bounded() {
+    fn formats_and_rules_are_bounded() {
         fn said<T: serde::de::DeserializeOwned>(text: &str) -> String {
             serde_json::from_str::<T>(text).err().expect(text).to_string()
         }
-        assert_eq!(serde_json::from_str::<Slowdown>("64").unwrap().get(), 64);
-        for text in ["0", "65", "-1", "1.5"] {
-            said::<Slowdown>(text);
+        for format in ["0", "1", "3"] {
+            let known = format!("format {format} of a profile is not known");
+            assert!(said::<ProfileFormat>(format).contains(&known));
         }
-        assert!(said::<ProfileFormat>("2").contains("format 2 of a profile is not known"));
         assert!(
             said::<PricingRules>("2").contains("by rules 2, and this preemptlab pays by rules 1")
         );

@@ -199,15 +199,24 @@ mod tests {
             experiment.machine.prices = CostSource::File(path.to_owned());
             embed(experiment, folder.path())
         };
-        let mut text = "format = 1\nname = \"x\"\narch = \"amd64\"\nmachine = \"y\"\n\
-                        slowdown = 2\n[prices]\n"
+        let mut text = "format = 2\nname = \"x\"\narch = \"amd64\"\nmachine = \"y\"\n\
+                        [prices]\n"
             .to_owned();
         for class in preemptlab_protocol::prices::Class::ALL {
             text += &format!("{class} = 100\n");
         }
         fs::write(folder.path().join("x.toml"), &text).unwrap();
         let (embedded, _) = priced("x.toml").unwrap();
-        assert_eq!(embedded.machine.profile().unwrap().slowdown.get(), 2);
+        assert_eq!(
+            embedded
+                .machine
+                .profile()
+                .unwrap()
+                .prices
+                .of(preemptlab_protocol::prices::Class::Halt)
+                .get(),
+            100
+        );
         let json = serde_json::to_string(&embedded).unwrap();
         assert!(!json.contains("x.toml"), "{json}");
         assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), embedded);

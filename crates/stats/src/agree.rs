@@ -151,7 +151,6 @@ mod tests {
         let prices = CellCost::Prices {
             profile: "mine".parse().unwrap(),
             machine: "a machine".parse().unwrap(),
-            slowdown: 4.try_into().unwrap(),
         };
         let priced = cells(BackendKind::Vm, "debian:6.12", 170.0).into_iter();
         all.extend(priced.map(|cell| MeasuredCell {

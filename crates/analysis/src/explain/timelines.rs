@@ -24,10 +24,9 @@ pub(super) fn time_caption(cell: &Chosen) -> String {
     let machine = &cell.inputs.snapshot.machine;
     let time = match machine.prices.as_deref() {
         None => "instructions, not a promise about hardware".to_owned(),
-        Some(Pricing { of: Profile { name, machine, slowdown, .. }, .. }) => format!(
-            "prices of instructions on {machine} (profile {name}), {} times slower than that machine",
-            slowdown.get()
-        ),
+        Some(Pricing { of: Profile { name, machine, .. }, .. }) => {
+            format!("those of {machine} (profile {name}), by the prices of its instructions")
+        }
     };
     format!(
         "Times are virtual: {time}. The traced execution is the same to the byte as the one without a \

@@ -149,12 +149,11 @@ fn prices(calibration: &Calibration) -> Table {
     let columns = [
         Column::left("class"),
         Column::right("cost").with_unit("ns"),
-        Column::right("price").with_unit("1/256"),
+        Column::right("price").with_unit("1/256 ns"),
         Column::right("share at most").with_unit("%"),
         Column::left(""),
     ];
-    let title = format!("prices; virtual time is {} times slower", calibration.slowdown.get());
-    let mut table = Table::new(title, columns);
+    let mut table = Table::new("prices", columns);
     for PricedClass { class, cost_ns, price, share, determined } in &calibration.classes {
         let word = match determined {
             true => Cell::default(),
