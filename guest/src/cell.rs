@@ -228,7 +228,7 @@ impl<'job> Cell<'job> {
     }
 
     /// Sleeps until then, or until a child ends, whichever comes first, and wakes between only for
-    /// the watchdog.
+    /// the watchdog and to send signals that are due.
     fn sleep(&mut self, until_ns: u64) -> Result<()> {
         let now_ns = clock::now_ns();
         if now_ns >= self.limit_ns {
@@ -241,13 +241,22 @@ impl<'job> Cell<'job> {
             });
         }
         self.watchdog.pet(now_ns);
-        let wake_ns = until_ns.min(self.limit_ns).min(self.watchdog.due_ns());
+        self.commands().for_each(|command| command.signal_if_due(now_ns));
+        let signal_ns = self.commands().filter_map(|command| command.signal_due_ns()).min();
+        let wake_ns = until_ns
+            .min(self.limit_ns)
+            .min(self.watchdog.due_ns())
+            .min(signal_ns.unwrap_or(u64::MAX));
         kernel::wait_child_signal(wake_ns.saturating_sub(now_ns));
         self.take_ended()
     }
 
     fn take_ended(&mut self) -> Result<()> {
-        self.load.iter_mut().chain(&mut self.probes).try_for_each(Running::look)
+        self.commands().try_for_each(Running::look)
+    }
+
+    fn commands(&mut self) -> impl Iterator<Item = &mut Running<'job>> {
+        self.load.iter_mut().chain(&mut self.probes)
     }
 }
 

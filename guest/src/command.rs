@@ -3,7 +3,7 @@
 use alloc::{ffi::CString, format, string::String, vec::Vec};
 use core::ptr;
 
-use preemptlab_protocol::{Command, CommandReport, Exit, Policy};
+use preemptlab_protocol::{Command, CommandReport, CommandSignal, EndSignal, Exit, Policy};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{MemfdFlags, memfd_create},
@@ -36,6 +36,8 @@ pub struct Running<'job> {
     group: Pid,
     start_ns: u64,
     end: Option<(u64, Exit)>,
+    /// What is still to be sent.
+    end_signal: Option<EndSignal>,
     user_ns: u64,
     system_ns: u64,
     voluntary_switches: u64,
@@ -74,6 +76,7 @@ impl<'job> Running<'job> {
             group,
             start_ns,
             end: None,
+            end_signal: command.end,
             user_ns: 0,
             system_ns: 0,
             voluntary_switches: 0,
@@ -155,6 +158,26 @@ impl<'job> Running<'job> {
         self.system_ns += ended.system_ns;
         self.voluntary_switches += ended.voluntary_switches;
         self.involuntary_switches += ended.involuntary_switches;
+    }
+
+    /// When the command's end signal is due; `None` where there is none, or none any more.
+    pub fn signal_due_ns(&self) -> Option<u64> {
+        let signal = self.end_signal.filter(|_| self.is_alive())?;
+        Some(self.start_ns.saturating_add(signal.after_ns))
+    }
+
+    /// Sends the command's end signal when it is due.
+    pub fn signal_if_due(&mut self, now_ns: u64) {
+        if self.signal_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
+            && let Some(EndSignal { signal, .. }) = self.end_signal.take()
+        {
+            let signal = match signal {
+                CommandSignal::Alarm => Signal::ALARM,
+                CommandSignal::Terminate => Signal::TERM,
+            };
+            // Whether it has ended in the meantime, the next look at it tells.
+            let _ = kill_process_group(self.group, signal);
+        }
     }
 
     /// Kills every process of the command's group that is left; returns at once.

@@ -118,6 +118,30 @@ pub struct Command {
     pub delay_ns: u64,
     /// Files that it writes, whose content goes into the report.
     pub files: Vec<String>,
+    /// What ends it; `None` for a command that knows its end, or is killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<EndSignal>,
+}
+
+/// A signal that every process of a command is sent, so that it comes to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndSignal {
+    /// Kind of the signal.
+    pub signal: CommandSignal,
+    /// Time from the start of the command to the signal, in nanoseconds.
+    pub after_ns: u64,
+}
+
+/// Kind of a signal, named as `signal(7)` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CommandSignal {
+    /// That of an alarm clock, by which many programs end a measurement.
+    #[serde(rename = "SIGALRM")]
+    Alarm,
+    /// The request to end.
+    #[serde(rename = "SIGTERM")]
+    Terminate,
 }
 
 /// A scheduling policy, named as `sched(7)` does.

@@ -22,7 +22,9 @@ pub mod trace;
 
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
-pub use job::{Command, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write};
+pub use job::{
+    Command, CommandSignal, EndSignal, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write,
+};
 pub use port::{
     DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
     WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,

@@ -3,7 +3,7 @@ use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds,
+    MeasureError, Measurements, MetricNames, WindowTime,
     activity::{activity_of_every_thread, count},
     bounded::{bounded, some_bounded},
     cyclictest,
@@ -37,7 +37,7 @@ pub struct Build {
     /// Probes that measure wakeup latency during the build.
     pub probes: Probes,
     /// Time that the probes measure; the build must last longer.
-    pub window: Seconds,
+    pub window: WindowTime,
     /// The period of the probes.
     pub interval_us: IntervalUs,
     /// The real-time probe's priority.
@@ -51,7 +51,7 @@ impl Default for Build {
             jobs: None,
             optimize: 0,
             probes: Probes::None,
-            window: const { Seconds::new(3).unwrap() },
+            window: const { WindowTime::from_ms(3000).unwrap() },
             interval_us: IntervalUs::RARE,
             fifo_priority: FifoPriority::default(),
         }
@@ -236,6 +236,7 @@ fn command(argv: Vec<String>, delay_ns: u64) -> Command {
         policy: Policy::Other,
         delay_ns,
         files: Vec::new(),
+        end: None,
     }
 }
 

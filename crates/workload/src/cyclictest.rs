@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{Distribution, Histogram, Probe};
-use preemptlab_protocol::{Command, CommandReport, Policy};
+use preemptlab_protocol::{Command, CommandReport, CommandSignal, Policy};
 use serde::Deserialize;
 
-use crate::{Latency, MeasureError, Seconds, outcome};
+use crate::{Latency, MeasureError, WindowTime, outcome};
 
 /// Package that holds cyclictest.
 pub const PACKAGE: &str = "rt-tests";
@@ -19,6 +19,10 @@ pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
 /// Buckets of the histogram, one per microsecond. Their memory is touched while the probe starts,
 /// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
 const BUCKETS_US: u64 = 200_000;
+
+/// Longest time from the start to the first sample, per CPU, in microseconds. Some 30 ms were seen with one
+/// CPU of 500 MIPS.
+const BEGINS_WITHIN_US: u64 = 50_000;
 
 /// Usual priority of the main thread: above every fair task.
 pub const MAIN_PRIORITY: u8 = 1;
@@ -48,7 +52,7 @@ pub enum End {
     /// Number of samples.
     Samples(u64),
     /// At the first sample after this time.
-    Duration(Seconds),
+    Duration(WindowTime),
 }
 
 impl Cyclictest {
@@ -58,8 +62,10 @@ impl Cyclictest {
             Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
         };
         let end = match self.end {
-            End::Samples(samples) => format!("--loops={samples}"),
-            End::Duration(seconds) => format!("--duration={}", seconds.get()),
+            End::Samples(samples) => Some(format!("--loops={samples}")),
+            End::Duration(window) => {
+                window.whole_seconds().map(|seconds| format!("--duration={}", seconds.get()))
+            }
         };
         let argv = ["/usr/bin/cyclictest".to_owned()]
             .into_iter()
@@ -69,7 +75,9 @@ impl Cyclictest {
                 format!("--threads={}", self.cpus),
                 "--affinity".to_owned(),
                 format!("--interval={}", self.interval_us),
-                end,
+            ])
+            .chain(end)
+            .chain([
                 "--mlockall".to_owned(),
                 "--quiet".to_owned(),
                 // Otherwise cyclictest would open /dev/cpu_dma_latency and so change the latency
@@ -90,7 +98,18 @@ impl Cyclictest {
             policy: Policy::Fifo(self.main_priority),
             delay_ns: self.delay_ns,
             files: vec![self.file()],
+            end: match self.end {
+                End::Samples(_) => None,
+                End::Duration(window) => {
+                    window.end(CommandSignal::Terminate, self.begins_within_us() * 1_000)
+                }
+            },
         }
+    }
+
+    /// Returns the longest time from the start to the first sample, in microseconds.
+    fn begins_within_us(&self) -> u64 {
+        BEGINS_WITHIN_US * u64::from(self.cpus)
     }
 
     /// Returns the probe's name in a report.
@@ -211,13 +230,18 @@ impl Cyclictest {
         let interval_us = u64::from(self.interval_us);
         let (length, most) = match self.end {
             End::Samples(samples) => (histogram.count(), samples),
-            End::Duration(seconds) => {
+            End::Duration(window) => {
                 // The last sample may be late. One that is late by whole periods, to the
                 // microsecond, omits one less if it is rounded up to that.
                 let late = histogram.max().unwrap_or(0) / interval_us;
                 let even = histogram.counts().filter(|(us, _)| us % interval_us == 0);
                 let rounded: u64 = even.map(|(_, count)| count).sum();
-                let most = periods_in(seconds, interval_us).saturating_add(late) + 1;
+                let excess_us = match window.whole_seconds() {
+                    Some(_) => 0,
+                    None => self.begins_within_us(),
+                };
+                let most = (window.as_us() + excess_us) / interval_us;
+                let most = most.saturating_add(late) + 1;
                 (histogram.count().saturating_add(omitted), most.saturating_add(rounded))
             }
         };
@@ -233,17 +257,13 @@ impl Cyclictest {
     fn least_length(&self) -> u64 {
         match self.end {
             End::Samples(samples) => samples,
-            End::Duration(seconds) => periods_in(seconds, self.interval_us.into()) - 1,
+            End::Duration(window) => window.as_us() / u64::from(self.interval_us) - 1,
         }
     }
 
     fn inconsistent(&self, contradiction: String) -> MeasureError {
         MeasureError::Inconsistent { name: self.name().to_owned(), contradiction }
     }
-}
-
-fn periods_in(seconds: Seconds, interval_us: u64) -> u64 {
-    u64::from(seconds.get()) * 1_000_000 / interval_us
 }
 
 /// The part of cyclictest's JSON that is used (`write_stats` in cyclictest.c).

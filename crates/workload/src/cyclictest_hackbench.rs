@@ -3,7 +3,7 @@ use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    HackbenchMode, MeasureError, Measurements, MetricNames, Seconds,
+    HackbenchMode, MeasureError, Measurements, MetricNames, WindowTime,
     bounded::bounded,
     cyclictest,
     error::find,
@@ -21,7 +21,7 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct CyclictestHackbench {
     /// Time that the fair probe measures, in virtual time.
-    pub window: Seconds,
+    pub window: WindowTime,
     /// The period of each probe.
     pub interval_us: IntervalUs,
     /// The real-time probe's priority.
@@ -39,7 +39,7 @@ pub struct CyclictestHackbench {
 impl Default for CyclictestHackbench {
     fn default() -> Self {
         Self {
-            window: const { Seconds::new(2).unwrap() },
+            window: const { WindowTime::from_ms(2000).unwrap() },
             interval_us: IntervalUs::default(),
             fifo_priority: FifoPriority::default(),
             groups: 2,

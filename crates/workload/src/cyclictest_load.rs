@@ -3,7 +3,7 @@ use preemptlab_protocol::{LoadStart, Report};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 use crate::{
-    MeasureError, Measurements, MetricNames, Seconds,
+    MeasureError, Measurements, MetricNames, Seconds, WindowTime,
     activity::activity,
     cyclictest,
     error::find,
@@ -21,7 +21,7 @@ pub struct CyclictestLoad {
     /// Load beside the probes.
     pub load: Load,
     /// Time that the fair probe measures, in virtual time.
-    pub window: Seconds,
+    pub window: WindowTime,
     /// Probes that measure; at least one.
     #[serde(deserialize_with = "some_probes")]
     pub probes: Probes,
@@ -49,11 +49,15 @@ const MIXED: [&str; 4] = ["cpu", "fork", "switch", "fault"];
 
 const CPU: [&str; 1] = ["cpu"];
 
+/// Time by which the load lasts longer than the window at least, in milliseconds: its own start, and the
+/// probes'.
+const LOAD_MORE_MS: u32 = 600;
+
 impl Default for CyclictestLoad {
     fn default() -> Self {
         Self {
             load: Load::None,
-            window: const { Seconds::new(2).unwrap() },
+            window: const { WindowTime::from_ms(2000).unwrap() },
             probes: Probes::Both,
             interval_us: IntervalUs::default(),
             fifo_priority: FifoPriority::default(),
@@ -145,7 +149,7 @@ impl CyclictestLoad {
 
     /// Returns the time of the load, which begins before the probes and ends after them.
     fn load_time(&self) -> Seconds {
-        Seconds::new(self.window.get() + 1).unwrap_or(self.window)
+        self.window.seconds_at_least(LOAD_MORE_MS)
     }
 
     fn probe_set(&self) -> ProbeSet {

@@ -60,6 +60,7 @@ impl Hackbench {
             policy: Policy::Other,
             delay_ns: 0,
             files: Vec::new(),
+            end: None,
         }
     }
 

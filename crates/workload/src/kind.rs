@@ -96,7 +96,7 @@ mod tests {
             ("groups = 0", "a number from 1 to"),
             ("groups = \"2\"", "expected"),
             ("hackbench = \"threads\"", "unknown variant `threads`"),
-            ("window = \"500ms\"", "whole number of seconds"),
+            ("window = \"500us\"", "in whole milliseconds"),
             ("window = 2", "expected"),
             ("interval_us = 1000", "duplicate key"),
         ] {

@@ -29,6 +29,7 @@ mod sockperf;
 mod sockperf_output;
 mod stress_ng;
 mod stress_ng_yaml;
+mod window_time;
 
 pub use build::Build;
 pub use cyclictest_hackbench::CyclictestHackbench;
@@ -48,6 +49,7 @@ pub use seconds::{ParseSecondsError, Seconds};
 use serde::Serialize;
 pub use sockperf::{Protocol, Sockperf, SockperfMode};
 pub use stress_ng::{StressNg, StressPolicy};
+pub use window_time::{ParseWindowTimeError, WindowTime};
 
 /// A workload with its parameters. In TOML its `kind` stands first and says which one it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,9 +1,9 @@
 use preemptlab_model::{Distribution, MetricName, VirtualDuration};
-use preemptlab_protocol::{Command, LoadStart, Policy, Report};
+use preemptlab_protocol::{Command, CommandSignal, LoadStart, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, MetricNames, Seconds,
+    Latency, MeasureError, Measurements, MetricNames, WindowTime,
     activity::activity,
     bounded::bounded,
     error::find,
@@ -23,7 +23,7 @@ use crate::{
 pub struct Pgbench {
     /// Time in which pgbench starts transactions, in virtual time; the clients connect first,
     /// within it.
-    pub window: Seconds,
+    pub window: WindowTime,
     /// Sessions, each of which sends its next transaction when it has the answer to the last one.
     #[serde(deserialize_with = "bounded::<_, 1, 64>")]
     pub clients: u32,
@@ -83,7 +83,7 @@ impl PgbenchProtocol {
 impl Default for Pgbench {
     fn default() -> Self {
         Self {
-            window: const { Seconds::new(2).unwrap() },
+            window: const { WindowTime::from_ms(2000).unwrap() },
             clients: 4,
             mode: PgbenchMode::default(),
             protocol: PgbenchProtocol::default(),
@@ -103,6 +103,12 @@ const AROUND_WINDOW: VirtualDuration = VirtualDuration::from_ms(100);
 
 /// Longest time besides the window, in nanoseconds. Beyond it the cell fails.
 const AROUND_WINDOW_NS_MAX: u64 = 10_000_000_000;
+
+/// Longest time from pgbench's start to the first transaction, in nanoseconds.
+const BEGINS_WITHIN_NS: u64 = 50_000_000;
+
+/// Time that a pgbench which a signal ends is told to work beyond the window, in milliseconds.
+const UNREACHED_MS: u32 = 4_000;
 
 /// A time that no window reaches, in seconds. With progress reports pgbench says the mean of the
 /// latencies; without, it divides the time by the transactions.
@@ -163,6 +169,11 @@ impl Pgbench {
         let Circumstances { seed, cpus } = circumstances;
         // pgbench in words of its own, so that nothing has to be quoted.
         let script = format!("\"$@\" && /usr/bin/busybox cat {LOG}.* >{LOG}");
+        let end = self.window.end(CommandSignal::Alarm, BEGINS_WITHIN_NS);
+        // The shell gets the signal, too.
+        let script = if end.is_some() { format!("trap '' ALRM; {script}") } else { script };
+        let unreached_ms = if end.is_some() { UNREACHED_MS } else { 0 };
+        let seconds = self.window.seconds_at_least(unreached_ms).get();
         let argv =
             ["/bin/sh".to_owned(), "-c".to_owned(), script, PROBE.to_owned()].into_iter().chain([
                 format!("{BIN}/pgbench"),
@@ -172,7 +183,7 @@ impl Pgbench {
                 format!("--protocol={}", self.protocol.as_str()),
                 format!("--client={}", self.clients),
                 format!("--jobs={}", self.clients.min(cpus)),
-                format!("--time={}", self.window.get()),
+                format!("--time={seconds}"),
                 format!("--random-seed={seed}"),
                 // The database is as it was initialised.
                 "--no-vacuum".to_owned(),
@@ -188,6 +199,7 @@ impl Pgbench {
             policy: Policy::Other,
             delay_ns,
             files: vec![LOG.to_owned()],
+            end,
         }
     }
 }

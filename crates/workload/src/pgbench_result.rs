@@ -4,7 +4,7 @@
 use preemptlab_model::Histogram;
 use preemptlab_protocol::CommandReport;
 
-use crate::{MeasureError, Seconds, error::excerpt, outcome};
+use crate::{MeasureError, WindowTime, error::excerpt, outcome};
 
 /// Arguments of pgbench that its output must agree with.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct Expected {
     /// Number of sessions.
     pub clients: u32,
     /// Time in which pgbench starts transactions, counted from before the clients connect.
-    pub window: Seconds,
+    pub window: WindowTime,
 }
 
 /// Result of pgbench.
@@ -117,7 +117,7 @@ impl Summary {
         }
         let seconds = processed / self.per_second + self.connecting_ms / 1e3;
         let window = expected.window;
-        if seconds < f64::from(window.get()) - ROUNDING_S {
+        if seconds < window.as_us() as f64 / 1e6 - ROUNDING_S {
             return Err(format!("it ended after {seconds:.3} s, before its {window}"));
         }
         if seconds > ran_s {

@@ -99,5 +99,6 @@ fn command(name: &str, argv: Vec<String>) -> Command {
         policy: Policy::Other,
         delay_ns: 0,
         files: Vec::new(),
+        end: None,
     }
 }

@@ -5,7 +5,7 @@ use preemptlab_protocol::{Command, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, MetricNames, Seconds,
+    Latency, MeasureError, MetricNames, WindowTime,
     bounded::bounded,
     cyclictest::{Cyclictest, End},
     error::find,
@@ -89,7 +89,7 @@ pub struct ProbeSet {
     /// Set of the probes.
     pub probes: Probes,
     /// Time that the probes measure; the real-time one measures a little longer when both do.
-    pub window: Seconds,
+    pub window: WindowTime,
     /// The period of each.
     pub interval_us: IntervalUs,
     /// The real-time probe's priority.
@@ -135,7 +135,7 @@ impl ProbeSet {
         let Self { probes, window, interval_us, main_priority, .. } = *self;
         let interval_us = interval_us.get();
         let surplus_us = if probes == Probes::Both { SURPLUS_US * u64::from(cpus) } else { 0 };
-        let fifo_us = u64::from(window.get()) * 1_000_000 + surplus_us;
+        let fifo_us = window.as_us() + surplus_us;
         let fifo = Cyclictest {
             probe: Probe::Fifo,
             policy: self.fifo_priority.policy(),

@@ -79,6 +79,7 @@ impl Program for Scenario {
                 policy: Policy::Other,
                 delay_ns: 0,
                 files: Vec::new(),
+                end: None,
             }],
         }
     }

@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;
 
-/// A whole number of virtual seconds, written `2s`. cyclictest counts its `--duration` in seconds.
+/// A whole number of virtual seconds, written `2s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Seconds(u32);
 
 impl Seconds {
     const MAX: u32 = 3600;
+
+    /// The most seconds.
+    pub const MOST: Self = Self(Self::MAX);
 
     /// One second.
     pub const ONE: Self = Self(1);

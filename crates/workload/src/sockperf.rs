@@ -1,9 +1,11 @@
 use preemptlab_model::{Distribution, Metric, MetricName, VirtualDuration};
-use preemptlab_protocol::{Command, CommandReport, LoadStart, Policy, Report};
+use preemptlab_protocol::{
+    Command, CommandReport, CommandSignal, EndSignal, LoadStart, Policy, Report,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Latency, MeasureError, Measurements, MetricNames, Seconds,
+    Latency, MeasureError, Measurements, MetricNames, Seconds, WindowTime,
     activity::activity,
     bounded::bounded,
     cyclictest,
@@ -27,9 +29,8 @@ pub struct Sockperf {
     /// The length of a message; 14 is sockperf's header, 65507 the most that UDP carries.
     #[serde(deserialize_with = "bounded::<_, 14, 65_507>")]
     pub message_bytes: u32,
-    /// Time that the probes measure. The client works for one second more, and without probes for
-    /// exactly this time.
-    pub window: Seconds,
+    /// Time that the probes measure. The client works longer; without probes it works for this time.
+    pub window: WindowTime,
     /// Probes that measure wakeup latency beside sockperf; by default both in the throughput mode,
     /// none in the ping-pong mode, which has response times of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +78,7 @@ impl Default for Sockperf {
             protocol: Protocol::Tcp,
             mode: SockperfMode::Throughput,
             message_bytes: 64,
-            window: const { Seconds::new(2).unwrap() },
+            window: const { WindowTime::from_ms(2000).unwrap() },
             probes: None,
             interval_us: IntervalUs::default(),
             fifo_priority: FifoPriority::default(),
@@ -110,6 +111,13 @@ const SETTLE_NS: u64 = 200_000_000;
 /// (`initBeforeLoop` in client.cpp).
 const START_NS: u64 = 2_500_000_000;
 
+/// Time per CPU by which the probes end later than their start and the window, in nanoseconds.
+const PROBES_NS: u64 = 200_000_000;
+
+/// Time that a client which a signal ends is told to work beyond the window, in milliseconds. It sets memory
+/// aside for all of it.
+const UNREACHED_MS: u32 = 4_000;
+
 /// Virtual time of a cell besides the client's work: starting and ending client and server.
 const AROUND_WORK: VirtualDuration = VirtualDuration::from_ms(700);
 
@@ -140,7 +148,7 @@ impl Program for Sockperf {
             },
             load: vec![self.server()],
             // The probes of wakeups stand first, because a trace of the cell is read for them.
-            probes: probes.into_iter().chain([self.client()]).collect(),
+            probes: probes.into_iter().chain([self.client(circumstances.cpus)]).collect(),
         }
     }
 
@@ -191,17 +199,27 @@ impl Sockperf {
         }
     }
 
-    /// Returns the time that the client works.
+    /// Returns the time that the client is told to work. One that a signal ends never comes to the end of
+    /// it.
     fn time(&self) -> Seconds {
-        let more = u32::from(self.probes().any());
-        Seconds::new(self.window.get() + more).unwrap_or(self.window)
+        let more_ms = match self.window.whole_seconds() {
+            Some(_) => 1_000 * u32::from(self.probes().any()),
+            None => UNREACHED_MS,
+        };
+        self.window.seconds_at_least(more_ms)
+    }
+
+    /// Returns the signal that ends the client after the probes.
+    fn end(&self, cpus: u32) -> Option<EndSignal> {
+        let probes_ns = if self.probes().any() { PROBES_NS * u64::from(cpus) } else { 0 };
+        self.window.end(CommandSignal::Alarm, START_NS + probes_ns)
     }
 
     fn server(&self) -> Command {
         self.command(SERVER, SERVER, vec![], vec![])
     }
 
-    fn client(&self) -> Command {
+    fn client(&self, cpus: u32) -> Command {
         let mut arguments = vec![
             format!("--msg-size={}", self.message_bytes),
             format!("--time={}", self.time().get()),
@@ -214,7 +232,10 @@ impl Sockperf {
             (SockperfMode::Throughput, Protocol::Udp) => vec![COUNTERS.to_owned()],
             (SockperfMode::Throughput, Protocol::Tcp) => vec![],
         };
-        self.command(CLIENT, self.mode.as_str(), arguments, files)
+        Command {
+            end: self.end(cpus),
+            ..self.command(CLIENT, self.mode.as_str(), arguments, files)
+        }
     }
 
     fn command(
@@ -233,6 +254,7 @@ impl Sockperf {
             policy: Policy::Other,
             delay_ns: 0,
             files,
+            end: None,
         }
     }
 

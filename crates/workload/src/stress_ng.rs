@@ -226,7 +226,7 @@ impl StressNg {
         let time = self.time().unwrap_or(DURATION);
         ProbeSet {
             probes: self.probes,
-            window: Seconds::new(time.get().saturating_sub(1)).unwrap_or(Seconds::ONE),
+            window: Seconds::new(time.get().saturating_sub(1)).unwrap_or(Seconds::ONE).into(),
             interval_us: self.interval_us,
             fifo_priority: self.fifo_priority,
             main_priority: MAIN_PRIORITY,
@@ -282,6 +282,7 @@ pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
         policy: Policy::Other,
         delay_ns: 0,
         files: vec![YAML.to_owned()],
+        end: None,
     }
 }
 

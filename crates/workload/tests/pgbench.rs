@@ -7,7 +7,7 @@ use common::{inputs, named};
 use preemptlab_model::{CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, Report, Window};
 use preemptlab_workload::{
-    MeasureError, Measurements, Pgbench, PgbenchMode, PgbenchProtocol, Seconds, Workload,
+    MeasureError, Measurements, Pgbench, PgbenchMode, PgbenchProtocol, WindowTime, Workload,
 };
 use proptest::prelude::*;
 
@@ -34,7 +34,11 @@ const DIED: (&str, &str) =
     (include_str!("data/pgbench-17-died.out"), include_str!("data/pgbench-17-died.err"));
 
 fn workload(clients: u32) -> Workload {
-    Workload::Pgbench(Pgbench { window: Seconds::new(1).unwrap(), clients, ..Pgbench::default() })
+    Workload::Pgbench(Pgbench {
+        window: WindowTime::from_ms(1_000).unwrap(),
+        clients,
+        ..Pgbench::default()
+    })
 }
 
 fn cell(workload: &Workload) -> CellInputs {

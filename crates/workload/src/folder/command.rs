@@ -55,6 +55,7 @@ impl FolderCommand {
             policy: self.policy.0,
             delay_ns,
             files,
+            end: None,
         }
     }
 

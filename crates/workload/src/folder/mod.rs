@@ -181,7 +181,7 @@ impl Program for Folder {
 fn probe_set(definition: &Definition) -> ProbeSet {
     ProbeSet {
         probes: definition.cyclictest,
-        window: definition.window,
+        window: definition.window.into(),
         interval_us: IntervalUs::default(),
         fifo_priority: FifoPriority::default(),
         main_priority: main_priority(definition),
