@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
-         completed,,4274b35816c20fc6abe06f73a98681199ee87b6fd99080a95baafd01bb2a1ce6,\
-         fb9b3c6c643d7490842d813cb0568f33884f0de669b0beafb3fd160e70dbb7f7\n"
+         completed,,44c478206fbb29fdecf5e91894f618786979c2da41eede5dacb0531118f5ae9d,\
+         622420e4055a9536e978eb7a4b9e6c2be6734b098963d95c76fdf2e2f43019a0\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

@@ -165,7 +165,9 @@ fn a_recording_without_a_finished_cell_says_so() {
 fn a_recording_whose_cells_all_failed_says_why() {
     let desk = desk();
     let cell = fs::read_dir(desk.path("run/cells")).unwrap().next().unwrap().unwrap().path();
-    let mut record: CellRecord = serde_json::from_slice(&fs::read(&cell).unwrap()).unwrap();
+    let mut bytes = fs::read(&cell).unwrap();
+    preemptlab_model::unseal(&mut bytes).unwrap();
+    let mut record: CellRecord = serde_json::from_slice(&bytes).unwrap();
     let reason = "the kernel panicked".to_owned();
     record.outcome = Outcome::Failed { cause: FailureCause::Panic, reason };
     fs::write(&cell, serde_json::to_vec(&record).unwrap()).unwrap();
