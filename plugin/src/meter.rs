@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
+    arch::leaves_block,
     classifier::Classifier,
     clock::Clock,
     qemu::{Access, Condition, Guest, InstructionCallback, Scoreboard, Translation},
@@ -57,16 +58,24 @@ impl Meter {
         settle: InstructionCallback,
     ) -> Vec<u64> {
         let len = block.len();
-        let mut left = vec![0; len];
-        let mut sum = 0;
-        for index in (0..len).rev() {
+        let mut prices = vec![ONE; len];
+        for (index, price) in prices.iter_mut().enumerate() {
             let mut bytes = [0; 15];
-            let (class, _) = self.classifier.class(block, index, &mut bytes);
+            let (class, bytes) = self.classifier.class(block, index, &mut bytes);
             if class == Class::Rdtsc {
                 block.on_execution(index, settle, Access::None, len as u64);
             }
-            sum += u64::from(self.prices.of(class).get());
-            left[index] = sum;
+            *price = u64::from(self.prices.of(class).get());
+            // QEMU takes the count of the rest back and executes it as a block of its own, which pays.
+            if leaves_block(block.address(), bytes) {
+                break;
+            }
+        }
+        let mut left = prices;
+        let mut sum = 0;
+        for price in left.iter_mut().rev() {
+            sum += *price;
+            *price = sum;
         }
         // SAFETY: a block is translated where a CPU is about to execute it.
         let translating = unsafe { clock.cpu() };

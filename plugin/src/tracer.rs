@@ -200,6 +200,9 @@ impl Tracer {
             self.output.number(CPU);
             self.output.number(cpu.into());
         }
+        // A block that a fault has left early keeps what its rest was to cost, which is less than the counts
+        // that QEMU has taken back: due time may be some nanoseconds less than before.
+        let now_ns = now_ns.max(self.followed().last_ns);
         self.tell(FIRST_EVENT + announced, now_ns, effect);
         self.output.flush_if_full();
     }

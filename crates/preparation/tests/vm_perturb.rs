@@ -355,7 +355,9 @@ fn experiment(cpus: &str, workloads: &str) -> String {
     )
 }
 
-const HACKBENCH: &str = "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+/// Its fair probe is ended by a signal, because its window is a part of a second.
+const HACKBENCH: &str =
+    "[workload.hackbench]\nkind = \"cyclictest-hackbench\"\nwindow = \"250ms\"\n";
 
 /// Returns such an experiment whose instructions have prices.
 fn priced(cpus: &str, workloads: &str) -> String {

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 
 use preemptlab_protocol::trace::{Register, stream::SiteKind};
 
-pub use class::class;
+pub use class::{class, leaves_block};
 
 /// The kernel's half of the address space.
 pub const KERNEL_START: u64 = 0xffff_8000_0000_0000;

@@ -1,5 +1,7 @@
 //! Which class of prices an instruction is of.
 
+use std::ops::Range;
+
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use preemptlab_protocol::prices::Class;
 
@@ -42,6 +44,23 @@ pub fn class(address: u64, bytes: &[u8], is_first: bool) -> Class {
     } else {
         either(Class::UserPlain, Class::KernelPlain)
     }
+}
+
+/// Where Linux maps the registers of the local APIC (`FIX_APIC_BASE`, arch/x86/include/asm/fixmap.h), a page
+/// lower where the kernel has `CONFIG_PROVIDE_OHCI1394_DMA_INIT`, and below it those of the I/O APICs.
+const INTERRUPT_CONTROLLERS: Range<u64> = 0xffff_ffff_ff5f_b000..0xffff_ffff_ff5f_e000;
+
+/// Whether an instruction of a block at this address reads or writes a device's register by an address of
+/// its own, so that QEMU leaves the block there.
+pub fn leaves_block(block_address: u64, bytes: &[u8]) -> bool {
+    if block_address < KERNEL_START || !bytes.windows(2).any(|pair| pair == [0x5f, 0xff]) {
+        return false;
+    }
+    let instruction = Decoder::new(64, bytes, DecoderOptions::NONE).decode();
+    let mut kinds = (0..instruction.op_count()).map(|operand| instruction.op_kind(operand));
+    instruction.mnemonic() != Mnemonic::Lea
+        && kinds.any(|kind| kind == OpKind::Memory)
+        && INTERRUPT_CONTROLLERS.contains(&instruction.memory_displacement64())
 }
 
 /// The class of what its name alone tells.
@@ -161,6 +180,22 @@ mod tests {
 
     fn same(bytes: &[u8], expected: Class) {
         check(bytes, expected, expected);
+    }
+
+    #[test]
+    fn registers_of_the_local_apic_leave_their_block() {
+        // movl $0,0xffffffffff5fd0b0, the end of an interrupt; mov %esi,-0xa03000(%rdi)
+        let end = [0xc7, 0x04, 0x25, 0xb0, 0xd0, 0x5f, 0xff, 0, 0, 0, 0];
+        let write = [0x89, 0xb7, 0x00, 0xd0, 0x5f, 0xff];
+        let read = [0x8b, 0x87, 0x00, 0xd0, 0x5f, 0xff];
+        for bytes in [&end[..], &write, &read] {
+            assert!(leaves_block(KERNEL, bytes) && !leaves_block(USER, bytes), "{bytes:x?}");
+        }
+        // lea -0xa03000(%rdi),%rax; mov -0x18(%rdi),%eax; mov $0xff5fd000,%edi
+        let address = [0x48, 0x8d, 0x87, 0x00, 0xd0, 0x5f, 0xff];
+        for bytes in [&address[..], &[0x8b, 0x47, 0xe8], &[0xbf, 0x00, 0xd0, 0x5f, 0xff]] {
+            assert!(!leaves_block(KERNEL, bytes), "{bytes:x?}");
+        }
     }
 
     #[test]
