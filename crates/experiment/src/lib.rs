@@ -20,7 +20,7 @@ pub use experiment::{Experiment, FORMAT, Factors, Replicates};
 pub use machine::MachineSpec;
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
-pub use profile::{CostSource, profile};
+pub use profile::{CostSource, profile, shipped_profiles};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };

@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{CostSource, Experiment, SpecError};
+use preemptlab_experiment::{CostSource, Experiment, SpecError, shipped_profiles};
 use preemptlab_files::{Files, FilesError, Folders, Node};
 use preemptlab_model::Profile;
 use preemptlab_workload::{Folder, Workload};
@@ -35,8 +35,10 @@ pub enum EmbedError {
     },
     /// The profile of `[machine] cost` cannot be read.
     #[error(
-        "the profile {} of [machine] cost cannot be read: {error}; `amd-epyc` is one that preemptlab \
-         has, and `preemptlab calibrate` makes one of this machine", path.display()
+        "the profile {} of [machine] cost cannot be read: {error}; preemptlab has {}, and \
+         `preemptlab calibrate` makes one of this machine",
+        path.display(),
+        shipped_profiles().collect::<Vec<_>>().join(" and ")
     )]
     Profile {
         /// Path of the profile.
@@ -234,6 +236,8 @@ mod tests {
             let refused = priced(path).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
+        let refused = priced("desktop").unwrap_err().to_string();
+        assert!(refused.contains("preemptlab has amd-epyc and desktop-x86, and"), "{refused}");
     }
 
     #[test]
