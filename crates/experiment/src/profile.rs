@@ -47,6 +47,15 @@ impl CostSource {
         }
     }
 
+    /// Returns the profile's name, or `instructions`; the path of a file that has not been read.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Instructions => INSTRUCTIONS,
+            Self::File(path) => path,
+            Self::Profile(profile) => profile.name.as_str(),
+        }
+    }
+
     /// Returns whether each instruction takes the same time.
     pub(crate) fn is_instructions(&self) -> bool {
         *self == Self::Instructions
