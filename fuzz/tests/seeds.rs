@@ -9,9 +9,9 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 14] = targets![
+const TARGETS: [(&str, &str); 15] = targets![
     "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "guest" "kallsyms" "part"
-    "qmp" "recording" "scenario" "trace"
+    "profile" "qmp" "recording" "scenario" "trace"
 ];
 
 fn names(folder: &str) -> BTreeSet<String> {

@@ -9,8 +9,9 @@ use std::{
 };
 
 use preemptlab_analysis::{Compared, Error, Gathered, Notice, data, filled, letter, mixed, tables};
+use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
 use preemptlab_export::Format;
-use preemptlab_model::{BackendKind, MetricName};
+use preemptlab_model::{BackendKind, Digest, MetricName};
 use preemptlab_report::InWords;
 use preemptlab_report_html::PageData;
 use preemptlab_stats::{Comparison, Verdict as Word};
@@ -118,4 +119,20 @@ fn tables_are_written_whole_into_a_new_folder() {
     assert_eq!(cells.lines().count(), 11, "{cells}");
     let error = tables(&recordings, Format::Csv, Some(&out)).unwrap_err();
     assert!(error.to_string().contains("is not empty"), "{error}");
+}
+
+#[test]
+fn other_builds_of_a_kernel_are_another_cause_of_a_difference() {
+    let (folder, path) = made("a", |_, _| Cell::Measured);
+    let own = Recording::open(&path).unwrap();
+    let mut manifest = own.manifest().clone();
+    let other = |name: &str, manifest: &Manifest| {
+        RecordingWriter::open(&folder.path().join(name), manifest).unwrap();
+        Recording::open(&folder.path().join(name)).unwrap()
+    };
+    manifest.experiment.machine.prices = CostSource::named("amd-epyc");
+    assert_eq!(mixed::other_builds(&own, &other("priced", &manifest)), None);
+    manifest.kernels[0].image_sha256 = Digest::of(b"another build");
+    let said = mixed::other_builds(&own, &other("rebuilt", &manifest)).unwrap();
+    assert!(said.contains("have other builds of a kernel or of QEMU"), "{said}");
 }

@@ -17,5 +17,6 @@ pub mod report;
 pub mod revert;
 pub mod run;
 pub mod scenario;
+pub mod sensitivity;
 pub mod until;
 pub mod verify;

@@ -11,7 +11,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_analysis::meant;
-use preemptlab_experiment::{Derived, Experiment, Overrides, Recording, SpecError};
+use preemptlab_experiment::{CostSource, Derived, Experiment, Overrides, Recording};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
 use preemptlab_preparation::{EmbedError, Lab, Prepared};
@@ -156,26 +156,34 @@ pub struct Wanted {
 /// workloads; a mistake is shown in its place.
 pub fn experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     let text = read(path)?;
-    let mistake = |path: &Path, text, error: SpecError| {
-        mistake(path, text, error.message, error.help, error.span)
-    };
     let mut experiment = match Experiment::parse(&text) {
         Ok(experiment) => experiment,
         Err(error) => {
             return Err(match meant::no_experiment(&text, path) {
                 Some(other) => exit::unusable(other),
-                None => mistake(path, text, error),
+                None => mistake(path, text, error.message, error.help, error.span),
             });
         }
     };
     let overrides = overrides.apply(&mut experiment).map_err(exit::unusable)?;
     let base = path.parent().unwrap_or(Path::new(""));
     let embedded = preemptlab_preparation::embed(experiment, base);
-    let (experiment, folders) = embedded.map_err(|error| match error {
-        EmbedError::Definition { path, text, error } => mistake(&path, text, error),
-        error => exit::unusable(error),
-    })?;
+    let (experiment, folders) = embedded.map_err(not_embedded)?;
     Ok(Wanted { experiment, folders, overrides })
+}
+
+/// Finds the cost of instructions that the user names; a mistake in a profile's file is shown in its place.
+pub fn cost(named: &str) -> exit::Result<CostSource> {
+    preemptlab_preparation::cost(CostSource::named(named), Path::new("")).map_err(not_embedded)
+}
+
+fn not_embedded(error: EmbedError) -> exit::Failure {
+    match error {
+        EmbedError::Definition { path, text, error } => {
+            mistake(&path, text, error.message, error.help, error.span)
+        }
+        error => exit::unusable(error),
+    }
 }
 
 /// Returns the experiment of a recording, to go on with it.

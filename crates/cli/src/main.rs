@@ -11,6 +11,7 @@ mod elsewhere;
 mod emit;
 mod engine;
 mod exit;
+mod finished;
 mod joining;
 mod lab;
 mod output;

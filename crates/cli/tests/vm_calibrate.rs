@@ -1,16 +1,24 @@
-//! Counts of instructions in a real guest.
+//! Counts of instructions in a real guest, and calibrations that are ended on their way.
 //!
 //! Packages and snapshots are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
 mod common;
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader, Read},
+    os::unix::process::ExitStatusExt,
+    path::Path,
+    process::{ExitStatus, Stdio},
+};
 
+use common::Desk;
 use preemptlab_calibrate::{Counted, CountingCell, counting_cell};
 use preemptlab_preparation::{Lab, Prepared};
 use preemptlab_protocol::{Message, prices::Class};
 use preemptlab_provision::{MICRO, Options, Provision, Store};
 use preemptlab_runner::Cancel;
+use rustix::process::{Pid, Signal, kill_process};
 
 fn prepared() -> Prepared {
     let CountingCell { experiment, folders } = counting_cell(MICRO);
@@ -56,4 +64,44 @@ fn instructions_are_counted_by_class_and_always_the_same() {
 
     let second = count(&prepared, &folder.path().join("second"));
     assert_eq!(second, first);
+}
+
+/// Sends a calibration a signal once it has said something.
+#[track_caller]
+fn ended_at(desk: &Desk, said: &str, signal: Signal) -> ExitStatus {
+    let mut command = desk.lasting_command(&["calibrate", "--out", "machine.toml"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(said)), "it never says {said}");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap()
+}
+
+#[test]
+fn a_calibration_that_is_ended_leaves_what_was_there() {
+    let steps =
+        ["counting their instructions in a guest", "measuring micro-benchmarks on this machine"];
+    for (step, signal) in steps.iter().flat_map(|step| [(step, Signal::INT), (step, Signal::KILL)])
+    {
+        for old in [None, Some("the old one")] {
+            let desk = Desk::new();
+            if let Some(old) = old {
+                desk.write("machine.toml", old);
+            }
+            let status = ended_at(&desk, step, signal);
+            match signal {
+                Signal::KILL => assert_eq!(status.signal(), Some(9), "{step}"),
+                _ => assert_eq!(status.code(), Some(130), "{step}"),
+            }
+            let entries = fs::read_dir(desk.path(".")).unwrap();
+            let left: Vec<_> = entries
+                .map(|entry| {
+                    let path = entry.unwrap().path();
+                    (path.file_name().unwrap().to_owned(), fs::read_to_string(path).unwrap())
+                })
+                .collect();
+            let expected = old.map(|old| ("machine.toml".into(), old.to_owned()));
+            assert_eq!(left, Vec::from_iter(expected), "{step} {signal:?}");
+        }
+    }
 }

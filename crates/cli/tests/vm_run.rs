@@ -226,6 +226,28 @@ window = "1s"
 "#;
 
 #[test]
+fn an_experiment_is_executed_under_two_costs() {
+    let desk = Desk::new();
+    desk.write("small.toml", &SMALL.replace(", \"debian:7.2\"", ""));
+    let arguments = ["run", "small.toml", "--out", "a", "--sensitivity=desktop-x86"];
+    let both = run(&desk, &arguments);
+    both.succeeds();
+    both.says(&["what instructions and desktop-x86 say", "full"]);
+    assert!(both.stderr.contains("next: preemptlab compare a a-desktop-x86"), "{}", both.stderr);
+
+    // Each is a recording like any other.
+    let priced = tree(&desk.path("a-desktop-x86"));
+    run(&desk, &["verify", "a-desktop-x86", "--cells", "1"]).succeeds();
+    let compared = run(&desk, &["compare", "a", "a-desktop-x86"]);
+    compared.says(&["what instructions and desktop-x86 say"]);
+    let said = "a-desktop-x86 was made with machine.cost = \"desktop-x86\" instead of";
+    assert!(compared.stderr.contains(said), "{}", compared.stderr);
+    run(&desk, &["run", "a-desktop-x86"]).succeeds();
+    run(&desk, &arguments).succeeds();
+    assert!(tree(&desk.path("a-desktop-x86")) == priced, "going on changed the recording");
+}
+
+#[test]
 fn several_cpus_give_the_same_bytes() {
     let desk = Desk::new();
     desk.write("several.toml", SEVERAL);

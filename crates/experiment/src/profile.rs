@@ -12,7 +12,10 @@ use crate::SpecError;
 const INSTRUCTIONS: &str = "instructions";
 
 /// The profiles that preemptlab has, by their names.
-const SHIPPED: [(&str, &str); 1] = [("amd-epyc", include_str!("../../../profiles/amd-epyc.toml"))];
+const SHIPPED: [(&str, &str); 2] = [
+    ("amd-epyc", include_str!("../../../profiles/amd-epyc.toml")),
+    ("desktop-x86", include_str!("../../../profiles/desktop-x86.toml")),
+];
 
 /// What the instructions of a machine cost, as an experiment says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +29,33 @@ pub enum CostSource {
     Profile(Box<Profile>),
 }
 
+/// Returns the names of the profiles that preemptlab has.
+pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
 impl CostSource {
+    /// Finds what a text means: `instructions`, a profile that preemptlab has, or the file of one.
+    pub fn named(text: &str) -> Self {
+        let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
+        match (text, shipped) {
+            (INSTRUCTIONS, _) => Self::Instructions,
+            (_, Some((_, shipped))) => {
+                Self::Profile(Box::new(profile(shipped).expect("a test reads every one")))
+            }
+            (path, None) => Self::File(path.to_owned()),
+        }
+    }
+
+    /// Returns the profile's name, or `instructions`; the path of a file that has not been read.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Instructions => INSTRUCTIONS,
+            Self::File(path) => path,
+            Self::Profile(profile) => profile.name.as_str(),
+        }
+    }
+
     /// Returns whether each instruction takes the same time.
     pub(crate) fn is_instructions(&self) -> bool {
         *self == Self::Instructions
@@ -55,14 +84,7 @@ impl<'de> Deserialize<'de> for CostSource {
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<CostSource, E> {
-                let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
-                Ok(match (text, shipped) {
-                    (INSTRUCTIONS, _) => CostSource::Instructions,
-                    (_, Some((_, shipped))) => {
-                        CostSource::Profile(Box::new(profile(shipped).map_err(E::custom)?))
-                    }
-                    (path, None) => CostSource::File(path.to_owned()),
-                })
+                Ok(CostSource::named(text))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CostSource, A::Error> {
@@ -151,16 +173,38 @@ mod tests {
         let json = serde_json::to_string(&CostSource::Profile(Box::new(profile.clone()))).unwrap();
         let again: CostSource = serde_json::from_str(&json).unwrap();
         assert_eq!(again, CostSource::Profile(Box::new(profile)));
-        for (name, _) in SHIPPED {
-            let CostSource::Profile(shipped) = read(&format!("cost = \"{name}\"")).unwrap() else {
-                panic!("{name}");
-            };
-            assert_eq!(shipped.name, name);
-        }
         let said = read("cost = 1").unwrap_err().to_string();
         assert!(
             said.contains("the file of a profile, the name of one, or \"instructions\""),
             "{said}"
         );
+    }
+
+    #[test]
+    fn every_profile_of_the_folder_ships_and_is_sound() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles");
+        let files = std::fs::read_dir(folder).unwrap();
+        let mut files: Vec<_> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        files.sort();
+        let names: Vec<_> = shipped_profiles().map(|name| format!("{name}.toml")).collect();
+        assert_eq!(files, names);
+
+        for (name, text) in SHIPPED {
+            let shipped = profile(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(shipped.name, name);
+            let source = CostSource::named(name);
+            assert_eq!(source, CostSource::Profile(Box::new(shipped.clone())));
+            // On every machine these orders hold; a figure with a digit too many breaks them.
+            let price = |class: &Class| shipped.prices.of(*class);
+            for classes in [
+                [Class::UserPlain, Class::Multiply, Class::Divide, Class::EntryException],
+                [Class::StringByte, Class::StringWord, Class::StringStart, Class::Iret],
+                [Class::UserMemory, Class::Locked, Class::Cr3, Class::Halt],
+                [Class::UserPlain, Class::Syscall, Class::Iret, Class::EntryTimer],
+            ] {
+                assert!(classes.is_sorted_by_key(price), "{name}: {classes:?}");
+            }
+        }
     }
 }

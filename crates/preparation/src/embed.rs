@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{CostSource, Experiment, SpecError};
+use preemptlab_experiment::{CostSource, Experiment, SpecError, shipped_profiles};
 use preemptlab_files::{Files, FilesError, Folders, Node};
 use preemptlab_model::Profile;
 use preemptlab_workload::{Folder, Workload};
@@ -33,10 +33,12 @@ pub enum EmbedError {
         /// Folder of the workload.
         path: PathBuf,
     },
-    /// The profile of `[machine] cost` cannot be read.
+    /// A profile cannot be read.
     #[error(
-        "the profile {} of [machine] cost cannot be read: {error}; `amd-epyc` is one that preemptlab \
-         has, and `preemptlab calibrate` makes one of this machine", path.display()
+        "the profile {} cannot be read: {error}; preemptlab has {}, and \
+         `preemptlab calibrate` makes one of this machine",
+        path.display(),
+        shipped_profiles().collect::<Vec<_>>().join(" and ")
     )]
     Profile {
         /// Path of the profile.
@@ -63,10 +65,7 @@ pub enum EmbedError {
 ///
 /// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
-    if let CostSource::File(path) = &experiment.machine.prices {
-        let profile = profile(base.join(path))?;
-        experiment.machine.prices = CostSource::Profile(Box::new(profile));
-    }
+    experiment.machine.prices = cost(experiment.machine.prices, base)?;
     let mut folders = Folders::new();
     for (name, workload) in &mut experiment.workload {
         let Workload::Folder(folder) = workload else { continue };
@@ -76,6 +75,18 @@ pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Fol
         folders.extend(folder.files_sha256().map(|sha256| (sha256, files)));
     }
     Ok((experiment, folders))
+}
+
+/// Puts a profile in the place of its path, which is relative to `base`.
+///
+/// # Errors
+///
+/// [`EmbedError`] when the profile cannot be used.
+pub fn cost(cost: CostSource, base: &Path) -> Result<CostSource, EmbedError> {
+    match cost {
+        CostSource::File(path) => Ok(CostSource::Profile(Box::new(profile(base.join(path))?))),
+        cost => Ok(cost),
+    }
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
@@ -225,7 +236,7 @@ mod tests {
         fs::write(folder.path().join("long.toml"), "#".repeat(65 << 10)).unwrap();
         fs::write(folder.path().join("binary.toml"), [0xff, 0xfe]).unwrap();
         for (path, said) in [
-            ("none.toml", "none.toml of [machine] cost cannot be read: No such file"),
+            ("none.toml", "none.toml cannot be read: No such file"),
             (".", "cannot be read: Is a directory"),
             ("bad.toml", "a price must be 1 to"),
             ("long.toml", "more than 65536 bytes"),
@@ -234,6 +245,8 @@ mod tests {
             let refused = priced(path).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
+        let refused = priced("desktop").unwrap_err().to_string();
+        assert!(refused.contains("preemptlab has amd-epyc and desktop-x86, and"), "{refused}");
     }
 
     #[test]

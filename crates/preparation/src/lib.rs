@@ -26,7 +26,7 @@ use preemptlab_runner::Backend;
 
 pub use begin::check_host;
 pub use build::Build;
-pub use embed::{EmbedError, embed};
+pub use embed::{EmbedError, cost, embed};
 pub use error::LabError;
 pub use kernels::Kernels;
 pub use seed::{from_seed, is_seed_of};

@@ -1,6 +1,6 @@
 //! Tables of the same configurations in two kinds of time.
 
-use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval};
+use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval, Shared};
 
 use crate::{Cell, Column, Table, Tone, label, number};
 
@@ -18,15 +18,15 @@ fn table(agreement: &Agreement) -> Table {
         None if is_of_costs => "instructions",
         None => backends[at].as_str(),
     });
+    let shown: Vec<&Shared> = shared.iter().filter(|each| each.metric.is_headline()).collect();
+    let has_kernels = shown.iter().any(|each| each.kernels[0] != baseline.kernel);
+    let name = match has_kernels {
+        true => baseline.to_string(),
+        false => format!("{} {}", baseline.preempt, baseline.settings).trim_end().to_owned(),
+    };
     let title = format!(
-        "{}: what {one} and {other} say; × is the ratio to {}{}, each in its own time",
+        "{}: what {one} and {other} say; × is the ratio to {name}, each in its own time",
         label::place(workload, *cpus),
-        baseline.preempt,
-        if baseline.settings.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", baseline.settings)
-        }
     );
     let mut table = Table::new(
         title,
@@ -40,22 +40,28 @@ fn table(agreement: &Agreement) -> Table {
             Column::left("direction"),
         ],
     );
-    for each in shared.iter().filter(|each| each.metric.is_headline()) {
-        let [of_one, of_other] = each.effects;
-        let tone = match each.accord {
-            Accord::Agree => Tone::Better,
-            Accord::Disagree => Tone::Worse,
-            Accord::Open => Tone::Faint,
-        };
-        table.row([
-            Cell::from(format!("{} {}", each.preempt, each.settings).trim_end()),
-            Cell::from(each.metric.to_string()),
-            ratio(&of_one),
-            interval(&of_one),
-            ratio(&of_other),
-            interval(&of_other),
-            Cell::new(each.accord.as_str(), tone),
-        ]);
+    for of_kernels in shown.chunk_by(|left, right| left.kernels == right.kernels) {
+        if has_kernels {
+            table.span(Cell::new(kernels(of_kernels[0]), Tone::Strong));
+        }
+        for each in of_kernels {
+            let [of_one, of_other] = each.effects;
+            let tone = match each.accord {
+                Accord::Agree => Tone::Better,
+                Accord::Disagree => Tone::Worse,
+                Accord::Open => Tone::Faint,
+            };
+            let indent = if has_kernels { "  " } else { "" };
+            table.row([
+                Cell::from(format!("{indent}{} {}", each.preempt, each.settings).trim_end()),
+                Cell::from(each.metric.to_string()),
+                ratio(&of_one),
+                interval(&of_one),
+                ratio(&of_other),
+                interval(&of_other),
+                Cell::new(each.accord.as_str(), tone),
+            ]);
+        }
     }
     let count = |accord| shared.iter().filter(|each| each.accord == accord).count();
     table.notes.push(format!(
@@ -71,6 +77,11 @@ fn table(agreement: &Agreement) -> Table {
         table.notes.push(note.to_owned());
     }
     table
+}
+
+/// Returns the kernel, or both where the kinds of time have different ones.
+fn kernels(Shared { kernels: [one, other], .. }: &Shared) -> String {
+    if one == other { one.to_string() } else { format!("{one} and {other}") }
 }
 
 fn ratio(effect: &Effect) -> Cell {

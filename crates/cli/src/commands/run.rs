@@ -9,7 +9,7 @@ use preemptlab_analysis::{
     available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
-use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, counted, parse_ns};
+use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_preparation::LabError;
 use preemptlab_recording::Override;
 use preemptlab_report::View;
@@ -18,11 +18,14 @@ use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
     args::{Machines, OverrideArgs, Packages},
-    commands::until::{self, UntilArgs},
+    commands::{
+        sensitivity::{self, SensitivityArgs},
+        until::{self, UntilArgs},
+    },
     elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
-    exit::{self, OrExit},
+    exit, finished,
     lab::{self, Wanted},
     output::Output,
     session::Session,
@@ -39,6 +42,7 @@ Examples:
   preemptlab run studies/quick.toml
   preemptlab run studies/quick.toml --replicates 2 --kernel debian:7.2 --preempt lazy
   preemptlab run studies/quick.toml --until 5% --budget 30m
+  preemptlab run studies/quick.toml --sensitivity
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
 
 Run the same command again to go on after an interruption.")]
@@ -78,6 +82,8 @@ pub struct Run {
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<Baseline>,
     #[command(flatten)]
+    pub sensitivity: SensitivityArgs,
+    #[command(flatten)]
     pub shards: ShardArgs,
     #[command(flatten)]
     pub emit: EmitArgs,
@@ -111,41 +117,31 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     if let Some(wanted) = args.shards.shard {
         return shard(args, wanted, store, output);
     }
-    let Wanted { experiment, folders, overrides } = match is_recording {
+    let wanted = match is_recording {
         true => lab::recorded_experiment(&args.experiment, &args.overrides.overrides())?,
         false => lab::experiment(&args.experiment, &args.overrides.overrides())?,
     };
-    for change in &overrides {
+    for change in &wanted.overrides {
         output.note(format!("not as the file says: {change}"));
     }
-    named::check_metrics(&args.metrics, &experiment, args.trace)?;
+    named::check_metrics(&args.metrics, &wanted.experiment, args.trace)?;
     if let Some(baseline) = &args.baseline {
-        named::check_baseline(baseline, &experiment)?;
+        named::check_baseline(baseline, &wanted.experiment)?;
     }
     if args.trace {
-        for note in traceable::notes(&experiment) {
+        for note in traceable::notes(&wanted.experiment) {
             output.note(note);
         }
     }
     let out = match (&args.out, is_recording) {
         (Some(out), _) => out.clone(),
         (None, true) => args.experiment.clone(),
-        (None, false) => Path::new(RUNS).join(folder_name(&experiment, &overrides)),
+        (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
     };
-    let session = Session {
-        experiment,
-        folders,
-        overrides,
-        out: &out,
-        store,
-        machines: &args.machines,
-        packages: &args.packages,
-        backend: args.backend,
-        no_cache: args.no_cache,
-        retry_failed: args.retry_failed,
-        trace: args.trace,
-        engine: engine(args)?,
-    };
+    if let Some(profile) = &args.sensitivity.sensitivity {
+        return sensitivity(args, profile.as_deref(), wanted, &out, store, output);
+    }
+    let session = session(args, wanted, &out, store)?;
     if args.shards.prepare {
         return shard::prepare(&session, output);
     }
@@ -165,9 +161,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         return Ok(ExitCode::from(exit::OK));
     }
     session.open(output, |writer, jobs, execute| {
-        if let Some(baseline) = &args.baseline {
-            named::check_planned(baseline, writer.recording())?;
-        }
+        finished::check_planned(args.baseline.as_ref(), writer)?;
         let summary = match args.until {
             Some(margin) => {
                 let baseline = args.baseline.as_ref();
@@ -177,23 +171,71 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             }
             None => execute(writer)?.0,
         };
-        let until = writer.recording().until();
-        let margin = until.and_then(|until| Margin::new(until.margin)).unwrap_or_default();
-        let before = until.and_then(|until| until.baseline.as_deref());
-        let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
-        let baseline = args.baseline.clone().or(before);
         for note in disturbed::notes(&[writer.recording()])? {
             output.note(note);
         }
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
-        let comparison =
-            preemptlab_analysis::comparison(&[writer.recording()], baseline.as_ref(), margin)?;
+        let comparison = finished::comparison(args.baseline.as_ref(), &[writer.recording()])?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)
     })
+}
+
+/// Returns an experiment, where its recording is, and with what its cells are executed.
+fn session<'a>(
+    args: &'a Run,
+    wanted: Wanted,
+    out: &'a Path,
+    store: Option<PathBuf>,
+) -> exit::Result<Session<'a>> {
+    let Wanted { experiment, folders, overrides } = wanted;
+    Ok(Session {
+        experiment,
+        folders,
+        overrides,
+        out,
+        store,
+        machines: &args.machines,
+        packages: &args.packages,
+        backend: args.backend,
+        no_cache: args.no_cache,
+        retry_failed: args.retry_failed,
+        trace: args.trace,
+        engine: engine(args)?,
+    })
+}
+
+/// Runs an experiment under its own cost of instructions and under others, and compares.
+fn sensitivity(
+    args: &Run,
+    profile: Option<&str>,
+    wanted: Wanted,
+    out: &Path,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    if !args.backend.is_vm() {
+        let message = "only virtual time has a cost of instructions: leave --sensitivity or \
+                       --backend out";
+        return Err(exit::unusable(message));
+    }
+    let variants = sensitivity::variants(wanted, profile, out)?;
+    let (mut folders, mut summaries) = (Vec::new(), Vec::new());
+    for (wanted, out) in variants {
+        let cost = wanted.experiment.machine.prices.name().to_owned();
+        output.note(format!("the cost of instructions: {cost}"));
+        let session = session(args, wanted, &out, store.clone())?;
+        let summary = session.open(output, |writer, _, execute| {
+            finished::check_planned(args.baseline.as_ref(), writer)?;
+            Ok(execute(writer)?.0)
+        })?;
+        summaries.push(summary);
+        folders.push(out);
+    }
+    sensitivity::compare(args.baseline.as_ref(), &folders, &summaries, output)
 }
 
 /// Returns what is wanted of an engine; `None` where this machine executes the cells.
@@ -244,17 +286,9 @@ fn conclude(
     recording: &Recording,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let Summary { completed, failed, unavailable, waiting } = summary;
-    let out = recording.path();
-    output.note(format!(
-        "{} completed, {failed} failed, {unavailable} unavailable{}: {}/",
-        counted(completed, "cell"),
-        if waiting > 0 { format!(", {waiting} waiting for a boot") } else { String::new() },
-        out.display()
-    ));
-    output.note(format!("  {}    what was run", out.join("recording.json").display()));
-    output.note(format!("  {}    one file a cell", out.join("cells/").display()));
-    let code = if failed > 0 { exit::CELLS_FAILED } else { exit::OK };
+    finished::tell(&summary, recording, output);
+    let (out, code) = (recording.path(), finished::code(&summary));
+    let Summary { completed, failed, waiting, .. } = summary;
     if completed == 0 {
         // What comes next would have nothing to look at.
         if failed == 0 && waiting == 0 {

@@ -1,0 +1,52 @@
+//! What a run says of its recordings at its end.
+
+use preemptlab_analysis::named;
+use preemptlab_experiment::{Recording, RecordingWriter};
+use preemptlab_model::counted;
+use preemptlab_runner::Summary;
+use preemptlab_stats::{Baseline, Comparison, Margin};
+
+use crate::{
+    exit::{self, OrExit},
+    output::Output,
+};
+
+/// Refuses a baseline of which nothing is planned.
+pub fn check_planned(baseline: Option<&Baseline>, writer: &RecordingWriter) -> exit::Result<()> {
+    match baseline {
+        Some(baseline) => Ok(named::check_planned(baseline, writer.recording())?),
+        None => Ok(()),
+    }
+}
+
+/// Compares recordings of one experiment. Margin and baseline that are not given are those of the first
+/// one's `--until`.
+pub fn comparison(
+    baseline: Option<&Baseline>,
+    recordings: &[&Recording],
+) -> exit::Result<Comparison> {
+    let until = recordings[0].until();
+    let margin = until.and_then(|until| Margin::new(until.margin)).unwrap_or_default();
+    let before = until.and_then(|until| until.baseline.as_deref());
+    let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
+    Ok(preemptlab_analysis::comparison(recordings, baseline.or(before.as_ref()), margin)?)
+}
+
+/// Says what was executed, and where it is.
+pub fn tell(summary: &Summary, recording: &Recording, output: &Output) {
+    let Summary { completed, failed, unavailable, waiting } = summary;
+    let out = recording.path();
+    output.note(format!(
+        "{} completed, {failed} failed, {unavailable} unavailable{}: {}/",
+        counted(*completed, "cell"),
+        if *waiting > 0 { format!(", {waiting} waiting for a boot") } else { String::new() },
+        out.display()
+    ));
+    output.note(format!("  {}    what was run", out.join("recording.json").display()));
+    output.note(format!("  {}    one file a cell", out.join("cells/").display()));
+}
+
+/// Returns the exit code after a run.
+pub fn code(summary: &Summary) -> u8 {
+    if summary.failed > 0 { exit::CELLS_FAILED } else { exit::OK }
+}

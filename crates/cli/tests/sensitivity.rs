@@ -1,0 +1,92 @@
+//! `run --sensitivity` with what it cannot compare, and what `compare` says of two costs.
+
+mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
+
+use std::fs;
+
+use common::Desk;
+use recorded::{Cell, record};
+
+const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
+    [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+
+/// Nothing listens there: whoever gets that far says so.
+const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
+
+/// Returns a desk with `plain.toml` and with `priced.toml`, whose cost is `amd-epyc`.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let head = "format = 1\nname = \"made\"\n[factors]\nkernel = [\"debian:6.12\"]\n";
+    desk.write("plain.toml", &format!("{head}{TEXT}"));
+    desk.write("priced.toml", &format!("{head}{TEXT}[machine]\ncost = \"amd-epyc\"\n"));
+    desk
+}
+
+#[test]
+fn what_has_no_other_cost_is_refused_before_anything_is_brought_here() {
+    let desk = desk();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/amd-epyc.toml");
+    let shipped = fs::read_to_string(shipped).unwrap();
+    desk.write("bad.toml", &shipped.replace("halt = 768000", "halt = 0"));
+    desk.write("twin.toml", &shipped.replace("halt = 768000", "halt = 1"));
+    for (experiment, arguments, said) in [
+        ("plain.toml", &["--sensitivity=instructions"][..], "cost is `instructions` already"),
+        ("priced.toml", &["--sensitivity=amd-epyc"], "cost is `amd-epyc` already"),
+        ("priced.toml", &["--sensitivity=twin.toml"], "is named `amd-epyc`, too"),
+        ("plain.toml", &["--sensitivity=bad.toml"], "a price must be 1 to 16777215"),
+        (
+            "plain.toml",
+            &["--sensitivity=desktop"],
+            "and desktop-x86, and `preemptlab calibrate` makes",
+        ),
+        ("plain.toml", &["--sensitivity", "--backend", "host"], "only virtual time has a cost"),
+        ("plain.toml", &["--sensitivity", "--backend", "kvm"], "only virtual time has a cost"),
+        ("plain.toml", &["--sensitivity", "--out", "/"], "name another with --out"),
+        ("plain.toml", &["--sensitivity", "--until", "5%"], "cannot be used with"),
+        ("plain.toml", &["--sensitivity", "--prepare"], "cannot be used with"),
+        ("plain.toml", &["--sensitivity", "--shard", "1/2"], "cannot be used with"),
+        ("plain.toml", &["--sensitivity", "--emit"], "cannot be used with"),
+        ("plain.toml", &["--sensitivity", "--engine", "slurm", "--detach"], "cannot be used with"),
+    ] {
+        let finished = desk.run(&[&["run", experiment], arguments, &NO_MIRROR].concat());
+        assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);
+        let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(said), "{arguments:?}: {told}");
+        assert!(!told.contains("127.0.0.1"), "{arguments:?}: {told}");
+        assert!(!desk.path("runs").exists(), "{arguments:?}");
+    }
+    // What can be compared gets as far as the mirror.
+    for arguments in
+        [&["plain.toml", "--sensitivity"], &["priced.toml", "--sensitivity=twin2.toml"]]
+    {
+        desk.write("twin2.toml", &shipped.replace("name = \"amd-epyc\"", "name = \"twin2\""));
+        desk.run(&[&["run"], &arguments[..], &NO_MIRROR].concat()).fails(4, &["127.0.0.1:9"]);
+    }
+}
+
+/// With one cost `full` is better, with the other it is worse.
+#[test]
+fn a_verdict_of_one_cost_alone_depends_on_the_cost_model() {
+    let desk = Desk::new();
+    let late = |none_us: u64, full_us: u64| {
+        move |mode: &str, replicate: u32| {
+            let own_us = if mode == "full" { full_us } else { none_us };
+            Cell::Later(own_us + u64::from(replicate % 2))
+        }
+    };
+    let under = |cost: &str| format!("{TEXT}[machine]\ncost = \"{cost}\"\n");
+    record(&desk.path("a"), &under("amd-epyc"), late(12, 6));
+    record(&desk.path("b"), &under("desktop-x86"), late(6, 12));
+    let finished = desk.run(&["compare", "a", "b"]);
+    finished.says(&[
+        "load on 1 CPU: what amd-epyc and desktop-x86 say",
+        "What disagrees depends on the cost model",
+    ]);
+    assert!(finished.stderr.contains("cost is \"amd-epyc\" and \"desktop-x86\""));
+    record(&desk.path("c"), &under("desktop-x86"), late(14, 6));
+    let finished = desk.run(&["compare", "a", "c"]);
+    finished.says(&["what amd-epyc and desktop-x86 say", "0 disagree"]);
+    assert!(!finished.stdout.contains("depends on the cost model"), "{}", finished.stdout);
+}
