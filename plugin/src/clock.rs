@@ -176,16 +176,17 @@ impl Clock {
         }
     }
 
-    /// Takes counts back, as many of these as the turn has had before this block, and returns how many.
+    /// Takes counts back. They may be more than QEMU has counted since it published the last ones, which it
+    /// does every 65,535 counts from where it began to execute: what is executed is negative then, and takes
+    /// back what was published (`icount_update`, accel/tcg/icount-common.c).
     ///
     /// # Safety
     ///
     /// To be called from a callback of a block of so many instructions.
-    pub unsafe fn take_back(&self, counts: i64, block_len: u16) -> i64 {
+    pub unsafe fn take_back(&self, counts: i64, block_len: u16) {
         // SAFETY: as the caller promises, and as above.
         unsafe {
             let cpu = *self.current_cpu;
-            let counts = counts.min(self.executed() - i64::from(block_len)).max(0);
             let extra = cpu.add(self.fields.extra).cast::<i64>();
             let low = cpu.add(self.fields.low).cast::<u16>();
             // QEMU gives instructions back that it has not executed after all.
@@ -193,7 +194,6 @@ impl Clock {
             let to_low = counts.min(room.max(0));
             *low += to_low as u16;
             *extra += counts - to_low;
-            counts
         }
     }
 }

@@ -102,15 +102,14 @@ impl Meter {
     pub unsafe fn settle(&self, clock: &Clock, block_len: u16) {
         let counts = self.balance().div_euclid(ONE as i64);
         // SAFETY: as the caller promises.
-        let moved = unsafe {
+        unsafe {
             if counts > 0 {
                 clock.pass(counts);
-                counts
             } else {
-                -clock.take_back(-counts, block_len)
+                clock.take_back(-counts, block_len);
             }
-        };
-        self.add(-moved * ONE as i64);
+        }
+        self.add(-counts * ONE as i64);
     }
 
     /// What the CPU that executes owes, in 1/256 counts.
