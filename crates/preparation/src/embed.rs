@@ -44,6 +44,15 @@ pub enum EmbedError {
         /// Error of reading the file.
         error: io::Error,
     },
+    /// `[machine] caches` is asked for, and the profile does not describe any.
+    #[error(
+        "the profile {} of [machine] cost has no section [caches], which `caches = true` needs: \
+         docs/cost-model.md describes it", path.display()
+    )]
+    NoCaches {
+        /// Path of the profile.
+        path: PathBuf,
+    },
     /// The definition of a folder, or a profile, makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
@@ -64,7 +73,11 @@ pub enum EmbedError {
 /// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
     if let CostSource::File(path) = &experiment.machine.prices {
-        let profile = profile(base.join(path))?;
+        let path = base.join(path);
+        let profile = profile(path.clone())?;
+        if experiment.machine.caches && profile.caches.is_none() {
+            return Err(EmbedError::NoCaches { path });
+        }
         experiment.machine.prices = CostSource::Profile(Box::new(profile));
     }
     let mut folders = Folders::new();
@@ -234,6 +247,12 @@ mod tests {
             let refused = priced(path).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
+        let mut with_caches = experiment("mine");
+        with_caches.workload.clear();
+        with_caches.machine.prices = CostSource::File("x.toml".to_owned());
+        with_caches.machine.caches = true;
+        let refused = embed(with_caches, folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("x.toml of [machine] cost has no section [caches]"), "{refused}");
     }
 
     #[test]

@@ -4,5 +4,5 @@
 mod x86_64;
 
 pub use x86_64::{
-    Effect, KERNEL_START, PROCESSOR_ID, class, effect, entry, is_return, message_address,
+    Effect, KERNEL_START, PROCESSOR_ID, class, effect, entry, is_return, memory, message_address,
 };
