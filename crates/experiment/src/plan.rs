@@ -227,6 +227,7 @@ mod tests {
     use preemptlab_model::{Lookahead, PreemptMode};
 
     use super::*;
+    use crate::CostSource;
 
     fn experiment() -> Experiment {
         Experiment::parse(
