@@ -128,7 +128,7 @@ mod tests {
             ("user_plain = 256", "user_plain = 16777216", 6, "a price must be 1 to", ""),
             ("user_plain = 256", "user_plain = 1.5", 6, "invalid type", ""),
             ("wrmsr = 256", "wrmrs = 256", 6, "unknown variant `wrmrs`", "`wrmsr`?"),
-            ("halt = 256\n", "", 6, "there is no price for `halt`", ""),
+            ("halt = 256\n", "", 5, "there is no price for `halt`", ""),
             ("[prices]", "slowdown = 4\n[prices]", 5, "unknown field `slowdown`", ""),
         ] {
             let (found, message, helped) = refused(from, to);

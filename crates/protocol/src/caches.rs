@@ -295,7 +295,7 @@ mod tests {
             (49153, 12),
             (2048, 1),
             (1 << 20, 33),
-            (1 << 31, 1),
+            (1 << 27, 1),
         ] {
             let said = refused::<CacheSize>(&format!(r#"{{"bytes":{bytes},"ways":{ways}}}"#));
             assert!(said.contains("are no cache: it has 1 to 32 ways"), "{said}");

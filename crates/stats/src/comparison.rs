@@ -52,8 +52,8 @@ pub struct Group {
     pub cpus: u32,
     /// Backend that executed the cells.
     pub backend: BackendKind,
-    /// The profile that instructions have their prices from, with caches or without; absent where each takes the same
-    /// time, or time is the machine's own.
+    /// The profile that instructions have their prices from, with caches or without; absent where each
+    /// takes the same time, or time is the machine's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>", optional)]
     pub profile: Option<PricesOf>,
