@@ -158,7 +158,7 @@ impl Clock {
     ///
     /// # Safety
     ///
-    /// To be called from a callback, or where a turn begins, with `current_cpu` in its place.
+    /// To be called from a callback.
     pub unsafe fn pass(&self, counts: i64) {
         // SAFETY: as the caller promises. 16 bits are written where QEMU keeps them: those above them
         // are a request to leave (`icount_decr`, include/hw/core/cpu.h).

@@ -1,17 +1,19 @@
 //! A TCG plugin for QEMU that has time pass by what instructions cost, and records what a guest's kernel
 //! does, in exact virtual time, without a trace of either in the guest.
 //!
-//! `-plugin FILE[,prices=PATH][,program=PATH,out=PATH][,counts=PATH]`: the prices are [`Prices`] as JSON,
-//! the program is a [`TraceProgram`] as JSON; the stream is described in
+//! `-plugin FILE[,prices=PATH[,caches=PATH]][,program=PATH,out=PATH][,counts=PATH]`: the prices are [`Prices`] as JSON,
+//! the caches [`Sizes`], the program is a [`TraceProgram`] as JSON; the stream is described in
 //! [`preemptlab_protocol::trace::stream`]. Instructions are counted into a file of
 //! [`preemptlab_protocol::counts`].
 
 mod arch;
+mod caches;
 mod classifier;
 mod clock;
 mod complaint;
 mod count;
 mod inject;
+mod memory;
 mod meter;
 mod output;
 mod qemu;
@@ -26,15 +28,18 @@ use std::{
 
 use preemptlab_protocol::{
     FORMAT,
+    caches::Caches as Sizes,
     prices::{Price, Prices},
     trace::{Register, TraceProgram, stream::CLOCK_PER_CPU},
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
+    caches::Caches,
     clock::Clock,
     complaint::{complain, fail},
     count::Counter,
+    memory::{Calls, Memory, is_recent},
     meter::Meter,
     output::Output,
     qemu::{Block, Guest, Info, PluginId, Translation},
@@ -59,6 +64,7 @@ enum State {
 #[derive(Default)]
 struct Asked {
     prices: Option<Prices>,
+    caches: Option<Sizes>,
     /// What to record, and where.
     trace: Option<(TraceProgram, File)>,
     /// Where to count instructions.
@@ -70,6 +76,7 @@ struct Asked {
 struct Running {
     clock: Clock,
     meter: Option<Meter>,
+    memory: Option<Memory>,
     tracer: Option<Tracer>,
     counter: Option<Counter>,
 }
@@ -128,6 +135,12 @@ fn ask<T: AsRef<str>>(arguments: &[T]) -> Result<Asked, String> {
         asked.prices = Some(read("prices", prices)?);
         turns::watch(turn_begins, turn_ends)?;
     }
+    if let Some(caches) = value("caches") {
+        if asked.prices.is_none() {
+            return Err("caches need prices".into());
+        }
+        asked.caches = Some(read("caches", caches)?);
+    }
     if let Some(program) = value("program") {
         let out = value("out").ok_or("`out=` is missing")?;
         let program: TraceProgram = read("trace program", program)?;
@@ -173,9 +186,13 @@ fn start(asked: Asked) -> Result<Running, String> {
         Tracer::new(program, guest, Output::new(file, format))
     });
     let meter = asked.prices.map(|prices| Ok::<_, String>(Meter::new(prices, guest(&[])?)));
+    let memory = asked
+        .caches
+        .map(|sizes| Memory::new(Caches::new(sizes), guest(&Register::ALL.map(Register::name))?));
     let counter = asked.counts.map(|out| Ok::<_, String>(Counter::new(guest(&[])?, out)));
     let (tracer, counter) = (tracer.transpose()?, counter.transpose()?);
-    Ok(Running { clock, meter: meter.transpose()?, tracer, counter })
+    let (meter, memory) = (meter.transpose()?, memory.transpose()?);
+    Ok(Running { clock, meter, memory, tracer, counter })
 }
 
 /// What runs, on the thread of the CPUs.
@@ -189,7 +206,7 @@ fn running() -> Option<&'static mut Running> {
 }
 
 extern "C" fn translated(_: PluginId, block: *mut Block) {
-    let Some(Running { clock, meter, tracer, counter }) = running() else { return };
+    let Some(Running { clock, meter, memory, tracer, counter }) = running() else { return };
     // SAFETY: the block is valid during the callback.
     let block = unsafe { Translation::new(block) };
     let left = match meter {
@@ -198,6 +215,10 @@ extern "C" fn translated(_: PluginId, block: *mut Block) {
             (1..=block.len() as u64).rev().map(|left| left * u64::from(Price::ONE.get())).collect()
         }
     };
+    if let Some(memory) = memory {
+        let calls = Calls { read: has_read, written: has_written, fetches, remaps };
+        memory.translate(&block, clock, calls);
+    }
     if let Some(tracer) = tracer {
         tracer.translate(&block, &left, executed);
     }
@@ -210,6 +231,44 @@ extern "C" fn settle(_: c_uint, block_len: *mut c_void) {
     if let Some(Running { clock, meter: Some(meter), .. }) = running() {
         // SAFETY: the callback of a block of so many instructions, of which QEMU has at most 512.
         unsafe { meter.settle(clock, block_len.addr() as u16) };
+    }
+}
+
+extern "C" fn has_read(_: c_uint, info: u32, address: u64, place: *mut c_void) {
+    if !is_recent(address, false) {
+        accessed(info, address, place, false);
+    }
+}
+
+extern "C" fn has_written(_: c_uint, info: u32, address: u64, place: *mut c_void) {
+    if !is_recent(address, true) {
+        accessed(info, address, place, true);
+    }
+}
+
+#[cold]
+fn accessed(info: u32, address: u64, place: *mut c_void, is_write: bool) {
+    pays(|memory| memory.accessed(info, address, place.addr() as u64, is_write));
+}
+
+extern "C" fn fetches(_: c_uint, line: *mut c_void) {
+    pays(|memory| memory.fetches(line.addr() as u64));
+}
+
+/// Charges what memory says.
+fn pays(says: impl FnOnce(&mut Memory) -> u32) {
+    if let Some(Running { clock, meter: Some(meter), memory: Some(memory), .. }) = running() {
+        let price = says(memory);
+        if price > 0 {
+            // SAFETY: every caller is a callback.
+            unsafe { meter.charge(clock, price) };
+        }
+    }
+}
+
+extern "C" fn remaps(_: c_uint, how: *mut c_void) {
+    if let Some(Running { memory: Some(memory), .. }) = running() {
+        memory.remaps(how.addr() as u64);
     }
 }
 
@@ -227,11 +286,12 @@ extern "C" fn marked(_: c_uint, marker: *mut c_void) {
     }
 }
 
-extern "C" fn turn_begins(cpu: c_uint, ahead_counts: i64) {
-    if let Some(Running { clock, meter: Some(meter), .. }) = running() {
+extern "C" fn turn_begins(cpu: c_uint) {
+    if let Some(Running { meter: Some(meter), memory, .. }) = running() {
         meter.begin(cpu as usize);
-        // SAFETY: a turn begins, and the turnstile has set `current_cpu`.
-        unsafe { clock.pass(ahead_counts) };
+        if let Some(memory) = memory {
+            memory.begin(cpu as usize);
+        }
     }
 }
 

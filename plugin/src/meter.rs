@@ -112,6 +112,21 @@ impl Meter {
         self.add(-counts * ONE as i64);
     }
 
+    /// Has the CPU that executes owe more, in 1/256 counts.
+    ///
+    /// # Safety
+    ///
+    /// To be called from a callback.
+    pub unsafe fn charge(&self, clock: &Clock, price: u32) {
+        self.add(price.into());
+        let counts = self.balance().div_euclid(ONE as i64);
+        if counts >= THRESHOLD_COUNTS as i64 {
+            // SAFETY: as the caller promises.
+            unsafe { clock.pass(counts) };
+            self.add(-counts * ONE as i64);
+        }
+    }
+
     /// What the CPU that executes owes, in 1/256 counts.
     pub fn balance(&self) -> i64 {
         BALANCE.load(Relaxed).wrapping_sub(BIAS).cast_signed()

@@ -73,6 +73,8 @@ struct RegisterDescriptor {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub enum Condition {
+    /// It is another one.
+    NotEqual = 3,
     /// It is less.
     Less = 4,
     /// It is not less.
@@ -92,6 +94,14 @@ const ADD: c_int = 0;
 
 /// A function that QEMU calls with the number of a CPU and what was asked for.
 pub type InstructionCallback = extern "C" fn(c_uint, *mut c_void);
+
+/// A function that QEMU calls with the number of a CPU, an access to memory, its virtual address and what
+/// was asked for.
+pub type MemoryCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
+
+/// `QEMU_PLUGIN_MEM_R`, `QEMU_PLUGIN_MEM_W`
+const READS: c_int = 1;
+const WRITES: c_int = 2;
 
 unsafe extern "C" {
     fn qemu_plugin_register_vcpu_init_cb(id: PluginId, callback: extern "C" fn(PluginId, c_uint));
@@ -133,6 +143,16 @@ unsafe extern "C" {
         value: u64,
         data: *mut c_void,
     );
+    fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        callback: MemoryCallback,
+        access: Access,
+        kind: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_get_hwaddr(info: u32, address: u64) -> *const c_void;
+    fn qemu_plugin_hwaddr_is_io(address: *const c_void) -> bool;
+    fn qemu_plugin_hwaddr_phys_addr(address: *const c_void) -> u64;
     fn qemu_plugin_scoreboard_new(element_size: usize) -> *mut c_void;
     fn qemu_plugin_scoreboard_find(scoreboard: *mut c_void, cpu: c_uint) -> *mut c_void;
     fn qemu_plugin_get_registers() -> *mut Array;
@@ -221,6 +241,25 @@ impl Translation {
         unsafe { qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(self.0, ADD, entry, value) };
     }
 
+    /// Has QEMU call after each access to memory of an instruction.
+    pub fn on_memory(
+        &self,
+        index: usize,
+        read: MemoryCallback,
+        written: MemoryCallback,
+        data: u64,
+    ) {
+        for (callback, kind) in [(read, READS), (written, WRITES)] {
+            let data = ptr::without_provenance_mut(data as usize);
+            // SAFETY: as above; the data is a number, never dereferenced.
+            unsafe {
+                let instruction = qemu_plugin_tb_get_insn(self.0, index);
+                let access = Access::None;
+                qemu_plugin_register_vcpu_mem_cb(instruction, callback, access, kind, data);
+            }
+        }
+    }
+
     /// Has QEMU call before the block's instructions where an entry compares so with a number.
     pub fn on_execution_if(
         &self,
@@ -243,6 +282,16 @@ impl Translation {
                 data,
             );
         }
+    }
+}
+
+/// The physical address of an access to memory, from within its callback; `None` for that of a device.
+pub fn physical(info: u32, address: u64) -> Option<u64> {
+    // SAFETY: QEMU looks up what it has just used, in a place of its own.
+    unsafe {
+        let found = qemu_plugin_get_hwaddr(info, address);
+        let is_memory = !found.is_null() && !qemu_plugin_hwaddr_is_io(found);
+        is_memory.then(|| qemu_plugin_hwaddr_phys_addr(found))
     }
 }
 

@@ -4,8 +4,8 @@ use std::ffi::c_uint;
 
 use crate::clock::symbol;
 
-/// A turn of a CPU begins or goes on; QEMU's clock is this many counts behind it.
-pub type Begins = extern "C" fn(cpu: c_uint, ahead_counts: i64);
+/// A turn of a CPU begins or goes on.
+pub type Begins = extern "C" fn(cpu: c_uint);
 
 /// QEMU has left the execution of the CPU, whose turn is over or not. What is returned are counts that
 /// the CPU's clock has to be moved by.

@@ -21,10 +21,6 @@ use crate::{
     turns::watcher,
 };
 
-/// How far a turn begins ahead of what QEMU's clock shows, where instructions have prices: more than
-/// cheap instructions give back at once.
-const AHEAD_COUNTS: i64 = 4096;
-
 /// How much a turn with prices may be short of its end: as much as a clock differs from due time.
 const SLACK_COUNTS: i64 = 128;
 
@@ -182,8 +178,7 @@ impl Scheduler {
         let qemu = &self.qemu;
         let cpu = machine.cpus[number];
         let watcher = watcher();
-        let ahead_counts = watcher.map_or(0, |_| AHEAD_COUNTS);
-        let now_ns = qemu.publish(now_ns - ahead_counts * qemu.count_ns());
+        let now_ns = qemu.publish(now_ns);
         spin::has_spun();
         self.executing.set(Some(number));
         // SAFETY: this is the thread of the CPUs, and their lock is taken.
@@ -191,7 +186,7 @@ impl Scheduler {
             machine.current.write(cpu);
             qemu.execute(cpu, until_ns.saturating_sub(now_ns), || {
                 if let Some(watcher) = watcher {
-                    (watcher.begins)(number as c_uint, ahead_counts);
+                    (watcher.begins)(number as c_uint);
                 }
             });
         }

@@ -2,9 +2,8 @@
 
 use std::{ffi::c_uint, sync::OnceLock};
 
-/// A turn of a CPU begins or goes on. What QEMU's clock shows is this many counts behind the CPU's
-/// time, and the watcher has them pass: so it can also take back what passed before the turn.
-type Begins = extern "C" fn(cpu: c_uint, ahead_counts: i64);
+/// A turn of a CPU begins or goes on.
+type Begins = extern "C" fn(cpu: c_uint);
 
 /// QEMU has left the execution of the CPU. Where its turn is over, what is returned are counts that the
 /// CPU owes, or has too many of.

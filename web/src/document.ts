@@ -263,8 +263,8 @@ cpus: number,
  */
 backend: BackendKind,
 /**
- * Name of the profile that instructions have their prices from; absent where each takes the same
- * time, or time is the machine's own.
+ * The profile that instructions have their prices from, with caches or without; absent where each
+ * takes the same time, or time is the machine's own.
  */
 profile?: string,
 /**

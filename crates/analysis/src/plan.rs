@@ -47,6 +47,9 @@ pub struct PlanDocument<'a> {
     /// What instructions cost, where they do not all cost the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<&'a Profile>,
+    /// Whether the profile's caches are modelled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    caches: bool,
     configurations: Vec<Configuration<'a>>,
     /// Kernels from source that are not in the store; neither their cells nor the time to build
     /// them is counted below.
@@ -100,6 +103,7 @@ impl<'a> PlanDocument<'a> {
             experiment: &manifest.experiment.name,
             topology: manifest.experiment.machine.topology,
             profile: manifest.experiment.machine.profile(),
+            caches: manifest.experiment.machine.caches,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
             kernels_to_build: unbuilt.len(),
@@ -140,7 +144,7 @@ impl<'a> PlanDocument<'a> {
                 state,
             ]);
         }
-        table.notes.extend(machine_note(self.topology, self.profile));
+        table.notes.extend(machine_note(self.topology, self.profile, self.caches));
         let known = self.configurations.iter().filter(|each| !each.to_build);
         let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
         reasons.sort_unstable();
@@ -170,10 +174,15 @@ impl<'a> PlanDocument<'a> {
 }
 
 /// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
-fn machine_note(topology: Option<Topology>, profile: Option<&Profile>) -> Vec<String> {
+fn machine_note(
+    topology: Option<Topology>,
+    profile: Option<&Profile>,
+    has_caches: bool,
+) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
-    let prices =
-        profile.map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}."));
+    let caches = if has_caches { " with its caches" } else { "" };
+    let prices = profile
+        .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{caches}."));
     topology.into_iter().chain(prices).collect()
 }
 
@@ -226,7 +235,7 @@ impl<'a> Sketch<'a> {
             ]);
         }
         let machine = &self.experiment.machine;
-        table.notes.extend(machine_note(machine.topology, machine.profile()));
+        table.notes.extend(machine_note(machine.topology, machine.profile(), machine.caches));
         table
     }
 }

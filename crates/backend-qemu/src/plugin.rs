@@ -28,6 +28,7 @@ pub(crate) enum Wanted<'a> {
 pub(crate) struct Plugin<'a> {
     library: MemoryFile,
     prices: Option<MemoryFile>,
+    caches: Option<MemoryFile>,
     /// Trace program, and where the trace goes.
     trace: Option<(MemoryFile, &'a File)>,
     counts: Option<&'a File>,
@@ -46,6 +47,10 @@ impl<'a> Plugin<'a> {
             let prices = serde_json::to_vec(&pricing.of.prices).expect("prices have a JSON form");
             MemoryFile::with_content("prices", &prices)
         });
+        let caches = pricing.and_then(|pricing| pricing.of.caches.as_ref()).map(|caches| {
+            let caches = serde_json::to_vec(caches).expect("caches have a JSON form");
+            MemoryFile::with_content("caches", &caches)
+        });
         let (tracing, counts) = match wanted {
             Some(Wanted::Trace(tracing)) => (Some(tracing), None),
             Some(Wanted::Counts(counts)) => (None, Some(counts)),
@@ -58,6 +63,7 @@ impl<'a> Plugin<'a> {
         Ok(Some(Self {
             library: MemoryFile::with_content("plugin", LIBRARY)?,
             prices: prices.transpose()?,
+            caches: caches.transpose()?,
             trace: trace.transpose()?,
             counts,
         }))
@@ -68,6 +74,9 @@ impl<'a> Plugin<'a> {
         let mut option = inherited_path(&self.library);
         if let Some(prices) = &self.prices {
             option += &format!(",prices={}", inherited_path(prices));
+        }
+        if let Some(caches) = &self.caches {
+            option += &format!(",caches={}", inherited_path(caches));
         }
         if let Some((program, out)) = &self.trace {
             option += &format!(",program={},out={}", inherited_path(program), inherited_path(out));
@@ -81,7 +90,7 @@ impl<'a> Plugin<'a> {
     pub(crate) fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let trace = self.trace.iter().flat_map(|(program, out)| [program.as_fd(), out.as_fd()]);
         let counts = self.counts.iter().map(AsFd::as_fd);
-        let prices = self.prices.iter().map(AsFd::as_fd);
+        let prices = self.prices.iter().chain(&self.caches).map(AsFd::as_fd);
         [self.library.as_fd()].into_iter().chain(prices).chain(trace).chain(counts)
     }
 

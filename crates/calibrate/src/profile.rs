@@ -14,6 +14,7 @@ impl Calibration {
             name,
             arch: Arch::Amd64,
             machine,
+            caches: None,
             fit: Some(Fit {
                 benchmarks: fitted.benchmarks,
                 error_percent_mean: fitted.mean_percent,

@@ -198,7 +198,7 @@ count = 1
 
 [machine]
 modules = ["preemptlab_hold"]
-cost = "{cost}"
+{cost}
 
 [workload.processes]
 kind = "cyclictest-hackbench"
@@ -254,12 +254,28 @@ fn every_hold_is_found_and_blamed_on_two_cpus_where_instructions_have_prices() {
     check_with_prices("debian:6.12", &["full"], 2);
 }
 
+/// A miss comes between two instructions, and a trace has the time of both.
+#[test]
+fn every_hold_is_found_and_blamed_where_caches_are_modelled() {
+    check_with_caches("debian:6.12", &["full"], 1);
+}
+
+#[test]
+#[ignore = "takes long: a part of make nightly"]
+fn every_hold_is_found_and_blamed_on_two_cpus_where_caches_are_modelled() {
+    check_with_caches("debian:6.12", &["full"], 2);
+}
+
 fn check(kernel: &str, modes: &[&str], cpus: u32) {
-    check_at_cost(kernel, modes, cpus, "instructions");
+    check_at_cost(kernel, modes, cpus, "");
 }
 
 fn check_with_prices(kernel: &str, modes: &[&str], cpus: u32) {
-    check_at_cost(kernel, modes, cpus, "fixture.toml");
+    check_at_cost(kernel, modes, cpus, "cost = \"fixture.toml\"");
+}
+
+fn check_with_caches(kernel: &str, modes: &[&str], cpus: u32) {
+    check_at_cost(kernel, modes, cpus, "cost = \"fixture.toml\"\ncaches = true");
 }
 
 /// Runs one cell in each mode with and without a trace, and finds every hold in the traces.

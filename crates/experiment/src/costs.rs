@@ -7,6 +7,9 @@ use crate::{CostSource, Experiment, shipped_profiles};
 /// The key of the cost of instructions.
 const COST: &str = "machine.cost";
 
+/// The key of the caches, which only some profiles describe.
+const CACHES: &str = "machine.caches";
+
 impl Experiment {
     /// Returns the costs that tell how much the experiment's verdicts owe to its own: the profiles that
     /// preemptlab has, but for its own; one of them where each instruction takes the same time.
@@ -47,6 +50,13 @@ impl Experiment {
         }
         let mut experiment = self.clone();
         experiment.machine.prices = cost;
+        let describes_caches =
+            experiment.machine.profile().is_some_and(|profile| profile.caches.is_some());
+        if experiment.machine.caches && !describes_caches {
+            experiment.machine.caches = false;
+            let [file, run] = [true, false].map(|caches| caches.to_string());
+            overrides.push(Override { key: CACHES.to_owned(), file, run });
+        }
         Ok((experiment, overrides))
     }
 }

@@ -13,6 +13,8 @@ pub struct MachineSpec {
     pub cost: InstructionCost,
     /// What instructions cost.
     pub prices: CostSource,
+    /// Whether the profile's caches are modelled.
+    pub caches: bool,
     /// Time of several CPUs.
     pub clocks: Clocks,
     /// Kernel parameters besides those of the factors.
@@ -31,6 +33,8 @@ struct Keys {
     shift: InstructionCost,
     #[serde(skip_serializing_if = "CostSource::is_instructions")]
     cost: CostSource,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    caches: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     lookahead_ns: Option<Lookahead>,
     /// Only recordings of cells whose CPUs took turns have it; files that say it are refused.
@@ -51,6 +55,7 @@ impl Default for MachineSpec {
             memory_mib: 512,
             cost: InstructionCost::default(),
             prices: CostSource::default(),
+            caches: false,
             clocks: Clocks::default(),
             cmdline: Vec::new(),
             modules: Vec::new(),
@@ -70,13 +75,14 @@ impl Default for Keys {
 
 impl From<MachineSpec> for Keys {
     fn from(machine: MachineSpec) -> Self {
-        let MachineSpec { memory_mib, cost, prices, clocks, cmdline, modules, topology } = machine;
+        let MachineSpec { memory_mib, cost, prices, caches, clocks, cmdline, modules, topology } =
+            machine;
         let (lookahead_ns, skew_us) = match clocks {
             Clocks::Own(lookahead) => (Some(lookahead), None),
             Clocks::Turns { skew_us } => (None, Some(skew_us)),
         };
         let (shift, cost) = (cost, prices);
-        Self { memory_mib, shift, cost, lookahead_ns, skew_us, cmdline, modules, topology }
+        Self { memory_mib, shift, cost, caches, lookahead_ns, skew_us, cmdline, modules, topology }
     }
 }
 
@@ -84,15 +90,24 @@ impl TryFrom<Keys> for MachineSpec {
     type Error = &'static str;
 
     fn try_from(keys: Keys) -> Result<Self, &'static str> {
-        let Keys { memory_mib, shift, cost, lookahead_ns, skew_us, cmdline, modules, topology } =
-            keys;
+        let Keys {
+            memory_mib,
+            shift,
+            cost,
+            caches,
+            lookahead_ns,
+            skew_us,
+            cmdline,
+            modules,
+            topology,
+        } = keys;
         let clocks = match (lookahead_ns, skew_us) {
             (Some(_), Some(_)) => return Err("`lookahead_ns` and `skew_us` exclude each other"),
             (None, Some(skew_us)) => Clocks::Turns { skew_us },
             (lookahead, None) => Clocks::Own(lookahead.unwrap_or_default()),
         };
         let (cost, prices) = (shift, cost);
-        Ok(Self { memory_mib, cost, prices, clocks, cmdline, modules, topology })
+        Ok(Self { memory_mib, cost, prices, caches, clocks, cmdline, modules, topology })
     }
 }
 
@@ -124,6 +139,24 @@ impl MachineSpec {
                 "`shift` is the time of an instruction without a price",
                 "leave it out: a profile says what instructions take",
             );
+        }
+        match (&self.prices, self.profile()) {
+            (CostSource::Instructions, _) if self.caches => {
+                return refuse(
+                    "caches",
+                    "caches need a profile, and each instruction takes the same time",
+                    "name one: `cost = \"amd-epyc\"`",
+                );
+            }
+            (_, Some(Profile { name, caches: None, .. })) if self.caches => {
+                let message = format!("the profile {name} has no caches");
+                return refuse(
+                    "caches",
+                    &message,
+                    "give it a section [caches] (docs/cost-model.md)",
+                );
+            }
+            _ => {}
         }
         if let Clocks::Turns { skew_us } = self.clocks
             && !(1..=1000).contains(&skew_us)
@@ -192,5 +225,25 @@ mod tests {
             assert!(serde_json::from_str::<MachineSpec>(text).is_err(), "{text}");
         }
         assert_eq!(serde_json::from_str::<MachineSpec>("{}").unwrap(), MachineSpec::default());
+    }
+
+    #[test]
+    fn caches_need_a_profile_that_describes_them() {
+        let checked = |text: &str| {
+            let machine: MachineSpec = toml::from_str(text).unwrap();
+            machine.check(text).map_err(|error| (error.line, error.message))
+        };
+        assert_eq!(checked("cost = \"amd-epyc\"\ncaches = true"), Ok(()));
+        assert_eq!(checked("cost = \"mine.toml\"\ncaches = true"), Ok(()), "it was not read yet");
+        assert_eq!(checked("cost = \"instructions\"\ncaches = false"), Ok(()));
+        let (line, said) = checked("cost = \"instructions\"\ncaches = true").unwrap_err();
+        assert_eq!((line, said.starts_with("caches need a profile")), (2, true), "{said}");
+        assert!(checked("caches = true").is_err());
+        let text = "cost = \"amd-epyc\"\ncaches = true";
+        let mut machine: MachineSpec = toml::from_str(text).unwrap();
+        let CostSource::Profile(profile) = &mut machine.prices else { panic!() };
+        profile.caches = None;
+        let said = machine.check(text).unwrap_err().message;
+        assert_eq!(said, "the profile amd-epyc has no caches");
     }
 }

@@ -147,7 +147,11 @@ fn job(
 fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let profile = experiment.machine.profile().filter(|_| backend.is_vm());
-    let prices = profile.map(|profile| Box::new(Pricing::new(profile.clone())));
+    let prices = profile.cloned().map(|profile| {
+        let has_caches = experiment.machine.caches;
+        let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };
+        Box::new(price(profile))
+    });
     let lookahead = match clocks(backend, experiment, cpus) {
         Some(Clocks::Own(lookahead)) => Some(lookahead),
         Some(Clocks::Turns { .. }) | None => None,
@@ -223,6 +227,7 @@ mod tests {
     use preemptlab_model::{Lookahead, PreemptMode};
 
     use super::*;
+    use crate::CostSource;
 
     fn experiment() -> Experiment {
         Experiment::parse(
@@ -378,6 +383,27 @@ mod tests {
         let kvm = Resolved { backend: BackendKind::Kvm, ..resolved() };
         let kvm = super::plan(&experiment(), &kvm);
         assert_eq!(lookahead(kvm.cells[6].inputs().unwrap()), None);
+    }
+
+    /// Caches that a profile describes are no part of a cell that was not asked to have any.
+    #[test]
+    fn only_a_cell_with_caches_depends_on_them() {
+        let planned = |caches: bool, described: bool| {
+            let mut experiment = experiment();
+            let shipped = serde_json::from_str(r#""amd-epyc""#).unwrap();
+            let CostSource::Profile(mut profile) = shipped else { panic!() };
+            profile.caches.take_if(|_| !described);
+            experiment.machine.prices = CostSource::Profile(profile);
+            experiment.machine.caches = caches;
+            let plan = super::plan(&experiment, &resolved());
+            plan.cells[4].inputs().unwrap().clone()
+        };
+        let (without, with) = (planned(false, true), planned(true, true));
+        assert_eq!(without.id(), planned(false, false).id());
+        assert_ne!(without.id(), with.id());
+        let caches =
+            |inputs: &CellInputs| inputs.snapshot.machine.prices.clone().unwrap().of.caches;
+        assert!(caches(&without).is_none() && caches(&with).is_some());
     }
 
     /// The plan of an earlier recording follows from its experiment; only cells of one CPU are executed.

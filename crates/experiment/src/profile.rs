@@ -161,6 +161,30 @@ mod tests {
     }
 
     #[test]
+    fn every_error_of_caches_has_its_line_and_its_reason() {
+        let (_, shipped) = SHIPPED[0];
+        let first = shipped.lines().position(|line| line == "[caches]").unwrap() + 1;
+        for (from, to, said) in [
+            ("ways = 12 }\nl1i", "ways = 13 }\nl1i", "49152 bytes in 13 ways are no cache"),
+            ("bytes = 32_768", "bytes = 32_769", "32769 bytes in 8 ways are no cache"),
+            ("entries = 96", "entries = 97", "97 entries in 12 ways are no TLB"),
+            ("streams = 64", "streams = 63", "must be a power of two"),
+            ("training = 2", "training = 256", "expected u8"),
+            ("waits = 640", "waits = 6", "no miss costs more than one that a CPU waits for"),
+            ("waits = 640", "waits = 16777216", "a penalty must be 0 to 16777215"),
+            ("waits = 640", "wait = 640", "unknown field `wait`"),
+            ("overlap_accesses = 128\n", "", "missing field `overlap_accesses`"),
+            ("overlap_accesses = 128", "overlap_accesses = 65536", "expected u16"),
+            ("dtlb =", "itlb =", "unknown field `itlb`"),
+        ] {
+            assert!(shipped.contains(from), "{from}");
+            let error = profile(&shipped.replacen(from, to, 1)).unwrap_err();
+            assert!(error.message.contains(said), "{from}: {}", error.message);
+            assert!(error.line >= first, "{from}: line {}", error.line);
+        }
+    }
+
+    #[test]
     fn a_source_is_a_word_a_file_or_a_profile() {
         #[derive(Deserialize)]
         struct Keys {

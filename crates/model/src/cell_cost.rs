@@ -1,4 +1,6 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
+
+use serde::{Serialize, Serializer};
 
 use crate::{InstructionCost, Machine, MachineText, Name};
 
@@ -9,27 +11,52 @@ pub enum CellCost {
     Instructions(InstructionCost),
     /// What each instruction costs on a machine.
     Prices {
-        /// The profile.
-        profile: Name,
-        /// The machine that it describes.
+        /// Where the prices are from.
+        of: PricesOf,
+        /// The machine that the profile describes.
         machine: MachineText,
     },
+}
+
+/// Where prices are from: times of one profile with its caches and without are two kinds of time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PricesOf {
+    /// The profile.
+    pub profile: Name,
+    /// Whether its caches are modelled.
+    pub has_caches: bool,
+}
+
+impl fmt::Display for PricesOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { profile, has_caches } = self;
+        write!(f, "{profile}{}", if *has_caches { " with caches" } else { "" })
+    }
+}
+
+impl Serialize for PricesOf {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }
 
 impl CellCost {
     /// Returns what the virtual time of a machine counts.
     pub fn of(machine: &Machine) -> Self {
         machine.prices.as_ref().map_or(Self::Instructions(machine.cost), |pricing| Self::Prices {
-            profile: pricing.of.name.clone(),
+            of: PricesOf {
+                profile: pricing.of.name.clone(),
+                has_caches: pricing.of.caches.is_some(),
+            },
             machine: pricing.of.machine.clone(),
         })
     }
 
-    /// Returns the profile that prices are from.
-    pub fn profile(&self) -> Option<&Name> {
+    /// Returns where prices are from.
+    pub fn prices_of(&self) -> Option<&PricesOf> {
         match self {
             Self::Instructions(_) => None,
-            Self::Prices { profile, .. } => Some(profile),
+            Self::Prices { of, .. } => Some(of),
         }
     }
 
@@ -57,11 +84,14 @@ impl CellCost {
                 .push(format!("An instruction takes {}.", flat.join(" in some cells, in others ")));
         }
         for cost in costs {
-            let Self::Prices { profile, machine } = cost else { continue };
+            let Self::Prices { of: PricesOf { profile, has_caches }, machine } = cost else {
+                continue;
+            };
             let of = if flat.is_empty() { "Times" } else { "Times of other cells" };
             sentences.push(format!(
                 "{of} are virtual: those of {machine} (profile {profile}), by the prices of its \
-                 instructions; caches have none."
+                 instructions; {}.",
+                if *has_caches { "its caches are modelled" } else { "caches have none" }
             ));
         }
         sentences.join(" ")
@@ -92,7 +122,7 @@ mod tests {
     #[test]
     fn the_caption_of_prices_names_the_machine() {
         let prices = CellCost::Prices {
-            profile: "mine".parse().unwrap(),
+            of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false },
             machine: "a machine".parse().unwrap(),
         };
         let said = CellCost::caption(&[prices.clone()].into());
@@ -100,7 +130,14 @@ mod tests {
         assert!(said.ends_with("caches have none."), "{said}");
         assert!(!said.contains("clock rates"), "{said}");
         let flat = CellCost::Instructions(InstructionCost::default());
-        let both = CellCost::caption(&[prices, flat].into());
+        let both = CellCost::caption(&[prices.clone(), flat].into());
         assert!(both.contains("clock rates. Times of other cells are virtual: those"), "{both}");
+        let CellCost::Prices { of, machine } = prices else { panic!() };
+        assert_eq!(of.to_string(), "mine");
+        let of = PricesOf { has_caches: true, ..of };
+        assert_eq!(serde_json::to_string(&of).unwrap(), "\"mine with caches\"");
+        let cached = CellCost::Prices { of, machine };
+        let said = CellCost::caption(&[cached].into());
+        assert!(said.ends_with("of its instructions; its caches are modelled."), "{said}");
     }
 }

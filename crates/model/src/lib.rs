@@ -40,7 +40,7 @@ mod units;
 pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns};
-pub use cell_cost::CellCost;
+pub use cell_cost::{CellCost, PricesOf};
 pub use clocks::{Clocks, Lookahead, LookaheadError};
 pub use conditions::Conditions;
 pub use cost::{InstructionCost, InstructionCostError};

@@ -1,4 +1,7 @@
-use preemptlab_protocol::prices::{Class, Prices};
+use preemptlab_protocol::{
+    caches::Caches,
+    prices::{Class, Prices},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{Arch, Name, text::checked_text};
@@ -35,6 +38,9 @@ pub struct Profile {
     pub fit: Option<Fit>,
     /// What each class costs, in 1/256 ns of the machine.
     pub prices: Prices,
+    /// Its caches, and what missing them costs; `None` where they are not described.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<Caches>,
 }
 
 /// How well the prices of a profile were fitted. An error is the larger of model and machine over the
@@ -96,8 +102,14 @@ pub struct Pricing {
 }
 
 impl Pricing {
-    /// Prices a machine by this version's rules.
-    pub fn new(of: Profile) -> Self {
+    /// Prices a machine by this version's rules, without its caches: what a profile says of them is no
+    /// part of a cell that has none.
+    pub fn of_instructions(of: Profile) -> Self {
+        Self { rules: PricingRules, of: Profile { caches: None, ..of } }
+    }
+
+    /// Prices a machine by this version's rules, with its caches where the profile describes them.
+    pub fn with_caches(of: Profile) -> Self {
         Self { rules: PricingRules, of }
     }
 }

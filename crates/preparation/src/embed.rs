@@ -46,6 +46,15 @@ pub enum EmbedError {
         /// Error of reading the file.
         error: io::Error,
     },
+    /// `[machine] caches` is asked for, and the profile does not describe any.
+    #[error(
+        "the profile {} of [machine] cost has no section [caches], which `caches = true` needs: \
+         docs/cost-model.md describes it", path.display()
+    )]
+    NoCaches {
+        /// Path of the profile.
+        path: PathBuf,
+    },
     /// The definition of a folder, or a profile, makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
@@ -65,7 +74,17 @@ pub enum EmbedError {
 ///
 /// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
+    let path = match &experiment.machine.prices {
+        CostSource::File(path) => Some(base.join(path)),
+        CostSource::Instructions | CostSource::Profile(_) => None,
+    };
     experiment.machine.prices = cost(experiment.machine.prices, base)?;
+    if let (Some(path), Some(profile)) = (path, experiment.machine.profile())
+        && experiment.machine.caches
+        && profile.caches.is_none()
+    {
+        return Err(EmbedError::NoCaches { path });
+    }
     let mut folders = Folders::new();
     for (name, workload) in &mut experiment.workload {
         let Workload::Folder(folder) = workload else { continue };
@@ -247,6 +266,12 @@ mod tests {
         }
         let refused = priced("desktop").unwrap_err().to_string();
         assert!(refused.contains("preemptlab has amd-epyc and desktop-x86, and"), "{refused}");
+        let mut with_caches = experiment("mine");
+        with_caches.workload.clear();
+        with_caches.machine.prices = CostSource::File("x.toml".to_owned());
+        with_caches.machine.caches = true;
+        let refused = embed(with_caches, folder.path()).unwrap_err().to_string();
+        assert!(refused.contains("x.toml of [machine] cost has no section [caches]"), "{refused}");
     }
 
     #[test]

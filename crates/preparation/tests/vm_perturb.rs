@@ -328,6 +328,30 @@ mod prices {
     }
 }
 
+/// Caches: where QEMU leaves its execution, and what else QEMU is asked to record, must not matter to what
+/// misses.
+mod caches {
+    use super::{AT_ONCE, HACKBENCH, OTHERWISE, SMALL, TRACED, cached, perturb};
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_1_cpu() {
+        perturb(&cached("[1]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_2_cpus() {
+        perturb(&cached("[2]", HACKBENCH), &[SMALL, TRACED, AT_ONCE, OTHERWISE]);
+    }
+
+    #[test]
+    #[ignore = "takes long: make perturb"]
+    fn on_4_cpus() {
+        perturb(&cached("[4]", HACKBENCH), &[SMALL, AT_ONCE, OTHERWISE]);
+    }
+}
+
 /// CPUs that leave and come back, and NMIs, which only other CPUs get.
 #[test]
 #[ignore = "takes long: make perturb"]
@@ -362,6 +386,11 @@ const HACKBENCH: &str =
 /// Returns such an experiment whose instructions have prices.
 fn priced(cpus: &str, workloads: &str) -> String {
     experiment(cpus, workloads).replace("[machine]\n", "[machine]\ncost = \"fixture.toml\"\n")
+}
+
+/// Returns such an experiment whose machine has caches.
+fn cached(cpus: &str, workloads: &str) -> String {
+    priced(cpus, workloads).replace("[machine]\n", "[machine]\ncaches = true\n")
 }
 
 /// Executes every cell undisturbed and under each perturbation, and prints whether it said the same.

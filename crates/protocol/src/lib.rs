@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod boot;
+pub mod caches;
 pub mod counts;
 pub mod frame;
 mod job;

@@ -14,10 +14,11 @@ fn table(agreement: &Agreement) -> Table {
     let Agreement { workload, cpus, backends, profiles, baseline, shared } = agreement;
     let is_of_costs = backends[0] == backends[1];
     let [one, other] = [0, 1].map(|at| match &profiles[at] {
-        Some(profile) => profile.as_str(),
-        None if is_of_costs => "instructions",
-        None => backends[at].as_str(),
+        Some(profile) => profile.to_string(),
+        None if is_of_costs => "instructions".to_owned(),
+        None => backends[at].to_string(),
     });
+    let (one, other) = (one.as_str(), other.as_str());
     let shown: Vec<&Shared> = shared.iter().filter(|each| each.metric.is_headline()).collect();
     let has_kernels = shown.iter().any(|each| each.kernels[0] != baseline.kernel);
     let name = match has_kernels {

@@ -1,6 +1,8 @@
 //! Where two costs of instructions agree.
 
-use preemptlab_model::{BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, Settings};
+use preemptlab_model::{
+    BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, PricesOf, Settings,
+};
 use preemptlab_report::{Terminal, View, markdown, terminal};
 use preemptlab_stats::{Comparison, MeasuredCell, Rule, compare};
 
@@ -10,7 +12,7 @@ const TERMINAL: Terminal = Terminal { width: 120, color: false };
 /// Only of the last kernel they say opposite things.
 fn comparison(kernels: &[&str]) -> Comparison {
     let prices = CellCost::Prices {
-        profile: "mine".parse().unwrap(),
+        of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false },
         machine: "a machine".parse().unwrap(),
     };
     let mut cells = Vec::new();

@@ -90,7 +90,7 @@ fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
 #[cfg(test)]
 mod tests {
     use preemptlab_model::{
-        BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, Settings,
+        BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, PricesOf, Settings,
     };
 
     use super::*;
@@ -148,10 +148,8 @@ mod tests {
     #[test]
     fn two_costs_are_compared_by_direction() {
         let mut all = cells(BackendKind::Vm, "debian:6.12", 20.0);
-        let prices = CellCost::Prices {
-            profile: "mine".parse().unwrap(),
-            machine: "a machine".parse().unwrap(),
-        };
+        let of = PricesOf { profile: "mine".parse().unwrap(), has_caches: false };
+        let prices = CellCost::Prices { of: of.clone(), machine: "a machine".parse().unwrap() };
         let priced = cells(BackendKind::Vm, "debian:6.12", 170.0).into_iter();
         all.extend(priced.map(|cell| MeasuredCell {
             cost: Some(prices.clone()),
@@ -160,7 +158,7 @@ mod tests {
         }));
         let comparison = compare(&all, Rule::default()).unwrap();
         let [agreement] = &comparison.agreements[..] else { panic!() };
-        assert_eq!(agreement.profiles, [None, Some("mine".parse().unwrap())]);
+        assert_eq!(agreement.profiles, [None, Some(of)]);
         assert_eq!(agreement.shared[0].accord, Accord::Disagree);
     }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{BackendKind, KernelRef, MetricName, Name, PreemptMode, Settings};
+use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, PricesOf, Settings};
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -16,7 +16,7 @@ pub struct Agreement {
     /// Profiles that instructions have their prices from; two of one backend differ in them.
     #[serde(skip_serializing_if = "are_none")]
     #[ts(as = "Option<[Option<String>; 2]>", optional)]
-    pub profiles: [Option<Name>; 2],
+    pub profiles: [Option<PricesOf>; 2],
     /// Baseline of the ratios, under the name that the first group has for it.
     #[ts(as = "String")]
     pub baseline: Baseline,
@@ -24,7 +24,7 @@ pub struct Agreement {
     pub shared: Vec<Shared>,
 }
 
-fn are_none(profiles: &[Option<Name>; 2]) -> bool {
+fn are_none(profiles: &[Option<PricesOf>; 2]) -> bool {
     profiles.iter().all(Option::is_none)
 }
 

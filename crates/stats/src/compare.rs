@@ -54,7 +54,7 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
 fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
     let Rule { baseline, margin, .. } = rule;
     let groups: Vec<Group> = by_key(cells.iter().copied(), |cell| {
-        let profile = cell.cost.as_ref().and_then(CellCost::profile);
+        let profile = cell.cost.as_ref().and_then(CellCost::prices_of);
         (&cell.factors.workload, cell.factors.cpus, cell.backend, profile)
     })
     .into_iter()

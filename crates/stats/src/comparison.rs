@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_model::{
     BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, MetricClass, MetricName,
-    Name, PreemptMode, Settings, Statistic,
+    PreemptMode, PricesOf, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -52,11 +52,11 @@ pub struct Group {
     pub cpus: u32,
     /// Backend that executed the cells.
     pub backend: BackendKind,
-    /// Name of the profile that instructions have their prices from; absent where each takes the same
-    /// time, or time is the machine's own.
+    /// The profile that instructions have their prices from, with caches or without; absent where each
+    /// takes the same time, or time is the machine's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>", optional)]
-    pub profile: Option<Name>,
+    pub profile: Option<PricesOf>,
     /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
     /// The metrics that any configuration has, in the order in which the workload gives them.

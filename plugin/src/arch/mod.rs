@@ -4,6 +4,6 @@
 mod x86_64;
 
 pub use x86_64::{
-    Effect, KERNEL_START, PROCESSOR_ID, class, effect, entry, is_return, leaves_block,
+    Effect, KERNEL_START, PROCESSOR_ID, class, effect, entry, is_return, leaves_block, memory,
     message_address,
 };

@@ -6,6 +6,7 @@
 
 mod class;
 pub mod entry;
+pub mod memory;
 
 use std::ffi::CStr;
 

@@ -24,8 +24,11 @@ pub(super) fn time_caption(cell: &Chosen) -> String {
     let machine = &cell.inputs.snapshot.machine;
     let time = match machine.prices.as_deref() {
         None => "instructions, not a promise about hardware".to_owned(),
-        Some(Pricing { of: Profile { name, machine, .. }, .. }) => {
-            format!("those of {machine} (profile {name}), by the prices of its instructions")
+        Some(Pricing { of: Profile { name, machine, caches, .. }, .. }) => {
+            let caches = caches.as_ref().map_or("", |_| " and what they miss in its caches");
+            format!(
+                "those of {machine} (profile {name}), by the prices of its instructions{caches}"
+            )
         }
     };
     format!(
