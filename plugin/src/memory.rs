@@ -23,6 +23,8 @@ use crate::{
 /// The guest's pages, as QEMU's debugger sees them: looking changes nothing.
 type PageOf = unsafe extern "C" fn(*mut u8, u64) -> u64;
 
+const PAGE_BYTES: u64 = 4096;
+
 /// Accesses to memory so far, of all CPUs.
 static ACCESSES: AtomicU64 = AtomicU64::new(0);
 
@@ -67,8 +69,15 @@ impl Memory {
     pub fn translate(&self, block: &Translation, clock: &mut Clock, calls: Calls) {
         let count = block.len();
         let mut bytes = vec![[0; 15]; count];
-        let places: Vec<(u64, usize)> =
-            bytes.iter_mut().enumerate().map(|(at, bytes)| block.instruction(at, bytes)).collect();
+        let mut page = (u64::MAX, 0);
+        let places: Vec<(u64, usize)> = bytes
+            .iter_mut()
+            .enumerate()
+            .map(|(at, bytes)| {
+                let (address, len) = block.instruction(at, bytes);
+                (self.physical(address, &mut page), len)
+            })
+            .collect();
         let texts = bytes.iter().zip(&places).map(|(bytes, (_, len))| &bytes[..*len]);
         for (index, (Use { remaps, is_chained }, (address, _))) in
             uses(texts).into_iter().zip(&places).enumerate()
@@ -85,28 +94,24 @@ impl Memory {
         }
         // SAFETY: a block is translated where a CPU is about to execute it.
         let translating = unsafe { clock.cpu() };
-        for line in self.lines(&places) {
+        for line in lines(&places) {
             let entry = self.scoreboard.entry(FETCHED.of(line), translating);
             block.on_execution_if(Condition::NotEqual, entry, line, calls.fetches, line);
         }
     }
 
-    /// The physical lines in which a block's instructions begin.
-    fn lines(&self, places: &[(u64, usize)]) -> Vec<u64> {
-        let line = |address: u64| address / u64::from(LINE_BYTES);
-        let mut lines = Vec::new();
-        let mut seen = None;
-        for (address, _) in places {
-            if seen.replace(line(*address)) == Some(line(*address)) {
-                continue;
-            }
-            // SAFETY: a block is translated where a CPU is about to execute it.
-            let page = unsafe { (self.page_of)(*self.current_cpu, *address) };
-            if page != u64::MAX {
-                lines.push(line(page | address & 0xfff));
-            }
+    /// The physical address of an instruction that is translated. QEMU executes a block wherever its page is
+    /// mapped, so that the virtual one would be that of whoever came first. `page` is the page that was
+    /// looked up last, virtual and physical.
+    fn physical(&self, address: u64, page: &mut (u64, u64)) -> u64 {
+        let is_within = address & (PAGE_BYTES - 1);
+        if page.0 != address - is_within {
+            // SAFETY: a block is translated where a CPU is about to execute it. Where the page is not memory,
+            // the answer has all bits set.
+            let physical = unsafe { (self.page_of)(*self.current_cpu, address) };
+            *page = (address - is_within, physical & !(PAGE_BYTES - 1));
         }
-        lines
+        page.1 | is_within
     }
 
     /// Takes note of an access that has been made. Returns what it costs, in 1/256 ns.
@@ -138,6 +143,14 @@ impl Memory {
     pub fn begin(&mut self, cpu: usize) {
         self.caches.begin(cpu);
     }
+}
+
+/// The lines in which instructions begin, in their order.
+fn lines(places: &[(u64, usize)]) -> Vec<u64> {
+    let lines = places.iter().map(|(address, _)| address / u64::from(LINE_BYTES));
+    let mut lines: Vec<u64> = lines.collect();
+    lines.dedup();
+    lines
 }
 
 /// Whether an access needs nobody's notice: its line was used last of its set.

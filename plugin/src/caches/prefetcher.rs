@@ -25,7 +25,7 @@ impl Prefetcher {
         Self { streams, training: size.training }
     }
 
-    /// Learns from an instruction's miss of a line, by its virtual address, and returns whether it was
+    /// Learns from an instruction's miss of a line, by its address, and returns whether it was
     /// foreseen.
     pub fn foresees(&mut self, instruction: u64, line: u64) -> bool {
         let at = (instruction ^ instruction >> 12) as usize & (self.streams.len() - 1);
