@@ -109,7 +109,7 @@ fn the_committed_recording_is_exported() {
          id,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
          completed,,44c478206fbb29fdecf5e91894f618786979c2da41eede5dacb0531118f5ae9d,\
-         622420e4055a9536e978eb7a4b9e6c2be6734b098963d95c76fdf2e2f43019a0\n"
+         3ca68c610ed9c98ccc5d4c904f091d6630964de15f29a8f47f625f18f9341570\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

@@ -104,7 +104,7 @@ fn keys_are_checked() {
     for (parameters, said) in [
         ("load = \"io\"", "unknown variant `io`"),
         ("probes = \"none\"", "nothing to measure"),
-        ("window = \"1.5s\"", "whole number of seconds"),
+        ("window = \"10ms\"", "a time from 50ms to 3600s in whole milliseconds"),
     ] {
         let error = read(&format!("kind = \"cyclictest\"\n{parameters}")).unwrap_err();
         assert!(error.contains(said), "{parameters}: {error}");
