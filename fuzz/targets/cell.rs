@@ -6,7 +6,7 @@ use std::{fs, sync::LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use preemptlab_experiment::Experiment;
-use preemptlab_model::{CellRecord, Outcome};
+use preemptlab_model::{CellRecord, Outcome, unseal};
 use preemptlab_recording::CellFolder;
 
 /// One of each kind.
@@ -19,7 +19,9 @@ static FOLDER: LazyLock<tempfile::TempDir> =
     LazyLock::new(|| tempfile::tempdir_in("/dev/shm").expect("memory"));
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(record) = serde_json::from_slice::<CellRecord>(bytes) else { return };
+    let mut json = bytes.to_vec();
+    let Ok(_) = unseal(&mut json) else { return };
+    let Ok(record) = serde_json::from_slice::<CellRecord>(&json) else { return };
     let path = FOLDER.path().join(format!("{}.json", record.id));
     fs::write(&path, bytes).expect("memory");
     let folder = CellFolder::new(FOLDER.path());

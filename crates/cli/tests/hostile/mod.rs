@@ -239,7 +239,9 @@ fn changed(path: &Path, place: &str, value: &Value) {
         fs::write(path.join(name), bytes).unwrap();
     }
     let file = path.join("recording.json");
-    let mut all: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    preemptlab_model::unseal(&mut bytes).unwrap();
+    let mut all: Value = serde_json::from_slice(&bytes).unwrap();
     let found = all.pointer_mut(place).unwrap_or_else(|| panic!("no {place}"));
     assert_ne!(found, value, "{place}");
     *found = value.clone();
