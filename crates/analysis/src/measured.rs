@@ -126,13 +126,17 @@ impl<'a> Reading<'a> {
 
     /// Returns the cell in the form of a comparison.
     pub fn into_cell(self) -> MeasuredCell {
-        let kernel = self.recording.manifest().kernel(&self.planned.factors.kernel);
+        let manifest = self.recording.manifest();
+        let kernel = manifest.kernel(&self.planned.factors.kernel);
+        // The cells of a recording have one cost. One that cannot exist is a row among those that do.
+        let inputs = |planned: &'a PlannedCell| planned.inputs();
+        let costed = inputs(self.planned).or_else(|| manifest.plan.cells.iter().find_map(inputs));
         MeasuredCell {
             rt: kernel.and_then(|kernel| kernel.rt),
             observed: self.observed(),
             run: self.run,
-            backend: self.recording.manifest().backend,
-            cost: self.planned.inputs().and_then(CellInputs::cost),
+            backend: manifest.backend,
+            cost: costed.and_then(CellInputs::cost),
             clocks: self.planned.inputs().and_then(CellInputs::clocks),
             factors: self.planned.factors.clone(),
             look: self.look,
