@@ -104,7 +104,7 @@ scenarios: build
 	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
 	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
 
-## fidelity: the same cells in virtual time, with and without prices, and on this machine's own kernel;
+## fidelity: the same cells in virtual time, without prices, with them, with caches, and on this machine;
 ## leave the machine idle; needs root
 fidelity: build
 	$(PREEMPTLAB) run studies/fidelity.toml --out runs/fidelity
@@ -114,9 +114,12 @@ fidelity: build
 	$(PREEMPTLAB) run studies/prices.toml --out runs/prices
 	sed 's/"amd-epyc"/"instructions"/' studies/prices.toml > runs/prices-instructions.toml
 	$(PREEMPTLAB) run runs/prices-instructions.toml --out runs/prices-instructions
+	sed 's/^cost = .*/&\ncaches = true/' studies/prices.toml > runs/prices-caches.toml
+	$(PREEMPTLAB) run runs/prices-caches.toml --out runs/prices-caches
 	sed 's/"debian:6.12"/"host"/; s/^count = 1/count = 5/' studies/prices.toml > runs/prices-host.toml
 	$(SUDO) $(PREEMPTLAB) run runs/prices-host.toml --backend host --out runs/prices-host
-	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-host --out runs/prices-tables
+	$(PREEMPTLAB) export runs/prices runs/prices-instructions runs/prices-caches runs/prices-host \
+	    --out runs/prices-tables
 
 ## perturb: vary on purpose what must not change a digest, and compare every digest;
 ## then execute each cell of studies/quick.toml 20 times
