@@ -257,7 +257,9 @@ impl Cyclictest {
     fn least_length(&self) -> u64 {
         match self.end {
             End::Samples(samples) => samples,
-            End::Duration(window) => window.as_us() / u64::from(self.interval_us) - 1,
+            End::Duration(window) => {
+                (window.as_us() / u64::from(self.interval_us)).saturating_sub(1)
+            }
         }
     }
 
