@@ -90,6 +90,10 @@ run: string | null,
  */
 kernel: string,
 /**
+ * Name that the experiment gives to the kernel; absent where it gives none.
+ */
+label?: string,
+/**
  * Whether its kernel is built with `PREEMPT_RT`; absent where nothing tells.
  */
 rt: boolean | null,

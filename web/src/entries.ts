@@ -25,8 +25,8 @@ export function entries(data: PageData, group: Group): Entry[] {
   const at = data.groups.indexOf(group);
   const own = new Map(data.evidence.filter((each) => each.group === at).map((each) => [each.configuration, each]));
   return group.configurations.map((configuration, index) => {
-    const { run, kernel, metrics, settings } = configuration;
-    const shortKernel = [run === null ? "" : `${run}: `, kernel.slice(prefix.length), settings && ` ${settings}`].join("");
+    const { run, kernel, label, metrics, settings } = configuration;
+    const shortKernel = [run === null ? "" : `${run}: `, label ?? kernel.slice(prefix.length), settings && ` ${settings}`].join("");
     return {
       index,
       configuration,

@@ -8,9 +8,10 @@ export function group({ workload, cpus, backend, profile }: Group): string {
   return `${workload}${time} on ${cpus} CPU${cpus === 1 ? "" : "s"}`;
 }
 
-export function kernel({ run, kernel, rt, settings }: Configuration): string {
+export function kernel({ run, kernel, label, rt, settings }: Configuration): string {
   const named = rt !== true || kernel.endsWith("-rt");
-  return [run === null ? "" : `${run}: `, kernel, settings && ` ${settings}`, named ? "" : ", PREEMPT_RT"].join("");
+  const called = label === undefined ? kernel : `${label} (${kernel})`;
+  return [run === null ? "" : `${run}: `, called, settings && ` ${settings}`, named ? "" : ", PREEMPT_RT"].join("");
 }
 
 /** The mode, and what the kernel made of it if that is not the same. */

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use preemptlab_experiment::Recording;
 use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule, compare};
 
-use crate::{Error, disturbed, measured, mixed, unsound};
+use crate::{Error, disturbed, measured, mixed, named::unlabelled, unsound};
 
 /// Recordings that can be compared, and how.
 pub struct Compared {
@@ -47,7 +47,7 @@ impl Compared {
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
         let at_looks = until.and_then(|until| Margin::new(until.margin));
         let compared = Self {
-            baseline: baseline.map(str::parse).transpose()?,
+            baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
             margin: margin.or(at_looks).unwrap_or_default(),
             is_margin_default: margin.or(at_looks).is_none(),
             recordings,
@@ -70,7 +70,7 @@ impl Compared {
     ///
     /// When the baseline has no measurements.
     pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
-        Ok(compare(cells, self.rule())?)
+        Ok(labelled(compare(cells, self.rule())?, &self.recordings()))
     }
 
     /// Returns the rule of the comparison.
@@ -99,7 +99,25 @@ pub fn comparison(
     baseline: Option<&Baseline>,
     margin: Margin,
 ) -> Result<Comparison, Error> {
-    Ok(compare(&measured::cells(recordings)?, rule(recordings, baseline, margin))?)
+    let rule = rule(recordings, baseline, margin);
+    Ok(labelled(compare(&measured::cells(recordings)?, rule)?, recordings))
+}
+
+/// Reads a baseline, whose kernel may be called by its label.
+fn baseline_named(name: &str, recordings: &[&Recording]) -> Result<Baseline, Error> {
+    let factors = recordings.iter().map(|recording| &recording.manifest().experiment.factors);
+    Ok(unlabelled(name, factors).parse()?)
+}
+
+/// Gives kernels the labels that their recordings' experiments give them.
+fn labelled(comparison: Comparison, recordings: &[&Recording]) -> Comparison {
+    let of_run = |run: &str| {
+        recordings.iter().find(|recording| recording.path().display().to_string() == run)
+    };
+    comparison.labelled(|run, kernel| {
+        let recording = run.map_or_else(|| recordings.first(), of_run)?;
+        recording.manifest().experiment.factors.label(kernel)
+    })
 }
 
 /// Says with what a recording was made instead of what its experiment's file says.

@@ -1,6 +1,6 @@
 //! Names in the options of `run`, checked before anything is brought here or executed for them.
 
-use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_experiment::{Experiment, Factors, Recording};
 use preemptlab_model::{KernelRef, MetricName, Planned, nearest};
 use preemptlab_stats::Baseline;
 
@@ -41,6 +41,19 @@ pub(crate) fn no_metric(metric: &str, hint: &str) -> Error {
     Error::Unusable(format!("no workload has the metric `{}`{hint}", metric.escape_debug()))
 }
 
+/// Puts the kernel's name in the place of its label, in the name of a configuration: `base/full` is
+/// `debian:6.12/full`.
+pub fn unlabelled<'a>(name: &str, factors: impl IntoIterator<Item = &'a Factors>) -> String {
+    let kernel = name.split_once('/').and_then(|(label, rest)| {
+        let mut factors = factors.into_iter();
+        Some((factors.find_map(|factors| factors.labelled(label.trim()))?, rest))
+    });
+    match kernel {
+        Some((kernel, rest)) => format!("{kernel}/{rest}"),
+        None => name.to_owned(),
+    }
+}
+
 /// Refuses a baseline that is no configuration of the experiment.
 ///
 /// # Errors
@@ -53,17 +66,19 @@ pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()
         let is_running = *kernel == KernelRef::Host { release: None };
         *kernel == baseline.kernel || is_running && baseline.kernel.is_host()
     };
-    if factors.kernel.iter().any(is_kernel)
-        && factors.preempt.contains(&baseline.preempt)
+    if factors
+        .kernel
+        .iter()
+        .any(|level| is_kernel(&level.kernel) && factors.modes(level).contains(&baseline.preempt))
         && factors.settings.contains(&baseline.settings)
     {
         return Ok(());
     }
     let mut offered = Vec::new();
-    for kernel in &factors.kernel {
+    for level in &factors.kernel {
         for settings in &factors.settings {
-            offered.extend(factors.preempt.iter().map(|preempt| {
-                let (kernel, settings) = (kernel.clone(), settings.clone());
+            offered.extend(factors.modes(level).iter().map(|preempt| {
+                let (kernel, settings) = (level.kernel.clone(), settings.clone());
                 Baseline { kernel, preempt: *preempt, settings }.to_string()
             }));
         }

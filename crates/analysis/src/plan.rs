@@ -7,8 +7,8 @@ use std::{
 
 use preemptlab_experiment::{Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Planned, PlannedCell, PreemptMode, Profile, Settings, SnapshotId, Topology,
-    counted,
+    Kernel, KernelRef, Label, Planned, PlannedCell, PreemptMode, Profile, Settings, SnapshotId,
+    Topology, counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -21,6 +21,9 @@ use crate::timings::{Pressure, Task, Tasks, Timings};
 struct Configuration<'a> {
     workload: &'a str,
     kernel: &'a KernelRef,
+    /// Name that the experiment gives to the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a Label>,
     release: &'a str,
     rt: Option<bool>,
     preempt: PreemptMode,
@@ -133,9 +136,11 @@ impl<'a> PlanDocument<'a> {
             };
             table.row([
                 Cell::from(configuration.workload),
-                Cell::from(
-                    format!("{} {}", configuration.kernel, configuration.settings).trim_end(),
-                ),
+                Cell::from(kernel_words(
+                    configuration.label,
+                    configuration.kernel,
+                    configuration.settings,
+                )),
                 Cell::from(configuration.release),
                 Cell::from(yes_or_no(configuration.rt)),
                 Cell::from(configuration.preempt.as_str()),
@@ -171,6 +176,12 @@ impl<'a> PlanDocument<'a> {
         table.notes.extend(self.notes.iter().map(|note| format!("{}.", capitalized(note))));
         table
     }
+}
+
+/// Returns a kernel with its label and its settings.
+fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) -> String {
+    let label = label.map(|label| format!("{label}=")).unwrap_or_default();
+    format!("{label}{kernel} {settings}").trim_end().to_owned()
 }
 
 /// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
@@ -212,6 +223,7 @@ impl<'a> Sketch<'a> {
     /// Shows it as a table like that of the plan.
     pub fn table(&self) -> Table {
         let mut table = Table::new(format!("Plan of {}", self.experiment.name), columns());
+        let label = |kernel: &KernelRef| self.experiment.factors.label(kernel);
         for factors in configurations(self.experiment) {
             let kernel = self.kernels.get(&factors.kernel);
             let known = kernel.and_then(|kernel| kernel.as_ref().ok());
@@ -225,7 +237,11 @@ impl<'a> Sketch<'a> {
             };
             table.row([
                 Cell::from(factors.workload.as_str()),
-                Cell::from(format!("{} {}", factors.kernel, factors.settings).trim_end()),
+                Cell::from(kernel_words(
+                    label(&factors.kernel),
+                    &factors.kernel,
+                    &factors.settings,
+                )),
                 Cell::from(known.map_or("", |kernel| kernel.release.as_str())),
                 Cell::from(known.map_or("", |kernel| yes_or_no(kernel.rt))),
                 Cell::from(factors.preempt.as_str()),
@@ -272,6 +288,7 @@ fn rows<'a>(
             Configuration {
                 workload: &factors.workload,
                 kernel: &factors.kernel,
+                label: manifest.experiment.factors.label(&factors.kernel),
                 release: kernel.map_or("", |kernel| kernel.release.as_str()),
                 rt: kernel.and_then(|kernel| kernel.rt),
                 preempt: factors.preempt,

@@ -1,10 +1,10 @@
 //! Arguments that several verbs share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use preemptlab_experiment::Overrides;
-use preemptlab_model::{Direction, KernelRef, PreemptMode};
+use preemptlab_experiment::{KernelLevel, Overrides, ParseKernelLevelError, split_label};
+use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
 /// Source of packages.
@@ -38,13 +38,29 @@ pub struct Machines {
     pub allow_build_scripts: bool,
 }
 
+/// Reads a kernel with its label. Where a path stands for a kernel, it is that of a source tree.
+pub fn kernel_level(text: &str) -> Result<KernelLevel, ParseKernelLevelError> {
+    let (label, kernel) = split_label(text);
+    let is_path = kernel.starts_with(['.', '/']) || !kernel.contains(':') && is_folder(kernel);
+    match (is_path, label) {
+        (false, _) => text.parse(),
+        (true, None) => format!("tree:{kernel}").parse(),
+        (true, Some(label)) => format!("{label}=tree:{kernel}").parse(),
+    }
+}
+
+fn is_folder(text: &str) -> bool {
+    text != "host" && Path::new(text).is_dir()
+}
+
 /// Values that replace those of an experiment's file.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Instead of what the experiment says, for a first look")]
 pub struct OverrideArgs {
-    /// This kernel; may be repeated
-    #[arg(long = "kernel", value_name = "KERNEL")]
-    pub kernels: Vec<KernelRef>,
+    /// This kernel, with a label for tables where one is wanted, as in base=debian:6.12; a path is
+    /// that of a source tree; may be repeated
+    #[arg(long = "kernel", value_name = "[LABEL=]KERNEL", value_parser = kernel_level)]
+    pub kernels: Vec<KernelLevel>,
     /// This preemption mode: none, voluntary, full or lazy; may be repeated
     #[arg(long = "preempt", value_name = "MODE", alias = "mode")]
     pub preempt: Vec<PreemptMode>,

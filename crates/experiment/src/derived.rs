@@ -97,7 +97,7 @@ fn configuration(cell: &PlannedCell) -> preemptlab_model::Factors {
 /// Returns the recording's values of the experiment's names: no more than these, and each once.
 fn resolved(manifest: &Manifest) -> Result<Resolved, String> {
     let Manifest { experiment, kernels, backend, qemu, images, plan, .. } = manifest;
-    let wanted = &experiment.factors.kernel;
+    let wanted: Vec<&KernelRef> = experiment.factors.kernels().collect();
     let mut resolved = Resolved {
         kernels: BTreeMap::new(),
         unavailable: BTreeMap::new(),
@@ -106,7 +106,7 @@ fn resolved(manifest: &Manifest) -> Result<Resolved, String> {
         qemu: qemu.as_ref().map(|qemu| qemu.build.clone()),
     };
     for kernel in kernels {
-        let is_wanted = wanted.contains(&kernel.name);
+        let is_wanted = wanted.contains(&&kernel.name);
         if !is_wanted || resolved.kernels.insert(kernel.name.clone(), kernel.clone()).is_some() {
             return Err(format!("the experiment has no kernel {} besides", kernel.name));
         }

@@ -1,9 +1,9 @@
 use indexmap::IndexMap;
-use preemptlab_model::{Clocks, KernelRef, Name, PreemptMode, Settings, Topology, counted};
+use preemptlab_model::{Clocks, KernelRef, Label, Name, PreemptMode, Settings, Topology, counted};
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use crate::{MachineSpec, SpecError};
+use crate::{KernelLevel, MachineSpec, SpecError};
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
@@ -40,8 +40,9 @@ pub struct Experiment {
 #[serde(deny_unknown_fields)]
 pub struct Factors {
     /// Kernels to compare.
-    pub kernel: Vec<KernelRef>,
-    /// Preemption modes to compare.
+    pub kernel: Vec<KernelLevel>,
+    /// Preemption modes to compare, on the kernels that have no modes of their own.
+    #[serde(default)]
     pub preempt: Vec<PreemptMode>,
     /// Numbers of virtual CPUs.
     #[serde(default = "one_cpu")]
@@ -49,6 +50,29 @@ pub struct Factors {
     /// Levels of further settings: each is a combination of settings, and `""` is none.
     #[serde(default = "no_settings")]
     pub settings: Vec<Settings>,
+}
+
+impl Factors {
+    /// Lists the kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelRef> {
+        self.kernel.iter().map(|level| &level.kernel)
+    }
+
+    /// Returns the modes that a kernel is compared in.
+    pub fn modes<'a>(&'a self, level: &'a KernelLevel) -> &'a [PreemptMode] {
+        level.preempt.as_deref().unwrap_or(&self.preempt)
+    }
+
+    /// Returns the label of a kernel; `None` where it has none.
+    pub fn label(&self, kernel: &KernelRef) -> Option<&Label> {
+        self.kernel.iter().find(|level| level.kernel == *kernel)?.label.as_ref()
+    }
+
+    /// Returns the kernel that has a label.
+    pub fn labelled(&self, label: &str) -> Option<&KernelRef> {
+        let is_it = |level: &&KernelLevel| level.label.as_deref() == Some(label);
+        self.kernel.iter().find(is_it).map(|level| &level.kernel)
+    }
 }
 
 fn no_settings() -> Vec<Settings> {
@@ -109,8 +133,10 @@ impl Experiment {
 
     /// Returns the number of cells of the plan; `None` where it overflows.
     pub(crate) fn cells(&self) -> Option<usize> {
-        let Factors { kernel, preempt, cpus, settings } = &self.factors;
-        let levels = [self.workload.len(), kernel.len(), preempt.len(), cpus.len(), settings.len()];
+        let Factors { kernel, cpus, settings, .. } = &self.factors;
+        let modes = kernel.iter().map(|level| self.factors.modes(level).len());
+        let modes = modes.into_iter().try_fold(0, usize::checked_add)?;
+        let levels = [self.workload.len(), modes, cpus.len(), settings.len()];
         let replicates = usize::try_from(self.replicates.count).ok()?;
         levels.into_iter().try_fold(replicates, usize::checked_mul)
     }
@@ -124,13 +150,21 @@ impl Experiment {
             let message = format!("format {} is not known", self.format);
             return refuse("format", &message, "this version reads format 1");
         }
-        let Factors { kernel, preempt, settings, .. } = &self.factors;
-        if kernel.is_empty() || preempt.is_empty() || settings.is_empty() {
+        let Factors { kernel, settings, .. } = &self.factors;
+        let has_no_mode = |level: &KernelLevel| self.factors.modes(level).is_empty();
+        if kernel.iter().any(has_no_mode) && !text.contains("preempt") {
+            let help = "for example: preempt = [\"none\", \"full\"]";
+            return refuse("[factors]", "missing field `preempt`", help);
+        }
+        if kernel.is_empty() || kernel.iter().any(has_no_mode) || settings.is_empty() {
             return refuse(
                 "[factors]",
                 "a factor has no level",
                 "list at least one kernel and one mode; no settings are `settings = [\"\"]`",
             );
+        }
+        if let Some((message, help)) = ambiguous(kernel) {
+            return refuse("kernel", &message, help);
         }
         if self.workload.is_empty() {
             return refuse(
@@ -187,6 +221,31 @@ impl Experiment {
         }
         self.machine.check(text)
     }
+}
+
+/// Says which labels, or kernels with labels or modes of their own, cannot be told apart, and what
+/// helps.
+fn ambiguous(levels: &[KernelLevel]) -> Option<(String, &'static str)> {
+    for (at, level) in levels.iter().enumerate() {
+        let before = &levels[..at];
+        if let Some(label) = &level.label
+            && before.iter().any(|other| other.label.as_ref() == Some(label))
+        {
+            return Some((
+                format!("two kernels have the label `{label}`"),
+                "give each kernel a label of its own",
+            ));
+        }
+        let is_own = |level: &KernelLevel| level.label.is_some() || level.preempt.is_some();
+        let mut same = before.iter().filter(|other| other.kernel == level.kernel);
+        if same.any(|other| is_own(level) || is_own(other)) {
+            return Some((
+                format!("the kernel {} stands there twice", level.kernel),
+                "name each kernel once, with one label and with all of its modes",
+            ));
+        }
+    }
+    None
 }
 
 /// Refuses a file that says how far CPUs may be apart that take turns, whatever its value.
@@ -266,6 +325,54 @@ kind = "cyclictest-hackbench"
         for (name, wanted) in [("6.12-rt", "debian:6.12-rt"), ("debain:7.2", "debian:7.2")] {
             let error = error("debian:6.12", name);
             assert_eq!((error.line, error.help), (6, Some(format!("did you mean `{wanted}`?"))));
+        }
+    }
+
+    #[test]
+    fn a_kernel_has_a_label_and_modes_of_its_own() {
+        let both = "\"base=debian:6.12\", { kernel = \"head=debian:7.2\", preempt = [\"lazy\"] }";
+        let text = SMALL.replace("\"debian:6.12\"", both);
+        let experiment = Experiment::parse(&text).unwrap();
+        assert_eq!(experiment.cells(), Some((2 + 1) * 5));
+        let of = |factors: preemptlab_model::Factors| (factors.kernel, factors.preempt);
+        let pairs: Vec<_> = crate::configurations(&experiment).map(of).collect();
+        let kernel = |name: &str| name.parse::<KernelRef>().unwrap();
+        assert_eq!(
+            pairs,
+            [
+                (kernel("debian:6.12"), PreemptMode::None),
+                (kernel("debian:6.12"), PreemptMode::Full),
+                (kernel("debian:7.2"), PreemptMode::Lazy),
+            ]
+        );
+        let factors = &experiment.factors;
+        assert_eq!(factors.label(&kernel("debian:7.2")).unwrap(), &"head");
+        assert_eq!(factors.labelled("base"), Some(&kernel("debian:6.12")));
+        let json = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+        // Where every kernel has modes of its own, the factor needs none.
+        let own = "{ kernel = \"debian:6.12\", preempt = [\"none\"] }";
+        let text =
+            SMALL.replace("\"debian:6.12\"", own).replace("preempt = [\"none\", \"full\"]", "");
+        assert_eq!(Experiment::parse(&text).unwrap().cells(), Some(5));
+    }
+
+    #[test]
+    fn kernels_that_cannot_be_told_apart_are_refused() {
+        for (kernels, said) in [
+            ("\"a=debian:6.12\", \"a=debian:7.2\"", "two kernels have the label `a`"),
+            ("\"a=debian:6.12\", \"b=debian:6.12\"", "the kernel debian:6.12 stands there twice"),
+            ("\"a=debian:6.12\", \"debian:6.12\"", "stands there twice"),
+            ("\"=debian:6.12\"", "`` is not a label"),
+            ("\"\\u001b[2Jx=debian:6.12\"", "is not a label"),
+            ("\"aaaaaaaaaaaaaaaaaaaaaaaaa=debian:6.12\"", "24 at most"),
+            ("{ kernel = \"debian:6.12\", preempt = [] }", "a factor has no level"),
+            ("{ kernel = \"debian:6.12\", mode = [] }", "unknown field `mode`"),
+            ("{ kernel = \"debain:6.12\", preempt = [\"none\"] }", "names no kernel"),
+        ] {
+            let error = error("\"debian:6.12\"", kernels);
+            assert!(error.message.contains(said), "{kernels}: {error}");
+            assert!(!error.message.contains('\u{1b}'), "{error}");
         }
     }
 

@@ -1,13 +1,13 @@
-use preemptlab_model::{KernelRef, PreemptMode, nearest};
+use preemptlab_model::{PreemptMode, nearest};
 use preemptlab_recording::Override;
 
-use crate::Experiment;
+use crate::{Experiment, KernelLevel};
 
 /// Values that replace those of an experiment's file, for a first look without an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Kernels; none leaves those of the file.
-    pub kernels: Vec<KernelRef>,
+    pub kernels: Vec<KernelLevel>,
     /// Preemption modes; none leaves those of the file.
     pub preempt: Vec<PreemptMode>,
     /// The names of the workloads that stay; none leaves all.
@@ -41,6 +41,9 @@ impl Overrides {
         }
         replace(&mut experiment.factors.kernel, &self.kernels);
         replace(&mut experiment.factors.preempt, &self.preempt);
+        if !self.preempt.is_empty() {
+            experiment.factors.kernel.iter_mut().for_each(|level| level.preempt = None);
+        }
         let replicates = &mut experiment.replicates;
         replicates.count = self.replicates.unwrap_or(replicates.count);
         replicates.seed = self.seed.unwrap_or(replicates.seed);
@@ -70,11 +73,11 @@ fn differences(file: &Experiment, run: &Experiment) -> Vec<Override> {
             format!("[{}]", words.join(", "))
         };
         let words = |items: &[&dyn ToString]| items.iter().map(|it| it.to_string()).collect();
-        let kernels: Vec<&dyn ToString> = of.factors.kernel.iter().map(|it| it as _).collect();
+        let kernels: Vec<String> = of.factors.kernel.iter().map(ToString::to_string).collect();
         let preempt: Vec<&dyn ToString> = of.factors.preempt.iter().map(|it| it as _).collect();
         let workloads: Vec<&dyn ToString> = of.workload.keys().map(|it| it as _).collect();
         [
-            ("factors.kernel", quoted(words(&kernels))),
+            ("factors.kernel", format!("[{}]", kernels.join(", "))),
             ("factors.preempt", quoted(words(&preempt))),
             ("workload", quoted(words(&workloads))),
             ("replicates.count", of.replicates.count.to_string()),

@@ -58,24 +58,21 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
 /// workload last.
 pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
     let levels = &experiment.factors;
-    let count = experiment.workload.len()
-        * [levels.kernel.len(), levels.settings.len(), levels.preempt.len(), levels.cpus.len()]
-            .iter()
-            .product::<usize>();
-    (0..count).map(move |mut number| {
-        let mut level = |count: usize| {
-            let level = number % count;
-            number /= count;
-            level
-        };
-        Factors {
-            cpus: levels.cpus[level(levels.cpus.len())],
-            preempt: levels.preempt[level(levels.preempt.len())],
-            settings: levels.settings[level(levels.settings.len())].clone(),
-            kernel: levels.kernel[level(levels.kernel.len())].clone(),
-            workload: experiment.workload.keys()[level(experiment.workload.len())].to_string(),
-            replicate: 1,
-        }
+    experiment.workload.keys().flat_map(move |workload| {
+        levels.kernel.iter().flat_map(move |level| {
+            levels.settings.iter().flat_map(move |settings| {
+                levels.modes(level).iter().flat_map(move |preempt| {
+                    levels.cpus.iter().map(move |cpus| Factors {
+                        workload: workload.to_string(),
+                        kernel: level.kernel.clone(),
+                        settings: settings.clone(),
+                        preempt: *preempt,
+                        cpus: *cpus,
+                        replicate: 1,
+                    })
+                })
+            })
+        })
     })
 }
 

@@ -56,7 +56,7 @@ impl Lab<'_> {
             let mut of_its_kernel = experiment.clone();
             of_its_kernel.factors.kernel.clone_from(&manifest.experiment.factors.kernel);
             return Err(other(if manifest.experiment == of_its_kernel {
-                let names = manifest.experiment.factors.kernel.iter().map(ToString::to_string);
+                let names = manifest.experiment.factors.kernels().map(ToString::to_string);
                 format!("on {}", names.collect::<Vec<_>>().join(", "))
             } else if manifest.experiment.name != experiment.name {
                 format!("`{}`", manifest.experiment.name)

@@ -11,8 +11,8 @@ impl Lab<'_> {
     /// Gives the kernel `host` its release, so that the recording names it, whatever is booted
     /// later.
     pub(crate) fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
-        for kernel in &mut experiment.factors.kernel {
-            if let KernelRef::Host { release: release @ None } = kernel
+        for level in &mut experiment.factors.kernel {
+            if let KernelRef::Host { release: release @ None } = &mut level.kernel
                 && self.backend == BackendKind::Host
             {
                 *release = Some(preemptlab_host::release());

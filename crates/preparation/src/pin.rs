@@ -175,7 +175,7 @@ mod tests {
         let on_event = |_| ();
         let store = Store::open(folder.path().join("store")).unwrap();
         let lab = || Lab::new(Provision::new(store.clone(), Options::default(), &on_event), None);
-        let name = &experiment.factors.kernel[0];
+        let name = &experiment.factors.kernel[0].kernel;
         let kernel = lab().provision.kernel(name).unwrap().kernel;
         let packages = Vec::new();
         let recorded = Image {

@@ -84,7 +84,7 @@ impl Lab<'_> {
         let (mut kernels, mut images) = (Vec::new(), Vec::new());
         let (mut unavailable, mut unbuilt) = (BTreeMap::new(), Vec::new());
         let packages = self.packages(&experiment)?;
-        for name in &experiment.factors.kernel {
+        for name in experiment.factors.kernels() {
             let kernel = match self.kernel(name) {
                 Err(LabError::Kernel(KernelError::Build(error))) if error.is_of_kernel() => {
                     if matches!(error, KbuildError::NotBuilt) {
@@ -143,7 +143,8 @@ impl Lab<'_> {
     /// Refuses an experiment that would run a stranger's build scripts.
     pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), LabError> {
         let Experiment { factors, machine, .. } = experiment;
-        Ok(self.provision.check_build_scripts(&factors.kernel, &machine.modules)?)
+        let kernels: Vec<KernelRef> = factors.kernels().cloned().collect();
+        Ok(self.provision.check_build_scripts(&kernels, &machine.modules)?)
     }
 
     /// Returns the kernel of a name, which the machine may have itself.

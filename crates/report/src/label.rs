@@ -24,11 +24,15 @@ pub fn place(workload: &str, cpus: u32) -> String {
 /// Returns the kernel with its settings, with the recording where there are several, and with `rt`
 /// where its name does not tell.
 pub fn kernel(configuration: &Configuration) -> String {
-    let Configuration { run, kernel, rt, settings, .. } = configuration;
+    let Configuration { run, kernel, rt, settings, label, .. } = configuration;
     let run = run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
     let named = kernel.flavour() == Some(Flavour::Rt);
     let rt = if *rt == Some(true) && !named { ", PREEMPT_RT" } else { "" };
     let settings = if settings.is_empty() { String::new() } else { format!(" {settings}") };
+    let kernel = match label {
+        Some(label) => format!("{label} ({kernel})"),
+        None => kernel.to_string(),
+    };
     format!("{run}{kernel}{settings}{rt}")
 }
 
@@ -113,5 +117,10 @@ pub fn replicates(group: &Group) -> String {
 pub fn baseline(group: &Group) -> Option<String> {
     let baseline = group.baseline()?;
     let run = baseline.run.as_ref().map(|run| format!("{run}: ")).unwrap_or_default();
-    Some(format!("× is the ratio to {run}{}", baseline.name()))
+    let name = baseline.name().to_string();
+    let name = match &baseline.label {
+        Some(label) => name.replacen(&baseline.kernel.to_string(), label, 1),
+        None => name,
+    };
+    Some(format!("× is the ratio to {run}{name}"))
 }

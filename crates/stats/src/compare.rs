@@ -157,6 +157,7 @@ fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
         .map(|((run, kernel, preempt, settings), cells)| Configuration {
             run: run.clone(),
             kernel: kernel.clone(),
+            label: None,
             preempt,
             settings: settings.clone(),
             rt: cells.iter().find_map(|cell| cell.rt),

@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use preemptlab_model::{
-    BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, MetricClass, MetricName,
-    PreemptMode, PricesOf, Settings, Statistic,
+    BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, Label, MetricClass,
+    MetricName, PreemptMode, PricesOf, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -99,6 +99,10 @@ pub struct Configuration {
     /// The kernel's name in the experiment.
     #[ts(as = "String")]
     pub kernel: KernelRef,
+    /// Name that the experiment gives to the kernel; absent where it gives none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(as = "Option<String>", optional)]
+    pub label: Option<Label>,
     /// Whether its kernel is built with `PREEMPT_RT`; absent where nothing tells.
     pub rt: Option<bool>,
     /// Requested mode.
@@ -129,6 +133,20 @@ pub struct Failure {
     pub replicate: u32,
     /// Reason, in words.
     pub reason: String,
+}
+
+impl Comparison {
+    /// Gives the kernels of recordings their labels.
+    #[must_use]
+    pub fn labelled<'a>(
+        mut self,
+        label: impl Fn(Option<&str>, &KernelRef) -> Option<&'a Label>,
+    ) -> Self {
+        for each in self.groups.iter_mut().flat_map(|group| &mut group.configurations) {
+            each.label = label(each.run.as_deref(), &each.kernel).cloned();
+        }
+        self
+    }
 }
 
 impl Configuration {

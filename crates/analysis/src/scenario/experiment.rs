@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{Experiment, FORMAT, Factors, MachineSpec, Replicates};
+use preemptlab_experiment::{Experiment, FORMAT, Factors, KernelLevel, MachineSpec, Replicates};
 use preemptlab_model::{Digest, Name, Settings};
 use preemptlab_scenario::Scenario;
 use preemptlab_workload::Workload;
@@ -112,5 +112,6 @@ fn factors(under: Under<'_>, cpus: u32) -> Factors {
         }
     }
     let settings = vec![Settings::default()];
-    Factors { kernel: kernels, preempt: modes, cpus: vec![cpus], settings }
+    let kernel = kernels.into_iter().map(KernelLevel::from).collect();
+    Factors { kernel, preempt: modes, cpus: vec![cpus], settings }
 }

@@ -25,7 +25,8 @@ use crate::{
     elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
-    exit, finished,
+    exit::{self, OrExit},
+    finished,
     lab::{self, Wanted},
     output::Output,
     session::Session,
@@ -41,6 +42,7 @@ use crate::{
 Examples:
   preemptlab run studies/quick.toml
   preemptlab run studies/quick.toml --replicates 2 --kernel debian:7.2 --preempt lazy
+  preemptlab run studies/quick.toml --kernel base=debian:6.12 --kernel head=../linux
   preemptlab run studies/quick.toml --until 5% --budget 30m
   preemptlab run studies/quick.toml --sensitivity
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
@@ -77,10 +79,10 @@ pub struct Run {
     /// Add no replicates that would not be finished within this time, such as 30m or 8h
     #[arg(long, value_name = "TIME", requires = "until", value_parser = budget)]
     pub budget: Option<Duration>,
-    /// The configuration that the others are compared with, KERNEL/MODE [default: the first of each
+    /// The configuration that the others are compared with, KERNEL/MODE or LABEL/MODE [default: the first of each
     /// workload]
     #[arg(long, value_name = "CONFIGURATION")]
-    pub baseline: Option<Baseline>,
+    pub baseline: Option<String>,
     #[command(flatten)]
     pub sensitivity: SensitivityArgs,
     #[command(flatten)]
@@ -125,7 +127,13 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         output.note(format!("not as the file says: {change}"));
     }
     named::check_metrics(&args.metrics, &wanted.experiment, args.trace)?;
-    if let Some(baseline) = &args.baseline {
+    let baseline = args.baseline.as_ref().map(|name| {
+        let name = named::unlabelled(name, [&wanted.experiment.factors]);
+        name.parse::<Baseline>().or_exit(exit::UNUSABLE)
+    });
+    let baseline = baseline.transpose()?;
+    let baseline = baseline.as_ref();
+    if let Some(baseline) = baseline {
         named::check_baseline(baseline, &wanted.experiment)?;
     }
     if args.trace {
@@ -139,7 +147,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
     };
     if let Some(profile) = &args.sensitivity.sensitivity {
-        return sensitivity(args, profile.as_deref(), wanted, &out, store, output);
+        return sensitivity(args, baseline, profile.as_deref(), wanted, &out, store, output);
     }
     let session = session(args, wanted, &out, store)?;
     if args.shards.prepare {
@@ -161,10 +169,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         return Ok(ExitCode::from(exit::OK));
     }
     session.open(output, |writer, jobs, execute| {
-        finished::check_planned(args.baseline.as_ref(), writer)?;
+        finished::check_planned(baseline, writer)?;
         let summary = match args.until {
             Some(margin) => {
-                let baseline = args.baseline.as_ref();
                 let (metrics, budget) = (&args.metrics, args.budget);
                 let until = UntilArgs { margin, metrics, baseline, budget };
                 until::execute(&until, writer, jobs, output, execute)?
@@ -177,7 +184,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
-        let comparison = finished::comparison(args.baseline.as_ref(), &[writer.recording()])?;
+        let comparison = finished::comparison(baseline, &[writer.recording()])?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)
@@ -211,6 +218,7 @@ fn session<'a>(
 /// Runs an experiment under its own cost of instructions and under others, and compares.
 fn sensitivity(
     args: &Run,
+    baseline: Option<&Baseline>,
     profile: Option<&str>,
     wanted: Wanted,
     out: &Path,
@@ -229,13 +237,13 @@ fn sensitivity(
         output.note(format!("the cost of instructions: {cost}"));
         let session = session(args, wanted, &out, store.clone())?;
         let summary = session.open(output, |writer, _, execute| {
-            finished::check_planned(args.baseline.as_ref(), writer)?;
+            finished::check_planned(baseline, writer)?;
             Ok(execute(writer)?.0)
         })?;
         summaries.push(summary);
         folders.push(out);
     }
-    sensitivity::compare(args.baseline.as_ref(), &folders, &summaries, output)
+    sensitivity::compare(baseline, &folders, &summaries, output)
 }
 
 /// Returns what is wanted of an engine; `None` where this machine executes the cells.
