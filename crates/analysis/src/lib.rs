@@ -11,6 +11,7 @@ mod compared;
 pub mod disturbed;
 mod error;
 pub mod explain;
+pub mod gate;
 mod letter;
 pub mod looks;
 pub mod meant;

@@ -10,8 +10,9 @@ use crate::{
     args::Color,
     commands::{
         apply::Apply, calibrate::Calibrate, compare::Compare, doctor::Doctor, explain::Explain,
-        export::ExportArgs, kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend,
-        report::Report, revert::Revert, run::Run, scenario::Scenario, verify::Verify,
+        export::ExportArgs, gate::GateArgs, kernels::Kernels, merge::Merge, plan::Plan,
+        recommend::Recommend, report::Report, revert::Revert, run::Run, scenario::Scenario,
+        verify::Verify,
     },
 };
 
@@ -38,9 +39,9 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    everything was done
-  1    the answer is no: digests differ, or something is missing
+  1    the answer is no: digests differ, a kernel is worse, or something is missing
   2    the command line, an experiment or a recording cannot be used
-  3    some cells failed, or none could be executed; the others are there
+  3    some cells failed, or none could be executed; the others are there; a gate is not decided
   4    this machine or a package mirror got in the way
   130  interrupted; the same command goes on from there
   141  the reader of the output has gone before all was written";
@@ -53,6 +54,7 @@ pub enum Command {
     Plan(Plan),
     Kernels(Kernels),
     Compare(Compare),
+    Gate(GateArgs),
     Recommend(Recommend),
     Apply(Apply),
     Revert(Revert),

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod doctor;
 pub mod explain;
 pub mod export;
+pub mod gate;
 pub mod kernels;
 pub mod man;
 pub mod merge;

@@ -155,7 +155,11 @@ pub struct Wanted {
 /// Reads an experiment, puts values in the place of what it says, and reads the folders of its
 /// workloads; a mistake is shown in its place.
 pub fn experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
-    let text = read(path)?;
+    parsed(read(path)?, path, overrides)
+}
+
+/// Does the same with the text of an experiment.
+pub fn parsed(text: String, path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
     let mut experiment = match Experiment::parse(&text) {
         Ok(experiment) => experiment,
         Err(error) => {

@@ -9,6 +9,7 @@ mod caption;
 mod comparison_csv;
 mod details;
 mod extremes;
+mod gate;
 mod label;
 mod lanes;
 mod number;
@@ -34,6 +35,9 @@ pub use advice::Advice;
 pub use caption::caption;
 pub use comparison_csv::csv;
 pub use extremes::extreme_in_words;
+pub use gate::{
+    gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
+};
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;

@@ -14,6 +14,7 @@ mod comparison;
 mod contrast;
 mod effect;
 mod extreme;
+mod gate;
 mod interval;
 mod looks;
 mod margin;
@@ -21,6 +22,7 @@ mod multiplicity;
 mod only;
 mod rank;
 mod recommend;
+mod student;
 mod summary;
 
 pub use agreement::{Accord, Agreement, Shared};
@@ -32,6 +34,11 @@ pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricIn
 pub use contrast::REPLICATES_MIN;
 pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
+pub use gate::{
+    Allowance, GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateRule, GateVerdict,
+    GivenMargin, Margins, ParseAllowanceError, RowVerdict, Section, SectionChange, SectionRow,
+    gate,
+};
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
 pub use margin::{Margin, ParseMarginError};

@@ -29,9 +29,14 @@ impl Looks {
 
     /// Returns the level of a look, which counts from 0.
     pub(crate) fn alpha(self, look: u32) -> f64 {
+        ALPHA * self.share(look)
+    }
+
+    /// Returns the share of a level that a look may spend.
+    pub(crate) fn share(self, look: u32) -> f64 {
         match self {
-            Self::One => ALPHA,
-            Self::Any => ALPHA / ((f64::from(look) + 1.0) * (f64::from(look) + 2.0)),
+            Self::One => 1.0,
+            Self::Any => 1.0 / ((f64::from(look) + 1.0) * (f64::from(look) + 2.0)),
         }
     }
 }

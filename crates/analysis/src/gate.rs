@@ -1,0 +1,232 @@
+//! Whether a kernel is worse than another: from recordings to the values that `stats::gate` judges.
+
+use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_model::{Digest, Factors, Kernel, KernelRef, Planned, PreemptMode, nearest};
+use preemptlab_stats::{
+    Gate, GateCell, GateFailure, GatePlace, GateRule, GateVerdict, Looks, Section, gate,
+};
+use preemptlab_trace::{Ranked, SectionKind};
+
+use crate::{
+    Error, Result,
+    measured::{Reading, for_each},
+};
+
+/// One of the two kernels that are compared, in its recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// The recording of its cells.
+    pub recording: &'a Recording,
+    /// The kernel.
+    pub kernel: &'a KernelRef,
+}
+
+impl<'a> Side<'a> {
+    /// Returns the only kernel of a recording.
+    ///
+    /// # Errors
+    ///
+    /// When it has several.
+    pub fn only(recording: &'a Recording) -> Result<Self> {
+        let mut kernels = recording.manifest().experiment.factors.kernels();
+        let path = recording.path().display();
+        match (kernels.next(), kernels.next()) {
+            (Some(kernel), None) => Ok(Self { recording, kernel }),
+            _ => Err(Error::Unusable(format!(
+                "{path} has several kernels, and a gate compares one with one: run each by itself, with \
+                 `preemptlab run EXPERIMENT --kernel NAME`, or name the kernels and no recordings"
+            ))),
+        }
+    }
+
+    /// Returns the label and the name of the kernel.
+    fn name(self) -> String {
+        let experiment = &self.recording.manifest().experiment;
+        named(experiment, self.kernel)
+    }
+
+    fn image(self) -> Option<Digest> {
+        self.recording.manifest().kernel(self.kernel).map(|kernel| kernel.image_sha256)
+    }
+
+    /// Returns the reason why the kernel could not be had; `None` where it could.
+    fn absent(self) -> Option<String> {
+        let manifest = self.recording.manifest();
+        if manifest.kernel(self.kernel).is_some() {
+            return None;
+        }
+        let mut cells = manifest.plan.cells.iter();
+        let reason = cells.find_map(|cell| match &cell.planned {
+            Planned::Unavailable { reason } if cell.factors.kernel == *self.kernel => Some(reason),
+            _ => None,
+        });
+        Some(reason.cloned().unwrap_or_else(|| "it is not in the recording".to_owned()))
+    }
+
+    fn cells(self) -> Result<Vec<GateCell>> {
+        let mut readings = Vec::new();
+        for_each(&[self.recording], |reading| {
+            if reading.planned.factors.kernel == *self.kernel {
+                readings.push(reading);
+            }
+        })?;
+        readings.into_iter().map(gate_cell).collect()
+    }
+}
+
+fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
+    let Factors { workload, cpus, preempt, settings, replicate, .. } =
+        reading.planned.factors.clone();
+    let first = reading.recording.manifest().experiment.replicates.seed;
+    let sections = match &reading.record {
+        Some(record) => reading.recording.traces().findings(record.id)?,
+        None => None,
+    };
+    Ok(GateCell {
+        place: GatePlace { workload, cpus, preempt, settings },
+        seed: first.wrapping_add(u64::from(replicate) - 1),
+        look: reading.look,
+        sections: sections.map(|findings| findings.sections.into_iter().map(section).collect()),
+        result: reading.result.map(|measured| measured.metrics),
+    })
+}
+
+fn section(ranked: Ranked) -> Section {
+    let Ranked { kind, function, callers, total_ns, max_ns, .. } = ranked;
+    let kind = match kind {
+        SectionKind::PreemptOff => "preemption",
+        SectionKind::IrqsOff => "interrupts",
+        SectionKind::Softirq => "softirq",
+    };
+    Section { kind, function, callers, max_ns, total_ns }
+}
+
+fn named(experiment: &Experiment, kernel: &KernelRef) -> String {
+    match experiment.factors.label(kernel) {
+        Some(label) => format!("{label} ({kernel})"),
+        None => kernel.to_string(),
+    }
+}
+
+/// Decides whether the new kernel is worse than the base. The number of looks is that of the
+/// recordings.
+///
+/// # Errors
+///
+/// When a recording cannot be read, the base has no measurements, both have nothing in common, or
+/// nothing has a metric that was asked for.
+pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
+    let names = [base.name(), new.name()];
+    if let Some(reason) = base.absent() {
+        return Err(Error::Unusable(format!("the base {} cannot be had: {reason}", names[0])));
+    }
+    let has_looks = [base, new].iter().any(|side| side.recording.until().is_some());
+    let rule = GateRule { looks: if has_looks { Looks::Any } else { Looks::One }, ..rule };
+    let (base_cells, new_cells) = (base.cells()?, new.cells()?);
+    let mut judged = gate([&names[0], &names[1]], &base_cells, &new_cells, &rule);
+    (judged.base_image, judged.new_image) = (base.image(), new.image());
+    if let Some(reason) = new.absent() {
+        let reason = format!("{} cannot be had: {reason}", names[1]);
+        judged.failures.insert(0, GateFailure { place: None, seed: None, reason });
+        judged.verdict = GateVerdict::Worse;
+        return Ok(judged);
+    }
+    let measured = |cells: &[GateCell]| cells.iter().any(|cell| cell.result.is_ok());
+    if !measured(&base_cells) {
+        let reason = reason(&base_cells).unwrap_or_else(|| "none was executed yet".to_owned());
+        let message = format!("no cell of the base {} was measured: {reason}", names[0]);
+        return Err(Error::Unmeasured(message));
+    }
+    if judged.rows.is_empty() && judged.failures.is_empty() {
+        return Err(Error::Unusable(nothing_common(&names, &base_cells, &new_cells, &rule)));
+    }
+    judged.notes = notes(base, new, &base_cells, &new_cells);
+    Ok(judged)
+}
+
+/// Returns the decision on two names of one image, which needs no cell.
+pub fn same_image(experiment: &Experiment, kernels: [&Kernel; 2]) -> Option<Gate> {
+    let [base, new] = kernels;
+    let mut judged = gate(
+        [&named(experiment, &base.name), &named(experiment, &new.name)],
+        &[],
+        &[],
+        &GateRule::default(),
+    );
+    judged.verdict = GateVerdict::NoWorse;
+    judged.base_image = Some(base.image_sha256);
+    judged.new_image = Some(new.image_sha256);
+    judged.notes.push("both are the same image, to the byte: no cell can differ".to_owned());
+    (base.image_sha256 == new.image_sha256).then_some(judged)
+}
+
+/// Returns the modes that two kernels have in common, in this order. What a kernel does not tell it may
+/// offer.
+pub fn common_modes(kernels: [&Kernel; 2], modes: &[PreemptMode]) -> Vec<PreemptMode> {
+    let offers = |kernel: &Kernel, mode: &PreemptMode| {
+        kernel.modes.as_ref().is_none_or(|modes| modes.contains(mode))
+    };
+    let is_common = |mode: &&PreemptMode| kernels.iter().all(|kernel| offers(kernel, mode));
+    modes.iter().filter(is_common).copied().collect()
+}
+
+/// Returns the first reason for which a cell has no metrics.
+fn reason(cells: &[GateCell]) -> Option<String> {
+    cells.iter().find_map(|cell| cell.result.as_ref().err()?.reason().map(str::to_owned))
+}
+
+fn nothing_common(
+    names: &[String; 2],
+    base: &[GateCell],
+    new: &[GateCell],
+    rule: &GateRule,
+) -> String {
+    let pairs = base.iter().filter(|cell| {
+        let is_its = |other: &&GateCell| (&other.place, other.seed) == (&cell.place, cell.seed);
+        cell.result.is_ok() && new.iter().find(is_its).is_some_and(|other| other.result.is_ok())
+    });
+    let known: Vec<String> = pairs
+        .flat_map(|cell| cell.result.iter().flatten())
+        .map(|metric| metric.name.to_string())
+        .collect();
+    if let Some(metric) = rule.metrics.first()
+        && !known.is_empty()
+    {
+        let metric = metric.to_string();
+        let hint = nearest(&metric, known.iter().map(String::as_str));
+        let hint = hint.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        return format!("no cell has the metric `{}`{hint}", metric.escape_debug());
+    }
+    let reason = reason(new).map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!(
+        "{} and {} have no workload, mode and seed in common that both were measured at{reason}",
+        names[0], names[1]
+    )
+}
+
+/// Says what the decision does not cover.
+fn notes(
+    base: Side<'_>,
+    new: Side<'_>,
+    base_cells: &[GateCell],
+    new_cells: &[GateCell],
+) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let sides = [(base, base_cells, new_cells), (new, new_cells, base_cells)];
+    for (side, cells, others) in sides {
+        let is_measured = |cells: &[GateCell], place: &GatePlace| {
+            cells.iter().any(|cell| cell.place == *place && cell.result.is_ok())
+        };
+        for cell in cells.iter().filter(|cell| is_measured(others, &cell.place)) {
+            let Err(why) = &cell.result else { continue };
+            if is_measured(cells, &cell.place) {
+                continue;
+            }
+            let note = format!("not compared: {}: {}: {why}", side.name(), cell.place);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}

@@ -1,0 +1,233 @@
+//! The cells of a decision: look after look, until it is decided or the budget ends.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use preemptlab_analysis::{
+    gate::{Side, common_modes, judged, same_image},
+    meant::RUNS,
+};
+use preemptlab_experiment::{Experiment, KernelLevel, Overrides, RecordingWriter, add_replicates};
+use preemptlab_model::{
+    BackendKind, Digest, Factors, Kernel, KernelRef, RECORDING_FORMAT, counted,
+};
+use preemptlab_preparation::Lab;
+use preemptlab_recording::Until;
+use preemptlab_report::human;
+use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks};
+
+use super::GateArgs;
+use crate::{
+    args::kernel_level,
+    exit,
+    lab::{self, Wanted},
+    output::Output,
+    session::{Execute, Session},
+};
+
+/// The experiment of a gate that is given none.
+const EXPERIMENT: &str = include_str!("../../../../../studies/gate.toml");
+
+/// What that experiment is called in errors.
+const EXPERIMENT_PATH: &str = "studies/gate.toml";
+
+/// Labels of the two kernels, unless they have others.
+const LABELS: [&str; 2] = ["base", "new"];
+
+/// Runs both kernels at the same seeds, and decides.
+pub fn decide(
+    args: &GateArgs,
+    rule: &GateRule,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Gate> {
+    let levels = [level(&args.base, LABELS[0])?, level(&args.new, LABELS[1])?];
+    let names = [levels[0].kernel.clone(), levels[1].kernel.clone()];
+    if names[0] == names[1] {
+        return Err(exit::unusable(format!(
+            "BASE and NEW are both {}: name two kernels, such as two revisions of a tree",
+            names[0]
+        )));
+    }
+    let overrides = Overrides {
+        kernels: levels.to_vec(),
+        preempt: args.preempt.clone(),
+        seed: args.seed,
+        ..Overrides::default()
+    };
+    let mut wanted = match &args.experiment {
+        Some(path) => lab::experiment(path, &overrides)?,
+        None => lab::parsed(EXPERIMENT.to_owned(), Path::new(EXPERIMENT_PATH), &overrides)?,
+    };
+    let kernels = resolved(args, &wanted, store.clone(), output)?;
+    let kernel = |name: &KernelRef| kernels.iter().find(|kernel| kernel.name == *name);
+    if let (Some(base), Some(new)) = (kernel(&names[0]), kernel(&names[1])) {
+        if let Some(gate) = same_image(&wanted.experiment, [base, new]) {
+            return Ok(gate);
+        }
+        let is_first_enough = args.experiment.is_none() && args.preempt.is_empty();
+        take_modes(&mut wanted.experiment, [base, new], is_first_enough)?;
+    }
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        // A tree that was edited since is another kernel, and has another recording.
+        None => {
+            let digest = Digest::of_json(&(&wanted.experiment, &kernels));
+            Path::new(RUNS).join(format!("gate-{}", digest.short()))
+        }
+    };
+    let Wanted { experiment, folders, overrides } = wanted;
+    let session = Session {
+        experiment,
+        folders,
+        overrides,
+        out: &out,
+        store,
+        machines: &args.machines,
+        packages: &args.packages,
+        backend: BackendKind::Vm,
+        no_cache: false,
+        retry_failed: false,
+        trace: !args.no_trace,
+        engine: None,
+    };
+    session.open(output, |writer, jobs, execute| {
+        let gate = looks(args, rule, &names, writer, jobs, output, execute)?;
+        output.note(format!(
+            "recorded in {0}; next: preemptlab compare {0}, preemptlab explain {0}",
+            out.display()
+        ));
+        Ok(gate)
+    })
+}
+
+/// Reads a kernel, which has this label unless it has another.
+fn level(text: &str, label: &str) -> exit::Result<KernelLevel> {
+    let level = kernel_level(text).map_err(exit::unusable)?;
+    let label = level.label.or_else(|| label.parse().ok());
+    Ok(KernelLevel { label, ..level })
+}
+
+/// Returns those of the kernels that can be had.
+fn resolved(
+    args: &GateArgs,
+    wanted: &Wanted,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Vec<Kernel>> {
+    let store = lab::store(store)?;
+    lab::with_provision(store, &args.packages, output, |provision| {
+        let provision = provision.with_build_scripts(args.machines.allow_build_scripts);
+        let lab = Lab::new(provision, args.machines.qemu.clone()).with_folders(&wanted.folders);
+        Ok(lab.resolve(wanted.experiment.clone())?.manifest.kernels)
+    })
+}
+
+/// Leaves those modes that both kernels offer; of the modes of a gate's own experiment the first.
+fn take_modes(
+    experiment: &mut Experiment,
+    kernels: [&Kernel; 2],
+    is_first_enough: bool,
+) -> exit::Result<()> {
+    let mut common = common_modes(kernels, &experiment.factors.preempt);
+    if common.is_empty() {
+        let offered = kernels.map(|kernel| {
+            let modes = kernel.modes.iter().flatten().map(|mode| mode.as_str());
+            format!("{} offers {}", kernel.name, modes.collect::<Vec<_>>().join(", "))
+        });
+        return Err(exit::unusable(format!("no mode is common to both: {}", offered.join("; "))));
+    }
+    if is_first_enough {
+        common.truncate(1);
+    }
+    experiment.factors.preempt = common;
+    Ok(())
+}
+
+/// Executes the planned cells, decides, plans more, and so on.
+fn looks(
+    args: &GateArgs,
+    rule: &GateRule,
+    names: &[KernelRef; 2],
+    writer: &mut RecordingWriter,
+    jobs: usize,
+    output: &Output,
+    execute: &mut Execute<'_>,
+) -> exit::Result<Gate> {
+    let started = Instant::now();
+    loop {
+        let (_, cell_wall) = execute(writer)?;
+        let recording = writer.recording();
+        let [base, new] = [&names[0], &names[1]].map(|kernel| Side { recording, kernel });
+        let gate = judged(base, new, rule.clone())?;
+        let needed = match gate.verdict {
+            GateVerdict::Undecided => needed(&gate, writer, names),
+            GateVerdict::NoWorse | GateVerdict::Worse => Vec::new(),
+        };
+        if needed.is_empty() {
+            return Ok(gate);
+        }
+        let planned = recording.planned().count();
+        let more: usize = needed.iter().map(|(_, _, more)| more).sum();
+        let rounds = u32::try_from(more.div_ceil(jobs)).unwrap_or(u32::MAX);
+        let wall: Duration = cell_wall * rounds;
+        let what = format!(
+            "look {}: not decided; {} more would take about {}",
+            gate.looks,
+            counted(more, "cell"),
+            human(wall)
+        );
+        if !args.budget.allows(planned + more, started.elapsed() + wall) {
+            output.note(format!("{what}, which the budget does not allow"));
+            return Ok(gate);
+        }
+        output.note(what);
+        if recording.until().is_none() {
+            writer.begin_until(&until(rule))?;
+        }
+        let wanted: Vec<(Factors, u32)> =
+            needed.into_iter().map(|(factors, replicates, _)| (factors, replicates)).collect();
+        if add_replicates(writer, &wanted)? == 0 {
+            return Ok(gate);
+        }
+    }
+}
+
+/// Returns the configurations that need more replicates: one of their cells, how many they need in all,
+/// and how many of these they lack.
+fn needed(
+    gate: &Gate,
+    writer: &RecordingWriter,
+    names: &[KernelRef; 2],
+) -> Vec<(Factors, u32, usize)> {
+    let mut needed = Vec::new();
+    for place in gate.open_places() {
+        for kernel in names {
+            let of_it = |factors: &&Factors| {
+                let Factors { workload, cpus, preempt, settings, .. } = factors;
+                factors.kernel == *kernel
+                    && (workload, *cpus, *preempt, settings)
+                        == (&place.workload, place.cpus, place.preempt, &place.settings)
+            };
+            let planned = writer.recording().planned().map(|(_, cell)| &cell.factors);
+            let planned: Vec<&Factors> = planned.filter(of_it).collect();
+            let Some(first) = planned.first() else { continue };
+            let count = u32::try_from(planned.len()).unwrap_or(u32::MAX);
+            let next = Looks::next(count);
+            needed.push(((*first).clone(), next, (next - count) as usize));
+        }
+    }
+    needed
+}
+
+/// Returns the rule that the recording keeps, so that `compare` knows that there are looks.
+fn until(rule: &GateRule) -> Until {
+    Until {
+        format: RECORDING_FORMAT,
+        margin: rule.margins.share.share(),
+        metrics: rule.metrics.iter().map(ToString::to_string).collect(),
+        baseline: None,
+    }
+}

@@ -1,0 +1,97 @@
+//! A decision as test cases, the form that CI systems know.
+
+use preemptlab_stats::{Allowance, Gate, GateRow, RowVerdict, SectionRow};
+
+/// A test case.
+pub struct Case<'a> {
+    /// What it is about: the place and the metric, the function or the cell.
+    pub name: String,
+    /// Words of the name, for systems with a tree of tests.
+    pub path: [&'a str; 2],
+    /// How it ended.
+    pub end: End,
+    /// The numbers behind it, in one line.
+    pub words: String,
+    /// The new kernel's value and its unit.
+    pub number: Option<(f64, &'a str)>,
+}
+
+/// End of a test case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It is no worse.
+    Passed,
+    /// It is worse.
+    Failed,
+    /// A cell of it failed, or the kernel cannot be had.
+    Broken,
+    /// It is not decided.
+    Undecided,
+}
+
+/// Lists the metrics, the sections that are worse or suspect, and the cells that failed.
+pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
+    let failures = gate.failures.iter().map(|failure| {
+        let place = failure.place.as_ref().map_or_else(|| gate.new.clone(), ToString::to_string);
+        let seed = failure.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        Case {
+            name: format!("{place}{seed}"),
+            path: ["cell", ""],
+            end: End::Broken,
+            words: failure.reason.clone(),
+            number: None,
+        }
+    });
+    let rows = gate.rows.iter().map(|row| Case {
+        name: format!("{}: {}", row.place, row.metric),
+        path: ["metric", &row.place.workload],
+        end: match row.verdict {
+            RowVerdict::Worse => End::Failed,
+            RowVerdict::WithinMargin | RowVerdict::Better => End::Passed,
+            RowVerdict::Undecided { .. } => End::Undecided,
+        },
+        words: row_words(row),
+        number: Some((row.new, &row.unit)),
+    });
+    let told = gate.sections.iter().filter(|section| section.is_worse || section.is_suspect);
+    let sections = told.map(|section| Case {
+        name: format!("{}: {} off in {}", section.place, section.kind, section.function),
+        path: ["section", &section.place.workload],
+        end: if section.is_worse { End::Failed } else { End::Undecided },
+        words: section_words(section),
+        number: Some((section.new_us, "us")),
+    });
+    failures.chain(rows).chain(sections).collect()
+}
+
+fn row_words(row: &GateRow) -> String {
+    let unit = match row.margin {
+        Allowance::Time(_) => String::new(),
+        Allowance::Share(_) => format!(" {}", row.unit),
+    };
+    let interval = row.interval_words();
+    let interval = if interval.is_empty() { interval } else { format!(", 95% {interval}") };
+    format!(
+        "{}: {} {} ({:.4} to {:.4}{unit}{interval}, {} seeds, p {}, margin {})",
+        row.verdict.word(row.margin),
+        row.title,
+        row.changed(),
+        row.base,
+        row.new,
+        row.pairs,
+        row.p_words(),
+        row.margin
+    )
+}
+
+fn section_words(section: &SectionRow) -> String {
+    let callers = section.callers.iter().take(3).map(|caller| format!(" < {caller}"));
+    format!(
+        "{} section: {}{}, {:.1} us before, {:.1} us now",
+        section.change.as_str(),
+        section.function,
+        callers.collect::<String>(),
+        section.base_us,
+        section.new_us
+    )
+}

@@ -1,0 +1,49 @@
+//! A decision full of hostile names.
+
+use preemptlab_model::{Direction, Metric, MetricName, NoResult, PreemptMode};
+use preemptlab_stats::{Gate, GateCell, GatePlace, GateRule, Section, gate};
+
+/// A name that would be markup, a command or an end in some form.
+pub const NASTY: &str =
+    "a\u{1b}[2J\0\"'<script>&]]>%0A::error title=x::y,|`*[l](u)@all\n::warning::\u{202e}";
+
+/// Returns a decision on kernels, workloads, functions and failures that are called so.
+pub fn hostile() -> Gate {
+    let place = GatePlace {
+        workload: NASTY.to_owned(),
+        cpus: 1,
+        preempt: PreemptMode::Full,
+        settings: Default::default(),
+    };
+    let cell = |seed: u64, scale: f64, held_ns: u64| GateCell {
+        place: place.clone(),
+        seed,
+        look: 0,
+        result: Ok([
+            ("throughput", scale, "messages/s", Direction::Higher),
+            (NASTY, 1.0, NASTY, Direction::Lower),
+        ]
+        .map(|(name, scale, unit, direction)| Metric {
+            name: MetricName::from(name),
+            value: scale * (1000.0 + 10.0 * (seed % 3) as f64),
+            unit: unit.to_owned(),
+            direction,
+        })
+        .to_vec()),
+        sections: Some(vec![Section {
+            kind: "preemption",
+            function: NASTY.to_owned(),
+            callers: vec![NASTY.to_owned()],
+            max_ns: 1 + held_ns,
+            total_ns: 1 + held_ns,
+        }]),
+    };
+    let base: Vec<GateCell> = (1..=10).map(|seed| cell(seed, 1.0, 0)).collect();
+    let mut new: Vec<GateCell> = (1..=10).map(|seed| cell(seed, 0.95, 30_000)).collect();
+    new[9].result = Err(NoResult::Failed(NASTY.to_owned()));
+    let rule = GateRule {
+        metrics: vec![MetricName::Throughput, MetricName::from(NASTY)],
+        ..GateRule::default()
+    };
+    gate([NASTY, NASTY], &base, &new, &rule)
+}

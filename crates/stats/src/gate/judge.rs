@@ -1,0 +1,371 @@
+//! The decision over all looks.
+
+use preemptlab_model::{Metric, MetricName, NoResult};
+
+use super::{
+    Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, Margins, RowVerdict, Section,
+    SectionRow,
+    document::GATE_FORMAT,
+    row::{Pairs, row},
+    section::sections,
+};
+use crate::Looks;
+
+/// Largest probability of calling a kernel worse that is not: 1 %. Half of it is for the metrics, half
+/// for the sections.
+const ALPHA: f64 = 0.01;
+
+/// Functions listed.
+const SECTIONS_SHOWN: usize = 12;
+
+/// Rule of a gate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GateRule {
+    /// Metrics that decide; without any, throughput and the real-time probe's p99, or, of a workload
+    /// without them, its own numbers.
+    pub metrics: Vec<MetricName>,
+    /// Margins of the metrics.
+    pub margins: Margins,
+    /// Number of looks at the results.
+    pub looks: Looks,
+}
+
+impl GateRule {
+    /// Returns whether a metric decides, of a place with these metrics.
+    fn decides(&self, metric: &MetricName, all: &[Metric]) -> bool {
+        if !self.metrics.is_empty() {
+            return self.metrics.contains(metric);
+        }
+        let is_usual =
+            |name: &MetricName| *name == MetricName::Throughput || *name == MetricName::FIFO_P99;
+        match all.iter().any(|metric| is_usual(&metric.name)) {
+            true => is_usual(metric),
+            false => matches!(metric, MetricName::Number(_)),
+        }
+    }
+}
+
+/// A place with its cells of both kernels at the same seeds.
+struct Paired<'a> {
+    place: &'a GatePlace,
+    pairs: Vec<(&'a GateCell, &'a GateCell)>,
+}
+
+/// Decides whether a kernel is worse than the base. The order of the places is that of the base's
+/// cells.
+pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRule) -> Gate {
+    let last = base.iter().chain(new).map(|cell| cell.look).max().unwrap_or(0);
+    let mut decided: Vec<GateRow> = Vec::new();
+    let (mut rows, mut section_rows) = (Vec::new(), Vec::new());
+    for look in 0..=last {
+        let upto = |cells: &[GateCell]| -> Vec<GateCell> {
+            cells.iter().filter(|cell| cell.look <= look).cloned().collect()
+        };
+        let (base, new) = (upto(base), upto(new));
+        let paired = paired(&base, &new);
+        let spent = rule.looks.share(look);
+        rows = metric_rows(&paired, rule, spent);
+        for row in &mut rows {
+            let is_it = |of: &&GateRow| (&of.place, &of.metric) == (&row.place, &row.metric);
+            // A decision of an earlier look stays, which the levels of the looks allow.
+            match decided.iter().find(is_it) {
+                Some(before) => row.clone_from(before),
+                None if row.verdict.is_decided() => decided.push(row.clone()),
+                None => (),
+            }
+        }
+        let before = std::mem::replace(&mut section_rows, section_rows_of(&paired, rule, spent));
+        for row in before.into_iter().filter(|row: &SectionRow| row.is_worse) {
+            let is_it = |of: &SectionRow| {
+                (&of.place, &of.kind, &of.function) == (&row.place, &row.kind, &row.function)
+            };
+            section_rows.retain(|of| !is_it(of));
+            section_rows.insert(0, row);
+        }
+    }
+    let failures = failures(base, new);
+    let verdict = if !failures.is_empty()
+        || rows.iter().any(|row| row.verdict == RowVerdict::Worse)
+        || section_rows.iter().any(|section| section.is_worse)
+    {
+        GateVerdict::Worse
+    } else if rows.is_empty()
+        || rows.iter().any(|row| !row.verdict.is_decided())
+        || section_rows.iter().any(|section| section.is_suspect)
+    {
+        GateVerdict::Undecided
+    } else {
+        GateVerdict::NoWorse
+    };
+    let further_sections = section_rows.len().saturating_sub(SECTIONS_SHOWN);
+    section_rows.truncate(
+        SECTIONS_SHOWN
+            .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count()),
+    );
+    let measured = |cells: &[GateCell]| cells.iter().filter(|cell| cell.result.is_ok()).count();
+    Gate {
+        format: GATE_FORMAT,
+        verdict,
+        base: names[0].to_owned(),
+        new: names[1].to_owned(),
+        base_image: None,
+        new_image: None,
+        looks: last + 1,
+        cells: measured(base) + measured(new),
+        failures,
+        rows,
+        sections: section_rows,
+        further_sections,
+        is_traced: base.iter().any(|cell| cell.sections.is_some()),
+        notes: Vec::new(),
+    }
+}
+
+/// Pairs the measured cells of both kernels by place and seed.
+fn paired<'a>(base: &'a [GateCell], new: &'a [GateCell]) -> Vec<Paired<'a>> {
+    let mut places: Vec<Paired<'a>> = Vec::new();
+    for cell in base.iter().filter(|cell| cell.result.is_ok()) {
+        let is_its = |other: &&GateCell| {
+            other.result.is_ok() && (&other.place, other.seed) == (&cell.place, cell.seed)
+        };
+        let Some(other) = new.iter().find(is_its) else { continue };
+        match places.iter_mut().find(|known| *known.place == cell.place) {
+            Some(known) => known.pairs.push((cell, other)),
+            None => places.push(Paired { place: &cell.place, pairs: vec![(cell, other)] }),
+        }
+    }
+    places
+}
+
+fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRow> {
+    let mut all = Vec::new();
+    for Paired { place, pairs } in places {
+        let mut metrics: Vec<Pairs> = Vec::new();
+        for (base, new) in pairs {
+            let (Ok(base), Ok(new)) = (&base.result, &new.result) else { continue };
+            for metric in base.iter().filter(|metric| rule.decides(&metric.name, base)) {
+                let Some(other) = new.iter().find(|other| other.name == metric.name) else {
+                    continue;
+                };
+                let values = (metric.value, other.value);
+                match metrics.iter_mut().find(|known| known.metric.name == metric.name) {
+                    Some(known) => known.values.push(values),
+                    None => metrics.push(Pairs { metric: metric.clone(), values: vec![values] }),
+                }
+            }
+        }
+        all.extend(metrics.into_iter().map(|pairs| (*place, pairs)));
+    }
+    let alpha = ALPHA / 2.0 / all.len().max(1) as f64;
+    all.iter()
+        .filter_map(|(place, pairs)| {
+            let margin = rule.margins.of(&pairs.metric.name, &pairs.metric.unit)?;
+            row(place, pairs, margin, alpha, spent)
+        })
+        .collect()
+}
+
+fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<SectionRow> {
+    let of_place = |paired: &Paired<'_>| -> Vec<(Vec<Section>, Vec<Section>)> {
+        let both = |(base, new): &(&GateCell, &GateCell)| {
+            Some((base.sections.clone()?, new.sections.clone()?))
+        };
+        paired.pairs.iter().filter_map(both).collect()
+    };
+    let owned: Vec<_> = places.iter().map(|paired| (paired.place, of_place(paired))).collect();
+    let borrowed: Vec<_> = owned
+        .iter()
+        .map(|(place, pairs)| {
+            let pairs = pairs.iter().map(|(base, new)| (base.as_slice(), new.as_slice()));
+            (*place, pairs.collect::<Vec<_>>())
+        })
+        .collect();
+    sections(&borrowed, rule.margins.time_ns as f64 / 1e3, ALPHA / 2.0 * spent)
+}
+
+/// Lists the new kernel's cells that failed where the base's was measured.
+fn failures(base: &[GateCell], new: &[GateCell]) -> Vec<GateFailure> {
+    let is_measured = |cell: &GateCell| {
+        base.iter().any(|other| {
+            other.result.is_ok() && (&other.place, other.seed) == (&cell.place, cell.seed)
+        })
+    };
+    let failed = new.iter().filter_map(|cell| match &cell.result {
+        Err(NoResult::Failed(reason)) if is_measured(cell) => Some(GateFailure {
+            place: Some(cell.place.clone()),
+            seed: Some(cell.seed),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_model::{Direction, PreemptMode};
+    use rand_distr::{Distribution, Normal};
+    use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
+
+    use super::*;
+
+    fn place() -> GatePlace {
+        GatePlace {
+            workload: "hackbench".into(),
+            cpus: 1,
+            preempt: PreemptMode::Full,
+            settings: Default::default(),
+        }
+    }
+
+    fn cell(seed: u64, throughput: f64, p99: f64) -> GateCell {
+        let metric = |name: &str, value, unit: &str, direction| Metric {
+            name: name.into(),
+            value,
+            unit: unit.into(),
+            direction,
+        };
+        GateCell {
+            place: place(),
+            seed,
+            look: 0,
+            result: Ok(vec![
+                metric("throughput", throughput, "messages/s", Direction::Higher),
+                metric("wakeup.fifo.p99", p99, "us", Direction::Lower),
+                metric("wakeup.other.max", 10.0 * seed as f64, "us", Direction::Lower),
+            ]),
+            sections: None,
+        }
+    }
+
+    fn cells(n: u64, throughput: impl Fn(u64) -> f64, p99: f64) -> Vec<GateCell> {
+        (1..=n).map(|seed| cell(seed, throughput(seed), p99)).collect()
+    }
+
+    fn noisy(seed: u64) -> f64 {
+        180_000.0 + 700.0 * (seed % 3) as f64
+    }
+
+    fn judged(base: &[GateCell], new: &[GateCell]) -> Gate {
+        gate(["base", "new"], base, new, &GateRule::default())
+    }
+
+    #[test]
+    fn equal_kernels_are_no_worse_and_slower_ones_are() {
+        let base = cells(8, noisy, 57.0);
+        assert_eq!(judged(&base, &base).verdict, GateVerdict::NoWorse);
+        let slower = judged(&base, &cells(8, |seed| noisy(seed + 1) * 0.95, 57.0));
+        assert_eq!(slower.verdict, GateVerdict::Worse);
+        let verdicts: Vec<RowVerdict> = slower.rows.iter().map(|row| row.verdict).collect();
+        assert_eq!(verdicts, [RowVerdict::Worse, RowVerdict::WithinMargin]);
+        assert!((slower.rows[0].change + 0.05).abs() < 0.01, "{:?}", slower.rows[0]);
+        assert!(slower.reasons()[0].contains("-5."), "{:?}", slower.reasons());
+        let faster = judged(&base, &cells(8, |seed| noisy(seed + 1) * 1.05, 57.0));
+        assert_eq!(faster.rows[0].verdict, RowVerdict::Better);
+        assert_eq!(faster.verdict, GateVerdict::NoWorse);
+        let later = judged(&base, &cells(8, noisy, 78.0));
+        assert_eq!(later.rows[1].verdict, RowVerdict::Worse);
+        assert_eq!(later.rows[1].changed(), "+21.0 us");
+        // A microsecond more is certain, and nobody asked.
+        assert_eq!(judged(&base, &cells(8, noisy, 58.0)).verdict, GateVerdict::NoWorse);
+    }
+
+    #[test]
+    fn few_seeds_and_much_noise_decide_nothing() {
+        let few = cells(4, noisy, 57.0);
+        assert_eq!(judged(&few, &few).verdict, GateVerdict::Undecided);
+        let wild = |seed: u64| 180_000.0 * (1.0 + 0.1 * (seed % 4) as f64);
+        let gate = judged(&cells(6, wild, 57.0), &cells(6, |seed| wild(seed + 2), 57.0));
+        assert_eq!(gate.verdict, GateVerdict::Undecided);
+        assert!(matches!(gate.rows[0].verdict, RowVerdict::Undecided { more: Some(2..) }));
+        assert_eq!(judged(&[], &[]).verdict, GateVerdict::Undecided);
+    }
+
+    #[test]
+    fn a_failed_cell_is_worse_where_the_base_has_none() {
+        let base = cells(6, noisy, 57.0);
+        let mut new = base.clone();
+        new[2].result = Err(NoResult::Failed("the kernel panicked".into()));
+        let gate = judged(&base, &new);
+        assert_eq!((gate.verdict, gate.failures.len()), (GateVerdict::Worse, 1));
+        assert_eq!(gate.failures[0].seed, Some(3));
+        let both = judged(&new, &new);
+        assert_eq!(both.failures.len(), 0);
+        assert_eq!(both.verdict, GateVerdict::NoWorse);
+    }
+
+    fn traced(cells: &mut [GateCell], max_ns: impl Fn(u64) -> u64) {
+        for cell in cells {
+            let section = |function: &str, max_ns| Section {
+                kind: "preemption",
+                function: function.into(),
+                callers: vec!["unix_stream_sendmsg".into()],
+                max_ns,
+                total_ns: 3 * max_ns,
+            };
+            let noise = section("noise", 30_000 + 11_000 * (cell.seed % 3));
+            let own = section("held", max_ns(cell.seed));
+            cell.sections = Some(vec![noise, own].into_iter().filter(|s| s.max_ns > 0).collect());
+        }
+    }
+
+    #[test]
+    fn a_new_section_is_suspected_and_then_found() {
+        let pair = |n: u64| {
+            let (mut base, mut new) = (cells(n, noisy, 57.0), cells(n, noisy, 57.0));
+            traced(&mut base, |_| 0);
+            traced(&mut new, |seed| 20_000 + seed);
+            judged(&base, &new)
+        };
+        let suspected = pair(5);
+        assert_eq!(suspected.verdict, GateVerdict::Undecided);
+        assert!(suspected.sections[0].is_suspect);
+        let found = pair(9);
+        assert_eq!(found.verdict, GateVerdict::Worse);
+        assert_eq!(found.sections[0].function, "held");
+        assert_eq!(found.sections[0].change, super::super::SectionChange::New);
+        assert!(found.reasons()[0].contains("held keeps preemption off for 20.0 us"));
+    }
+
+    #[test]
+    fn a_short_or_a_rare_section_is_nothing() {
+        let (mut base, mut new) = (cells(9, noisy, 57.0), cells(9, noisy, 57.0));
+        traced(&mut base, |_| 0);
+        traced(&mut new, |_| 9_000);
+        assert_eq!(judged(&base, &new).verdict, GateVerdict::NoWorse);
+        traced(&mut new, |seed| if seed == 4 { 300_000 } else { 0 });
+        assert_eq!(judged(&base, &new).verdict, GateVerdict::NoWorse);
+    }
+
+    /// Experiments with a known truth: how often each verdict comes, and after how many seeds.
+    #[test]
+    fn errors_are_as_rare_as_they_are_said_to_be() {
+        let rule = GateRule { looks: Looks::Any, ..GateRule::default() };
+        let outcome = |loss: f64, experiment: u64| {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(experiment);
+            let normal = Normal::new(0.0, 0.015).unwrap();
+            let mut draw =
+                |loss: f64| 180_000.0 * (1.0 - loss) * (1.0 + normal.sample(&mut random));
+            let (mut base, mut new) = (Vec::new(), Vec::new());
+            let (mut n, mut look) = (6, 0);
+            loop {
+                for seed in base.len() as u64..n {
+                    base.push(GateCell { look, ..cell(seed, draw(0.0), 57.0) });
+                    new.push(GateCell { look, ..cell(seed, draw(loss), 57.0) });
+                }
+                let verdict = gate(["a", "b"], &base, &new, &rule).verdict;
+                if verdict != GateVerdict::Undecided || n > 60 {
+                    return verdict;
+                }
+                (n, look) = (u64::from(Looks::next(n as u32)), look + 1);
+            }
+        };
+        let share = |loss: f64, verdict: GateVerdict| {
+            let count = (0..400).filter(|experiment| outcome(loss, *experiment) == verdict).count();
+            count as f64 / 400.0
+        };
+        assert!(share(0.0, GateVerdict::Worse) <= 0.01);
+        assert!(share(0.03, GateVerdict::Worse) >= 0.95);
+        assert!(share(0.10, GateVerdict::Worse) >= 0.99);
+    }
+}

@@ -1,0 +1,15 @@
+//! The decision whether a kernel is worse than another. docs/gate.md describes the method and its
+//! measured error rates.
+
+mod allowance;
+mod document;
+mod judge;
+mod row;
+mod section;
+
+pub use allowance::{Allowance, GivenMargin, Margins, ParseAllowanceError};
+pub use document::{
+    GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, RowVerdict, Section,
+    SectionChange, SectionRow,
+};
+pub use judge::{GateRule, gate};
