@@ -121,7 +121,7 @@ impl Tree {
         let (inputs, build) = self.prepare(job, on_event)?;
         let made = self.make(store, job, &build, inputs, on_event);
         // A make that was killed may have left a file that is half written.
-        if !matches!(made, Err(KbuildError::Killed(_))) {
+        if !matches!(made, Err(KbuildError::Killed(_) | KbuildError::Interrupted)) {
             build.end()?;
         }
         made?;

@@ -28,6 +28,18 @@ const BLOBS_MAX: usize = 400_000;
 const BUILT: [&str; 5] =
     [".config", ".tmp_", "include/config/", "include/generated/", "Module.symvers"];
 
+/// What git takes at the top of a source that was unpacked: Debian's has a `.gitignore` that ignores
+/// everything there, so these patterns, of which the last one decides, stand before its own.
+const UNPACKED: [&str; 7] = [
+    "--exclude=!/*",
+    "--exclude=/.*",
+    "--exclude=/*.o",
+    "--exclude=/*vmlinux*",
+    "--exclude=/modules.*",
+    "--exclude=/System.map",
+    "--exclude=!/.gitignore",
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -82,7 +94,10 @@ impl Listing {
         known: &mut Known,
     ) -> Result<Self, TreeError> {
         let mut arguments = vec!["ls-files", "-z", "--others", "--exclude-standard"];
-        arguments.extend(in_repository.then_some("--cached"));
+        match in_repository {
+            true => arguments.push("--cached"),
+            false => arguments.extend(UNPACKED),
+        }
         let paths = git.ask(&arguments)?.map_err(TreeError::Git)?;
         let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);

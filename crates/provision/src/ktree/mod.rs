@@ -12,6 +12,8 @@ mod error;
 mod git;
 mod lab;
 mod listing;
+#[cfg(test)]
+mod tests;
 mod workspace;
 
 pub(crate) use self::{

@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     io,
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use preemptlab_model::Digest;
@@ -23,6 +23,9 @@ const BUILDS_MAX: usize = 3;
 
 const COPY: &str = "source";
 const BUILD_PREFIX: &str = "build-";
+
+/// The longest time between two writes to a file that is being made.
+const HALF_WRITTEN: Duration = Duration::from_secs(60);
 
 /// There while make works in a folder of builds.
 const WORKING: &str = ".preemptlab-working";
@@ -125,35 +128,41 @@ impl BuildFolder {
         let begun = working.modified().map_err(StoreError::at(&self.folder))?;
         let mut young = Vec::new();
         younger(&self.folder, begun, &mut young).map_err(StoreError::at(&self.folder))?;
-        let is_configuration = |path: &PathBuf| {
+        let is_configuration = |path: &Path| {
             let path = path.strip_prefix(&self.folder).unwrap_or(path);
             ["include/config", ".config"].iter().any(|start| path.starts_with(start))
         };
-        if young.iter().any(is_configuration) {
+        if young.iter().any(|(_, path)| is_configuration(path)) {
             fs::remove_dir_all(&self.folder)
                 .and_then(|()| preemptlab_durable::create_folder(&self.folder))
                 .map_err(io)?;
             return use_now(&self.folder);
         }
-        for path in young {
-            fs::remove_file(&path).map_err(StoreError::at(&path))?;
+        // A process that was killed while it wrote a file wrote to it shortly before.
+        let last = young.iter().map(|(modified, _)| *modified).max().unwrap_or(begun);
+        for (_, path) in young.iter().filter(|(modified, _)| *modified + HALF_WRITTEN >= last) {
+            fs::remove_file(path).map_err(StoreError::at(path))?;
         }
         remove_file(&self.folder.join(WORKING))
     }
 }
 
 /// Finds the files that are not older than a time.
-fn younger(folder: &Path, than: SystemTime, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn younger(
+    folder: &Path,
+    than: SystemTime,
+    found: &mut Vec<(SystemTime, PathBuf)>,
+) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
             younger(&entry.path(), than, found)?;
-        } else if kind.is_file()
-            && ![WORKING, USED].iter().any(|own| entry.file_name() == *own)
-            && entry.metadata()?.modified()? >= than
-        {
-            found.push(entry.path());
+        } else if kind.is_file() && ![WORKING, USED].iter().any(|own| entry.file_name() == *own) {
+            let modified = entry.metadata()?.modified()?;
+            if modified >= than {
+                found.push((modified, entry.path()));
+            }
         }
     }
     Ok(())
