@@ -303,6 +303,7 @@ impl Spinner {
                 return;
             }
             Event::Unpacking { what } => format!("unpacking {what}"),
+            Event::Copying { what } => format!("copying the source of {what}"),
             Event::Building { what } => format!("building {what}"),
             Event::Compiling { what, steps, steps_expected } => {
                 let line = format!("building {what}");

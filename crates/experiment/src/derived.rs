@@ -227,6 +227,7 @@ mod tests {
                 rt: Some(false),
                 modes: Some(vec![PreemptMode::None]),
                 hz: Some(250),
+                source: None,
             }],
             QemuUsed {
                 build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },

@@ -254,6 +254,7 @@ mod tests {
             rt: None,
             modes,
             hz: None,
+            source: None,
         };
         let kernels = [
             kernel("debian:7.2", Some(vec![PreemptMode::Full, PreemptMode::Lazy])),

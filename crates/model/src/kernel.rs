@@ -2,7 +2,10 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Arch, Digest, KernelConfig, Package, PreemptMode, Symbols, nearest, plain};
+use crate::{
+    Arch, Configured, Digest, KernelConfig, KernelSource, Package, PreemptMode, Symbols,
+    kernel_tree, nearest, plain,
+};
 
 /// A Debian kernel flavour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +63,25 @@ pub enum KernelRef {
         /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
         modules: Option<PathBuf>,
     },
+    /// `tree:PATH[,config=BASE][,clean][+SYMBOL=VALUE...]`: a working tree as it is, built outside of
+    /// the tree.
+    Tree {
+        /// Path of the tree.
+        path: PathBuf,
+        /// Configuration of the kernel.
+        configured: Configured,
+        /// Whether a tree with changes that are not committed is refused.
+        clean: bool,
+    },
+    /// `git:PATH@REVISION[,config=BASE][+SYMBOL=VALUE...]`: a revision of a repository.
+    Git {
+        /// Path of the repository or of one of its working trees.
+        path: PathBuf,
+        /// The revision, as git reads it.
+        revision: String,
+        /// Configuration of the kernel.
+        configured: Configured,
+    },
     /// `host[:RELEASE]`: a kernel that is installed on the machine itself, by its `uname -r`; without
     /// one, that which runs.
     Host {
@@ -73,7 +95,7 @@ impl KernelRef {
     pub const fn flavour(&self) -> Option<Flavour> {
         match self {
             Self::Debian { flavour, .. } | Self::Source { flavour, .. } => Some(*flavour),
-            Self::File { .. } | Self::Host { .. } => None,
+            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
         }
     }
 
@@ -81,7 +103,11 @@ impl KernelRef {
     pub const fn package_flavour(&self) -> Option<Flavour> {
         match self {
             Self::Debian { flavour, .. } => Some(*flavour),
-            Self::Source { .. } | Self::File { .. } | Self::Host { .. } => None,
+            Self::Source { .. }
+            | Self::File { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. } => None,
         }
     }
 
@@ -90,14 +116,28 @@ impl KernelRef {
         matches!(self, Self::Host { .. })
     }
 
-    /// Returns the same version and symbols in another flavour. A kernel in a file and an installed
-    /// kernel have one flavour and stay the same.
+    /// Returns the symbols that the name sets, where its kernel is built.
+    pub const fn symbols(&self) -> Option<&Symbols> {
+        match self {
+            Self::Source { symbols, .. } => Some(symbols),
+            Self::Tree { configured, .. } | Self::Git { configured, .. } => {
+                Some(&configured.symbols)
+            }
+            Self::Debian { .. } | Self::File { .. } | Self::Host { .. } => None,
+        }
+    }
+
+    /// Returns the same version and symbols in another flavour. A kernel in a file, one from a tree
+    /// and an installed kernel have one flavour and stay the same.
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
         match self.clone() {
             Self::Debian { version, .. } => Self::Debian { version, flavour },
             Self::Source { version, symbols, .. } => Self::Source { version, flavour, symbols },
-            other @ (Self::File { .. } | Self::Host { .. }) => other,
+            other @ (Self::File { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. }
+            | Self::Host { .. }) => other,
         }
     }
 }
@@ -124,7 +164,10 @@ impl FromStr for KernelRef {
         let error = |reason| ParseKernelRefError {
             text: plain::line(text).into_owned(),
             reason,
-            nearest: meant(text),
+            nearest: match text.starts_with(['.', '/']) {
+                true => meant_tree(text),
+                false => meant(text).or_else(|| meant_tree(text)),
+            },
         };
         if text.len() > BYTES_MAX {
             let text = text.chars().take(80).collect();
@@ -174,6 +217,23 @@ impl FromStr for KernelRef {
                 }
                 Ok(Self::File { image: image.into(), modules })
             }
+            Some(("tree", name)) => {
+                let name = split_tree(text, "tree:", name)?;
+                if name.path.is_empty() {
+                    return Err(error("a path to a kernel's source is expected after `tree:`"));
+                }
+                let (configured, clean) = (name.configured, name.clean);
+                Ok(Self::Tree { path: name.path.into(), configured, clean })
+            }
+            Some(("git", name)) => {
+                let name = split_tree(text, "git:", name)?;
+                if name.clean {
+                    return Err(error("a revision is always clean: leave `,clean` out"));
+                }
+                let (path, revision) = kernel_tree::split_revision(name.path).map_err(error)?;
+                let (path, revision) = (path.into(), revision.to_owned());
+                Ok(Self::Git { path, revision, configured: name.configured })
+            }
             Some(("host", release)) => {
                 if !is_release(release) {
                     return Err(error("a release as `uname -r` has it is expected after `host:`"));
@@ -182,11 +242,38 @@ impl FromStr for KernelRef {
             }
             None if text == "host" => Ok(Self::Host { release: None }),
             _ => Err(error(
-                "it must start with `debian:`, `source:` or `file:`, as in `debian:6.12-rt`, or be \
-                 `host`",
+                "it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in \
+                 `debian:6.12-rt`, or be `host`",
             )),
         }
     }
+}
+
+/// Splits the name of a tree or of a revision.
+fn split_tree<'a>(
+    text: &str,
+    prefix: &str,
+    name: &'a str,
+) -> Result<kernel_tree::TreeName<'a>, ParseKernelRefError> {
+    kernel_tree::split(name).map_err(|(reason, meant)| ParseKernelRefError {
+        text: plain::line(text).into_owned(),
+        reason,
+        nearest: meant
+            .map(|meant| format!("{prefix}{meant}"))
+            .filter(|meant| meant.parse::<KernelRef>().is_ok()),
+    })
+}
+
+/// Returns the tree or the revision that a text without a valid name probably means.
+fn meant_tree(text: &str) -> Option<String> {
+    let name = match text.split_once(':') {
+        Some(("tree" | "git", _)) => return None,
+        Some((word, rest)) => format!("{}:{rest}", nearest(word, ["tree", "git"])?),
+        None if text.starts_with(['.', '/']) => format!("tree:{text}"),
+        None => return None,
+    };
+    let is_shown = !name.contains(plain::is_steering);
+    (is_shown && name.parse::<KernelRef>().is_ok()).then_some(name)
 }
 
 /// Returns the kernel that a text without a valid name probably means: its version, from the source
@@ -249,6 +336,14 @@ impl fmt::Display for KernelRef {
             Self::Source { version, flavour, symbols } => {
                 write!(f, "source:{version}{}{symbols}", flavour.suffix())
             }
+            Self::Tree { path, configured, clean } => {
+                write!(f, "tree:{}", path.display())?;
+                kernel_tree::write_options(f, configured, *clean)
+            }
+            Self::Git { path, revision, configured } => {
+                write!(f, "git:{}@{revision}", path.display())?;
+                kernel_tree::write_options(f, configured, false)
+            }
             Self::Host { release: None } => f.write_str("host"),
             Self::Host { release: Some(release) } => write!(f, "host:{release}"),
             Self::File { image, modules: None } => write!(f, "file:{}", image.display()),
@@ -290,6 +385,9 @@ pub struct Kernel {
     pub modes: Option<Vec<PreemptMode>>,
     /// `CONFIG_HZ`; `None` where no config is at hand.
     pub hz: Option<u32>,
+    /// Source of a kernel that was built from a tree of the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Box<KernelSource>>,
 }
 
 impl Kernel {
@@ -309,6 +407,7 @@ impl Kernel {
             rt: config.map(KernelConfig::is_rt),
             modes: config.map(KernelConfig::offered_modes),
             hz: config.and_then(KernelConfig::hz),
+            source: None,
         }
     }
 }
@@ -316,6 +415,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ConfigBase;
 
     fn debian(version: &str, flavour: Flavour) -> KernelRef {
         KernelRef::Debian { version: version.into(), flavour }
@@ -362,6 +462,50 @@ mod tests {
     }
 
     #[test]
+    fn trees_and_revisions_are_read_and_printed() {
+        let configured =
+            |base, symbols: &str| Configured { base, symbols: symbols.parse().unwrap() };
+        let tree = |path: &str, configured, clean| KernelRef::Tree {
+            path: path.into(),
+            configured,
+            clean,
+        };
+        let git = |path: &str, revision: &str, configured| KernelRef::Git {
+            path: path.into(),
+            revision: revision.into(),
+            configured,
+        };
+        let lab = || configured(ConfigBase::Lab, "");
+        for (text, kernel) in [
+            ("tree:.", tree(".", lab(), false)),
+            ("tree:/src/linux-6.12+deb13,x", tree("/src/linux-6.12+deb13,x", lab(), false)),
+            ("tree:.,clean", tree(".", lab(), true)),
+            ("tree:a b+HZ_1000=y", tree("a b", configured(ConfigBase::Lab, "+HZ_1000=y"), false)),
+            (
+                "tree:l,config=debian-rt,clean+HZ=9",
+                tree("l", configured(ConfigBase::Debian(Flavour::Rt), "+HZ=9"), true),
+            ),
+            (
+                "tree:l,config=../a,b.config+A=y",
+                tree("l", configured(ConfigBase::File("../a,b.config".into()), "+A=y"), false),
+            ),
+            ("git:.@v6.12", git(".", "v6.12", lab())),
+            ("git:/a@b/linux@HEAD~3^2", git("/a@b/linux", "HEAD~3^2", lab())),
+            ("git:l@main@{1}", git("l", "main@{1}", lab())),
+            (
+                "git:l@v7.0,config=debian+A=y+B=n",
+                git("l", "v7.0", configured(ConfigBase::Debian(Flavour::Generic), "+A=y+B=n")),
+            ),
+        ] {
+            assert_eq!(text.parse::<KernelRef>().as_ref(), Ok(&kernel), "{text}");
+            assert_eq!(kernel.to_string(), text);
+        }
+        let read = |text: &str| text.parse::<KernelRef>().unwrap();
+        assert_eq!(read("tree:.,clean,config=debian"), read("tree:.,config=debian,clean"));
+        assert_eq!(read("tree:.,config=lab"), read("tree:."));
+    }
+
+    #[test]
     fn a_name_that_is_nearly_one_gets_it_suggested() {
         for (text, wanted) in [
             ("6.12", "debian:6.12"),
@@ -377,6 +521,12 @@ mod tests {
             ("debian:v6.12", "debian:6.12"),
             ("sorce:6.12", "source:6.12"),
             ("source/6.12-cloud", "source:6.12-cloud"),
+            ("tre:../linux", "tree:../linux"),
+            (".", "tree:."),
+            ("/src/linux-6.12", "tree:/src/linux-6.12"),
+            ("gti:.@HEAD", "git:.@HEAD"),
+            ("tree:.,confg=debian+A=y", "tree:.,config=debian+A=y"),
+            ("tree:.,clena", "tree:.,clean"),
         ] {
             let error = text.parse::<KernelRef>().unwrap_err();
             assert_eq!(error.nearest.as_deref(), Some(wanted), "{text}");
@@ -411,6 +561,22 @@ mod tests {
             "source:6.12+HZ_1000",
             "source:6.12+HZ-1000=y",
             "source:6.12-1+HZ_1000=y",
+            "tree:",
+            "tree:,clean",
+            "tree:.+HZ=x",
+            "tree:.,config=lab,config=debian",
+            "tree:.,config=",
+            "tree:.,config=laboratory",
+            "tree:a\u{202e}b",
+            "git:",
+            "git:.",
+            "git:@HEAD",
+            "git:.@",
+            "git:.@-x",
+            "git:.@a b",
+            "git:.@a:b",
+            "git:.@HEAD,clean",
+            "git:.@$(x)",
             "host:",
             "host:../x",
             "host:6.1 quiet",

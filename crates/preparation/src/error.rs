@@ -159,13 +159,15 @@ impl LabError {
     pub fn is_refused(&self) -> bool {
         matches!(
             self,
-            Self::Module(ModuleError::Build(KmodError::NotAllowed { .. }))
-                | Self::NotSettable(_)
+            Self::Module(ModuleError::Build(
+                KmodError::NotAllowed { .. } | KmodError::Foreign { .. }
+            )) | Self::NotSettable(_)
                 | Self::OwnQemu
                 | Self::OwnTopology
                 | Self::NotSpread
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
+                | Self::Kernel(KernelError::Build(KbuildError::Tree(_)))
         )
     }
 

@@ -19,6 +19,11 @@ pub enum Event {
         /// Name of the unpacked package or program.
         what: String,
     },
+    /// A kernel's source is being copied into the store.
+    Copying {
+        /// Name of the kernel.
+        what: String,
+    },
     /// A guest image is looked up, or packed if there is none yet.
     Packing {
         /// Name of the object.

@@ -1,4 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_model::{Kernel, KernelRef, Package};
 
@@ -44,17 +47,28 @@ impl<'a> Provision<'a> {
         Self { build_scripts, ..self }
     }
 
-    /// Refuses kernels for which modules of preemptlab's own would be built by build scripts that
-    /// nobody has allowed, before anything is brought here in vain.
+    /// Refuses kernels that would be built, or whose modules would be built, by build scripts of
+    /// others that nobody has allowed, before anything is brought here in vain.
     ///
     /// # Errors
     ///
-    /// [`KmodError::NotAllowed`]
+    /// [`KmodError::NotAllowed`], [`KmodError::Foreign`]
     pub fn check_build_scripts(
         &self,
         kernels: &[KernelRef],
         modules: &[String],
     ) -> Result<(), ModuleError> {
+        let trees = kernels
+            .iter()
+            .filter_map(|kernel| Some((kernel, kernels::source(kernel).tree()?.to_owned())));
+        for (name, tree) in trees.filter(|_| !self.build_scripts) {
+            let user = rustix::process::geteuid().as_raw();
+            let owner = std::fs::metadata(&tree).map_or(user, |metadata| metadata.uid());
+            if owner != user {
+                let name = name.to_string();
+                return Err(KmodError::Foreign { name, tree, owner, user }.into());
+            }
+        }
         let mut own = modules.iter().filter(|name| is_own(name));
         let (Some(name), false) = (own.next(), self.build_scripts) else { return Ok(()) };
         let tree = kernels.iter().find_map(|kernel| kernels::source(kernel).headers());

@@ -100,6 +100,7 @@ fn advice(recommendation: &Recommendation, release: &str) -> Advice {
             rt: Some(false),
             modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
             hz: Some(250),
+            source: None,
         };
         Ok(Settings::new(&Wanted {
             kernel: Some(&kernel),

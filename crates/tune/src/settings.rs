@@ -236,6 +236,7 @@ mod tests {
             rt: None,
             modes: Some(modes.to_vec()),
             hz: None,
+            source: None,
         }
     }
 

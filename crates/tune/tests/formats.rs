@@ -22,6 +22,7 @@ fn of(kernel: bool, preempt: Option<PreemptMode>, cmdline: &str, run_time: &str)
         rt: None,
         modes: None,
         hz: None,
+        source: None,
     };
     let proposal = Settings::new(&Wanted {
         kernel: kernel.then_some(&debian),

@@ -15,7 +15,7 @@ const COMPILER: &str = "CC_VERSION_TEXT";
 
 /// Returns Debian's configuration with every module switched off and these symbols set, which the
 /// kernel's own tools complete. Among the members of a choice the last one wins.
-pub(super) fn start(debian: &str, symbols: &Symbols) -> String {
+pub(crate) fn start(debian: &str, symbols: &Symbols) -> String {
     let is_ours = |name: &str| {
         symbols.contains(name) || STRIPPED.iter().any(|(stripped, _)| *stripped == name)
     };
@@ -56,7 +56,7 @@ pub(super) fn refused<'a>(
 
 /// Returns the compiler that Debian built with, as `gcc-14`; `None` where the configuration names
 /// none of that form.
-pub(super) fn compiler(debian: &str) -> Option<String> {
+pub(crate) fn compiler(debian: &str) -> Option<String> {
     let config = KernelConfig::parse(debian);
     let program = config.get(COMPILER)?.split(' ').next()?;
     let version = program.strip_prefix(GUEST.triplet).and_then(|rest| rest.strip_prefix('-'));

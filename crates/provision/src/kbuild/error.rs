@@ -2,7 +2,7 @@ use std::{io, path::PathBuf};
 
 use preemptlab_model::SymbolValue;
 
-use crate::{PackageError, error::from_package_errors};
+use crate::{PackageError, TreeError, error::from_package_errors};
 
 /// Reason why a kernel cannot be built from source.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,32 @@ pub enum KbuildError {
         /// The log's path in the store.
         log: String,
     },
+    /// make or the compiler failed in a tree of the user's own.
+    #[error("`make {target}` failed: {reason} (the whole log is {log} in the store)\n{end}")]
+    TreeFailed {
+        /// Target of make.
+        target: &'static str,
+        /// First complaint of make.
+        reason: String,
+        /// The last lines of the log.
+        end: String,
+        /// The log's path in the store.
+        log: String,
+    },
+    /// The configuration `lab` cannot be had of a kernel.
+    #[error(
+        "CONFIG_{symbol}, which cells need, cannot be switched on in Linux {version}: what it depends \
+         on is missing; name another configuration with `,config=debian` or `,config=FILE`"
+    )]
+    Lab {
+        /// Name of the symbol.
+        symbol: &'static str,
+        /// Version of the kernel.
+        version: String,
+    },
+    /// The source of the user's own cannot be read.
+    #[error(transparent)]
+    Tree(TreeError),
     /// make was ended from outside.
     #[error("the build of a kernel was interrupted")]
     Interrupted,
@@ -73,12 +99,27 @@ pub enum KbuildError {
 
 from_package_errors!(KbuildError);
 
+impl From<TreeError> for KbuildError {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Store(error) => error.into(),
+            TreeError::Interrupted => Self::Interrupted,
+            error => Self::Tree(error),
+        }
+    }
+}
+
 impl KbuildError {
     /// Returns whether the error concerns this one kernel, so that others can go on.
     pub fn is_of_kernel(&self) -> bool {
         matches!(
             self,
-            Self::NotBuilt | Self::NoSymbol { .. } | Self::Symbol { .. } | Self::Failed { .. }
+            Self::NotBuilt
+                | Self::NoSymbol { .. }
+                | Self::Symbol { .. }
+                | Self::Failed { .. }
+                | Self::TreeFailed { .. }
+                | Self::Lab { .. }
         )
     }
 }

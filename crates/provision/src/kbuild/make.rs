@@ -1,21 +1,17 @@
 //! The kernel's own Makefile, with a toolchain of packages.
 
 use std::{
-    fs::{self, File},
-    io::{self, BufRead, BufReader, Write},
+    ffi::OsString,
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
     os::unix::process::ExitStatusExt,
     path::Path,
     process::{Command, Stdio},
     thread,
 };
 
-use super::KbuildError;
-use crate::{
-    StoreError, StoreLock,
-    platform::GUEST,
-    process::tied,
-    toolchain::{HOST_COMPILER, Programs},
-};
+use super::{KbuildError, Tools};
+use crate::{StoreError, StoreLock, platform::GUEST, process::tied};
 
 /// Variables that would otherwise tell the time, the place and the user of the build
 /// (Documentation/kbuild/reproducible-builds.rst).
@@ -35,49 +31,69 @@ const VARIABLES: [&str; 5] =
 /// Complaints that say why a build failed, rather than that it did.
 const COMPLAINTS: [&str; 4] = ["error: ", "undefined reference", "No space left", ": *** "];
 
+/// The end of a log that is told, in lines, and the part that is searched for a complaint, in bytes.
+const END_LINES_MAX: usize = 12;
+const SAID_BYTES_MAX: u64 = 16 << 20;
+
 /// The longest complaint that is told, in characters.
 const COMPLAINT_CHARS_MAX: usize = 300;
 
 /// make in a source tree.
-pub(super) struct Make<'a> {
-    /// Programs that make finds.
-    pub(super) programs: &'a Programs,
-    /// The compiler, as `gcc-14`.
-    pub(super) compiler: &'a str,
+pub(crate) struct Make<'a> {
+    /// Programs that make starts.
+    pub(crate) tools: &'a Tools,
     /// Source tree.
-    pub(super) tree: &'a Path,
+    pub(crate) tree: &'a Path,
+    /// Folder for everything that is made; `None` for the source tree itself.
+    pub(crate) output: Option<&'a Path>,
     /// File for all output of make.
-    pub(super) log: &'a Path,
+    pub(crate) log: &'a Path,
     /// Held until it and its children have ended.
-    pub(super) lock: &'a StoreLock,
+    pub(crate) lock: &'a StoreLock,
 }
 
 impl Make<'_> {
     /// Makes a target, and calls `on_step` for every file that is made. Returns whether all went
     /// well.
-    pub(super) fn run(&self, target: &str, mut on_step: impl FnMut()) -> Result<bool, KbuildError> {
+    pub(crate) fn run(&self, target: &str, on_step: impl FnMut()) -> Result<bool, KbuildError> {
+        self.run_with(target, &[], on_step)
+    }
+
+    /// Makes a target with further variables of make.
+    pub(crate) fn run_with(
+        &self,
+        target: &str,
+        variables: &[OsString],
+        mut on_step: impl FnMut(),
+    ) -> Result<bool, KbuildError> {
         let io = |source| KbuildError::from(StoreError::new(self.log, source));
         let mut log = File::options().create(true).append(true).open(self.log).map_err(io)?;
         let (reader, writer) = io::pipe().map_err(KbuildError::Tool)?;
         // The debug information would hold the tree's path, and the image a hash of it.
-        let map = format!("-ffile-prefix-map={}=.", self.tree.display());
-        let mut command = Command::new(self.programs.program("make"));
+        let mut map = format!("-ffile-prefix-map={}=.", self.tree.display());
+        if let Some(output) = self.output {
+            map.push_str(&format!(" -ffile-prefix-map={}=.", output.display()));
+        }
+        let tools = self.tools;
+        let mut command = Command::new(&tools.make);
         command
             .arg(format!("-j{}", thread::available_parallelism().map_or(1, usize::from)))
             // The architecture, whatever the machine says that it is.
             .arg(format!("ARCH={}", GUEST.kernel_arch))
-            .arg(format!("CROSS_COMPILE={}-", GUEST.triplet))
+            .arg(format!("CROSS_COMPILE={}", tools.prefix))
             .args(VARIABLES)
-            .arg(format!("CC={}-{}", GUEST.triplet, self.compiler))
-            .arg(format!("HOSTCC={HOST_COMPILER}"))
+            .arg(format!("CC={}", tools.compiler))
+            .arg(format!("HOSTCC={}", tools.host_compiler))
             .arg(format!("KCFLAGS={map}"))
             .arg(format!("KAFLAGS={map}"))
+            .args(self.output.map(|output| format!("O={}", output.display())))
+            .args(variables)
             .arg(target)
             .current_dir(self.tree)
             .env_clear()
             .envs(FIXED)
-            .env("PATH", self.programs.path())
-            .envs(self.programs.environment())
+            .env("PATH", &tools.path)
+            .envs(tools.environment.iter().map(|(name, value)| (name, value)))
             .stdin(self.lock.share().map_err(io)?)
             .stdout(writer.try_clone().map_err(KbuildError::Tool)?)
             .stderr(writer);
@@ -101,13 +117,34 @@ impl Make<'_> {
     }
 
     /// Returns the first complaint in the log, without this machine's paths.
-    pub(super) fn complaint(&self) -> Result<String, StoreError> {
-        let text = fs::read(self.log).map_err(StoreError::at(self.log))?;
-        let mut text = String::from_utf8_lossy(&text).into_owned();
-        for folder in [self.programs.root(), self.tree] {
-            text = text.replace(&*folder.to_string_lossy(), "");
+    pub(crate) fn complaint(&self) -> Result<String, StoreError> {
+        Ok(complaint(&self.said()?))
+    }
+
+    /// Returns the last lines of the log, without this machine's paths.
+    pub(crate) fn end(&self) -> Result<String, StoreError> {
+        let text = self.said()?;
+        let lines: Vec<_> = text.trim_end().lines().collect();
+        let lines = &lines[lines.len().saturating_sub(END_LINES_MAX)..];
+        let line = |line: &&str| line.chars().take(COMPLAINT_CHARS_MAX).collect::<String>();
+        Ok(lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn said(&self) -> Result<String, StoreError> {
+        let io = StoreError::at(self.log);
+        let mut log = File::open(self.log).map_err(StoreError::at(self.log))?;
+        let length = log.metadata().map_err(StoreError::at(self.log))?.len();
+        let mut bytes = Vec::new();
+        log.seek(SeekFrom::Start(length.saturating_sub(SAID_BYTES_MAX)))
+            .and_then(|_| log.take(SAID_BYTES_MAX).read_to_end(&mut bytes))
+            .map_err(io)?;
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        for folder in [self.tools.root.as_deref(), self.output, Some(self.tree)] {
+            if let Some(folder) = folder {
+                text = text.replace(&*folder.to_string_lossy(), "");
+            }
         }
-        Ok(complaint(&text))
+        Ok(text)
     }
 }
 

@@ -4,29 +4,32 @@
 //! build holds neither its time nor its place, so every user gets the same bytes. Modules are off:
 //! a guest has no disk and no network device, and modules take hours to build.
 
-mod config;
+pub(crate) mod config;
+mod debian;
 mod error;
-mod make;
+pub(crate) mod make;
 #[cfg(test)]
 mod tests;
-mod tree;
+mod tools;
+pub(crate) mod tree;
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use liblzma::read::XzDecoder;
 use preemptlab_model::{Digest, Flavour, KernelConfig, KernelRef, Package, Symbols};
 use serde::Serialize;
 
 pub use self::error::KbuildError;
 use self::make::Make;
+pub(crate) use self::{
+    debian::{CONFIG, debian_config, toolchain},
+    tools::Tools,
+};
 use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
-    deb::{self, Content},
     names,
     platform::GUEST,
     toolchain::{self, Programs, Toolchain},
@@ -36,34 +39,16 @@ use crate::{
 /// Counts up when the same packages are to become another kernel.
 const RECIPE: u32 = 1;
 
-/// The packages with the source and with its configurations, before the series.
+/// The package with the source, before the series.
 const SOURCE: &str = "linux-source-";
-const CONFIG: &str = "linux-config-";
-
-/// Packages that the build uses, besides the compiler.
-const BUILT_WITH: [&str; 10] = [
-    "bc",
-    "bison",
-    "flex",
-    "libc6-dev",
-    "libelf-dev",
-    "libssl-dev",
-    "make",
-    "pahole",
-    "xz-utils",
-    "zstd",
-];
 
 /// Number of files that make announces for 6.12's configuration of the generic flavour.
 const STEPS_EXPECTED: u32 = 3700;
 
-/// The largest configuration that is read, in bytes.
-const CONFIG_BYTES_MAX: u64 = 16 << 20;
-
 /// Files of a kernel that was built, in its folder.
-const CONFIG_FILE: &str = "config";
-const BUILTIN_FILE: &str = "modules.builtin";
-const IMAGE_FILE: &str = "image";
+pub(crate) const CONFIG_FILE: &str = "config";
+pub(crate) const BUILTIN_FILE: &str = "modules.builtin";
+pub(crate) const IMAGE_FILE: &str = "image";
 const LOG_FILE: &str = "log";
 
 /// Kernel to be built: its resolved packages, and the symbols that differ from Debian's.
@@ -135,12 +120,7 @@ impl Recipe {
         })?;
         let tools = match tools.take() {
             Some(tools) => tools,
-            None => {
-                let binutils = format!("binutils-{}", GUEST.package_suffix());
-                let other = [binutils.as_str(), compiler.as_str()];
-                let names: Vec<_> = BUILT_WITH.into_iter().chain(other).collect();
-                apt.closure(&names, &[])?
-            }
+            None => toolchain(apt, &compiler)?,
         };
         Ok(Self {
             name: name.clone(),
@@ -229,7 +209,8 @@ impl Recipe {
         on_event: &dyn Fn(Event),
     ) -> Result<Vec<u8>, KbuildError> {
         let log = draft.join(LOG_FILE);
-        let make = Make { programs, compiler: &self.compiler, tree, log: &log, lock };
+        let tools = Tools::of_packages(programs, &self.compiler);
+        let make = Make { tools: &tools, tree, output: None, log: &log, lock };
         let run = |target, on_step: &mut dyn FnMut()| match make.run(target, on_step)? {
             true => Ok(()),
             false => Err(self.failed(store, &make, target)?),
@@ -261,23 +242,7 @@ impl Recipe {
 
     /// Checks that every symbol got its value.
     fn check(&self, tree: &Path, path: &Path) -> Result<(), KbuildError> {
-        let text = fs::read_to_string(path).map_err(StoreError::at(path))?;
-        let config = KernelConfig::parse(&text);
-        let exists = |symbol: &str| tree::has_symbol(tree, symbol).unwrap_or(true);
-        let Some((symbol, asked)) = config::refused(&config, &self.symbols, exists) else {
-            return Ok(());
-        };
-        let (symbol, asked, version) = (symbol.to_owned(), asked.clone(), self.version());
-        match tree::has_symbol(tree, &symbol)? {
-            false => Err(KbuildError::NoSymbol { symbol, asked, version }),
-            true => {
-                let not_set = format!("# CONFIG_{symbol} is not set");
-                let became = config.get(&symbol).map(str::to_owned);
-                let became =
-                    became.or_else(|| text.lines().any(|line| line == not_set).then(|| "n".into()));
-                Err(KbuildError::Symbol { symbol, asked, became, version })
-            }
-        }
+        check(tree, path, &self.symbols, self.version())
     }
 
     /// Keeps the log of a build that failed, and says why it did.
@@ -355,42 +320,33 @@ fn upstream(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
-/// Returns Debian's configuration of a flavour.
-fn debian_config(
-    apt: &Apt<'_>,
-    package: &Candidate,
-    flavour: Flavour,
-) -> Result<String, KernelError> {
-    // With 7.0 the flavour moved behind the former set of features.
-    let arch = GUEST.debian;
-    let files = match flavour {
-        Flavour::Generic => vec![format!("config.{arch}_none_{arch}.xz")],
-        Flavour::Rt => {
-            vec![format!("config.{arch}_rt_{arch}.xz"), format!("config.{arch}_none_rt-{arch}.xz")]
+/// Checks that every symbol got its value in the configuration of a source tree.
+pub(crate) fn check(
+    tree: &Path,
+    path: &Path,
+    symbols: &Symbols,
+    version: String,
+) -> Result<(), KbuildError> {
+    let text = fs::read_to_string(path).map_err(StoreError::at(path))?;
+    let config = KernelConfig::parse(&text);
+    let exists = |symbol: &str| tree::has_symbol(tree, symbol).unwrap_or(true);
+    let Some((symbol, asked)) = config::refused(&config, symbols, exists) else {
+        return Ok(());
+    };
+    let (symbol, asked) = (symbol.to_owned(), asked.clone());
+    match tree::has_symbol(tree, &symbol)? {
+        false => Err(KbuildError::NoSymbol { symbol, asked, version }),
+        true => {
+            let not_set = format!("# CONFIG_{symbol} is not set");
+            let became = config.get(&symbol).map(str::to_owned);
+            let became =
+                became.or_else(|| text.lines().any(|line| line == not_set).then(|| "n".into()));
+            Err(KbuildError::Symbol { symbol, asked, became, version })
         }
-        Flavour::Cloud => vec![format!("config.{arch}_none_cloud-{arch}.xz")],
-    };
-    let deb = apt.fetch(std::slice::from_ref(package))?.remove(0);
-    let is_it = |path: &str| {
-        path.rsplit('/').next().is_some_and(|name| files.iter().any(|file| file == name))
-    };
-    let missing = || PackageError::Lacks {
-        package: package.package.name.to_string(),
-        what: format!("readable {}", files[0]),
-    };
-    let mut entries = deb::read(&deb, is_it)?;
-    let Some(Content::File(packed)) = entries.pop().map(|entry| entry.content) else {
-        return Err(missing().into());
-    };
-    let mut text = String::new();
-    XzDecoder::new(packed.as_slice())
-        .take(CONFIG_BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(|_| missing())?;
-    Ok(text)
+    }
 }
 
-fn remove_if_there(path: &Path) -> Result<(), KbuildError> {
+pub(crate) fn remove_if_there(path: &Path) -> Result<(), KbuildError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(StoreError::new(path, error).into())

@@ -1,6 +1,6 @@
 //! Builds with a make that is a script, in a source that is a Makefile.
 
-use std::{cell::RefCell, os::unix::fs::PermissionsExt, process::Command};
+use std::{cell::RefCell, io::Read, os::unix::fs::PermissionsExt, process::Command};
 
 use preemptlab_model::SymbolValue;
 

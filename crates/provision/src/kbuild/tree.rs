@@ -41,7 +41,7 @@ pub(super) fn unpack(deb: &Path, package: &str, folder: &Path) -> Result<PathBuf
 }
 
 /// Returns whether the kernel has a symbol, whatever it depends on.
-pub(super) fn has_symbol(tree: &Path, symbol: &str) -> Result<bool, StoreError> {
+pub(crate) fn has_symbol(tree: &Path, symbol: &str) -> Result<bool, StoreError> {
     has_symbol_in(tree, symbol, DEPTH_MAX).map_err(StoreError::at(tree))
 }
 

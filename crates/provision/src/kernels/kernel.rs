@@ -39,6 +39,11 @@ pub(crate) trait KernelSource {
         None
     }
 
+    /// Returns the user's own source, if the name gives one: its Makefile builds the kernel.
+    fn tree(&self) -> Option<&Path> {
+        None
+    }
+
     /// Returns the user's own build tree, if the name gives one: its scripts build modules.
     fn headers(&self) -> Option<PathBuf> {
         None

@@ -6,12 +6,13 @@ mod host;
 mod kernel;
 mod offers;
 mod source;
+mod tree;
 
 use preemptlab_model::KernelRef;
 
 #[cfg(test)]
 pub(crate) use self::kernel::keep_image;
-use self::{debian::Debian, file::OwnFile, host::OfHost, source::FromSource};
+use self::{debian::Debian, file::OwnFile, host::OfHost, source::FromSource, tree::OwnTree};
 pub(crate) use self::{debian::builds, kernel::KernelSource, offers::offered};
 pub use self::{
     kernel::{KernelError, ProvisionedKernel},
@@ -27,6 +28,13 @@ pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
         }
         KernelRef::File { image, modules } => {
             Box::new(OwnFile { image, modules: modules.as_deref() })
+        }
+        KernelRef::Tree { path, configured, clean } => {
+            Box::new(OwnTree { name, path, revision: None, configured, clean: *clean })
+        }
+        KernelRef::Git { path, revision, configured } => {
+            let revision = Some(revision.as_str());
+            Box::new(OwnTree { name, path, revision, configured, clean: false })
         }
         KernelRef::Host { .. } => Box::new(OfHost(name)),
     }

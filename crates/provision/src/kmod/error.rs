@@ -32,6 +32,22 @@ pub enum KmodError {
         /// Path of the build tree.
         tree: PathBuf,
     },
+    /// The Makefile of a kernel's source is another user's, and nobody has allowed it.
+    #[error(
+        "`{}` belongs to the user with the number {owner}, and you are {user}: `{name}` would be built \
+         by its Makefile, which can run any command; look at it, and allow it with \
+         --allow-build-scripts", tree.display()
+    )]
+    Foreign {
+        /// Name of the kernel.
+        name: String,
+        /// Path of the source.
+        tree: PathBuf,
+        /// User that owns it.
+        owner: u32,
+        /// User of this process.
+        user: u32,
+    },
     /// make would take the path for several.
     #[error(
         "no module can be built in `{}`, because make takes no path with blanks, colons or other \

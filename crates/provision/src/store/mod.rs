@@ -33,6 +33,9 @@ const LOCKED_FOLDERS: [&str; 8] =
 /// everybody else goes on meanwhile.
 const BUILDS: &str = "builds";
 
+/// The folder of the copies of the user's own trees, and of their builds. Each has a lock.
+const TREES: &str = "trees";
+
 /// Interval at which a process that waits for a lock asks again. A wait in the kernel would outlast
 /// a signal whose handler sets a flag.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
@@ -60,7 +63,7 @@ impl Store {
         make_own(&root, &root)?;
         check_parents(&root)?;
         let store = Self { root, interrupt: Arc::default() };
-        let others = [BUILDS, "apt", "images", "snapshots", "layouts", "cells"];
+        let others = [BUILDS, TREES, "apt", "images", "snapshots", "layouts", "cells"];
         for folder in LOCKED_FOLDERS.into_iter().chain(others) {
             make_own(&store.root.join(folder), &store.root)?;
         }
@@ -157,6 +160,26 @@ impl Store {
     /// Returns the folder of a built kernel, by the digest of all its inputs.
     pub(crate) fn build(&self, digest: Digest) -> PathBuf {
         self.root.join(BUILDS).join(digest.to_string())
+    }
+
+    /// Returns the folder of the copies of the user's own trees.
+    pub(crate) fn trees(&self) -> PathBuf {
+        self.root.join(TREES)
+    }
+
+    /// Returns the folder in which the kernels of a tree are built, by the digest of its place.
+    pub(crate) fn tree(&self, place: Digest) -> PathBuf {
+        self.trees().join(place.short().to_string())
+    }
+
+    /// Takes the lock of a tree's folder. A process that holds it may take the other locks, and
+    /// none does it the other way round.
+    pub(crate) fn lock_tree(
+        &self,
+        place: Digest,
+        on_event: &dyn Fn(Event),
+    ) -> Result<StoreLock, StoreError> {
+        self.locked(&format!("{TREES}/{}.lock", place.short()), &[], on_event)
     }
 
     /// Returns the folder of the guest images.

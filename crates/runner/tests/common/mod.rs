@@ -31,6 +31,7 @@ pub fn manifest(modes: &str) -> Manifest {
             rt: Some(false),
             modes: Some(vec![PreemptMode::Full, PreemptMode::Lazy]),
             hz: Some(250),
+            source: None,
         }],
         QemuUsed {
             build: QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") },

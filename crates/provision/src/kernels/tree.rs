@@ -1,0 +1,262 @@
+//! `tree:PATH` and `git:PATH@REVISION`: kernels of the user's own source.
+
+use std::path::Path;
+
+use preemptlab_model::{
+    ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source, Package,
+};
+use preemptlab_symbols::release_of;
+
+use super::kernel::{
+    KernelError, KernelSource, ProvisionedKernel, keep_image, read_bounded, read_config,
+};
+use crate::{
+    KbuildError, PackageError, TreeError,
+    apt::{Apt, Candidate},
+    kbuild::{self, CONFIG, CONFIG_FILE, Tools, config},
+    kmod::Headers,
+    ktree::{Checkout, Job, LAB, Tree},
+    modules::ModuleSource,
+    names,
+    supplies::Supplies,
+    toolchain::Toolchain,
+};
+
+/// A working tree, or a revision of a repository.
+pub(super) struct OwnTree<'a> {
+    pub(super) name: &'a KernelRef,
+    pub(super) path: &'a Path,
+    /// `None` for the working tree.
+    pub(super) revision: Option<&'a str>,
+    pub(super) configured: &'a Configured,
+    pub(super) clean: bool,
+}
+
+/// What a kernel is configured and built with.
+struct Means {
+    base: String,
+    tools: Tools,
+    tools_sha256: Digest,
+    packages: Vec<Package>,
+}
+
+impl KernelSource for OwnTree<'_> {
+    fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
+        self.find(supplies, self.revision, None)
+    }
+
+    /// Builds the commit that a recording names, if the store lost its kernel. A working tree is as
+    /// it is now.
+    fn pin(
+        &self,
+        supplies: &Supplies<'_>,
+        recorded: &Kernel,
+    ) -> Result<ProvisionedKernel, KernelError> {
+        let commit = recorded.source.as_ref().and_then(|source| source.revision.as_deref());
+        let revision = self.revision.map(|revision| commit.unwrap_or(revision));
+        let kernel = self.find(supplies, revision, Some(&recorded.packages))?;
+        if kernel.kernel.image_sha256 != recorded.image_sha256 {
+            return Err(KernelError::NotAgain(match self.revision {
+                Some(_) => "another compiler or preemptlab builds another kernel from this commit",
+                None => "the tree has changed since",
+            }));
+        }
+        Ok(kernel)
+    }
+
+    fn is_own(&self) -> bool {
+        true
+    }
+
+    fn tree(&self) -> Option<&Path> {
+        Some(self.path)
+    }
+}
+
+impl OwnTree<'_> {
+    fn find(
+        &self,
+        supplies: &Supplies<'_>,
+        revision: Option<&str>,
+        exactly: Option<&[Package]>,
+    ) -> Result<ProvisionedKernel, KernelError> {
+        let store = &supplies.store;
+        if !crate::toolchain::is_plain(store.root()) {
+            return Err(KbuildError::Path(store.root().to_owned()).into());
+        }
+        let checkout = match revision {
+            Some(revision) => Checkout::of_revision(self.path, revision),
+            None => Checkout::of_tree(self.path, self.clean),
+        }
+        .map_err(KbuildError::from)?;
+        let version = version(&checkout)?;
+        let means = self.means(supplies, &version, exactly)?;
+        // What a recording says is asked for first: the tree may change while it is built.
+        let provenance = checkout.provenance().map_err(KbuildError::from)?;
+        let mut tree = Tree::open(store, &checkout, supplies.on_event)?;
+        let job = Job {
+            name: self.name,
+            configured: self.configured,
+            base: &means.base,
+            tools: &means.tools,
+            tools_sha256: means.tools_sha256,
+            version,
+        };
+        if tree.built(store, &job).is_none() {
+            if !supplies.builds {
+                return Err(KbuildError::NotBuilt.into());
+            }
+            let keep = |image: &[u8]| {
+                let _lock = supplies.lock()?;
+                keep_image(store, image)
+            };
+            tree.build(store, &job, keep, supplies.on_event)?;
+        }
+        let built = tree.built(store, &job).ok_or(KbuildError::NotBuilt)?;
+
+        let image = store.kernel_image(built.image_sha256);
+        let bytes = read_bounded(&image)?;
+        let release = release_of(&bytes)
+            .map_err(|error| KernelError::BzImage { path: image.clone(), error })?;
+        let config = built.folder.join(CONFIG_FILE);
+        let config_sha256 = Digest::of(&read_bounded(&config)?);
+        let config = read_config(&config)?;
+        let mut kernel = Kernel::new(
+            self.name.clone(),
+            release,
+            built.image_sha256,
+            means.packages,
+            config.as_ref(),
+        );
+        kernel.source = Some(Box::new(Source {
+            revision: provenance.revision,
+            describe: provenance.describe,
+            dirty: provenance.dirty,
+            tree_sha256: tree.digest(),
+            compiler: built.compiler,
+            config_sha256,
+            defconfig: built.defconfig,
+            diff: provenance.diff,
+        }));
+        let modules = ModuleSource::Folder(built.folder);
+        let reason = "no module of preemptlab's own is built for a kernel from a tree";
+        let headers = Headers::None(reason.to_owned());
+        Ok(ProvisionedKernel { kernel, image, config, modules, headers })
+    }
+
+    /// Finds the configuration and the compiler: the machine's own, or else Debian's for the series.
+    fn means(
+        &self,
+        supplies: &Supplies<'_>,
+        version: &str,
+        exactly: Option<&[Package]>,
+    ) -> Result<Means, KernelError> {
+        let base = match &self.configured.base {
+            ConfigBase::Lab => Some(LAB.to_owned()),
+            ConfigBase::Debian(_) => None,
+            ConfigBase::File(path) => {
+                let bytes = preemptlab_durable::read(path, super::kernel::FILE_BYTES_MAX)
+                    .map_err(|error| TreeError::Read { path: path.clone(), error })
+                    .map_err(KbuildError::from)?;
+                Some(String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        // A recording says which packages built its kernel.
+        let own = match exactly {
+            Some(packages) if packages.iter().any(|package| package.name.starts_with("gcc-")) => {
+                None
+            }
+            _ => Tools::of_machine(),
+        };
+        if let (Some(base), Some(tools)) = (&base, &own) {
+            let (base, tools_sha256) = (base.clone(), tools.digest());
+            return Ok(Means { base, tools: tools.clone(), tools_sha256, packages: Vec::new() });
+        }
+        let flavour = match self.configured.base {
+            ConfigBase::Debian(flavour) => flavour,
+            ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
+        };
+        let lock = supplies.lock()?;
+        supplies.with_apt(&lock, |apt| {
+            let mut recorded = exactly.filter(|packages| !packages.is_empty());
+            let mut tools = None;
+            let config = match recorded.take() {
+                Some(packages) => {
+                    let mut candidates = apt.exact(packages)?;
+                    let place = candidates.iter().position(|found| is_config(found));
+                    let config = place.map(|place| candidates.remove(place));
+                    tools = Some(candidates);
+                    config.ok_or_else(|| apt.unknown(CONFIG))?
+                }
+                None => config_of(apt, version)?,
+            };
+            let debian = kbuild::debian_config(apt, &config, flavour)?;
+            let mut packages = vec![config.package.clone()];
+            let (tools, tools_sha256) = match own {
+                Some(tools) => {
+                    let sha256 = tools.digest();
+                    (tools, sha256)
+                }
+                None => {
+                    let compiler =
+                        config::compiler(&debian).ok_or_else(|| PackageError::Lacks {
+                            package: config.package.name.to_string(),
+                            what: "configuration that names its compiler".to_owned(),
+                        })?;
+                    let candidates = match tools.take() {
+                        Some(candidates) => candidates,
+                        None => kbuild::toolchain(apt, &compiler)?,
+                    };
+                    let toolchain = Toolchain::new(candidates);
+                    packages.extend(toolchain.packages().cloned());
+                    let programs =
+                        toolchain.unpacked(apt, &supplies.store, &lock, supplies.on_event)?;
+                    (Tools::of_packages(&programs, &compiler), toolchain.digest())
+                }
+            };
+            Ok(Means { base: base.unwrap_or(debian), tools, tools_sha256, packages })
+        })
+    }
+}
+
+fn is_config(found: &Candidate) -> bool {
+    found.package.name.starts_with(CONFIG)
+}
+
+/// Returns the package with Debian's configurations for the series of a version, or else for the
+/// newest series before it, or else for the oldest.
+fn config_of(apt: &Apt<'_>, version: &str) -> Result<Candidate, KernelError> {
+    let names = apt.names(CONFIG)?;
+    let mut offered: Vec<&str> =
+        names.iter().filter_map(|name| name.strip_prefix(CONFIG)).collect();
+    offered.retain(|series| series.starts_with(|char: char| char.is_ascii_digit()));
+    offered.sort_by(|a, b| names::compare(a, b));
+    let wanted = names::series(version);
+    let place = offered.partition_point(|series| names::compare(series, wanted).is_le());
+    let series = offered.get(place.saturating_sub(1)).ok_or_else(|| apt.unknown(CONFIG))?;
+    Ok(apt.show(&[format!("{CONFIG}{series}")])?.remove(0))
+}
+
+/// Reads the kernel's own version from its Makefile.
+fn version(checkout: &Checkout) -> Result<String, KernelError> {
+    let text = checkout.file("Makefile").map_err(KbuildError::from)?;
+    let text = String::from_utf8_lossy(&text);
+    let value = |name: &str| {
+        let is_it = |line: &&str| line.split('=').next().is_some_and(|word| word.trim() == name);
+        let line = text.lines().take(20).find(is_it)?;
+        let number = line.split_once('=')?.1.trim();
+        number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.to_owned())
+    };
+    match (value("VERSION"), value("PATCHLEVEL"), value("SUBLEVEL")) {
+        (Some(version), Some(level), sublevel) if !version.is_empty() && !level.is_empty() => {
+            let sublevel = sublevel.filter(|sublevel| !sublevel.is_empty() && sublevel != "0");
+            let sublevel = sublevel.map(|sublevel| format!(".{sublevel}")).unwrap_or_default();
+            Ok(format!("{version}.{level}{sublevel}"))
+        }
+        _ => {
+            let lacks = "Makefile with a kernel's version";
+            let path = checkout.folder().to_owned();
+            Err(KbuildError::from(TreeError::NotAKernel { path, lacks }).into())
+        }
+    }
+}
