@@ -9,7 +9,7 @@ use std::{
 use libc::{PR_GET_NAME, c_char, pthread_cond_t, pthread_mutex_t};
 
 use crate::{
-    next, scheduler,
+    next, results, scheduler,
     threads::{CPUS, is_thread_of_cpus, tell_the_host, this_thread, variable},
     turnstile::Turnstile,
 };
@@ -52,6 +52,7 @@ pub unsafe extern "C" fn pthread_cond_wait(
         return unsafe { next::COND_WAIT.of_both(condition, mutex) };
     }
     CONDITION.store(condition, SeqCst);
+    results::flush();
     // SAFETY: the caller holds the mutex and gets it back.
     unsafe {
         TURNSTILE.stand(|| {

@@ -19,7 +19,8 @@
 //! memory, and move no clock.
 //!
 //! The turns of several CPUs must not depend on the host either, nor those of one whose instructions
-//! have prices: see `scheduler.rs`.
+//! have prices: see `scheduler.rs`. What the guest writes to its results port is written to the host in
+//! large parts: see `results.rs`.
 
 // A test has its own C library to stand before.
 #[cfg(not(test))]
@@ -31,6 +32,8 @@ mod interposed;
 mod next;
 #[cfg(not(test))]
 mod qemu;
+#[cfg(not(test))]
+mod results;
 #[cfg(not(test))]
 mod scheduler;
 #[cfg(not(test))]

@@ -4,7 +4,7 @@ use std::{
     sync::atomic::{AtomicPtr, Ordering::Relaxed},
 };
 
-use libc::{RTLD_NEXT, pthread_cond_t, pthread_mutex_t};
+use libc::{RTLD_NEXT, iovec, pthread_cond_t, pthread_mutex_t, ssize_t};
 
 /// The functions that those here stand before. The C library's have versions, because without one
 /// dlsym(3) finds the oldest, and the oldest conditions have another layout.
@@ -12,6 +12,7 @@ pub static MUTEX_LOCK: Next = Next::new(c"pthread_mutex_lock", Some(c"GLIBC_2.2.
 pub static COND_WAIT: Next = Next::new(c"pthread_cond_wait", Some(c"GLIBC_2.3.2"));
 pub static COND_SIGNAL: Next = Next::new(c"pthread_cond_signal", Some(c"GLIBC_2.3.2"));
 pub static COND_BROADCAST: Next = Next::new(c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2"));
+pub static WRITEV: Next = Next::new(c"writev", Some(c"GLIBC_2.2.5"));
 
 /// A function, which is looked up when it is first called: other libraries may do so before a
 /// constructor of this one could run.
@@ -75,5 +76,14 @@ impl Next {
         type Function = unsafe extern "C" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
         // SAFETY: as the caller promises.
         unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(condition, mutex) }
+    }
+
+    /// # Safety
+    ///
+    /// This is a function of a file and of parts of memory, and the parts are valid.
+    pub unsafe fn of_parts(&self, file: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+        type Function = unsafe extern "C" fn(c_int, *const iovec, c_int) -> ssize_t;
+        // SAFETY: as the caller promises.
+        unsafe { std::mem::transmute::<*mut c_void, Function>(self.find())(file, parts, count) }
     }
 }

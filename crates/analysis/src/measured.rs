@@ -131,12 +131,18 @@ impl<'a> Reading<'a> {
         // The cells of a recording have one cost. One that cannot exist is a row among those that do.
         let inputs = |planned: &'a PlannedCell| planned.inputs();
         let costed = inputs(self.planned).or_else(|| manifest.plan.cells.iter().find_map(inputs));
+        let cost = costed.and_then(CellInputs::cost);
+        let profile = manifest.experiment.machine.profile();
+        let check = profile.and_then(|profile| profile.check.as_ref());
         MeasuredCell {
             rt: kernel.and_then(|kernel| kernel.rt),
             observed: self.observed(),
             run: self.run,
             backend: manifest.backend,
-            cost: costed.and_then(CellInputs::cost),
+            cost: cost.map(|cost| match check {
+                Some(check) => cost.checked_by(check),
+                None => cost,
+            }),
             clocks: self.planned.inputs().and_then(CellInputs::clocks),
             factors: self.planned.factors.clone(),
             look: self.look,

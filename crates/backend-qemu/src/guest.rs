@@ -60,7 +60,8 @@ impl Guest {
         let own = [kernel.as_fd(), image.as_fd(), self.console.as_fd(), self.results.as_fd()];
         let inherited = [own.as_slice(), files].concat();
         let arguments = arguments(inputs, paths, role);
-        Qemu::start(&config.command, arguments, inputs, &inherited, wall, cancel)
+        let results = self.results.as_fd();
+        Qemu::start(&config.command, arguments, inputs, &inherited, results, wall, cancel)
     }
 
     /// Returns whether the guest has reported that its snapshot can be taken, and nothing else.

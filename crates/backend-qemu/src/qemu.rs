@@ -95,6 +95,7 @@ impl<'a> Qemu<'a> {
         arguments: Vec<OsString>,
         inputs: &SnapshotInputs,
         inherited: &[BorrowedFd<'_>],
+        results: BorrowedFd<'_>,
         wall: Duration,
         cancel: &'a Cancel,
     ) -> Result<Self, Stop> {
@@ -107,7 +108,8 @@ impl<'a> Qemu<'a> {
         let turnstile = inputs.backend.is_vm().then(|| Turnstile::new(&inputs.machine));
         let turnstile = turnstile.transpose().map_err(no_memory_file)?;
         let arguments = [fixed, &arguments].concat();
-        let mut environment: Vec<_> = turnstile.iter().flat_map(Turnstile::environment).collect();
+        let environment = turnstile.iter().flat_map(|turnstile| turnstile.environment(results));
+        let mut environment: Vec<_> = environment.collect();
         if inputs.backend.is_vm() {
             environment.extend(ENVIRONMENT.map(|(name, value)| (name, value.to_owned())));
         }

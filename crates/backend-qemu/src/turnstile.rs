@@ -35,11 +35,13 @@ impl Turnstile {
     }
 
     /// Returns the variables that the loader and the library read.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+    /// `results` is the file of the results port.
+    pub(crate) fn environment(&self, results: BorrowedFd<'_>) -> Vec<(&'static str, String)> {
         let lookahead = self.lookahead.map(|it| ("PREEMPTLAB_LOOKAHEAD_NS", it.ns().to_string()));
         let mut variables = vec![
             ("LD_PRELOAD", inherited_path(&self.library)),
             ("PREEMPTLAB_TURNSTILE", self.found.as_fd().as_raw_fd().to_string()),
+            ("PREEMPTLAB_RESULTS", results.as_raw_fd().to_string()),
         ];
         variables.extend(lookahead);
         variables

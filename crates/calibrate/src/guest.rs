@@ -79,6 +79,7 @@ fn equal_prices() -> Profile {
             .expect("it is plain"),
         fit: None,
         prices: Prices::new(|_| Price::ONE),
+        check: None,
         caches: None,
     }
 }

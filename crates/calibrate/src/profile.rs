@@ -14,6 +14,7 @@ impl Calibration {
             name,
             arch: Arch::Amd64,
             machine,
+            check: None,
             caches: None,
             fit: Some(Fit {
                 benchmarks: fitted.benchmarks,

@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
          id,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
-         completed,,44c478206fbb29fdecf5e91894f618786979c2da41eede5dacb0531118f5ae9d,\
-         3ca68c610ed9c98ccc5d4c904f091d6630964de15f29a8f47f625f18f9341570\n"
+         completed,,e582107344b94bda53509c0f3cd9a0d5df9448c5ac22f2c32ee0c47c5648812a,\
+         1f1422b86aecddd5e9ed4315d7b0546ae3383f88bdb3ad8352d3789fe1aafec7\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

@@ -42,7 +42,7 @@ mod units;
 pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
 pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns};
-pub use cell_cost::{CellCost, PricesOf};
+pub use cell_cost::{CellCost, Checked, PricesOf};
 pub use clocks::{Clocks, Lookahead, LookaheadError};
 pub use conditions::Conditions;
 pub use cost::{InstructionCost, InstructionCostError};
@@ -62,8 +62,8 @@ pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use profile::{
-    Fit, MachineText, Pricing, PricingRules, PricingRulesError, Profile, ProfileFormat,
-    ProfileFormatError,
+    Check, Fit, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
+    ProfileFormat, ProfileFormatError,
 };
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};

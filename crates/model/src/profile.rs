@@ -36,6 +36,10 @@ pub struct Profile {
     /// How well the prices were fitted; `None` for prices that were not fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Fit>,
+    /// How well workloads were predicted that had no part in the fit; `None` where nobody has checked.
+    /// It is no part of a cell's identity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Check>,
     /// What each class costs, in 1/256 ns of the machine.
     pub prices: Prices,
     /// Its caches, and what missing them costs; `None` where they are not described.
@@ -62,6 +66,31 @@ pub struct Fit {
     pub held_out_error_percent_max: u32,
     /// Classes that no benchmark determined: their prices are assumed.
     pub undetermined: Vec<Class>,
+}
+
+/// How well workloads were predicted that had no part in the fit: how far the ratio of the throughput
+/// of two workloads is from that of the machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Number of workloads.
+    pub workloads: u32,
+    /// By prices alone.
+    pub prices: PairError,
+    /// By prices and caches; `None` where nobody has checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caches: Option<PairError>,
+}
+
+/// The error of all pairs of workloads: the larger of model and machine over the smaller, in percent
+/// above 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PairError {
+    /// Geometric mean over all pairs.
+    pub error_percent_mean: u32,
+    /// That of the worst pair.
+    pub error_percent_max: u32,
 }
 
 /// The version of the profile's format. Format 1 had a slowdown, and prices of another unit.
@@ -105,12 +134,12 @@ impl Pricing {
     /// Prices a machine by this version's rules, without its caches: what a profile says of them is no
     /// part of a cell that has none.
     pub fn of_instructions(of: Profile) -> Self {
-        Self { rules: PricingRules, of: Profile { caches: None, ..of } }
+        Self::with_caches(Profile { caches: None, ..of })
     }
 
     /// Prices a machine by this version's rules, with its caches where the profile describes them.
     pub fn with_caches(of: Profile) -> Self {
-        Self { rules: PricingRules, of }
+        Self { rules: PricingRules, of: Profile { check: None, ..of } }
     }
 }
 

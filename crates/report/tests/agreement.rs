@@ -14,6 +14,7 @@ fn comparison(kernels: &[&str]) -> Comparison {
     let prices = CellCost::Prices {
         of: PricesOf { profile: "mine".parse().unwrap(), has_caches: false },
         machine: "a machine".parse().unwrap(),
+        checked: None,
     };
     let mut cells = Vec::new();
     for cost in [None, Some(prices)] {

@@ -149,7 +149,11 @@ mod tests {
     fn two_costs_are_compared_by_direction() {
         let mut all = cells(BackendKind::Vm, "debian:6.12", 20.0);
         let of = PricesOf { profile: "mine".parse().unwrap(), has_caches: false };
-        let prices = CellCost::Prices { of: of.clone(), machine: "a machine".parse().unwrap() };
+        let prices = CellCost::Prices {
+            of: of.clone(),
+            machine: "a machine".parse().unwrap(),
+            checked: None,
+        };
         let priced = cells(BackendKind::Vm, "debian:6.12", 170.0).into_iter();
         all.extend(priced.map(|cell| MeasuredCell {
             cost: Some(prices.clone()),

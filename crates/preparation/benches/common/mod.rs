@@ -1,4 +1,6 @@
-//! The quick study, prepared as `preemptlab run` does, and the processor time of children.
+//! Experiments, prepared as `preemptlab run` does, and the processor time of children.
+
+#![allow(dead_code, reason = "each benchmark takes what it needs")]
 
 use std::{
     env,
@@ -13,8 +15,12 @@ use preemptlab_provision::{Options, Provision, Store};
 /// Brings all that the quick study needs into the store that preemptlab itself would use.
 pub fn prepare() -> Prepared {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/quick.toml");
-    let text = std::fs::read_to_string(study).expect("the study");
-    let experiment = Experiment::parse(&text).expect("an experiment");
+    prepare_text(&std::fs::read_to_string(study).expect("the study"))
+}
+
+/// Brings all that an experiment needs.
+pub fn prepare_text(text: &str) -> Prepared {
+    let experiment = Experiment::parse(text).expect("an experiment");
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let store = folder("PREEMPTLAB_STORE").unwrap_or_else(|| {
         let cache = folder("XDG_CACHE_HOME");
