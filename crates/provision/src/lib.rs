@@ -44,7 +44,7 @@ pub use image::{GuestImage, ImageError, Own, build_image};
 pub use kbuild::KbuildError;
 pub use kernels::{KernelError, Offer, ProvisionedKernel};
 pub use kmod::KmodError;
-pub use ktree::TreeError;
+pub use ktree::{Git, TreeError};
 pub use mirror::{Mirror, MirrorError};
 pub use modules::{Module, ModuleError};
 pub use names::{Build, Layout};

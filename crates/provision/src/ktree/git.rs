@@ -1,4 +1,5 @@
-//! The program `git`, which only reads: neither an index nor a reference of the user's is written.
+//! The program `git`. Nothing of a user's configuration or hooks is executed, and nothing is fetched;
+//! commands that only read write neither an index nor a reference.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,7 +27,7 @@ const SETTINGS: [&str; 4] =
     ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.untrackedCache=keep", "gc.auto=0"];
 
 /// git in one working tree or repository.
-pub(crate) struct Git {
+pub struct Git {
     folder: PathBuf,
     /// The place of an empty repository, for a tree that is in none.
     empty: Option<PathBuf>,
@@ -34,7 +35,7 @@ pub(crate) struct Git {
 
 impl Git {
     /// Returns the git of the repository that a folder is in.
-    pub(crate) fn at(folder: &Path) -> Self {
+    pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), empty: None }
     }
 
@@ -86,12 +87,20 @@ impl Git {
     }
 
     /// Returns what a command of git says, or its complaint.
-    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, TreeError> {
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run, or is interrupted.
+    pub fn ask(&self, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, TreeError> {
         said(self.command(arguments))
     }
 
-    /// Returns what a command of git says as one line, or its complaint.
-    pub(crate) fn line(&self, arguments: &[&str]) -> Result<Result<String, String>, TreeError> {
+    /// Returns what a command of git says as text without blanks around it, or its complaint.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot be run, or is interrupted.
+    pub fn line(&self, arguments: &[&str]) -> Result<Result<String, String>, TreeError> {
         let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
         Ok(self.ask(arguments)?.map(line))
     }

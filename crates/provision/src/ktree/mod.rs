@@ -19,8 +19,8 @@ mod workspace;
 pub(crate) use self::{
     build::{Job, Tree},
     checkout::Checkout,
-    git::{Blobs, Git},
+    git::Blobs,
     lab::LAB,
     workspace::Workspace,
 };
-pub use error::TreeError;
+pub use self::{error::TreeError, git::Git};

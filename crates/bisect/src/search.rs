@@ -1,0 +1,169 @@
+use std::path::{Path, PathBuf};
+
+use preemptlab_durable::{FolderLock, Lock};
+
+use crate::{Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal};
+
+/// The name of the journal in the folder of a search.
+const JOURNAL: &str = "bisect.json";
+
+/// What the search comes to next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This commit is to be tested.
+    Test {
+        /// The commit.
+        commit: String,
+        /// Number of commits that may be the first bad one.
+        candidates: usize,
+    },
+    /// This is the first bad commit.
+    Found(String),
+    /// Commits that were skipped hide the first bad one: it is one of these.
+    Hidden(Vec<String>),
+}
+
+/// A search, in a folder of its own.
+pub struct Search {
+    folder: PathBuf,
+    history: History,
+    journal: Journal,
+    _lock: FolderLock,
+}
+
+impl Search {
+    /// Returns the full names of two revisions of a repository, good and bad.
+    ///
+    /// # Errors
+    ///
+    /// When the folder is no repository, or lacks one of them.
+    pub fn ends(repository: &Path, good: &str, bad: &str) -> Result<[String; 2], BisectError> {
+        let [good, bad] = [History::resolve(repository, good)?, History::resolve(repository, bad)?];
+        if good == bad {
+            return Err(BisectError::Same(good));
+        }
+        Ok([good, bad])
+    }
+
+    /// Begins a search in a folder, or goes on with the one that is there.
+    ///
+    /// # Errors
+    ///
+    /// When the two ends are not one history, the folder holds another search or another process has
+    /// it, or something cannot be read or written.
+    pub fn open(folder: &Path, repository: &Path, ends: Ends) -> Result<Self, BisectError> {
+        let writes = |error| BisectError::Write { path: folder.to_owned(), error };
+        preemptlab_durable::create_folder(folder).map_err(writes)?;
+        let lock = match preemptlab_durable::lock(folder).map_err(writes)? {
+            Lock::Taken(lock) => lock,
+            Lock::Held(by) => return Err(BisectError::Busy { path: folder.to_owned(), by }),
+        };
+        let journal = match Journal::read(&folder.join(JOURNAL))? {
+            Some(journal) if journal.ends != ends => {
+                return Err(BisectError::Other { path: folder.to_owned() });
+            }
+            Some(journal) => journal,
+            None => Journal::new(ends),
+        };
+        let history = History::open(folder, repository)?;
+        let Ends { good, bad, .. } = &journal.ends;
+        if !history.is_ancestor(good, bad)? {
+            let (good, bad) = (good.clone(), bad.clone());
+            if history.is_shallow()? {
+                return Err(BisectError::Shallow { good, bad });
+            }
+            let reversed = history.is_ancestor(&bad, &good)?;
+            return Err(BisectError::NotRelated { good, bad, reversed });
+        }
+        let answers = journal.steps.iter().map(|step| (step.commit.as_str(), step.answer.as_str()));
+        history.start(good, bad, answers)?;
+        journal.write(&folder.join(JOURNAL))?;
+        Ok(Self { folder: folder.to_owned(), history, journal, _lock: lock })
+    }
+
+    /// Returns what is known so far.
+    pub fn steps(&self) -> &[Step] {
+        &self.journal.steps
+    }
+
+    /// Returns the mechanism that the search follows, if it is known.
+    pub fn mechanism(&self) -> Option<&str> {
+        self.journal.mechanism.as_deref()
+    }
+
+    /// Keeps the mechanism that the search follows.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be written.
+    pub fn follow(&mut self, mechanism: String) -> Result<(), BisectError> {
+        self.journal.mechanism = Some(mechanism);
+        self.journal.write(&self.folder.join(JOURNAL))
+    }
+
+    /// Returns what comes next.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn next(&self) -> Result<Next, BisectError> {
+        let candidates = self.history.candidates()?;
+        let is_skipped = |commit: &String| {
+            let mut skipped = self.journal.steps.iter().filter(|step| step.answer == Answer::Skip);
+            skipped.any(|step| step.commit == *commit)
+        };
+        match &candidates[..] {
+            [] => Err(BisectError::Git("no commit is left".to_owned())),
+            [first] => Ok(Next::Found(first.clone())),
+            [_, others @ ..] if others.iter().all(is_skipped) => Ok(Next::Hidden(candidates)),
+            _ => {
+                let commit = self.history.wanted()?;
+                Ok(Next::Test { commit, candidates: candidates.len() })
+            }
+        }
+    }
+
+    /// Writes an answer down and tells git.
+    ///
+    /// # Errors
+    ///
+    /// When the journal cannot be written, or git fails.
+    pub fn answer(&mut self, step: Step) -> Result<(), BisectError> {
+        let Step { commit, answer, .. } = step.clone();
+        self.journal.steps.push(step);
+        self.journal.write(&self.folder.join(JOURNAL))?;
+        self.history.answer(&commit, answer.as_str())
+    }
+
+    /// Describes a commit.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn describe(&self, commit: &str) -> Result<Commit, BisectError> {
+        self.history.describe(commit)
+    }
+
+    /// Returns the first parent of a commit.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn parent(&self, commit: &str) -> Result<Option<String>, BisectError> {
+        self.history.parent(commit)
+    }
+
+    /// Takes a commit back on top of the bad one.
+    ///
+    /// # Errors
+    ///
+    /// When git fails.
+    pub fn reverted(&self, commit: &str) -> Result<Revert, BisectError> {
+        self.history.revert(commit, &self.journal.ends.bad)
+    }
+
+    /// Returns the repository that holds what [`Self::reverted`] makes.
+    pub fn repository(&self) -> PathBuf {
+        self.folder.join(crate::history::NAME)
+    }
+}
