@@ -9,6 +9,7 @@ use preemptlab_trace::{Ranked, SectionKind};
 
 use crate::{
     Error, Result,
+    explain::{Explanation, check_probe, completed, latency},
     measured::{Reading, for_each},
 };
 
@@ -43,6 +44,27 @@ impl<'a> Side<'a> {
     fn name(self) -> String {
         let experiment = &self.recording.manifest().experiment;
         named(experiment, self.kernel)
+    }
+
+    /// Says why the worst wakeup of the real-time probe was late; `None` without a trace of one.
+    fn worst_wakeup(self) -> Result<Option<String>> {
+        let traces = self.recording.traces();
+        let cells = completed(self.recording, &latency(false))?.into_iter();
+        let cells =
+            cells.filter(|cell| cell.factors.kernel == *self.kernel && traces.contains(cell.id));
+        let worst = cells.reduce(|a, b| if b.max_us > a.max_us { b } else { a });
+        let Some(worst) = worst.filter(|cell| check_probe(self.recording, cell, false).is_ok())
+        else {
+            return Ok(None);
+        };
+        let explanation = Explanation::new(self.recording, &worst, false, 1)?;
+        Ok(Some(format!(
+            "The worst wakeup of {}, {} us in {}: {}",
+            self.name(),
+            worst.max_us,
+            worst.factors,
+            explanation.sentence()
+        )))
     }
 
     fn image(self) -> Option<Digest> {
@@ -141,6 +163,11 @@ pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
         return Err(Error::Unusable(nothing_common(&names, &base_cells, &new_cells, &rule)));
     }
     judged.notes = notes(base, new, &base_cells, &new_cells);
+    if judged.verdict == GateVerdict::Worse {
+        for side in [base, new] {
+            judged.notes.extend(side.worst_wakeup()?);
+        }
+    }
     Ok(judged)
 }
 

@@ -12,6 +12,7 @@ mod timelines;
 mod traced;
 mod zoom;
 
+pub(crate) use choice::completed;
 pub use choice::{Chosen, choose, latency};
 pub use confirm::Confirmation;
 pub use export::{TraceForm, export};

@@ -231,6 +231,11 @@ impl<'a> Explanation<'a> {
         }
     }
 
+    /// Says in a sentence why the worst wakeup was late.
+    pub fn sentence(&self) -> String {
+        self.found.first().map(one_sentence).unwrap_or_default()
+    }
+
     /// Draws the wakeups, and the same one of the sibling.
     pub fn svg(&self) -> String {
         let mut lanes: Vec<(String, &Timeline)> =

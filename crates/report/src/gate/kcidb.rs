@@ -76,8 +76,26 @@ mod tests {
     use super::*;
     use crate::gate::testing::{NASTY, hostile};
 
-    /// The rules of the schema that a hostile name could break. `tests/kcidb` asks KernelCI's own
-    /// package.
+    /// Asks KernelCI's own package. `KCIDB_IO` is a folder with it, of `pip install --target FOLDER
+    /// kcidb-io`.
+    #[test]
+    #[ignore = "needs the Python package kcidb-io in the folder KCIDB_IO"]
+    fn kernelcis_own_package_takes_it() {
+        let check = "import json, sys, kcidb_io; \
+                     kcidb_io.schema.LATEST.validate(json.load(sys.stdin))";
+        let folder = std::env::var_os("KCIDB_IO").expect("KCIDB_IO is a folder");
+        let mut python = std::process::Command::new("python3")
+            .args(["-c", check])
+            .env("PYTHONPATH", folder)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let document = gate_kcidb(&hostile());
+        std::io::Write::write_all(&mut python.stdin.take().unwrap(), document.as_bytes()).unwrap();
+        assert!(python.wait().unwrap().success());
+    }
+
+    /// The rules of the schema that a hostile name could break.
     #[test]
     fn it_keeps_the_schemas_rules() {
         let document: Value = serde_json::from_str(&gate_kcidb(&hostile())).unwrap();

@@ -6,7 +6,7 @@ use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, RowVerdict, Sectio
 use crate::{Cell, Column, Table, Terminal, Tone, number};
 
 /// Callers of a function that are shown.
-const CALLERS_SHOWN: usize = 2;
+const CALLERS_SHOWN: usize = 1;
 
 /// Renders the decision for a terminal.
 pub fn gate_terminal(gate: &Gate, terminal: Terminal) -> String {

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use super::{GatePlace, Section, SectionChange, SectionRow};
 use crate::{REPLICATES_MIN, rank::rank_p, summary::median};
 
+/// Share of the margin from which on a function's sections are longer. A median varies, and a stretch of
+/// the whole margin is to be found.
+const LEAST_SHARE: f64 = 0.75;
+
 /// The sections of a function at a place, one value a seed.
 #[derive(Default)]
 struct Function {
@@ -80,7 +84,7 @@ fn row(
     let [base, new] = &function.max_us;
     let (base_us, new_us) = (median(base)?, median(new)?);
     let p = rank_p(base, new);
-    let is_longer = new_us - base_us > margin_us / 2.0;
+    let is_longer = new_us - base_us >= LEAST_SHARE * margin_us;
     let ends = |values: &[f64]| {
         let min = values.iter().copied().fold(f64::MAX, f64::min);
         (min, values.iter().copied().fold(f64::MIN, f64::max))
