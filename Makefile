@@ -141,6 +141,7 @@ nightly: build
 	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
 	done
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
 	$(MAKE) test-cluster

@@ -39,6 +39,30 @@ fn a_kernel_that_is_none_is_shown_in_its_line() {
 }
 
 #[test]
+fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
+    let desk = Desk::new();
+    let run = |kernel: &str| desk.run(&["run", "small.toml", "--kernel", kernel]);
+    desk.write("small.toml", SMALL);
+    // Nobody was asked for a package before, and nothing was built.
+    fs::create_dir_all(desk.path("linux/kernel/sched")).unwrap();
+    run("tree:linux").fails(2, &["`linux` is no kernel source: it has no Makefile"]);
+    run("tree:nowhere").fails(2, &["`nowhere` cannot be read: No such file"]);
+    run("git:linux@HEAD").fails(2, &["`linux` is no git repository"]);
+    desk.write("linux/Makefile", "all:\n\ttouch canary\n");
+    desk.write("linux/Kconfig", "");
+    desk.write("linux/kernel/sched/core.c", "");
+    run("tree:linux").fails(2, &["it has no Makefile with a kernel's version"]);
+    desk.write("linux/Makefile", "VERSION = 6\nPATCHLEVEL = 12\n$(shell touch canary)\n");
+    run("tree:linux,clean").fails(2, &["nothing can say that it is clean"]);
+    run("tree:linux,config=./none").fails(2, &["`./none` cannot be read"]);
+    run("tree:linux,confg=lab").fails(2, &["did you mean `tree:linux,config=lab`?"]);
+    run("tree:linux+HZ_1000=m").fails(2, &["has no modules"]);
+    run("linux").fails(2, &["`tree:`", "`git:`"]);
+    assert!(!desk.path("canary").exists() && !desk.path("linux/canary").exists());
+    assert_eq!(fs::read_dir(desk.path("linux")).unwrap().count(), 3);
+}
+
+#[test]
 fn a_missing_experiment_is_named() {
     Desk::new().run(&["run", "nowhere.toml"]).fails(2, &["cannot read nowhere.toml"]);
 }

@@ -69,7 +69,7 @@ pub enum KernelRef {
         /// Path of the tree.
         path: PathBuf,
         /// Configuration of the kernel.
-        configured: Configured,
+        configured: Box<Configured>,
         /// Whether a tree with changes that are not committed is refused.
         clean: bool,
     },
@@ -80,7 +80,7 @@ pub enum KernelRef {
         /// The revision, as git reads it.
         revision: String,
         /// Configuration of the kernel.
-        configured: Configured,
+        configured: Box<Configured>,
     },
     /// `host[:RELEASE]`: a kernel that is installed on the machine itself, by its `uname -r`; without
     /// one, that which runs.
@@ -117,7 +117,7 @@ impl KernelRef {
     }
 
     /// Returns the symbols that the name sets, where its kernel is built.
-    pub const fn symbols(&self) -> Option<&Symbols> {
+    pub fn symbols(&self) -> Option<&Symbols> {
         match self {
             Self::Source { symbols, .. } => Some(symbols),
             Self::Tree { configured, .. } | Self::Git { configured, .. } => {
@@ -222,7 +222,7 @@ impl FromStr for KernelRef {
                 if name.path.is_empty() {
                     return Err(error("a path to a kernel's source is expected after `tree:`"));
                 }
-                let (configured, clean) = (name.configured, name.clean);
+                let (configured, clean) = (Box::new(name.configured), name.clean);
                 Ok(Self::Tree { path: name.path.into(), configured, clean })
             }
             Some(("git", name)) => {
@@ -232,7 +232,7 @@ impl FromStr for KernelRef {
                 }
                 let (path, revision) = kernel_tree::split_revision(name.path).map_err(error)?;
                 let (path, revision) = (path.into(), revision.to_owned());
-                Ok(Self::Git { path, revision, configured: name.configured })
+                Ok(Self::Git { path, revision, configured: Box::new(name.configured) })
             }
             Some(("host", release)) => {
                 if !is_release(release) {
@@ -467,13 +467,13 @@ mod tests {
             |base, symbols: &str| Configured { base, symbols: symbols.parse().unwrap() };
         let tree = |path: &str, configured, clean| KernelRef::Tree {
             path: path.into(),
-            configured,
+            configured: Box::new(configured),
             clean,
         };
         let git = |path: &str, revision: &str, configured| KernelRef::Git {
             path: path.into(),
             revision: revision.into(),
-            configured,
+            configured: Box::new(configured),
         };
         let lab = || configured(ConfigBase::Lab, "");
         for (text, kernel) in [

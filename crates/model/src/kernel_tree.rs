@@ -120,7 +120,7 @@ fn base_of(text: &str) -> Result<ConfigBase, (&'static str, Option<String>)> {
     let debian = |flavour: &Flavour| text.strip_prefix("debian") == Some(flavour.suffix());
     match text {
         "lab" => Ok(ConfigBase::Lab),
-        _ if Flavour::ALL.iter().any(|flavour| debian(flavour)) => {
+        _ if Flavour::ALL.iter().any(debian) => {
             Ok(ConfigBase::Debian(Flavour::ALL.into_iter().find(debian).unwrap_or_default()))
         }
         file if file.contains(['/', '.']) => Ok(ConfigBase::File(file.into())),

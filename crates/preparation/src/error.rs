@@ -1,7 +1,7 @@
 use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
-    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError,
+    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError, TreeError,
     seed::SeedError,
 };
 use preemptlab_runner::Stop;
@@ -167,7 +167,10 @@ impl LabError {
                 | Self::NotSpread
                 | Self::Packages(AptError::Name(_))
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
-                | Self::Kernel(KernelError::Build(KbuildError::Tree(_)))
+        ) || matches!(
+            self,
+            Self::Kernel(KernelError::Build(KbuildError::Tree(error)))
+                if !matches!(error, TreeError::NoGit(_))
         )
     }
 

@@ -76,6 +76,9 @@ impl Lab<'_> {
             check_allowed(experiment.machine.memory_mib)?;
         }
         self.check_build_scripts(&experiment)?;
+        if !is_host {
+            self.provision.check_sources(&experiment.factors.kernel)?;
+        }
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {
             refuse_modules(&experiment)?;

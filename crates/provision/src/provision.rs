@@ -77,6 +77,15 @@ impl<'a> Provision<'a> {
         Err(KmodError::NotAllowed { name: source.name, tree }.into())
     }
 
+    /// Refuses trees and revisions that are not there, before anything is brought here in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn check_sources(&self, kernels: &[KernelRef]) -> Result<(), KernelError> {
+        kernels.iter().try_for_each(|kernel| kernels::source(kernel).check())
+    }
+
     /// Returns the store.
     pub fn store(&self) -> &Store {
         &self.supplies.store

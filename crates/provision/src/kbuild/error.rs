@@ -74,6 +74,14 @@ pub enum KbuildError {
         /// Version of the kernel.
         version: String,
     },
+    /// A configuration lacks what no cell can do without.
+    #[error(
+        "CONFIG_{symbol} is off, and no cell can run without it: add `+{symbol}=y` to the name"
+    )]
+    Off {
+        /// Name of the symbol.
+        symbol: &'static str,
+    },
     /// The source of the user's own cannot be read.
     #[error(transparent)]
     Tree(TreeError),
@@ -120,6 +128,7 @@ impl KbuildError {
                 | Self::Failed { .. }
                 | Self::TreeFailed { .. }
                 | Self::Lab { .. }
+                | Self::Off { .. }
         )
     }
 }

@@ -139,10 +139,9 @@ impl Make<'_> {
             .and_then(|_| log.take(SAID_BYTES_MAX).read_to_end(&mut bytes))
             .map_err(io)?;
         let mut text = String::from_utf8_lossy(&bytes).into_owned();
-        for folder in [self.tools.root.as_deref(), self.output, Some(self.tree)] {
-            if let Some(folder) = folder {
-                text = text.replace(&*folder.to_string_lossy(), "");
-            }
+        let folders = [self.tools.root.as_deref(), self.output, Some(self.tree)];
+        for folder in folders.into_iter().flatten() {
+            text = text.replace(&*folder.to_string_lossy(), "");
         }
         Ok(text)
     }

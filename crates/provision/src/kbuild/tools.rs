@@ -56,7 +56,7 @@ impl Tools {
     pub(crate) fn of_machine() -> Option<Self> {
         let is_there =
             |name: &&str| env::split_paths(MACHINE_PATH).any(|folder| folder.join(name).is_file());
-        if !PROGRAMS.iter().chain([&TYPES]).all(|name| is_there(name)) {
+        if !PROGRAMS.iter().chain([&TYPES]).all(is_there) {
             return None;
         }
         let tools = Self {

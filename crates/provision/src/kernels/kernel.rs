@@ -29,6 +29,11 @@ pub(crate) trait KernelSource {
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError>;
 
+    /// Refuses what a person can mend at once, before anything is brought here in vain.
+    fn check(&self) -> Result<(), KernelError> {
+        Ok(())
+    }
+
     /// Returns whether the name means files of the user's own, which may change behind a recording.
     fn is_own(&self) -> bool {
         false

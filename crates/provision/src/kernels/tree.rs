@@ -22,6 +22,9 @@ use crate::{
     toolchain::Toolchain,
 };
 
+/// The largest configuration that is read, in bytes.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
+
 /// A working tree, or a revision of a repository.
 pub(super) struct OwnTree<'a> {
     pub(super) name: &'a KernelRef,
@@ -64,6 +67,14 @@ impl KernelSource for OwnTree<'_> {
         Ok(kernel)
     }
 
+    fn check(&self) -> Result<(), KernelError> {
+        let checkout = self.checkout(self.revision)?;
+        if let ConfigBase::File(path) = &self.configured.base {
+            read_base(path)?;
+        }
+        version(&checkout).map(drop)
+    }
+
     fn is_own(&self) -> bool {
         true
     }
@@ -74,6 +85,13 @@ impl KernelSource for OwnTree<'_> {
 }
 
 impl OwnTree<'_> {
+    fn checkout(&self, revision: Option<&str>) -> Result<Checkout, KbuildError> {
+        Ok(match revision {
+            Some(revision) => Checkout::of_revision(self.path, revision)?,
+            None => Checkout::of_tree(self.path, self.clean)?,
+        })
+    }
+
     fn find(
         &self,
         supplies: &Supplies<'_>,
@@ -84,11 +102,7 @@ impl OwnTree<'_> {
         if !crate::toolchain::is_plain(store.root()) {
             return Err(KbuildError::Path(store.root().to_owned()).into());
         }
-        let checkout = match revision {
-            Some(revision) => Checkout::of_revision(self.path, revision),
-            None => Checkout::of_tree(self.path, self.clean),
-        }
-        .map_err(KbuildError::from)?;
+        let checkout = self.checkout(revision)?;
         let version = version(&checkout)?;
         let means = self.means(supplies, &version, exactly)?;
         // What a recording says is asked for first: the tree may change while it is built.
@@ -154,12 +168,7 @@ impl OwnTree<'_> {
         let base = match &self.configured.base {
             ConfigBase::Lab => Some(LAB.to_owned()),
             ConfigBase::Debian(_) => None,
-            ConfigBase::File(path) => {
-                let bytes = preemptlab_durable::read(path, super::kernel::FILE_BYTES_MAX)
-                    .map_err(|error| TreeError::Read { path: path.clone(), error })
-                    .map_err(KbuildError::from)?;
-                Some(String::from_utf8_lossy(&bytes).into_owned())
-            }
+            ConfigBase::File(path) => Some(read_base(path)?),
         };
         // A recording says which packages built its kernel.
         let own = match exactly {
@@ -217,6 +226,13 @@ impl OwnTree<'_> {
             Ok(Means { base: base.unwrap_or(debian), tools, tools_sha256, packages })
         })
     }
+}
+
+/// Reads a configuration of the user's own.
+fn read_base(path: &Path) -> Result<String, KbuildError> {
+    let bytes = preemptlab_durable::read(path, CONFIG_BYTES_MAX)
+        .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_config(found: &Candidate) -> bool {

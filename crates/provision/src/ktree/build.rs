@@ -256,7 +256,12 @@ impl Tree {
             write(&config::start(job.base, symbols))?;
         }
         run("olddefconfig", &[], &mut || ())?;
-        kbuild::check(&copy, &path, symbols, job.version.clone())
+        kbuild::check(&copy, &path, symbols, job.version.clone())?;
+        let exists = |symbol: &str| has_symbol(&copy, symbol).unwrap_or(true);
+        match lab::needed(&KernelConfig::parse(&read()?), exists) {
+            Some(symbol) => Err(KbuildError::Off { symbol }),
+            None => Ok(()),
+        }
     }
 
     fn inputs(&self, job: &Job<'_>) -> Digest {

@@ -20,9 +20,44 @@ pub(crate) fn missing(
         .find(|symbol| !config.is_builtin(symbol) && exists(symbol))
 }
 
+/// What the guest's init cannot do without, whatever configuration a kernel starts from.
+const OF_INIT: [&str; 8] = [
+    "BLK_DEV_INITRD",
+    "BINFMT_ELF",
+    "PROC_FS",
+    "SYSFS",
+    "DEVTMPFS",
+    "TMPFS",
+    "DEBUG_FS",
+    "X86_IOPL_IOPERM",
+];
+
+/// The file by which a mode is set, for kernels that can change theirs.
+const OF_MODES: &str = "SCHED_DEBUG";
+
+/// Returns the first symbol without which no cell can run, among those that the kernel has.
+pub(crate) fn needed(config: &KernelConfig, exists: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let of_modes = config.is_dynamic().then_some(OF_MODES);
+    let needed = OF_INIT.into_iter().chain(of_modes);
+    needed.into_iter().find(|symbol| !config.is_builtin(symbol) && exists(symbol))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_cell_can_do_without_is_found() {
+        let lab = format!("{LAB}CONFIG_SYSFS=y\n");
+        let needed_of = |text: &str| needed(&KernelConfig::parse(text), |_| true);
+        assert_eq!(needed_of(&lab), None);
+        assert_eq!(needed_of(&lab.replace("CONFIG_DEBUG_FS=y", "")), Some("DEBUG_FS"));
+        let silent = lab.replace("CONFIG_SCHED_DEBUG=y", "");
+        assert_eq!(needed_of(&silent), Some("SCHED_DEBUG"));
+        // A kernel of one mode sets none.
+        assert_eq!(needed_of(&silent.replace("CONFIG_PREEMPT_DYNAMIC=y", "")), None);
+        assert_eq!(needed(&KernelConfig::parse(&silent), |_| false), None);
+    }
 
     #[test]
     fn a_symbol_that_cannot_be_set_is_found() {

@@ -1,0 +1,108 @@
+//! Kernels from a tree, from Debian's source package to a cell. It builds a kernel, which takes
+//! minutes, so only `make nightly` runs it.
+
+mod common;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use common::{Desk, Finished, lasting_store};
+use preemptlab_experiment::{Derived, Recording};
+use preemptlab_model::{Digest, KernelSource};
+use preemptlab_provision::{Options, Provision, Store};
+
+const PACKAGE: &str = "linux-source-6.12";
+const CORE: &str = "kernel/sched/core.c";
+
+/// Unpacks Debian's source package, and returns the tree.
+fn unpacked(desk: &Desk) -> PathBuf {
+    let store = Store::open(lasting_store()).unwrap();
+    let on_event = |_| ();
+    let provision = Provision::new(store, Options::default(), &on_event);
+    let packages = provision.packages(&[PACKAGE], &[]).unwrap();
+    let (_, deb) = packages.iter().find(|(package, _)| package.name == PACKAGE).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        let status = Command::new(program).args(arguments).status().unwrap();
+        assert!(status.success(), "{program} {arguments:?}");
+    };
+    let (folder, deb) = (desk.path("deb"), deb.to_str().unwrap());
+    let folder = folder.to_str().unwrap();
+    run("dpkg-deb", &["-x", deb, folder]);
+    let archive = format!("{folder}/usr/src/{PACKAGE}.tar.xz");
+    run("tar", &["-xf", &archive, "-C", desk.path("").to_str().unwrap()]);
+    desk.path(PACKAGE)
+}
+
+/// Computes a digest of every file of a tree with its path and its time.
+fn digest(tree: &Path) -> Digest {
+    let mut rows = Vec::new();
+    let mut folders = vec![tree.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let (path, metadata) = (entry.path(), entry.metadata().unwrap());
+            let time = metadata.modified().unwrap();
+            let text = match (metadata.is_dir(), metadata.is_file()) {
+                (true, _) => {
+                    folders.push(path.clone());
+                    Vec::new()
+                }
+                (_, true) => fs::read(&path).unwrap(),
+                _ => Vec::new(),
+            };
+            rows.push(format!("{} {time:?} {}", path.display(), Digest::of(&text)));
+        }
+    }
+    rows.sort();
+    Digest::of(rows.join("\n").as_bytes())
+}
+
+/// Runs one cell, and returns the kernel's source and the image's hash.
+fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
+    let text = format!(
+        "format = 1\nname = \"tree\"\n[factors]\nkernel = [\"tree:{}\"]\npreempt = [\"full\"]\n\
+         [replicates]\ncount = 1\n[workload.processes]\nkind = \"cyclictest-hackbench\"\n\
+         window = \"1s\"\n",
+        tree.display()
+    );
+    desk.write("tree.toml", &text);
+    let mut command = desk.lasting_command(&["run", "tree.toml", "--out", out]);
+    let finished = Finished::new(command.output().unwrap());
+    finished.succeeds();
+    let recording = Recording::open(&desk.path(out)).unwrap();
+    let derived = Derived::check(&recording).unwrap();
+    let kernel = derived.manifest().kernels[0].clone();
+    (*kernel.source.unwrap(), kernel.image_sha256)
+}
+
+#[test]
+#[ignore = "it builds a kernel; `make nightly` runs it"]
+fn a_tree_is_built_and_built_again_and_never_written_to() {
+    let desk = Desk::new();
+    let tree = unpacked(&desk);
+    let before = digest(&tree);
+    let (source, first) = run(&desk, &tree, "first");
+    assert_eq!(digest(&tree), before);
+    assert!(source.revision.is_none() && source.defconfig.is_some(), "{source:?}");
+    Finished::new(desk.lasting_command(&["verify", "first"]).output().unwrap()).succeeds();
+
+    let core = tree.join(CORE);
+    let text = fs::read_to_string(&core).unwrap();
+    fs::write(&core, format!("{text}\nconst char preemptlab_marker[] = \"marked\";\n")).unwrap();
+    let (_, second) = run(&desk, &tree, "second");
+    assert_ne!(second, first);
+
+    // The former files are the former kernel, to the byte.
+    fs::write(&core, &text).unwrap();
+    let (_, third) = run(&desk, &tree, "third");
+    assert_eq!(third, first);
+
+    // One that does not build keeps its row, with the compiler's complaint.
+    fs::write(&core, format!("{text}\nint odd(void) {{ return nothing; }}\n")).unwrap();
+    let mut command = desk.lasting_command(&["run", "tree.toml", "--out", "odd"]);
+    let finished = Finished::new(command.output().unwrap());
+    finished.says(&["unavailable", "undeclared"]);
+}
