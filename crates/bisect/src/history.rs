@@ -3,6 +3,7 @@
 use std::{fs, io, path::Path};
 
 use preemptlab_provision::{Git, TreeError};
+use serde::Serialize;
 
 use crate::BisectError;
 
@@ -14,7 +15,7 @@ const AUTHOR: [&str; 4] =
     ["-c", "user.name=preemptlab", "-c", "user.email=preemptlab@localhost.invalid"];
 
 /// A commit, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Commit {
     /// Its name in git.
     pub id: String,

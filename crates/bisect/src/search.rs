@@ -81,6 +81,11 @@ impl Search {
         Ok(Self { folder: folder.to_owned(), history, journal, _lock: lock })
     }
 
+    /// Returns what the search is between.
+    pub fn ends_of(&self) -> &Ends {
+        &self.journal.ends
+    }
+
     /// Returns what is known so far.
     pub fn steps(&self) -> &[Step] {
         &self.journal.steps

@@ -8,7 +8,7 @@ use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
 /// Source of packages.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Packages")]
 pub struct Packages {
     /// The Debian mirror [default: that of this machine's apt configuration]
@@ -23,7 +23,7 @@ pub struct Packages {
 }
 
 /// Settings of virtual machines.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Virtual machines")]
 pub struct Machines {
     /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]

@@ -9,10 +9,10 @@ use clap_complete::Shell;
 use crate::{
     args::Color,
     commands::{
-        apply::Apply, calibrate::Calibrate, compare::Compare, doctor::Doctor, explain::Explain,
-        export::ExportArgs, gate::GateArgs, kernels::Kernels, merge::Merge, plan::Plan,
-        recommend::Recommend, report::Report, revert::Revert, run::Run, scenario::Scenario,
-        verify::Verify,
+        apply::Apply, bisect::BisectArgs, calibrate::Calibrate, compare::Compare, doctor::Doctor,
+        explain::Explain, export::ExportArgs, gate::GateArgs, kernels::Kernels, merge::Merge,
+        plan::Plan, recommend::Recommend, report::Report, revert::Revert, run::Run,
+        scenario::Scenario, verify::Verify,
     },
 };
 
@@ -55,6 +55,7 @@ pub enum Command {
     Kernels(Kernels),
     Compare(Compare),
     Gate(GateArgs),
+    Bisect(BisectArgs),
     Recommend(Recommend),
     Apply(Apply),
     Revert(Revert),

@@ -1,6 +1,7 @@
 //! One file a verb.
 
 pub mod apply;
+pub mod bisect;
 pub mod calibrate;
 pub mod change;
 pub mod compare;

@@ -4,9 +4,10 @@ use std::{fmt::Display, process::ExitCode};
 
 use preemptlab_analysis::{Error, meant::no_recording};
 use preemptlab_apply::Error as ApplyError;
+use preemptlab_bisect::BisectError;
 use preemptlab_calibrate::CalibrateError;
 use preemptlab_preparation::LabError;
-use preemptlab_provision::StoreError;
+use preemptlab_provision::{StoreError, TreeError};
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::RunError;
 
@@ -83,6 +84,21 @@ impl From<RecordingError> for Failure {
         }
         let code = match error {
             RecordingError::Io { .. } | RecordingError::Busy { .. } => HOST,
+            _ => UNUSABLE,
+        };
+        Self::new(code, error)
+    }
+}
+
+/// A repository is the user's, the folder of the search this machine's.
+impl From<BisectError> for Failure {
+    fn from(error: BisectError) -> Self {
+        let code = match error {
+            BisectError::Tree(TreeError::Interrupted) => INTERRUPTED,
+            BisectError::Tree(TreeError::NoGit(_) | TreeError::Store(_))
+            | BisectError::Busy { .. }
+            | BisectError::Git(_)
+            | BisectError::Write { .. } => HOST,
             _ => UNUSABLE,
         };
         Self::new(code, error)

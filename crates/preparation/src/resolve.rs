@@ -77,7 +77,8 @@ impl Lab<'_> {
         }
         self.check_build_scripts(&experiment)?;
         if !is_host {
-            self.provision.check_sources(&experiment.factors.kernel)?;
+            let kernels: Vec<KernelRef> = experiment.factors.kernels().cloned().collect();
+            self.provision.check_sources(&kernels)?;
         }
         let qemu = if is_host { None } else { Some(self.provision.qemu(self.qemu.as_deref())?) };
         if is_host {

@@ -35,9 +35,9 @@ pub use contrast::REPLICATES_MIN;
 pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use gate::{
-    Allowance, GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateRule, GateVerdict,
-    GivenMargin, Margins, ParseAllowanceError, RowVerdict, Section, SectionChange, SectionRow,
-    gate,
+    Allowance, Followed, GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateRule,
+    GateVerdict, GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError,
+    RowVerdict, Section, SectionChange, SectionRow, gate,
 };
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};

@@ -1,6 +1,6 @@
 //! `preemptlab gate`: is a kernel worse than another?
 
-mod budget;
+pub mod budget;
 mod cells;
 
 use std::{
@@ -124,7 +124,7 @@ pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit
 }
 
 /// Returns the decision on two kernels, or on two recordings of one each.
-fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<Gate> {
+pub fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<Gate> {
     let rule = GateRule {
         metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
         margins: Margins::given(&args.margins),

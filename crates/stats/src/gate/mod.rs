@@ -4,6 +4,7 @@
 mod allowance;
 mod document;
 mod judge;
+mod mechanism;
 mod row;
 mod section;
 
@@ -13,3 +14,4 @@ pub use document::{
     SectionChange, SectionRow,
 };
 pub use judge::{GateRule, gate};
+pub use mechanism::{Followed, Mechanism, ParseMechanismError};
