@@ -333,6 +333,7 @@ mod tests {
             rt: Some(false),
             modes,
             hz: None,
+            source: None,
         };
         sketch.resolve(&name, Ok(&kernel));
         assert_eq!(states(&sketch), ["", "unavailable", "to look up", "to look up"]);

@@ -174,6 +174,7 @@ mod tests {
             rt: None,
             modes: None,
             hz: None,
+            source: None,
         };
         let kernels = ["debian:6.12", "debian:7.2"].map(kernel);
         Reach {

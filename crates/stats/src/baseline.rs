@@ -71,7 +71,7 @@ impl FromStr for Baseline {
 #[error("there are no measurements of the baseline `{baseline}`; choose one of {}", offered.join("; "))]
 pub struct UnknownBaseline {
     /// Wanted baseline.
-    pub baseline: Baseline,
+    pub baseline: Box<Baseline>,
     /// Configurations with measurements, in the same notation.
     pub offered: Vec<String>,
 }

@@ -71,7 +71,7 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
     .collect();
     match baseline {
         Some(baseline) if groups.iter().all(|group| group.baseline.is_none()) => {
-            Err(UnknownBaseline { baseline: baseline.clone(), offered: offered(&groups) })
+            Err(UnknownBaseline { baseline: Box::new(baseline.clone()), offered: offered(&groups) })
         }
         _ => Ok(Comparison {
             format: FORMAT,

@@ -192,7 +192,7 @@ impl OwnTree<'_> {
             let config = match recorded.take() {
                 Some(packages) => {
                     let mut candidates = apt.exact(packages)?;
-                    let place = candidates.iter().position(|found| is_config(found));
+                    let place = candidates.iter().position(is_config);
                     let config = place.map(|place| candidates.remove(place));
                     tools = Some(candidates);
                     config.ok_or_else(|| apt.unknown(CONFIG))?

@@ -44,6 +44,10 @@ const COMPILER_FILE: &str = "compiler";
 /// The largest shortened configuration that a recording holds, in bytes.
 const DEFCONFIG_BYTES_MAX: u64 = 64 << 10;
 
+/// Makes a target with these variables, and calls back at each step.
+type RunMake<'a> =
+    dyn Fn(&'static str, &[OsString], &mut dyn FnMut()) -> Result<(), KbuildError> + 'a;
+
 /// A source, its listed files and the folder that it is built in.
 pub(crate) struct Tree {
     pub(crate) workspace: Workspace,
@@ -230,7 +234,7 @@ impl Tree {
         &self,
         job: &Job<'_>,
         output: &Path,
-        run: &dyn Fn(&'static str, &[OsString], &mut dyn FnMut()) -> Result<(), KbuildError>,
+        run: &RunMake<'_>,
     ) -> Result<(), KbuildError> {
         let copy = self.workspace.copy();
         let path = output.join(".config");

@@ -169,7 +169,7 @@ impl Store {
 
     /// Returns the folder in which the kernels of a tree are built, by the digest of its place.
     pub(crate) fn tree(&self, place: Digest) -> PathBuf {
-        self.trees().join(place.short().to_string())
+        self.trees().join(place.short())
     }
 
     /// Takes the lock of a tree's folder. A process that holds it may take the other locks, and

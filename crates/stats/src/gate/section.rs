@@ -9,6 +9,9 @@ use crate::{REPLICATES_MIN, rank::rank_p, summary::median};
 /// the whole margin is to be found.
 const LEAST_SHARE: f64 = 0.75;
 
+/// The sections of both kernels at one seed: the base's, then the new one's.
+pub type Pair<'a> = (&'a [Section], &'a [Section]);
+
 /// The sections of a function at a place, one value a seed.
 #[derive(Default)]
 struct Function {
@@ -22,7 +25,7 @@ struct Function {
 /// Compares the longest sections of each function. Every cell of a place has a value for each
 /// function: zero where it has no section of it. `alpha` is for all of the functions together.
 pub fn sections(
-    places: &[(&GatePlace, Vec<(&[Section], &[Section])>)],
+    places: &[(&GatePlace, Vec<Pair<'_>>)],
     margin_us: f64,
     alpha: f64,
 ) -> Vec<SectionRow> {
