@@ -10,8 +10,8 @@ use crate::{
     args::Color,
     commands::{
         apply::Apply, bisect::BisectArgs, calibrate::Calibrate, compare::Compare, doctor::Doctor,
-        explain::Explain, export::ExportArgs, gate::GateArgs, kernels::Kernels, merge::Merge,
-        plan::Plan, recommend::Recommend, report::Report, revert::Revert, run::Run,
+        explain::Explain, export::ExportArgs, gate::options::GateArgs, kernels::Kernels,
+        merge::Merge, plan::Plan, recommend::Recommend, report::Report, revert::Revert, run::Run,
         scenario::Scenario, verify::Verify,
     },
 };

@@ -14,7 +14,11 @@ use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
 
 use self::found::{Cure, Found, Outcome};
-use super::gate::{self, GateArgs, GateFormat, budget::Budget};
+use super::gate::{
+    self,
+    budget::Budget,
+    options::{GateArgs, GateFormat},
+};
 use crate::{
     args::{Machines, Packages},
     exit,

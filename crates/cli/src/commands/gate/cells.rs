@@ -18,7 +18,7 @@ use preemptlab_recording::Until;
 use preemptlab_report::human;
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks};
 
-use super::GateArgs;
+use super::options::GateArgs;
 use crate::{
     args::kernel_level,
     exit,
