@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use preemptlab_bisect::{Answer, BisectError, Ends, Next, Revert, Search, Step};
@@ -63,7 +64,7 @@ impl Repository {
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new("git")
+    let output = Command::new("/usr/bin/git")
         .arg("-C")
         .arg(folder)
         .args(["-c", "user.name=t", "-c", "user.email=t@localhost.invalid"])
@@ -77,6 +78,17 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 
 fn ends(good: &str, bad: &str) -> Ends {
     Ends { good: good.to_owned(), bad: bad.to_owned(), question: "is it worse?".to_owned() }
+}
+
+/// Opens a search whose lock a program that another test starts may have for a moment.
+fn patiently(open: &dyn Fn() -> Result<Search, BisectError>) -> Result<Search, BisectError> {
+    for _ in 0..1000 {
+        match open() {
+            Err(BisectError::Busy { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            opened => return opened,
+        }
+    }
+    open()
 }
 
 /// Searches to the end, or for so many steps. Returns where it came to and the number of steps.
@@ -125,17 +137,7 @@ fn a_search_that_was_killed_goes_on_with_its_answers() {
         _ => Answer::Good,
     };
     let once = || Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[31]));
-    // A program that another test starts may have the lock's file for a moment.
-    let open = || {
-        let patient = || std::thread::sleep(std::time::Duration::from_millis(10));
-        (0..1000)
-            .map(|_| once())
-            .find(|it| {
-                let is_held = matches!(it, Err(BisectError::Busy { .. }));
-                is_held.then(patient).is_none()
-            })
-            .expect("the lock of a search that has ended")
-    };
+    let open = || patiently(&once);
     let mut steps = 0;
     let found = loop {
         // Each time anew, as after a SIGKILL.
@@ -242,7 +244,8 @@ fn a_commit_is_taken_back_where_that_is_clean() {
 fn a_journal_of_somebody_else_is_read_with_care() {
     let (repository, commits) = Repository::of(4);
     let folder = tempfile::tempdir().unwrap();
-    let open = || Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[3]));
+    let once = || Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[3]));
+    let open = || patiently(&once);
     drop(open().unwrap());
     let file = folder.path().join("bisect.json");
     let whole = fs::read_to_string(&file).unwrap();
