@@ -57,7 +57,7 @@ fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     run("tree:linux,config=./none").fails(2, &["`./none` cannot be read"]);
     run("tree:linux,confg=lab").fails(2, &["did you mean `tree:linux,config=lab`?"]);
     run("tree:linux+HZ_1000=m").fails(2, &["has no modules"]);
-    run("linux").fails(2, &["`tree:`", "`git:`"]);
+    run("elsewhere").fails(2, &["`tree:`", "`git:`"]);
     assert!(!desk.path("canary").exists() && !desk.path("linux/canary").exists());
     assert_eq!(fs::read_dir(desk.path("linux")).unwrap().count(), 3);
 }
