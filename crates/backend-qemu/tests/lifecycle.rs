@@ -182,7 +182,10 @@ fn nothing_of_this_process_leaks_into_qemu() {
     let environment = fs::read_to_string(folder.path().join("environment")).unwrap();
     let names: Vec<_> =
         environment.split_terminator('\0').map(|one| one.split('=').next().unwrap()).collect();
-    assert_eq!(names, ["GLIBC_TUNABLES", "LC_ALL", "LD_PRELOAD", "PREEMPTLAB_RESULTS", "PREEMPTLAB_TURNSTILE"]);
+    assert_eq!(
+        names,
+        ["GLIBC_TUNABLES", "LC_ALL", "LD_PRELOAD", "PREEMPTLAB_RESULTS", "PREEMPTLAB_TURNSTILE"]
+    );
     assert!(!fake.lines("descriptors").contains(&leaking.as_raw_fd().to_string()));
 }
 
