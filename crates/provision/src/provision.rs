@@ -186,6 +186,32 @@ impl<'a> Provision<'a> {
         modules::built(source.name, bytes?)
     }
 
+    /// Builds a module of preemptlab's own for this machine's kernel, in its build tree and with this
+    /// machine's programs.
+    ///
+    /// # Errors
+    ///
+    /// [`KmodError::NoHeaders`], [`KmodError::Foreign`] where the tree is neither root's nor this
+    /// user's, and [`KmodError::Failed`].
+    pub fn module_of_tree(
+        &self,
+        name: &str,
+        release: &str,
+        tree: &Path,
+    ) -> Result<Vec<u8>, ModuleError> {
+        let source = kmod::find(name)?;
+        // Whatever is in the tree's Makefile is executed by this user, who may be root.
+        let owner = std::fs::metadata(tree).map_or(0, |metadata| metadata.uid());
+        let user = rustix::process::geteuid().as_raw();
+        if ![0, user].contains(&owner) && !self.build_scripts {
+            let (name, tree) = (source.name.to_owned(), tree.to_owned());
+            return Err(KmodError::Foreign { name, tree, owner, user }.into());
+        }
+        let lock = self.supplies.lock()?;
+        let here = (&self.supplies.store, &lock);
+        Ok(kmod::from_tree(source, release, tree, here, self.supplies.on_event)?)
+    }
+
     fn kernel_modules(
         &self,
         kernel: &ProvisionedKernel,
