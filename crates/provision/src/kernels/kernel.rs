@@ -9,13 +9,16 @@ use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
-    KbuildError, LeftOut, PackageError, Store, StoreError, apt::LeftOutNote,
+    KbuildError, LeftOut, PackageError, Store, StoreError, TreeError, apt::LeftOutNote,
     error::from_package_errors, hash::sha256, kmod::Headers, modules::ModuleSource,
     supplies::Supplies,
 };
 
 /// The largest bzImage and the largest configuration that are read, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// The largest configuration of the user's own that a kernel starts from, in bytes.
+const BASE_BYTES_MAX: u64 = 16 << 20;
 
 /// A kernel source: the way to get the kernels of one prefix of names, such as `debian:`.
 pub(crate) trait KernelSource {
@@ -124,6 +127,13 @@ pub enum KernelError {
 }
 
 from_package_errors!(KernelError);
+
+/// Reads a configuration of the user's own that a kernel is to start from.
+pub(super) fn read_base(path: &Path) -> Result<String, KbuildError> {
+    let bytes = preemptlab_durable::read(path, BASE_BYTES_MAX)
+        .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// Takes a bzImage into the store.
 pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {

@@ -8,22 +8,19 @@ use preemptlab_model::{
 use preemptlab_symbols::release_of;
 
 use super::kernel::{
-    KernelError, KernelSource, ProvisionedKernel, keep_image, read_bounded, read_config,
+    KernelError, KernelSource, ProvisionedKernel, keep_image, read_base, read_bounded, read_config,
 };
 use crate::{
     KbuildError, PackageError, TreeError,
     apt::{Apt, Candidate},
-    kbuild::{self, CONFIG, CONFIG_FILE, Tools, config},
+    kbuild::{self, CONFIG, CONFIG_FILE, LAB, Tools, config},
     kmod::Headers,
-    ktree::{Checkout, Job, LAB, Tree},
+    ktree::{Checkout, Job, Tree},
     modules::ModuleSource,
     names,
     supplies::Supplies,
     toolchain::Toolchain,
 };
-
-/// The largest configuration that is read, in bytes.
-const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// A working tree, or a revision of a repository.
 pub(super) struct OwnTree<'a> {
@@ -33,6 +30,8 @@ pub(super) struct OwnTree<'a> {
     pub(super) revision: Option<&'a str>,
     pub(super) configured: &'a Configured,
     pub(super) clean: bool,
+    /// Whether the recording is to hold no difference from the commit.
+    pub(super) nodiff: bool,
 }
 
 /// What a kernel is configured and built with.
@@ -150,7 +149,7 @@ impl OwnTree<'_> {
             compiler: built.compiler,
             config_sha256,
             defconfig: built.defconfig,
-            diff: provenance.diff,
+            diff: provenance.diff.filter(|_| !self.nodiff),
         }));
         let modules = ModuleSource::Folder(built.folder);
         let reason = "no module of preemptlab's own is built for a kernel from a tree";
@@ -226,13 +225,6 @@ impl OwnTree<'_> {
             Ok(Means { base: base.unwrap_or(debian), tools, tools_sha256, packages })
         })
     }
-}
-
-/// Reads a configuration of the user's own.
-fn read_base(path: &Path) -> Result<String, KbuildError> {
-    let bytes = preemptlab_durable::read(path, CONFIG_BYTES_MAX)
-        .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_config(found: &Candidate) -> bool {
