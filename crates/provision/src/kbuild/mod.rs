@@ -8,8 +8,9 @@ pub(crate) mod config;
 mod configure;
 mod debian;
 mod error;
+pub(crate) mod kit;
 mod lab;
-pub(crate) mod make;
+mod make;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -25,12 +26,13 @@ use preemptlab_model::{ConfigBase, Configured, Digest, Flavour, KernelRef, Packa
 use serde::Serialize;
 
 pub use self::error::KbuildError;
-use self::make::Make;
 pub(crate) use self::{
     configure::{Configuration, RunMake},
     debian::{CONFIG, debian_config, toolchain},
+    kit::Kit,
     lab::LAB,
-    tools::Tools,
+    make::Make,
+    tools::{BuiltWith, Tools},
 };
 use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
@@ -73,6 +75,12 @@ pub(crate) struct Recipe {
     /// The compiler, as `gcc-14`.
     compiler: String,
     toolchain: Toolchain,
+}
+
+/// A kernel whose build has finished, in the folder of its source.
+struct Made {
+    image: Vec<u8>,
+    tree: PathBuf,
 }
 
 /// Files that are kept of a built kernel.
@@ -199,31 +207,75 @@ impl Recipe {
             fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
         lock.fill(&folder, |draft| {
-            on_event(Event::Unpacking { what: self.source.package.name.to_string() });
-            let deb = store.package(self.source.package.sha256);
-            let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
-            let image = self.make(store, programs, (draft, &tree), &lock, on_event)?;
-            let digest = keep(&image)?;
+            let made = self.make(store, programs, draft, &lock, on_event)?;
+            self.keep_kit(store, &made, on_event)?;
+            let digest = keep(&made.image)?;
+            for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
+                let from = made.tree.join(from);
+                fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
+            }
             let path = draft.join(IMAGE_FILE);
             fs::write(&path, digest.to_string()).map_err(StoreError::at(&path))?;
-            fs::remove_dir_all(&tree).map_err(StoreError::at(&tree))?;
+            fs::remove_dir_all(&made.tree).map_err(StoreError::at(&made.tree))?;
             Ok::<_, KbuildError>(())
         })?;
         remove_if_there(&self.log(store))
     }
 
-    /// Configures and compiles it in its source tree, and returns the bzImage.
+    /// Builds it again for its kit alone, which an earlier preemptlab did not keep.
+    pub(crate) fn build_kit(
+        &self,
+        store: &Store,
+        programs: &Programs,
+        on_event: &dyn Fn(Event),
+    ) -> Result<(), KbuildError> {
+        let lock = store.lock_builds(on_event)?;
+        if self.kit(store).is_kept(store) {
+            return Ok(());
+        }
+        let draft = store.build_draft(&lock)?;
+        let made = self.make(store, programs, draft.path(), &lock, on_event)?;
+        self.keep_kit(store, &made, on_event)
+    }
+
+    /// Returns what modules for it are built from.
+    pub(crate) fn kit(&self, store: &Store) -> Kit {
+        Kit::new(self.digest(), Some(&store.toolchain(self.toolchain.digest())))
+    }
+
+    fn keep_kit(
+        &self,
+        store: &Store,
+        made: &Made,
+        on_event: &dyn Fn(Event),
+    ) -> Result<(), KbuildError> {
+        if !kit::is_wanted(&made.tree)? {
+            return Ok(());
+        }
+        let lock = store.lock(on_event)?;
+        Ok(self.kit(store).keep(store, &lock, (&made.tree, &made.tree))?)
+    }
+
+    /// Returns the programs that it is built with, which may have to be unpacked.
+    pub(crate) fn built_with(&self) -> BuiltWith {
+        BuiltWith::Packages(self.toolchain.clone(), self.compiler.clone())
+    }
+
+    /// Unpacks the source into an empty folder, configures and compiles it there.
     fn make(
         &self,
         store: &Store,
         programs: &Programs,
-        (draft, tree): (&Path, &Path),
+        draft: &Path,
         lock: &StoreLock,
         on_event: &dyn Fn(Event),
-    ) -> Result<Vec<u8>, KbuildError> {
+    ) -> Result<Made, KbuildError> {
+        on_event(Event::Unpacking { what: self.source.package.name.to_string() });
+        let deb = store.package(self.source.package.sha256);
+        let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
         let log = draft.join(LOG_FILE);
         let tools = Tools::of_packages(programs, &self.compiler);
-        let make = Make { tools: &tools, tree, output: None, log: &log, lock };
+        let make = Make { tools: &tools, tree: &tree, output: None, log: &log, lock };
         let run =
             |target: &'static str, variables: &[OsString], on_step: &mut dyn FnMut()| match make
                 .run(target, variables, on_step)?
@@ -236,7 +288,7 @@ impl Recipe {
             base: &self.base,
             version: &self.version(),
         };
-        configuration.write(tree, tree, &run)?;
+        configuration.write(&tree, &tree, &run)?;
 
         let steps_expected = configuration.steps_expected();
         let mut steps = 0;
@@ -245,13 +297,13 @@ impl Recipe {
             steps += 1;
         };
         run(GUEST.kernel_image, &[], &mut on_step)?;
-        for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
-            let from = tree.join(from);
-            fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
-        }
         let image = format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image);
         let image = tree.join(image);
-        Ok(fs::read(&image).map_err(StoreError::at(&image))?)
+        let image = fs::read(&image).map_err(StoreError::at(&image))?;
+        if kit::is_wanted(&tree)? {
+            run(kit::TARGET, &[], &mut || ())?;
+        }
+        Ok(Made { image, tree })
     }
 
     /// Keeps the log of a build that failed, and says why it did.

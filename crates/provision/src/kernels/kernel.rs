@@ -9,8 +9,13 @@ use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
-    KbuildError, LeftOut, PackageError, Store, StoreError, TreeError, apt::LeftOutNote,
-    error::from_package_errors, hash::sha256, kmod::Headers, modules::ModuleSource,
+    KbuildError, LeftOut, PackageError, Store, StoreError, TreeError,
+    apt::LeftOutNote,
+    error::from_package_errors,
+    hash::sha256,
+    kbuild::{BuiltWith, Kit},
+    kmod::Headers,
+    modules::ModuleSource,
     supplies::Supplies,
 };
 
@@ -31,6 +36,11 @@ pub(crate) trait KernelSource {
         supplies: &Supplies<'_>,
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError>;
+
+    /// Builds a kernel again whose kit the store lacks, from which modules are built.
+    fn keep_kit(&self, _: &Supplies<'_>, _: &Kernel) -> Result<(), KernelError> {
+        Ok(())
+    }
 
     /// Refuses what a person can mend at once, before anything is brought here in vain.
     fn check(&self) -> Result<(), KernelError> {
@@ -147,6 +157,14 @@ pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreErr
     }
     write(&path, image)?;
     Ok(digest)
+}
+
+/// Returns what modules for a kernel that was built are built from.
+pub(super) fn kit_of(config: Option<&KernelConfig>, kit: Kit, with: BuiltWith) -> Headers {
+    match config.is_some_and(|config| config.is_builtin("MODULES")) {
+        true => Headers::Kit(kit, Box::new(with)),
+        false => Headers::None("its configuration loads none: add `+MODULES=y` to the name".into()),
+    }
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {

@@ -6,12 +6,12 @@ use preemptlab_model::{ConfigBase, Configured, Kernel, KernelRef, Package, Symbo
 use preemptlab_symbols::release_of;
 
 use super::kernel::{
-    KernelError, KernelSource, ProvisionedKernel, keep_image, read_base, read_bounded, read_config,
+    KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
+    read_config,
 };
 use crate::{
-    KbuildError, Store,
+    KbuildError, Store, StoreLock,
     kbuild::{Built, LAB, Recipe, Wanted},
-    kmod::Headers,
     modules::ModuleSource,
     supplies::Supplies,
 };
@@ -42,6 +42,15 @@ impl KernelSource for FromSource<'_> {
         Ok(kernel)
     }
 
+    fn keep_kit(&self, supplies: &Supplies<'_>, built: &Kernel) -> Result<(), KernelError> {
+        let Supplies { store, on_event, .. } = supplies;
+        let lock = supplies.lock()?;
+        let recipe = self.recipe(supplies, &lock, Some(&built.packages))?;
+        let programs = supplies.with_apt(&lock, |apt| recipe.fetch(apt, store, &lock, on_event))?;
+        drop(lock);
+        Ok(recipe.build_kit(store, &programs, on_event)?)
+    }
+
     fn check(&self) -> Result<(), KernelError> {
         self.base().map(drop)
     }
@@ -61,6 +70,22 @@ impl FromSource<'_> {
         })
     }
 
+    fn recipe(
+        &self,
+        supplies: &Supplies<'_>,
+        lock: &StoreLock,
+        exactly: Option<&[Package]>,
+    ) -> Result<Recipe, KernelError> {
+        let base = self.base()?;
+        let wanted = Wanted {
+            name: self.name,
+            version: self.version,
+            configured: self.configured,
+            base: base.as_deref(),
+        };
+        supplies.with_apt(lock, |apt| Recipe::find(apt, &wanted, exactly))
+    }
+
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's
     /// lock is not held while it is built.
     fn find(
@@ -69,15 +94,8 @@ impl FromSource<'_> {
         exactly: Option<&[Package]>,
     ) -> Result<ProvisionedKernel, KernelError> {
         let Supplies { store, on_event, .. } = supplies;
-        let base = self.base()?;
-        let wanted = Wanted {
-            name: self.name,
-            version: self.version,
-            configured: self.configured,
-            base: base.as_deref(),
-        };
         let lock = supplies.lock()?;
-        let recipe = supplies.with_apt(&lock, |apt| Recipe::find(apt, &wanted, exactly))?;
+        let recipe = self.recipe(supplies, &lock, exactly)?;
         if recipe.built(store).is_none() {
             if !supplies.builds {
                 return Err(KbuildError::NotBuilt.into());
@@ -127,8 +145,8 @@ fn kernel(
         Kernel::new(name.clone(), release, built.image_sha256, recipe.packages(), config.as_ref());
     // The folder holds no module, and says which symbols are built in.
     let modules = ModuleSource::Folder(built.folder);
-    let reason = "of a kernel that is built from source no build tree is kept";
-    Ok(ProvisionedKernel { kernel, image, config, modules, headers: Headers::None(reason.into()) })
+    let headers = kit_of(config.as_ref(), recipe.kit(store), recipe.built_with());
+    Ok(ProvisionedKernel { kernel, image, config, modules, headers })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Event, KbuildError, Store, StoreError,
     kbuild::{
-        BUILTIN_FILE, CONFIG_FILE, Configuration, IMAGE_FILE, RunMake, Tools, make::Make,
+        BUILTIN_FILE, CONFIG_FILE, Configuration, IMAGE_FILE, Kit, Make, RunMake, Tools, kit,
         remove_if_there,
     },
     platform::GUEST,
@@ -126,6 +126,14 @@ impl Tree {
         };
         let image = file(&format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image))?;
         let digest = keep(&image)?;
+        if kit::is_wanted(build.path())? {
+            let lock = store.lock(on_event)?;
+            self.kit(job).keep(store, &lock, (&self.workspace.copy(), build.path()))?;
+        }
+        if self.built(store, job).is_some() {
+            // It was built for its kit alone, which an earlier preemptlab did not keep.
+            return Ok(());
+        }
         let lock = store.lock_builds(on_event)?;
         let folder = store.build(inputs);
         if folder.is_dir() {
@@ -216,7 +224,15 @@ impl Tree {
             steps += 1;
         };
         run(GUEST.kernel_image, &[], &mut on_step)?;
+        if kit::is_wanted(output)? {
+            run(kit::TARGET, &[], &mut || ())?;
+        }
         remove_if_there(&kept)
+    }
+
+    /// Returns what modules for a kernel are built from.
+    pub(crate) fn kit(&self, job: &Job<'_>) -> Kit {
+        Kit::new(self.inputs(job), job.tools.root())
     }
 
     fn inputs(&self, job: &Job<'_>) -> Digest {
