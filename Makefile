@@ -142,6 +142,7 @@ nightly: build
 	done
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
 	$(MAKE) test-cluster

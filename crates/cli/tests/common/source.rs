@@ -128,6 +128,17 @@ impl Source {
     }
 }
 
+/// A statement that the kernel executes while it boots.
+macro_rules! initcall {
+    ($statement:literal) => {
+        concat!(
+            "\nstatic int __init made_odd(void)\n{\n\t",
+            $statement,
+            "\n\treturn 0;\n}\ncore_initcall(made_odd);\n"
+        )
+    };
+}
+
 /// A function that hackbench executes once for each message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hot {
@@ -198,7 +209,15 @@ pub enum Change {
     Panics,
     /// The kernel never finishes its boot.
     Hangs,
+    /// Takes one of the three above back.
+    Repaired,
 }
+
+/// Files of commits that do not build or boot, and the code at their ends.
+const BROKEN: (&str, &str) = ("kernel/sched/core.c", "\nint odd(void) { return nothing; }\n");
+const PANICS: (&str, &str) =
+    ("kernel/ksysfs.c", initcall!("panic(\"a commit that does not boot\");"));
+const HANGS: (&str, &str) = ("kernel/ksysfs.c", initcall!("for (;;) cpu_relax();"));
 
 impl Change {
     /// Returns the changed files: paths and texts.
@@ -240,15 +259,20 @@ impl Change {
                 moved.collect()
             }
             Self::Unused { path, name } => {
-                let text = format!("int {name}(int a);\nint {name}(int a)\n{{\n\treturn a + 1;\n}}\n");
+                let text =
+                    format!("int {name}(int a);\nint {name}(int a)\n{{\n\treturn a + 1;\n}}\n");
                 vec![(path, format!("{}\n{text}", read(path)))]
             }
-            Self::Broken => {
-                let path = "kernel/sched/core.c";
-                vec![(path, format!("{}\nint odd(void) {{ return nothing; }}\n", read(path)))]
+            Self::Broken => vec![at_end(read, BROKEN)],
+            Self::Panics => vec![at_end(read, PANICS)],
+            Self::Hangs => vec![at_end(read, HANGS)],
+            Self::Repaired => {
+                let whole = |(path, code): (&'static str, &str)| {
+                    let text = read(path);
+                    text.contains(code).then(|| (path, text.replace(code, "")))
+                };
+                [BROKEN, PANICS, HANGS].into_iter().filter_map(whole).collect()
             }
-            Self::Panics => vec![initcall(read, "panic(\"a commit that does not boot\");")],
-            Self::Hangs => vec![initcall(read, "for (;;) cpu_relax();")],
         }
     }
 }
@@ -261,13 +285,11 @@ fn with(text: &str, line: &str) -> String {
     format!("{head}{line}{tail}")
 }
 
-/// Adds a statement that the kernel executes while it boots.
-fn initcall(read: &dyn Fn(&str) -> String, statement: &str) -> (&'static str, String) {
-    let path = "kernel/ksysfs.c";
-    let code = format!(
-        "static int __init made_odd(void)\n{{\n\t{statement}\n\treturn 0;\n}}\ncore_initcall(made_odd);\n"
-    );
-    (path, format!("{}\n{code}", read(path)))
+fn at_end(
+    read: &dyn Fn(&str) -> String,
+    (path, code): (&'static str, &str),
+) -> (&'static str, String) {
+    (path, format!("{}{code}", read(path)))
 }
 
 /// Returns a number that follows from a value, and looks random.
