@@ -153,7 +153,7 @@ bench: deps
 	$(CARGO) bench --locked -p preemptlab --bench large --bench merge --bench ready
 
 ## bench-gate: how many regressions `gate` finds, and how many it finds where there is none;
-## PREEMPTLAB_GATE_TRIALS (1) of each kind take about 20 minutes of CPU time
+## PREEMPTLAB_GATE_TRIALS (1) of each kind
 bench-gate: deps
 	$(CARGO) bench --locked -p preemptlab --bench gate
 
