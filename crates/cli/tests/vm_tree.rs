@@ -2,39 +2,16 @@
 //! minutes, so only `make nightly` runs it.
 
 mod common;
+#[path = "common/source.rs"]
+mod source;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path};
 
-use common::{Desk, Finished, lasting_store};
+use common::{Desk, Finished};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{Digest, KernelSource};
-use preemptlab_provision::{Options, Provision, Store};
 
-const PACKAGE: &str = "linux-source-6.12";
 const CORE: &str = "kernel/sched/core.c";
-
-/// Unpacks Debian's source package, and returns the tree.
-fn unpacked(desk: &Desk) -> PathBuf {
-    let store = Store::open(lasting_store()).unwrap();
-    let on_event = |_| ();
-    let provision = Provision::new(store, Options::default(), &on_event);
-    let packages = provision.packages(&[PACKAGE], &[]).unwrap();
-    let (_, deb) = packages.iter().find(|(package, _)| package.name == PACKAGE).unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).status().unwrap();
-        assert!(status.success(), "{program} {arguments:?}");
-    };
-    let (folder, deb) = (desk.path("deb"), deb.to_str().unwrap());
-    let folder = folder.to_str().unwrap();
-    run("dpkg-deb", &["-x", deb, folder]);
-    let archive = format!("{folder}/usr/src/{PACKAGE}.tar.xz");
-    run("tar", &["-xf", &archive, "-C", desk.path("").to_str().unwrap()]);
-    desk.path(PACKAGE)
-}
 
 /// Computes a digest of every file of a tree with its path and its time.
 fn digest(tree: &Path) -> Digest {
@@ -86,7 +63,7 @@ fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
 #[ignore = "it builds a kernel; `make nightly` runs it"]
 fn a_tree_is_built_and_built_again_and_never_written_to() {
     let desk = Desk::new();
-    let tree = unpacked(&desk);
+    let tree = source::unpacked(&desk.path(""));
     let before = digest(&tree);
     let (source, first) = run(&desk, &tree, "first");
     assert_eq!(digest(&tree), before);

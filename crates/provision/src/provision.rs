@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Kernel, KernelRef, Package};
+use preemptlab_model::{Flavour, Kernel, KernelRef, Package};
 
 use crate::{
     AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, Options,
@@ -256,6 +256,20 @@ impl<'a> Provision<'a> {
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
         self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
+    }
+
+    /// Returns every kernel on offer of a flavour from one version or series to another, both included,
+    /// the oldest first; none where the first is the newer one.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn builds_between(
+        &self,
+        [first, last]: [&str; 2],
+        flavour: Flavour,
+    ) -> Result<Vec<Build>, KernelError> {
+        self.supplies.ask(|apt, _| kernels::between(apt, [first, last], flavour))
     }
 
     /// Returns QEMU: the one at `path`, or release 13's.

@@ -13,7 +13,11 @@ use preemptlab_model::KernelRef;
 #[cfg(test)]
 pub(crate) use self::kernel::keep_image;
 use self::{debian::Debian, file::OwnFile, host::OfHost, source::FromSource, tree::OwnTree};
-pub(crate) use self::{debian::builds, kernel::KernelSource, offers::offered};
+pub(crate) use self::{
+    debian::{between, builds},
+    kernel::KernelSource,
+    offers::offered,
+};
 pub use self::{
     kernel::{KernelError, ProvisionedKernel},
     offers::Offer,
