@@ -388,10 +388,8 @@ mod tests {
         assert_eq!(of.comparisons, 3, "none ends with 6.12, and lazy begins with 7.2");
         assert!((of.expected_false - 0.02).abs() < 1e-12);
         let changes = of.changes();
-        let words: Vec<_> = changes
-            .iter()
-            .map(|of| (of.step.to, of.row.place.preempt, of.row.changed()))
-            .collect();
+        let words: Vec<_> =
+            changes.iter().map(|of| (of.step.to, of.row.place.preempt, of.row.changed())).collect();
         assert_eq!(words, [(2, No, "-10.0%".into()), (2, Full, "-10.0%".into())]);
         assert_eq!(changes[0].section.unwrap().function, "held");
         assert_eq!(of.modes(), [No, Full, Lazy]);

@@ -41,8 +41,8 @@ pub use gate::{
     RowVerdict, Section, SectionChange, SectionRow, gate,
 };
 pub use history::{
-    HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel, HistoryPanel,
-    HistoryPoint, HistoryStep, HistoryTrouble, history,
+    HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel,
+    HistoryPanel, HistoryPoint, HistoryStep, HistoryTrouble, history,
 };
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
