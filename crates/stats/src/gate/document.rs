@@ -7,7 +7,7 @@ use preemptlab_model::{
 };
 use serde::Serialize;
 
-use super::Allowance;
+use super::{Allowance, judge::ALPHA};
 use crate::Interval;
 
 /// The version of [`Gate`] as others read it. Fields may be added within a version.
@@ -258,6 +258,9 @@ impl SectionChange {
 }
 
 impl Gate {
+    /// The largest probability that a metric of equal kernels is called worse or better.
+    pub const ALPHA: f64 = ALPHA;
+
     /// Returns the rows and sections that make the new kernel worse, in words.
     pub fn reasons(&self) -> Vec<String> {
         let failures = self.failures.iter().map(|failure| match &failure.place {

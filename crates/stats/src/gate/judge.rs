@@ -13,7 +13,7 @@ use crate::Looks;
 
 /// Largest probability of calling a kernel worse that is not: 1 %. Half of it is for the metrics, half
 /// for the sections.
-const ALPHA: f64 = 0.01;
+pub(super) const ALPHA: f64 = 0.01;
 
 /// Functions listed.
 const SECTIONS_SHOWN: usize = 12;
