@@ -14,7 +14,7 @@ use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
 use self::{
     explained::explained,
     found::{Cure, Found, Outcome},
-    searched::{KernelRange, Searched, kernel_in},
+    searched::{Between, Searched, kernel_in},
 };
 use super::gate::{
     self,
@@ -50,26 +50,8 @@ pub struct BisectArgs {
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
-    /// A revision that is as it should be
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub good: Option<String>,
-    /// A later one that is worse
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub bad: Option<String>,
-    /// The repository, which is only read
-    #[arg(long, value_name = "PATH", default_value = ".")]
-    pub repo: PathBuf,
-    /// Search Debian's packaged kernels instead, from one that is as it should be to a later one that
-    /// is worse: every version on offer, of one flavour
-    #[arg(
-        long,
-        value_name = "FIRST..LAST",
-        conflicts_with_all = ["good", "bad", "repo", "config"]
-    )]
-    pub kernels: Option<KernelRange>,
-    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
-    #[arg(long, value_name = "CONFIG")]
-    pub config: Option<String>,
+    #[command(flatten)]
+    pub between: Between,
     /// Look for the commit that made this metric worse [default: what is worse in the bad revision]
     #[arg(long, value_name = "METRIC", conflicts_with = "cause")]
     pub metric: Option<String>,
@@ -115,7 +97,14 @@ pub fn execute(
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let (searched, search, out) = Searched::open(args, store.clone(), question(args)?, output)?;
+    let (searched, search, out) = Searched::open(
+        &args.between,
+        args.out.as_deref(),
+        &args.packages,
+        store.clone(),
+        question(args)?,
+        output,
+    )?;
     let mut bisection = Bisection { args, store, output, out, searched, search };
     let outcome = bisection.run()?;
     match args.format {
@@ -139,7 +128,8 @@ fn question(args: &BisectArgs) -> exit::Result<String> {
         }
         None => "the gate's own".to_owned(),
     };
-    let BisectArgs { config, metric, cause, margins, budget, preempt, seed, .. } = args;
+    let config = &args.between.config;
+    let BisectArgs { metric, cause, margins, budget, preempt, seed, .. } = args;
     Ok(format!(
         "experiment {experiment}, config {config:?}, metric {metric:?}, cause {cause:?}, margins \
          {margins:?}, budget {budget:?}, preempt {preempt:?}, seed {seed:?}"
@@ -204,7 +194,8 @@ impl Bisection<'_> {
             let end = |given: &Option<String>, commit: &str| {
                 given.clone().unwrap_or_else(|| self.searched.name(commit))
             };
-            let [good, bad] = [end(&self.args.good, &good), end(&self.args.bad, &bad)];
+            let [good, bad] =
+                [end(&self.args.between.good, &good), end(&self.args.between.bad, &bad)];
             exit::failure(code, format!("{bad} is not shown to be worse than {good}: {why}"))
         };
         let Some(mechanism) = named else {
@@ -298,7 +289,8 @@ impl Bisection<'_> {
             Revert::Commit(reverted) => {
                 self.output.note("bisect: taking it back on top of the bad revision");
                 let repository = self.search.repository();
-                let reverted = kernel_in(&repository, &reverted, self.args.config.as_deref());
+                let reverted =
+                    kernel_in(&repository, &reverted, self.args.between.config.as_deref());
                 let gate = self.gate(&self.kernel(&good), &reverted, "reverted")?;
                 match mechanism.follow(&gate) {
                     Followed::NoWorse => Cure::Cures,
@@ -312,7 +304,7 @@ impl Bisection<'_> {
 
     /// Returns the name of the kernel of a commit.
     fn kernel(&self, commit: &str) -> String {
-        self.searched.kernel(commit, self.args.config.as_deref())
+        self.searched.kernel(commit, self.args.between.config.as_deref())
     }
 
     /// Decides whether a kernel is worse than another, with the recording in the folder of the search.

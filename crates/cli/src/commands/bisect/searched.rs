@@ -6,13 +6,15 @@ use std::{
     str::FromStr,
 };
 
+use clap::Args;
 use preemptlab_analysis::meant::RUNS;
 use preemptlab_bisect::{Ends, Search, line};
 use preemptlab_model::{Digest, Flavour, KernelRef};
 use preemptlab_provision::Build;
 
-use super::{BisectArgs, found::short};
+use super::found::short;
 use crate::{
+    args::Packages,
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -59,6 +61,31 @@ impl fmt::Display for KernelRange {
     }
 }
 
+/// Two ends of a search, on the command line.
+#[derive(Args, Debug)]
+pub struct Between {
+    /// A revision that is as it should be
+    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
+    pub good: Option<String>,
+    /// A later one that is worse
+    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
+    pub bad: Option<String>,
+    /// The repository, which is only read
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    pub repo: PathBuf,
+    /// Search Debian's packaged kernels instead, from one that is as it should be to a later one that
+    /// is worse: every version on offer, of one flavour
+    #[arg(
+        long,
+        value_name = "FIRST..LAST",
+        conflicts_with_all = ["good", "bad", "repo", "config"]
+    )]
+    pub kernels: Option<KernelRange>,
+    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
+    #[arg(long, value_name = "CONFIG")]
+    pub config: Option<String>,
+}
+
 /// What is searched.
 pub enum Searched {
     /// Commits of this repository.
@@ -70,18 +97,20 @@ pub enum Searched {
 impl Searched {
     /// Opens a search. Returns also its folder.
     pub fn open(
-        args: &BisectArgs,
+        args: &Between,
+        out: Option<&Path>,
+        packages: &Packages,
         store: Option<PathBuf>,
         question: String,
         output: &Output,
     ) -> exit::Result<(Self, Search, PathBuf)> {
         let folder = |inputs: Digest| {
             let own = || Path::new(RUNS).join(format!("bisect-{}", inputs.short()));
-            args.out.clone().unwrap_or_else(own)
+            out.map_or_else(own, Path::to_owned)
         };
         match (&args.kernels, &args.good, &args.bad) {
             (Some(range), ..) => {
-                let names = packaged(range, args, store, output)?;
+                let names = packaged(range, packages, store, output)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));
                 let repository = out.join(KERNELS);
@@ -146,12 +175,12 @@ pub fn kernel_in(repository: &Path, commit: &str, config: Option<&str>) -> Strin
 /// Lists the packaged kernels of a range, the oldest first.
 fn packaged(
     range: &KernelRange,
-    args: &BisectArgs,
+    packages: &Packages,
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<Vec<KernelRef>> {
     let KernelRange { ends: [first, last], flavour } = range;
-    let builds = lab::with_provision(lab::store(store)?, &args.packages, output, |provision| {
+    let builds = lab::with_provision(lab::store(store)?, packages, output, |provision| {
         provision.builds_between([first, last], *flavour).or_exit(exit::UNUSABLE)
     })?;
     match builds.len() {
