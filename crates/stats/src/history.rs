@@ -189,8 +189,11 @@ fn measured(cell: &GateCell) -> impl Iterator<Item = &Metric> {
     cell.result.iter().flatten().filter(|metric| metric.value.is_finite())
 }
 
+/// Values of a metric on a kernel, by its place, in a mode.
+type Values = (usize, PreemptMode, Vec<f64>);
+
 fn panels(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryPanel> {
-    let mut found: Vec<(HistoryPanel, Vec<(usize, PreemptMode, Vec<f64>)>)> = Vec::new();
+    let mut found: Vec<(HistoryPanel, Vec<Values>)> = Vec::new();
     for (kernel, (_, cells)) in kernels.iter().enumerate() {
         for cell in cells {
             let GatePlace { workload, cpus, preempt, settings } = cell.place.clone();
