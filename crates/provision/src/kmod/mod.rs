@@ -23,7 +23,7 @@ use self::{make::Make, tools::Tools};
 use crate::{
     Event, KbuildError, Store, StoreError, StoreLock,
     apt::Apt,
-    kbuild::{self, BuiltWith, Kit},
+    kbuild::{BuiltWith, Kit, Make as KernelMake, Tools as KernelTools},
     whole::is_whole,
 };
 
@@ -128,7 +128,7 @@ pub(crate) fn kept_of_kit(
 pub(crate) fn from_kit(
     source: &Source,
     release: &str,
-    (kit, tools): (Kit, &kbuild::Tools),
+    (kit, tools): (Kit, &KernelTools),
     (store, lock): (&Store, &StoreLock),
     on_event: &dyn Fn(Event),
 ) -> Result<Vec<u8>, KmodError> {
@@ -139,7 +139,7 @@ pub(crate) fn from_kit(
             let headers = draft.join("headers");
             kit.unpack(store, &headers)?;
             let log = draft.join("log");
-            let make = kbuild::Make { tools, tree: &headers, output: None, log: &log, lock };
+            let make = KernelMake { tools, tree: &headers, output: None, log: &log, lock };
             let make = |root: &Path| {
                 let variables = make::variables(source, root, &[&headers]);
                 match make.run("modules", &variables, || ()).map_err(unbuilt(source, release))? {

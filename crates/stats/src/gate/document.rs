@@ -7,7 +7,7 @@ use preemptlab_model::{
 };
 use serde::Serialize;
 
-use super::{Allowance, judge::ALPHA};
+use super::Allowance;
 use crate::Interval;
 
 /// The version of [`Gate`] as others read it. Fields may be added within a version.
@@ -258,8 +258,9 @@ impl SectionChange {
 }
 
 impl Gate {
-    /// The largest probability that a metric of equal kernels is called worse or better.
-    pub const ALPHA: f64 = ALPHA;
+    /// Largest probability of calling a kernel worse that is not: 1 %. Half of it is for the metrics,
+    /// half for the sections.
+    pub const ALPHA: f64 = 0.01;
 
     /// Returns the rows and sections that make the new kernel worse, in words.
     pub fn reasons(&self) -> Vec<String> {
