@@ -6,7 +6,7 @@ PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
-    studies scenarios fidelity perturb nightly bench bench-scale bench-stats fuzz check deny reproducible deps clean
+    studies scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
@@ -142,6 +142,7 @@ nightly: build
 	done
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
 	$(MAKE) test-cluster
@@ -150,6 +151,11 @@ nightly: build
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-preparation
 	$(CARGO) bench --locked -p preemptlab --bench large --bench merge --bench ready
+
+## bench-gate: how many regressions `gate` finds, and how many it finds where there is none;
+## PREEMPTLAB_GATE_TRIALS (1) of each kind
+bench-gate: deps
+	$(CARGO) bench --locked -p preemptlab --bench gate
 
 ## bench-scale: how much of a cluster 10,000 cells use, by simulation with measured costs
 bench-scale: deps

@@ -14,8 +14,12 @@
 #include <unistd.h>
 
 #define CPUS_MAX 64
-#define ROUND_TRIPS 2000
-#define WINDOW_NS 100000000ull
+#define ROUND_TRIPS 500
+#define WINDOW_NS 10000000ull
+// Ten ticks of HZ=250.
+#define WINDOW_ALONE_NS 40000000ull
+// Threads that were made have settled by then.
+#define SETTLED_US 2000
 // A gap between two readings of the clock that is no iteration of the loop.
 #define GAP_NS 12000
 
@@ -104,7 +108,7 @@ static void *repeat(void *cpu_of)
 }
 
 // Returns the iterations of all threads, which run on the CPUs from FIRST on.
-static u64 run(iteration *what, int each, int first, int threads)
+static u64 run_for(u64 window_ns, iteration *what, int each, int first, int threads)
 {
     pthread_t thread[CPUS_MAX];
     u64 sum = 0;
@@ -113,15 +117,20 @@ static u64 run(iteration *what, int each, int first, int threads)
     started = ready = 0;
     for (int i = 0; i < threads; i++)
         if (pthread_create(&thread[i], 0, repeat, (void *)(intptr_t)(first + i))) fail("pthread_create");
-    while (ready < threads) usleep(1000);
-    usleep(20000);
-    end_ns = now_ns() + WINDOW_NS;
+    while (ready < threads) usleep(100);
+    usleep(SETTLED_US);
+    end_ns = now_ns() + window_ns;
     started = 1;
     for (int i = 0; i < threads; i++) {
         pthread_join(thread[i], 0);
         sum += of[first + i].count;
     }
     return sum;
+}
+
+static u64 run(iteration *what, int each, int first, int threads)
+{
+    return run_for(WINDOW_NS, what, each, first, threads);
 }
 
 // --- Iterations ---
@@ -227,7 +236,7 @@ static void round_trips(const char *name, iteration *ask, iteration *answers)
     pthread_t thread;
     pin(0);
     if (pthread_create(&thread, 0, answer, (void *)answers)) fail("pthread_create");
-    usleep(2000);
+    usleep(SETTLED_US);
     for (int i = 0; i < ROUND_TRIPS; i++) {
         u64 before = now_ns();
         ask();
@@ -281,7 +290,7 @@ int main(int argc, char **argv)
     printf("backward.share %.4f\nbackward.max %.3f\n", (double)backward / exchanged,
            backward_ns_max / 1e3);
 
-    run(independent, 1, 1, 1);
+    run_for(WINDOW_ALONE_NS, independent, 1, 1, 1);
     printf("stolen %.3f\ngaps %d\n", of[1].stolen_ns / 1e3, (int)of[1].gaps);
     return 0;
 }

@@ -4,8 +4,8 @@ use std::{num::NonZero, thread};
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
-    CellInputs, CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome, Planned,
-    PlannedCell, PreemptMode,
+    CellCost, CellInputs, CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome,
+    Planned, PlannedCell, PreemptMode,
 };
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::MeasuredCell;
@@ -112,6 +112,19 @@ fn read<'a>(
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })
 }
 
+/// Returns what a cell's virtual time counts; `None` where no cell of the recording has any.
+pub(crate) fn cost<'a>(manifest: &'a Manifest, planned: &'a PlannedCell) -> Option<CellCost> {
+    // The cells of a recording have one cost. One that cannot exist is a row among those that do.
+    let inputs = |planned: &'a PlannedCell| planned.inputs();
+    let costed = inputs(planned).or_else(|| manifest.plan.cells.iter().find_map(inputs));
+    let cost = costed.and_then(CellInputs::cost)?;
+    let profile = manifest.experiment.machine.profile();
+    Some(match profile.and_then(|profile| profile.check.as_ref()) {
+        Some(check) => cost.checked_by(check),
+        None => cost,
+    })
+}
+
 impl<'a> Reading<'a> {
     /// Reads a cell that was executed again otherwise than it was planned, under a name for how.
     pub fn executed(
@@ -128,21 +141,13 @@ impl<'a> Reading<'a> {
     pub fn into_cell(self) -> MeasuredCell {
         let manifest = self.recording.manifest();
         let kernel = manifest.kernel(&self.planned.factors.kernel);
-        // The cells of a recording have one cost. One that cannot exist is a row among those that do.
-        let inputs = |planned: &'a PlannedCell| planned.inputs();
-        let costed = inputs(self.planned).or_else(|| manifest.plan.cells.iter().find_map(inputs));
-        let cost = costed.and_then(CellInputs::cost);
-        let profile = manifest.experiment.machine.profile();
-        let check = profile.and_then(|profile| profile.check.as_ref());
+        let cost = cost(manifest, self.planned);
         MeasuredCell {
             rt: kernel.and_then(|kernel| kernel.rt),
             observed: self.observed(),
             run: self.run,
             backend: manifest.backend,
-            cost: cost.map(|cost| match check {
-                Some(check) => cost.checked_by(check),
-                None => cost,
-            }),
+            cost,
             clocks: self.planned.inputs().and_then(CellInputs::clocks),
             factors: self.planned.factors.clone(),
             look: self.look,

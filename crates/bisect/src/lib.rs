@@ -8,9 +8,11 @@
 mod error;
 mod history;
 mod journal;
+mod line;
 mod search;
 
 pub use error::BisectError;
 pub use history::{Commit, Revert};
 pub use journal::{Answer, Ends, Step};
+pub use line::line;
 pub use search::{Next, Search};

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_bisect::{Answer, BisectError, Ends, Next, Revert, Search, Step};
+use preemptlab_bisect::{Answer, BisectError, Ends, Next, Revert, Search, Step, line};
 
 /// A repository of a user, with a commit a line.
 struct Repository {
@@ -265,4 +265,26 @@ fn a_journal_of_somebody_else_is_read_with_care() {
     }
     fs::write(&file, whole).unwrap();
     open().unwrap();
+}
+
+#[test]
+fn a_list_is_searched_as_a_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join("kernels.git");
+    let names: Vec<String> = (0..12).map(|at| format!("debian:6.12.{at}")).collect();
+    let commits = line(&own, &names).unwrap();
+    assert_eq!(line(&own, &names).unwrap(), commits, "the same list");
+    assert_ne!(line(&folder.path().join("other.git"), &names[1..]).unwrap()[..], commits[1..]);
+    let out = folder.path().join("out");
+    let mut it = Search::open(&out, &own, ends(&commits[0], &commits[11])).unwrap();
+    let place = |commit: &str| commits.iter().position(|other| other == commit).unwrap();
+    let (next, steps) = search(&mut it, 99, |commit| match place(commit) {
+        6 => Answer::Skip,
+        at if at >= 8 => Answer::Bad,
+        _ => Answer::Good,
+    });
+    assert_eq!(next, Next::Found(commits[8].clone()));
+    assert!(steps <= 5, "{steps} steps");
+    assert_eq!(it.describe(&commits[8]).unwrap().subject, names[8]);
+    assert_eq!(it.parent(&commits[8]).unwrap().as_deref(), Some(commits[7].as_str()));
 }

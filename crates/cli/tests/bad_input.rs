@@ -57,6 +57,12 @@ fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     run("tree:linux,config=./none").fails(2, &["`./none` cannot be read"]);
     run("tree:linux,confg=lab").fails(2, &["did you mean `tree:linux,config=lab`?"]);
     run("tree:linux+HZ_1000=m").fails(2, &["has no modules"]);
+    run("source:6.12,config=./none").fails(2, &["`./none` cannot be read"]);
+    run("source:6.12,confg=lab").fails(2, &["did you mean `source:6.12,config=lab`?"]);
+    run("source:6.12-rt,config=lab").fails(2, &["config=lab+EXPERT=y+PREEMPT_RT=y"]);
+    run("debian:6.12,config=lab").fails(2, &["did you mean `source:6.12,config=lab`?"]);
+    run("tree:linux,nodif").fails(2, &["did you mean `tree:linux,nodiff`?"]);
+    run("git:linux@HEAD,nodiff").fails(2, &["a revision has no difference"]);
     run("elsewhere").fails(2, &["`tree:`", "`git:`"]);
     assert!(!desk.path("canary").exists() && !desk.path("linux/canary").exists());
     assert_eq!(fs::read_dir(desk.path("linux")).unwrap().count(), 3);

@@ -2,39 +2,16 @@
 //! minutes, so only `make nightly` runs it.
 
 mod common;
+#[path = "common/source.rs"]
+mod source;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path};
 
-use common::{Desk, Finished, lasting_store};
+use common::{Desk, Finished};
 use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::{Digest, KernelSource};
-use preemptlab_provision::{Options, Provision, Store};
 
-const PACKAGE: &str = "linux-source-6.12";
 const CORE: &str = "kernel/sched/core.c";
-
-/// Unpacks Debian's source package, and returns the tree.
-fn unpacked(desk: &Desk) -> PathBuf {
-    let store = Store::open(lasting_store()).unwrap();
-    let on_event = |_| ();
-    let provision = Provision::new(store, Options::default(), &on_event);
-    let packages = provision.packages(&[PACKAGE], &[]).unwrap();
-    let (_, deb) = packages.iter().find(|(package, _)| package.name == PACKAGE).unwrap();
-    let run = |program: &str, arguments: &[&str]| {
-        let status = Command::new(program).args(arguments).status().unwrap();
-        assert!(status.success(), "{program} {arguments:?}");
-    };
-    let (folder, deb) = (desk.path("deb"), deb.to_str().unwrap());
-    let folder = folder.to_str().unwrap();
-    run("dpkg-deb", &["-x", deb, folder]);
-    let archive = format!("{folder}/usr/src/{PACKAGE}.tar.xz");
-    run("tar", &["-xf", &archive, "-C", desk.path("").to_str().unwrap()]);
-    desk.path(PACKAGE)
-}
 
 /// Computes a digest of every file of a tree with its path and its time.
 fn digest(tree: &Path) -> Digest {
@@ -60,12 +37,12 @@ fn digest(tree: &Path) -> Digest {
     Digest::of(rows.join("\n").as_bytes())
 }
 
-/// Runs one cell, and returns the kernel's source and the image's hash.
-fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
+/// Runs one cell with modules of the guest, and returns the kernel's source and the image's hash.
+fn run_with(desk: &Desk, tree: &Path, modules: &str, out: &str) -> (KernelSource, Digest) {
     let text = format!(
         "format = 1\nname = \"tree\"\n[factors]\nkernel = [\"tree:{}\"]\npreempt = [\"full\"]\n\
-         [replicates]\ncount = 1\n[workload.processes]\nkind = \"cyclictest-hackbench\"\n\
-         window = \"1s\"\n",
+         [replicates]\ncount = 1\n[machine]\nmodules = [{modules}]\n\
+         [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n",
         tree.display()
     );
     desk.write("tree.toml", &text);
@@ -78,16 +55,31 @@ fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
     (*kernel.source.unwrap(), kernel.image_sha256)
 }
 
+fn run(desk: &Desk, tree: &Path, out: &str) -> (KernelSource, Digest) {
+    run_with(desk, tree, "", out)
+}
+
 #[test]
 #[ignore = "it builds a kernel; `make nightly` runs it"]
 fn a_tree_is_built_and_built_again_and_never_written_to() {
     let desk = Desk::new();
-    let tree = unpacked(&desk);
+    let tree = source::unpacked(&desk.path(""));
     let before = digest(&tree);
     let (source, first) = run(&desk, &tree, "first");
     assert_eq!(digest(&tree), before);
     assert!(source.revision.is_none() && source.defconfig.is_some(), "{source:?}");
     Finished::new(desk.lasting_command(&["verify", "first"]).output().unwrap()).succeeds();
+
+    // A module of preemptlab's own is built for it, and the kernel stays what it is. Without the
+    // holds the longest wakeup takes some 300 us.
+    let (_, image) = run_with(&desk, &tree, "\"preemptlab_hold\"", "held");
+    assert_eq!(image, first);
+    let json = desk.run(&["compare", "held", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
+    let metrics = json["groups"][0]["configurations"][0]["metrics"].as_array().unwrap();
+    let max = metrics.iter().find(|metric| metric["name"] == "wakeup.fifo.max").unwrap();
+    let max_us = max["median"].as_f64().unwrap();
+    assert!((4_000.0..6_000.0).contains(&max_us), "{max_us} us");
 
     let core = tree.join(CORE);
     let text = fs::read_to_string(&core).unwrap();

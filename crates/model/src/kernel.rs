@@ -3,8 +3,8 @@ use std::{fmt, path::PathBuf, str::FromStr};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
-    Arch, Configured, Digest, Flavour, KernelConfig, KernelSource, Package, PreemptMode, Symbols,
-    kernel_tree, nearest, plain,
+    Arch, ConfigBase, Configured, Digest, Flavour, KernelConfig, KernelSource, Package,
+    PreemptMode, Symbols, kernel_tree, kernel_tree::flavoured, nearest, plain,
 };
 
 /// The longest name of a kernel, in bytes: a path and symbols fit.
@@ -20,15 +20,13 @@ pub enum KernelRef {
         /// Flavour of the kernel.
         flavour: Flavour,
     },
-    /// `source:VERSION[-rt|-cloud][+SYMBOL=VALUE...]`: Debian's source, built with Debian's
-    /// configuration but for these symbols.
+    /// `source:VERSION[-rt|-cloud][,config=BASE][+SYMBOL=VALUE...]`: Debian's source, built with
+    /// Debian's configuration of the flavour, or with another one, but for these symbols.
     Source {
         /// The series (`6.12`) or the kernel's own version (`6.12.107`).
         version: String,
-        /// Flavour whose configuration the kernel starts from.
-        flavour: Flavour,
-        /// Symbols that differ from that configuration.
-        symbols: Symbols,
+        /// Configuration of the kernel.
+        configured: Box<Configured>,
     },
     /// `file:BZIMAGE[,modules=FOLDER]`.
     File {
@@ -37,8 +35,8 @@ pub enum KernelRef {
         /// A folder with the kernel's modules, as in `/lib/modules/RELEASE`.
         modules: Option<PathBuf>,
     },
-    /// `tree:PATH[,config=BASE][,clean][+SYMBOL=VALUE...]`: a working tree as it is, built outside of
-    /// the tree.
+    /// `tree:PATH[,config=BASE][,clean][,nodiff][+SYMBOL=VALUE...]`: a working tree as it is, built
+    /// outside of the tree.
     Tree {
         /// Path of the tree.
         path: PathBuf,
@@ -46,6 +44,8 @@ pub enum KernelRef {
         configured: Box<Configured>,
         /// Whether a tree with changes that are not committed is refused.
         clean: bool,
+        /// Whether the recording is to hold no difference from the commit.
+        nodiff: bool,
     },
     /// `git:PATH@REVISION[,config=BASE][+SYMBOL=VALUE...]`: a revision of a repository.
     Git {
@@ -68,7 +68,11 @@ impl KernelRef {
     /// Returns the flavour that the name says; `None` where it says none.
     pub const fn flavour(&self) -> Option<Flavour> {
         match self {
-            Self::Debian { flavour, .. } | Self::Source { flavour, .. } => Some(*flavour),
+            Self::Debian { flavour, .. } => Some(*flavour),
+            Self::Source { configured, .. } => match configured.base {
+                ConfigBase::Debian(flavour) => Some(flavour),
+                ConfigBase::Lab | ConfigBase::File(_) => None,
+            },
             Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
         }
     }
@@ -93,21 +97,26 @@ impl KernelRef {
     /// Returns the symbols that the name sets, where its kernel is built.
     pub fn symbols(&self) -> Option<&Symbols> {
         match self {
-            Self::Source { symbols, .. } => Some(symbols),
-            Self::Tree { configured, .. } | Self::Git { configured, .. } => {
-                Some(&configured.symbols)
-            }
+            Self::Source { configured, .. }
+            | Self::Tree { configured, .. }
+            | Self::Git { configured, .. } => Some(&configured.symbols),
             Self::Debian { .. } | Self::File { .. } | Self::Host { .. } => None,
         }
     }
 
-    /// Returns the same version and symbols in another flavour. A kernel in a file, one from a tree
-    /// and an installed kernel have one flavour and stay the same.
+    /// Returns the same version and symbols in another flavour. A kernel in a file, one from a tree,
+    /// an installed kernel and one whose configuration is not Debian's have one flavour and stay the
+    /// same.
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
         match self.clone() {
             Self::Debian { version, .. } => Self::Debian { version, flavour },
-            Self::Source { version, symbols, .. } => Self::Source { version, flavour, symbols },
+            Self::Source { version, mut configured } => {
+                if matches!(configured.base, ConfigBase::Debian(_)) {
+                    configured.base = ConfigBase::Debian(flavour);
+                }
+                Self::Source { version, configured }
+            }
             other @ (Self::File { .. }
             | Self::Tree { .. }
             | Self::Git { .. }
@@ -139,8 +148,8 @@ impl FromStr for KernelRef {
             text: plain::line(text).into_owned(),
             reason,
             nearest: match text.starts_with(['.', '/']) {
-                true => meant_tree(text),
-                false => meant(text).or_else(|| meant_tree(text)),
+                true => meant_built(text),
+                false => meant(text).or_else(|| meant_built(text)),
             },
         };
         if text.len() > BYTES_MAX {
@@ -163,8 +172,8 @@ impl FromStr for KernelRef {
                 Ok(Self::Debian { version: version.to_owned(), flavour })
             }
             Some(("source", name)) => {
-                let (name, symbols) = name.split_at(name.find('+').unwrap_or(name.len()));
-                let (version, flavour) = flavoured(name);
+                let (version, configured) = kernel_tree::split_source(name)
+                    .map_err(|(reason, meant)| suggested(text, "source:", reason, meant))?;
                 let mut numbers = version.split('.');
                 let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
                 if !numbers.all(|part| !part.is_empty() && is_number(part))
@@ -175,8 +184,7 @@ impl FromStr for KernelRef {
                          `source:`, and symbols after it, as in `source:6.12-rt+HZ_1000=y`",
                     ));
                 }
-                let symbols = symbols.parse().map_err(error)?;
-                Ok(Self::Source { version: version.to_owned(), flavour, symbols })
+                Ok(Self::Source { version: version.to_owned(), configured: Box::new(configured) })
             }
             Some(("file", path)) => {
                 let (image, modules) = match path.split_once(",modules=") {
@@ -196,13 +204,21 @@ impl FromStr for KernelRef {
                 if name.path.is_empty() {
                     return Err(error("a path to a kernel's source is expected after `tree:`"));
                 }
-                let (configured, clean) = (Box::new(name.configured), name.clean);
-                Ok(Self::Tree { path: name.path.into(), configured, clean })
+                let kernel_tree::TreeName { path, clean, nodiff, configured } = name;
+                Ok(Self::Tree {
+                    path: path.into(),
+                    configured: Box::new(configured),
+                    clean,
+                    nodiff,
+                })
             }
             Some(("git", name)) => {
                 let name = split_tree(text, "git:", name)?;
                 if name.clean {
                     return Err(error("a revision is always clean: leave `,clean` out"));
+                }
+                if name.nodiff {
+                    return Err(error("a revision has no difference: leave `,nodiff` out"));
                 }
                 let (path, revision) = kernel_tree::split_revision(name.path).map_err(error)?;
                 let (path, revision) = (path.into(), revision.to_owned());
@@ -229,22 +245,34 @@ fn split_tree<'a>(
     prefix: &str,
     name: &'a str,
 ) -> Result<kernel_tree::TreeName<'a>, ParseKernelRefError> {
-    kernel_tree::split(name).map_err(|(reason, meant)| ParseKernelRefError {
+    kernel_tree::split(name).map_err(|(reason, meant)| suggested(text, prefix, reason, meant))
+}
+
+/// Creates the error of a text, with the name that was probably meant where it is one.
+fn suggested(
+    text: &str,
+    prefix: &str,
+    reason: &'static str,
+    meant: Option<String>,
+) -> ParseKernelRefError {
+    ParseKernelRefError {
         text: plain::line(text).into_owned(),
         reason,
         nearest: meant
             .map(|meant| format!("{prefix}{meant}"))
             .filter(|meant| meant.parse::<KernelRef>().is_ok()),
-    })
+    }
 }
 
-/// Returns the tree or the revision that a text without a valid name probably means.
-fn meant_tree(text: &str) -> Option<String> {
+/// Returns the kernel from source that a text without a valid name probably means.
+fn meant_built(text: &str) -> Option<String> {
     let name = match text.split_once(':') {
-        Some(("tree" | "git", _)) => return None,
-        Some((word, rest)) => format!("{}:{rest}", nearest(word, ["tree", "git"])?),
+        Some(("tree" | "git" | "source", _)) => return None,
+        // Only kernels that are built are configured.
+        Some(("debian", rest)) => format!("source:{rest}"),
+        Some((word, rest)) => format!("{}:{rest}", nearest(word, ["tree", "git", "source"])?),
         None if text.starts_with(['.', '/']) => format!("tree:{text}"),
-        None => return None,
+        None => format!("source:{text}"),
     };
     let is_shown = !name.contains(plain::is_steering);
     (is_shown && name.parse::<KernelRef>().is_ok()).then_some(name)
@@ -294,29 +322,22 @@ fn release<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
     Ok(text)
 }
 
-/// Splits a name into the name without its flavour's suffix, and the flavour.
-fn flavoured(name: &str) -> (&str, Flavour) {
-    Flavour::ALL
-        .into_iter()
-        .filter(|flavour| !flavour.suffix().is_empty())
-        .find_map(|flavour| Some((name.strip_suffix(flavour.suffix())?, flavour)))
-        .unwrap_or((name, Flavour::Generic))
-}
-
 impl fmt::Display for KernelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Debian { version, flavour } => write!(f, "debian:{version}{}", flavour.suffix()),
-            Self::Source { version, flavour, symbols } => {
-                write!(f, "source:{version}{}{symbols}", flavour.suffix())
+            Self::Source { version, configured } => {
+                write!(f, "source:{version}")?;
+                kernel_tree::write_source(f, configured)
             }
-            Self::Tree { path, configured, clean } => {
+            Self::Tree { path, configured, clean, nodiff } => {
                 write!(f, "tree:{}", path.display())?;
-                kernel_tree::write_options(f, configured, *clean)
+                let options = [(*clean, "clean"), (*nodiff, "nodiff")];
+                kernel_tree::write_options(f, configured, &options)
             }
             Self::Git { path, revision, configured } => {
                 write!(f, "git:{}@{revision}", path.display())?;
-                kernel_tree::write_options(f, configured, false)
+                kernel_tree::write_options(f, configured, &[])
             }
             Self::Host { release: None } => f.write_str("host"),
             Self::Host { release: Some(release) } => write!(f, "host:{release}"),
@@ -389,7 +410,6 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ConfigBase;
 
     fn debian(version: &str, flavour: Flavour) -> KernelRef {
         KernelRef::Debian { version: version.into(), flavour }
@@ -419,20 +439,46 @@ mod tests {
 
     #[test]
     fn sources_are_read_and_printed() {
-        for (text, version, flavour, symbols) in [
-            ("source:6.12", "6.12", Flavour::Generic, ""),
-            ("source:6.12.107-rt", "6.12.107", Flavour::Rt, ""),
-            ("source:6.12+HZ_1000=y", "6.12", Flavour::Generic, "+HZ_1000=y"),
-            ("source:7.2-cloud+HZ=9+NO_HZ_FULL=n", "7.2", Flavour::Cloud, "+HZ=9+NO_HZ_FULL=n"),
+        let debian = ConfigBase::Debian;
+        for (text, version, base, symbols) in [
+            ("source:6.12", "6.12", debian(Flavour::Generic), ""),
+            ("source:6.12.107-rt", "6.12.107", debian(Flavour::Rt), ""),
+            ("source:6.12+HZ_1000=y", "6.12", debian(Flavour::Generic), "+HZ_1000=y"),
+            (
+                "source:7.2-cloud+HZ=9+NO_HZ_FULL=n",
+                "7.2",
+                debian(Flavour::Cloud),
+                "+HZ=9+NO_HZ_FULL=n",
+            ),
+            ("source:6.12,config=lab", "6.12", ConfigBase::Lab, ""),
+            ("source:6.12.107,config=lab+A=y+B=n", "6.12.107", ConfigBase::Lab, "+A=y+B=n"),
+            (
+                "source:6.12,config=../a,b+c+A=y",
+                "6.12",
+                ConfigBase::File("../a,b+c".into()),
+                "+A=y",
+            ),
         ] {
-            let symbols = symbols.parse().unwrap();
-            let kernel = KernelRef::Source { version: version.into(), flavour, symbols };
-            assert_eq!(text.parse::<KernelRef>().unwrap(), kernel);
+            let configured = Box::new(Configured { base, symbols: symbols.parse().unwrap() });
+            let kernel = KernelRef::Source { version: version.into(), configured };
+            assert_eq!(text.parse::<KernelRef>().as_ref(), Ok(&kernel), "{text}");
             assert_eq!(kernel.to_string(), text);
+        }
+        for (text, plain) in [
+            ("source:6.12,config=debian", "source:6.12"),
+            ("source:6.12,config=debian-rt+A=y", "source:6.12-rt+A=y"),
+            ("source:6.12-rt,config=debian", "source:6.12-rt"),
+            ("source:6.12-rt,config=debian-rt", "source:6.12-rt"),
+        ] {
+            assert_eq!(text.parse::<KernelRef>().unwrap().to_string(), plain);
         }
         // The order of the symbols makes no other kernel.
         let kernel = |text: &str| text.parse::<KernelRef>().unwrap();
         assert_eq!(kernel("source:6.12+B=y+A=n"), kernel("source:6.12+A=n+B=y"));
+        // Only Debian's configuration has flavours.
+        assert_eq!(kernel("source:6.12+A=n").in_flavour(Flavour::Rt), kernel("source:6.12-rt+A=n"));
+        let lab = kernel("source:6.12,config=lab");
+        assert_eq!((lab.in_flavour(Flavour::Rt), lab.flavour()), (lab.clone(), None));
     }
 
     #[test]
@@ -443,6 +489,7 @@ mod tests {
             path: path.into(),
             configured: Box::new(configured),
             clean,
+            nodiff: false,
         };
         let git = |path: &str, revision: &str, configured| KernelRef::Git {
             path: path.into(),
@@ -477,6 +524,9 @@ mod tests {
         let read = |text: &str| text.parse::<KernelRef>().unwrap();
         assert_eq!(read("tree:.,clean,config=debian"), read("tree:.,config=debian,clean"));
         assert_eq!(read("tree:.,config=lab"), read("tree:."));
+        let without = read("tree:.,nodiff,config=debian,clean+A=y");
+        assert!(matches!(without, KernelRef::Tree { nodiff: true, clean: true, .. }));
+        assert_eq!(without.to_string(), "tree:.,config=debian,clean,nodiff+A=y");
     }
 
     #[test]
@@ -501,6 +551,14 @@ mod tests {
             ("gti:.@HEAD", "git:.@HEAD"),
             ("tree:.,confg=debian+A=y", "tree:.,config=debian+A=y"),
             ("tree:.,clena", "tree:.,clean"),
+            ("tree:.,nodif", "tree:.,nodiff"),
+            ("sorce:6.12,config=lab+A=y", "source:6.12,config=lab+A=y"),
+            ("source:6.12,confg=lab+A=y", "source:6.12,config=lab+A=y"),
+            ("source:6.12-rt,confg=debian", "source:6.12-rt,config=debian"),
+            ("source:6.12-rt,config=lab", "source:6.12,config=lab+EXPERT=y+PREEMPT_RT=y"),
+            ("debian:6.12,config=lab", "source:6.12,config=lab"),
+            ("debian:6.12+HZ_1000=y", "source:6.12+HZ_1000=y"),
+            ("6.12,config=lab", "source:6.12,config=lab"),
         ] {
             let error = text.parse::<KernelRef>().unwrap_err();
             assert_eq!(error.nearest.as_deref(), Some(wanted), "{text}");
@@ -535,6 +593,21 @@ mod tests {
             "source:6.12+HZ_1000",
             "source:6.12+HZ-1000=y",
             "source:6.12-1+HZ_1000=y",
+            "source:6.12,",
+            "source:6.12,lab",
+            "source:6.12,config=",
+            "source:6.12,config=lab,",
+            "source:6.12,config=laboratory",
+            "source:6.12,config=lab,config=lab",
+            "source:6.12,config=lab,clean",
+            "source:6.12,config=lab+HZ_1000=m",
+            "source:6.12-cloud,config=lab",
+            "source:6.12-rt,config=debian-cloud",
+            "source:6.12-rt,config=./x",
+            "source:6.12/..,config=lab",
+            "source:,config=lab",
+            "source:6.12,config=./a\u{202e}b",
+            "source:6.12+HZ_1000=y,config=lab",
             "tree:",
             "tree:,clean",
             "tree:.+HZ=x",
@@ -550,6 +623,7 @@ mod tests {
             "git:.@a b",
             "git:.@a:b",
             "git:.@HEAD,clean",
+            "git:.@HEAD,nodiff",
             "git:.@$(x)",
             "host:",
             "host:../x",

@@ -144,6 +144,17 @@ pub(crate) fn resolve<'a>(
     exact.filter(|_| series(version) != version).or_else(|| matching.next_back())
 }
 
+/// Returns the builds of a flavour from one to another, both included, the oldest first; none where the
+/// first is the newer one.
+pub(crate) fn between(builds: &[Build], first: &Build, last: &Build) -> Vec<Build> {
+    let is_between = |build: &&Build| {
+        build.flavour == first.flavour
+            && compare(&build.version, &first.version).is_ge()
+            && compare(&build.version, &last.version).is_le()
+    };
+    builds.iter().filter(is_between).cloned().collect()
+}
+
 /// Returns the newest build of each series and flavour.
 pub(crate) fn newest(builds: &[Build]) -> Vec<Build> {
     let mut seen = BTreeSet::new();
@@ -279,6 +290,29 @@ mod tests {
 
     fn found(version: &str, flavour: Flavour) -> Option<String> {
         resolve(&builds(NAMES), version, flavour).map(Build::release)
+    }
+
+    #[test]
+    fn builds_between_two_are_of_their_flavour_and_in_order() {
+        let of = |version: &str, flavour| Build {
+            version: version.to_owned(),
+            flavour,
+            layout: Layout::Whole,
+        };
+        let all = [
+            of("6.1.0-56", Generic),
+            of("6.12.90+deb13", Generic),
+            of("6.12.90+deb13", Rt),
+            of("6.12.117+deb13", Generic),
+            of("7.2.3+deb14", Generic),
+        ];
+        let versions = |first: usize, last: usize| -> Vec<String> {
+            let found = between(&all, &all[first], &all[last]);
+            found.into_iter().map(|build| build.version).collect()
+        };
+        assert_eq!(versions(1, 4), ["6.12.90+deb13", "6.12.117+deb13", "7.2.3+deb14"]);
+        assert_eq!(versions(2, 2), ["6.12.90+deb13"]);
+        assert!(versions(4, 0).is_empty());
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::{
     io,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    process,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
     time::Duration,
@@ -25,6 +26,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// How often a store is opened that another worker removes meanwhile.
 const ATTEMPTS: u32 = 20;
+
+/// Added to the name of a store that is being removed.
+const ASIDE: &str = "removed-";
+
+/// Number of stores that this process has removed.
+static REMOVED: AtomicU32 = AtomicU32::new(0);
 
 /// Store that this process uses together with others.
 #[derive(Debug)]
@@ -91,13 +98,41 @@ impl NodeStore {
         if !is_there {
             return Ok(());
         }
+        // Whoever comes meanwhile would make folders and a file of users in a store that is being removed,
+        // so the store gets out of the way at once, under a name that no other has.
         let root = self.store.root();
-        match fs::remove_dir_all(root) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(StoreError::new(root, error))
-            }
-            _ => Ok(()),
+        let nth = REMOVED.fetch_add(1, Ordering::Relaxed);
+        let aside = root.with_added_extension(format!("{ASIDE}{}-{nth}", process::id()));
+        match fs::rename(root, &aside) {
+            Ok(()) => removed(&aside)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::new(root, error)),
         }
+        sweep(root);
+        Ok(())
+    }
+}
+
+/// Removes what workers left that were killed while they removed a store.
+fn sweep(root: &Path) {
+    let (Some(parent), Some(name)) = (root.parent(), root.file_name()) else { return };
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    let start = Path::new(name).with_added_extension(ASIDE).into_os_string().into_encoded_bytes();
+    for entry in entries.flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(&start) {
+            // Its owner may be at it, and others may not be ours to remove.
+            let _ = removed(&entry.path());
+        }
+    }
+}
+
+/// Removes a folder, which others may be removing as well.
+fn removed(folder: &Path) -> Result<(), StoreError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::new(folder, error))
+        }
+        _ => Ok(()),
     }
 }
 

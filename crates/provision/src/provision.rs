@@ -3,11 +3,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Kernel, KernelRef, Package};
+use preemptlab_model::{Flavour, Kernel, KernelRef, Package};
 
 use crate::{
     AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, Options,
-    ProvisionedKernel, Qemu, QemuError, Store, kernels,
+    ProvisionedKernel, Qemu, QemuError, Store,
+    kbuild::{BuiltWith, Kit},
+    kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
     qemu,
@@ -162,7 +164,7 @@ impl<'a> Provision<'a> {
     ) -> Result<(Module, Vec<String>), ModuleError> {
         let source = kmod::find(name)?;
         let release = &kernel.kernel.release;
-        let lock = self.supplies.lock()?;
+        let Supplies { store, on_event, .. } = &self.supplies;
         let bytes = match &kernel.headers {
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
@@ -170,20 +172,47 @@ impl<'a> Provision<'a> {
             Headers::Tree(tree) if !self.build_scripts => {
                 Err(KmodError::NotAllowed { name: source.name, tree: tree.clone() })
             }
-            Headers::Tree(tree) => kmod::from_tree(
-                source,
-                release,
-                tree,
-                (&self.supplies.store, &lock),
-                self.supplies.on_event,
-            ),
-            Headers::Package { name, assumed } => self.supplies.with_apt(&lock, |apt| {
+            Headers::Tree(tree) => {
+                let lock = self.supplies.lock()?;
+                kmod::from_tree(source, release, tree, (store, &lock), on_event)
+            }
+            Headers::Package { name, assumed } => self.supplies.ask(|apt, lock| {
                 let headers = (name.as_str(), assumed.as_str());
-                let here = (apt, &self.supplies.store, &lock);
-                kmod::from_package(source, release, headers, here, self.supplies.on_event)
+                kmod::from_package(source, release, headers, (apt, store, lock), on_event)
             }),
+            Headers::Kit(kit, with) => self.module_of_kit(source, kernel, *kit, with),
         };
         modules::built(source.name, bytes?)
+    }
+
+    /// Returns a module for a kernel that was built. Without its kit the kernel is built again.
+    fn module_of_kit(
+        &self,
+        source: &kmod::Source,
+        kernel: &ProvisionedKernel,
+        kit: Kit,
+        with: &BuiltWith,
+    ) -> Result<Vec<u8>, KmodError> {
+        let Supplies { store, on_event, .. } = &self.supplies;
+        let release = &kernel.kernel.release;
+        if let Some(bytes) = kmod::kept_of_kit(source, release, kit, store) {
+            return Ok(bytes);
+        }
+        if !kit.is_kept(store) {
+            let kept =
+                kernels::source(&kernel.kernel.name).keep_kit(&self.supplies, &kernel.kernel);
+            kept.map_err(|error| KmodError::NoHeaders {
+                release: release.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        let lock = self.supplies.lock()?;
+        let here = (store, &lock);
+        let tools = match with {
+            BuiltWith::Here(tools) => tools.clone(),
+            with => self.supplies.with_apt(&lock, |apt| with.tools(apt, here, on_event))?,
+        };
+        kmod::from_kit(source, release, (kit, &tools), here, on_event)
     }
 
     /// Builds a module of preemptlab's own for this machine's kernel, in its build tree and with this
@@ -253,6 +282,20 @@ impl<'a> Provision<'a> {
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
         self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
+    }
+
+    /// Returns every kernel on offer of a flavour from one version or series to another, both included,
+    /// the oldest first; none where the first is the newer one.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn builds_between(
+        &self,
+        [first, last]: [&str; 2],
+        flavour: Flavour,
+    ) -> Result<Vec<Build>, KernelError> {
+        self.supplies.ask(|apt, _| kernels::between(apt, [first, last], flavour))
     }
 
     /// Returns QEMU: the one at `path`, or release 13's.

@@ -15,6 +15,7 @@ mod contrast;
 mod effect;
 mod extreme;
 mod gate;
+mod history;
 mod interval;
 mod looks;
 mod margin;
@@ -38,6 +39,10 @@ pub use gate::{
     Allowance, Followed, GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateRule,
     GateVerdict, GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError,
     RowVerdict, Section, SectionChange, SectionRow, gate,
+};
+pub use history::{
+    HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel,
+    HistoryPanel, HistoryPoint, HistoryStep, HistoryTrouble, history,
 };
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};

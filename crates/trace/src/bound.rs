@@ -72,7 +72,8 @@ impl Closed {
 /// called the bound: the larger one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
-    /// Cost of a wakeup with nothing in the way, in nanoseconds: the smallest latency of a wakeup.
+    /// Cost of a wakeup with nothing in the way, in nanoseconds: the smallest latency of a wakeup that
+    /// became due where the CPU was open; of any, if none did.
     pub floor_ns: u64,
     /// Longest closed stretch and the cost of a wakeup, in nanoseconds. The cost is the floor; with
     /// several CPUs that of the most expensive switch to the probe, where it is more.
@@ -131,6 +132,9 @@ pub(crate) struct Closures {
     switching: BTreeMap<u32, u64>,
     /// Largest cost of a switch to the probe, from there to user space, in nanoseconds.
     switch_ns_max: u64,
+    /// Smallest latency of a wakeup that became due outside of closed stretches, in nanoseconds. One
+    /// that becomes due while another interrupt is delivered pays for a part of its own only.
+    open_ns_min: Option<u64>,
     cpus: BTreeSet<u32>,
     /// Since the probe's last wakeup: they count when there is another one.
     pending: Vec<Closed>,
@@ -148,6 +152,7 @@ impl Closures {
             open: BTreeMap::new(),
             switching: BTreeMap::new(),
             switch_ns_max: 0,
+            open_ns_min: None,
             cpus: BTreeSet::new(),
             pending: Vec::new(),
             lengths: BTreeMap::new(),
@@ -202,6 +207,11 @@ impl Closures {
     /// Takes note of a wakeup of the probe: it might have come at any instant since the last one.
     pub fn probed(&mut self, wakeup: &Wakeup) {
         let due_ns = wakeup.due_ns;
+        if self.probed.is_some() && self.is_open_at(due_ns, wakeup.timer_cpu) {
+            let latency_ns = wakeup.latency_ns();
+            self.open_ns_min =
+                Some(self.open_ns_min.map_or(latency_ns, |known| known.min(latency_ns)));
+        }
         let (first_ns, _) = self.probed.unwrap_or((due_ns, due_ns));
         self.probed = Some((first_ns, due_ns));
         if let Some(since_ns) = self.switching.get(&wakeup.cpu)
@@ -213,6 +223,13 @@ impl Closures {
         for closed in std::mem::take(&mut self.pending) {
             self.add(closed);
         }
+    }
+
+    /// Returns whether an instant since the last wakeup is known to be in no closed stretch of a CPU.
+    fn is_open_at(&self, ns: u64, cpu: u32) -> bool {
+        let holds =
+            |closed: &Closed| closed.cpu == cpu && closed.start_ns < ns && ns < closed.end_ns;
+        self.pending.len() < PENDING_MAX && !self.pending.iter().any(holds)
     }
 
     fn is_closed(&self, cpu: &Cpu, idles: bool) -> bool {
@@ -239,9 +256,9 @@ impl Closures {
         }
     }
 
-    /// Returns the bound. The observed latencies lie between `floor_ns` and `observed_ns`: a wakeup
-    /// with nothing in the way costs as much as the smallest.
-    pub fn finish(self, floor_ns: u64, observed_ns: u64) -> Bound {
+    /// Returns the bound. The observed latencies lie between `least_ns` and `observed_ns`.
+    pub fn finish(self, least_ns: u64, observed_ns: u64) -> Bound {
+        let floor_ns = self.open_ns_min.unwrap_or(least_ns);
         let window_ns =
             self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
         let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
@@ -329,13 +346,41 @@ mod tests {
     }
 
     #[test]
+    fn a_wakeup_that_another_interrupt_made_cheap_is_no_floor() {
+        let mut closures = closures(&[50_000]);
+        let closed = |cpu, start_ns, end_ns| Closed {
+            cpu,
+            start_ns,
+            start_address: 0,
+            end_ns,
+            has_softirq: false,
+        };
+        let at = |due_ns, latency_ns| Wakeup { due_ns, user_ns: due_ns + latency_ns, ..wakeup(0) };
+        // The interrupt of its own begins with it or later, and another CPU does not matter.
+        closures.pending = vec![closed(0, 200_000, 215_000), closed(1, 190_000, 215_000)];
+        closures.probed(&at(200_000, 15_000));
+        closures.pending = vec![closed(0, 390_000, 403_000)];
+        closures.probed(&at(400_000, 3_000));
+        assert_eq!(closures.finish(3_000, 15_000).floor_ns, 15_000);
+    }
+
+    #[test]
     fn with_several_cpus_the_most_expensive_switch_counts() {
         let bound = |cpus: &[u32], since_ns: u64| {
             let mut closures = closures(&[50_000]);
             closures.cpus.extend(cpus);
             closures.switching.insert(1, since_ns);
-            closures.probed(&wakeup(1));
-            closures.probed(&wakeup(0));
+            for cpu in [1, 0] {
+                // What is in the way of it says nothing about the floor.
+                closures.pending = vec![Closed {
+                    cpu,
+                    start_ns: 0,
+                    start_address: 0,
+                    end_ns: 30_000,
+                    has_softirq: false,
+                }];
+                closures.probed(&Wakeup { due_ns: 1, ..wakeup(cpu) });
+            }
             closures.finish(7_000, 41_000).max_ns()
         };
         assert_eq!(bound(&[0], 10_000), 57_000);

@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{Experiment, FORMAT, Factors, KernelLevel, MachineSpec, Replicates};
+use preemptlab_experiment::{
+    CostSource, Experiment, FORMAT, Factors, KernelLevel, MachineSpec, Replicates,
+};
 use preemptlab_model::{Digest, Name, Settings};
 use preemptlab_scenario::Scenario;
 use preemptlab_workload::Workload;
@@ -86,13 +88,20 @@ pub fn batches<'a>(
             description,
             factors: factors(under, cpus),
             replicates: Replicates { count: 1, ..Replicates::default() },
-            machine: MachineSpec { modules, ..MachineSpec::default() },
+            machine: MachineSpec {
+                prices: CostSource::named(COST),
+                modules,
+                ..MachineSpec::default()
+            },
             workload: scenarios.iter().map(workload).collect(),
         };
         Batch { experiment, scenarios }
     };
     Ok(groups.into_iter().map(batch).collect())
 }
+
+/// The machine whose time scenarios have.
+const COST: &str = "amd-epyc";
 
 /// Returns the name of a scenario, whose grammar is a part of that of all names.
 fn name_of(name: &str) -> Name {

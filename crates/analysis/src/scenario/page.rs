@@ -33,7 +33,7 @@ pub fn page(shown: &[Shown<'_>]) -> String {
         page += &each.svg().unwrap_or_default();
         page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
     }
-    page + "<p>" + words::CAPTION + "</p>\n</html>\n"
+    page + "<p>" + &escape_xml(&words::caption(shown)) + "</p>\n</html>\n"
 }
 
 #[cfg(test)]

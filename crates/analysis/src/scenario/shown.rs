@@ -1,6 +1,7 @@
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use preemptlab_experiment::Recording;
+use preemptlab_model::CellCost;
 use preemptlab_report::{LanesPanel, lanes_svg};
 use preemptlab_scenario::Scenario;
 
@@ -9,7 +10,7 @@ use super::{
     picture,
     played::{self, Column, Played, State},
 };
-use crate::{Result, boot_kernels::BootKernels};
+use crate::{Result, boot_kernels::BootKernels, measured::cost};
 
 /// Scenario with the outcomes of its variants under each model.
 pub struct Shown<'a> {
@@ -17,6 +18,8 @@ pub struct Shown<'a> {
     pub scenario: &'a Scenario,
     /// Columns in the order of the models, and then of the variants.
     pub columns: Vec<Column>,
+    /// What virtual time counts in its cells.
+    pub costs: BTreeSet<CellCost>,
 }
 
 impl<'a> Shown<'a> {
@@ -32,7 +35,9 @@ impl<'a> Shown<'a> {
         under: Under<'_>,
     ) -> Result<Self> {
         let columns = played::columns(recording, kernels, scenario, under)?;
-        Ok(Self { scenario, columns })
+        let planned = recording.planned().map(|(_, planned)| planned);
+        let costs = planned.filter_map(|planned| cost(recording.manifest(), planned)).collect();
+        Ok(Self { scenario, columns, costs })
     }
 
     /// Draws it; `None` where it was played under no model.
@@ -62,7 +67,10 @@ pub fn side_by_side(shown: Vec<Shown<'_>>) -> Vec<Shown<'_>> {
             each.scenario.variant().is_some() && known.scenario.family() == each.scenario.family()
         });
         match family {
-            Some(family) => family.columns.extend(each.columns),
+            Some(family) => {
+                family.columns.extend(each.columns);
+                family.costs.extend(each.costs);
+            }
             None => families.push(each),
         }
     }

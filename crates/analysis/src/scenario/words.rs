@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use preemptlab_model::VirtualDuration;
+use preemptlab_model::{CellCost, VirtualDuration};
 use preemptlab_report::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
 use preemptlab_scenario::{Cause, Model, Resource, Scenario, Wait, WaitKind};
 
@@ -12,14 +12,17 @@ use super::{
     shown::Shown,
 };
 
-/// Caption of the numbers, which states once how to read them.
-pub(super) const CAPTION: &str = "Times are virtual: instructions, not a promise about hardware.";
+/// Writes the caption of the numbers, which states once how to read them.
+pub(super) fn caption(shown: &[Shown<'_>]) -> String {
+    let costs = shown.iter().flat_map(|shown| &shown.costs).cloned().collect();
+    CellCost::caption(&costs) + " Microseconds are not a promise about hardware."
+}
 
 /// Shows scenarios on a terminal.
 pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
     let mut text = String::new();
     for each in shown {
-        let Shown { scenario, columns } = each;
+        let Shown { scenario, columns, .. } = each;
         let _ = writeln!(text, "{}: {}\n", scenario.family(), scenario.description());
         if let Some(picture) = picture::drawn(columns, |panels| lanes_terminal(panels, terminal)) {
             text += &picture;
@@ -27,7 +30,7 @@ pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
         }
         text += &numbers(each, terminal);
     }
-    concluded(text, shown, |table| table.terminal(terminal))
+    concluded(text, shown, |table| table.terminal(terminal)) + &terminal.note(&caption(shown))
 }
 
 /// Returns the waits, the score and the expectations.
@@ -43,7 +46,7 @@ pub fn markdown(shown: &[Shown<'_>]) -> String {
         let _ = writeln!(text, "## {}\n\n{}\n", scenario.family(), scenario.description());
         text += &waits_and_said(each, Table::markdown);
     }
-    concluded(text, shown, Table::markdown)
+    concluded(text, shown, Table::markdown) + &caption(shown) + "\n"
 }
 
 fn waits_and_said(shown: &Shown<'_>, render: impl Fn(&Table) -> String) -> String {
@@ -63,13 +66,13 @@ fn concluded(mut text: String, shown: &[Shown<'_>], render: impl Fn(&Table) -> S
         text += &render(&summary(shown));
         text.push('\n');
     }
-    text + CAPTION + "\n"
+    text
 }
 
 /// Builds the table of waits: when each thread was back from each, and how long others held the locks
 /// that it waited for, under each model and for each variant.
 fn waits(shown: &Shown<'_>) -> Table {
-    let Shown { scenario, columns } = shown;
+    let Shown { scenario, columns, .. } = shown;
     let mut by_model: Vec<(Model, Vec<&Column>)> = Vec::new();
     for column in columns {
         match by_model.iter_mut().find(|(model, _)| *model == column.model) {

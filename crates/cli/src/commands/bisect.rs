@@ -1,19 +1,21 @@
 //! `preemptlab bisect`: which commit made a kernel worse?
 
+mod explained;
 mod found;
+mod searched;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::meant::RUNS;
 use preemptlab_bisect::{Answer, Ends, Next, Revert, Search, Step};
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
 
-use self::found::{Cure, Found, Outcome};
+use self::{
+    explained::explained,
+    found::{Cure, Found, Outcome},
+    searched::{Between, Searched, kernel_in},
+};
 use super::gate::{
     self,
     budget::Budget,
@@ -25,33 +27,31 @@ use crate::{
     output::Output,
 };
 
-/// Find the commit that made a kernel worse
+/// The folder of the steps' recordings, in the folder of a search.
+const STEPS: &str = "steps";
+
+/// The recording of the first bad one beside the one before it.
+const CHANGE: &str = "change";
+
+/// Find the commit, or the packaged kernel, that made a kernel worse
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   preemptlab bisect --good v6.12 --bad HEAD
   preemptlab bisect --good v6.12 --bad v6.13 --repo ../linux --metric wakeup.fifo.max
   preemptlab bisect --good HEAD~40 --bad HEAD --cause tcp_v4_rcv
+  preemptlab bisect --kernels debian:6.12..7.2
+  preemptlab bisect --kernels debian:6.12-rt..7.2-rt --metric wakeup.fifo.p99
 
-Exit codes: 0 the commit was found, 1 the bad revision is no worse than the good one, 3 it could not be
+Exit codes: 0 the commit or kernel was found, 1 the bad revision is no worse than the good one, 3 it could not be
 decided, or commits that cannot be tested hide it.")]
 pub struct BisectArgs {
     /// What each commit is measured with, a TOML file [default: a small one with hackbench,
     /// studies/gate.toml]
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
-    /// A revision that is as it should be
-    #[arg(long, value_name = "REV")]
-    pub good: String,
-    /// A later one that is worse
-    #[arg(long, value_name = "REV")]
-    pub bad: String,
-    /// The repository, which is only read
-    #[arg(long, value_name = "PATH", default_value = ".")]
-    pub repo: PathBuf,
-    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
-    #[arg(long, value_name = "CONFIG")]
-    pub config: Option<String>,
+    #[command(flatten)]
+    pub between: Between,
     /// Look for the commit that made this metric worse [default: what is worse in the bad revision]
     #[arg(long, value_name = "METRIC", conflicts_with = "cause")]
     pub metric: Option<String>,
@@ -97,22 +97,23 @@ pub fn execute(
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let [good, bad] = Search::ends(&args.repo, &args.good, &args.bad)?;
-    let question = question(args)?;
-    let out = args.out.clone().unwrap_or_else(|| {
-        let digest = Digest::of_json(&(&good, &bad, &question));
-        Path::new(RUNS).join(format!("bisect-{}", digest.short()))
-    });
-    let search = Search::open(&out, &args.repo, Ends { good, bad, question })?;
-    let mut bisection = Bisection { args, store, output, out, search };
+    let (searched, search, out) = Searched::open(
+        &args.between,
+        args.out.as_deref(),
+        &args.packages,
+        store.clone(),
+        question(args)?,
+        output,
+    )?;
+    let mut bisection = Bisection { args, store, output, out, searched, search };
     let outcome = bisection.run()?;
     match args.format {
         BisectFormat::Table => output.data(&outcome.terminal(output.terminal()))?,
         BisectFormat::Json => output.json(&outcome)?,
     };
     Ok(ExitCode::from(match outcome.found {
-        Found::Commit { .. } => exit::OK,
-        Found::Hidden { .. } => exit::CELLS_FAILED,
+        Found::Commit { .. } | Found::Kernel { .. } => exit::OK,
+        Found::Hidden { .. } | Found::HiddenKernels { .. } => exit::CELLS_FAILED,
     }))
 }
 
@@ -127,7 +128,8 @@ fn question(args: &BisectArgs) -> exit::Result<String> {
         }
         None => "the gate's own".to_owned(),
     };
-    let BisectArgs { config, metric, cause, margins, budget, preempt, seed, .. } = args;
+    let config = &args.between.config;
+    let BisectArgs { metric, cause, margins, budget, preempt, seed, .. } = args;
     Ok(format!(
         "experiment {experiment}, config {config:?}, metric {metric:?}, cause {cause:?}, margins \
          {margins:?}, budget {budget:?}, preempt {preempt:?}, seed {seed:?}"
@@ -139,6 +141,7 @@ struct Bisection<'a> {
     store: Option<PathBuf>,
     output: &'a Output,
     out: PathBuf,
+    searched: Searched,
     search: Search,
 }
 
@@ -148,26 +151,38 @@ impl Bisection<'_> {
             Some(Ok(mechanism)) => mechanism,
             _ => self.find_mechanism()?,
         };
-        self.output.note(format!("bisect: looking for the commit that brought {mechanism}"));
+        self.output.note(format!(
+            "bisect: looking for the {} that brought {mechanism}",
+            self.searched.noun()
+        ));
         let found = loop {
             match self.search.next()? {
                 Next::Test { commit, candidates } => self.test(&mechanism, commit, candidates)?,
                 Next::Found(commit) => break self.found(&mechanism, &commit)?,
-                Next::Hidden(commits) => {
-                    let commits = commits.iter().map(|commit| self.search.describe(commit));
-                    break Found::Hidden { commits: commits.collect::<Result<_, _>>()? };
-                }
+                Next::Hidden(commits) => break self.hidden(&commits)?,
             }
         };
-        let steps = self.search.steps().to_vec();
+        let mut steps = self.search.steps().to_vec();
+        if let Searched::Kernels(_) = self.searched {
+            steps.iter_mut().for_each(|step| step.commit = self.searched.name(&step.commit));
+        }
         let folder = self.out.clone();
         Ok(Outcome { mechanism: mechanism.to_string(), steps, found, folder })
+    }
+
+    fn hidden(&self, commits: &[String]) -> exit::Result<Found> {
+        if let Searched::Kernels(_) = self.searched {
+            let kernels = commits.iter().map(|commit| self.searched.name(commit)).collect();
+            return Ok(Found::HiddenKernels { kernels });
+        }
+        let commits = commits.iter().map(|commit| self.search.describe(commit));
+        Ok(Found::Hidden { commits: commits.collect::<Result<_, _>>()? })
     }
 
     /// Compares both ends, and keeps what made the bad one worse.
     fn find_mechanism(&mut self) -> exit::Result<Mechanism> {
         let Ends { good, bad, .. } = self.search.ends_of().clone();
-        self.output.note("bisect: comparing the good revision with the bad one");
+        self.output.note("bisect: comparing the good end with the bad one");
         let gate = self.gate(&self.kernel(&good), &self.kernel(&bad), "ends")?;
         let BisectArgs { metric, cause, .. } = self.args;
         let named = match (metric, cause) {
@@ -176,7 +191,11 @@ impl Bisection<'_> {
             (None, None) => Mechanism::of(&gate),
         };
         let refused = |code, why: String| {
-            let [good, bad] = [&self.args.good, &self.args.bad];
+            let end = |given: &Option<String>, commit: &str| {
+                given.clone().unwrap_or_else(|| self.searched.name(commit))
+            };
+            let [good, bad] =
+                [end(&self.args.between.good, &good), end(&self.args.between.bad, &bad)];
             exit::failure(code, format!("{bad} is not shown to be worse than {good}: {why}"))
         };
         let Some(mechanism) = named else {
@@ -185,7 +204,7 @@ impl Bisection<'_> {
                     let reason = gate.reasons().into_iter().next().unwrap_or_default();
                     refused(
                         exit::CELLS_FAILED,
-                        format!("{reason}; give a --bad that can be tested"),
+                        format!("{reason}; give a bad end that can be tested"),
                     )
                 }
                 GateVerdict::NoWorse => refused(
@@ -218,26 +237,28 @@ impl Bisection<'_> {
         commit: String,
         candidates: usize,
     ) -> exit::Result<()> {
-        let described = self.search.describe(&commit)?;
+        let name = self.searched.name(&commit);
+        let called = match self.searched {
+            Searched::Commits(_) => format!("{name} {}", self.search.describe(&commit)?.subject),
+            Searched::Kernels(_) => name.clone(),
+        };
         // As many decisions as git needs at least.
         let left = usize::BITS - candidates.leading_zeros();
         self.output.note(format!(
-            "bisect: {} {} ({} may be the first bad one, about {} to go)",
-            found::short(&commit),
-            described.subject,
-            counted(candidates, "commit"),
+            "bisect: {called} ({} may be the first bad one, about {} to go)",
+            counted(candidates, self.searched.noun()),
             counted(left.saturating_sub(1) as usize, "step"),
         ));
         let good = self.search.ends_of().good.clone();
-        let gate = self.gate(&self.kernel(&good), &self.kernel(&commit), found::short(&commit))?;
+        let folder = self.searched.folder(&commit);
+        let gate = self.gate(&self.kernel(&good), &self.kernel(&commit), &folder)?;
         let (answer, reason) = match mechanism.follow(&gate) {
             Followed::Worse(words) => (Answer::Bad, words),
             Followed::NoWorse => (Answer::Good, "no worse".to_owned()),
             Followed::Unknown(why) => (Answer::Skip, why),
         };
         self.output.note(format!(
-            "bisect: {} is {}: {reason}",
-            found::short(&commit),
+            "bisect: {name} is {}: {reason}",
             match answer {
                 Answer::Skip => "skipped",
                 other => other.as_str(),
@@ -248,22 +269,28 @@ impl Bisection<'_> {
 
     /// Compares the first bad commit with its parent, and looks whether taking it back cures.
     fn found(&self, mechanism: &Mechanism, commit: &str) -> exit::Result<Found> {
-        let described = self.search.describe(commit)?;
         let good = self.search.ends_of().good.clone();
         let parent = self.search.parent(commit)?.unwrap_or_else(|| good.clone());
+        let noun = self.searched.noun();
         self.output.note(format!(
-            "bisect: {} is the first bad commit; comparing it with its parent",
-            found::short(commit)
+            "bisect: {} is the first bad {noun}; comparing it with the {noun} before it",
+            self.searched.name(commit)
         ));
         let [before, after] = [self.kernel(&parent), self.kernel(commit)];
-        let change = self.gate(&before, &after, "change")?;
+        let change = Box::new(self.gate(&before, &after, CHANGE)?);
+        let worst = explained(&self.out.join(STEPS).join(CHANGE), self.output);
+        let Searched::Commits(_) = self.searched else {
+            return Ok(Found::Kernel { kernel: after, before, change, worst });
+        };
+        let described = self.search.describe(commit)?;
         let cure = match self.search.reverted(commit)? {
             Revert::Conflicts => Cure::Conflicts,
             Revert::Merge => Cure::Merge,
             Revert::Commit(reverted) => {
                 self.output.note("bisect: taking it back on top of the bad revision");
                 let repository = self.search.repository();
-                let reverted = self.kernel_in(&repository, &reverted);
+                let reverted =
+                    kernel_in(&repository, &reverted, self.args.between.config.as_deref());
                 let gate = self.gate(&self.kernel(&good), &reverted, "reverted")?;
                 match mechanism.follow(&gate) {
                     Followed::NoWorse => Cure::Cures,
@@ -272,17 +299,12 @@ impl Bisection<'_> {
                 }
             }
         };
-        Ok(Found::Commit { commit: described, change: Box::new(change), cure })
-    }
-
-    fn kernel(&self, commit: &str) -> String {
-        self.kernel_in(&self.args.repo, commit)
+        Ok(Found::Commit { commit: described, change, worst, cure })
     }
 
     /// Returns the name of the kernel of a commit.
-    fn kernel_in(&self, repository: &Path, commit: &str) -> String {
-        let config = self.args.config.as_ref().map(|config| format!(",config={config}"));
-        format!("git:{}@{commit}{}", repository.display(), config.unwrap_or_default())
+    fn kernel(&self, commit: &str) -> String {
+        self.searched.kernel(commit, self.args.between.config.as_deref())
     }
 
     /// Decides whether a kernel is worse than another, with the recording in the folder of the search.
@@ -299,7 +321,7 @@ impl Bisection<'_> {
             seed: *seed,
             no_trace: false,
             bisect: false,
-            out: Some(self.out.join("steps").join(name)),
+            out: Some(self.out.join(STEPS).join(name)),
             format: GateFormat::Table,
             machines: self.args.machines.clone(),
             packages: self.args.packages.clone(),

@@ -19,6 +19,7 @@ use preemptlab_report::{
 };
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
 
+pub use self::cells::LABELS;
 use self::options::{GateArgs, GateFormat};
 use crate::{
     exit::{self, Failure},

@@ -53,14 +53,9 @@ pub(crate) struct Make<'a> {
 }
 
 impl Make<'_> {
-    /// Makes a target, and calls `on_step` for every file that is made. Returns whether all went
-    /// well.
-    pub(crate) fn run(&self, target: &str, on_step: impl FnMut()) -> Result<bool, KbuildError> {
-        self.run_with(target, &[], on_step)
-    }
-
-    /// Makes a target with further variables of make.
-    pub(crate) fn run_with(
+    /// Makes a target with further variables of make, and calls `on_step` for every file that is
+    /// made. Returns whether all went well.
+    pub(crate) fn run(
         &self,
         target: &str,
         variables: &[OsString],

@@ -5,27 +5,34 @@
 //! a guest has no disk and no network device, and modules take hours to build.
 
 pub(crate) mod config;
+mod configure;
 mod debian;
 mod error;
-pub(crate) mod make;
+pub(crate) mod kit;
+mod lab;
+mod make;
 #[cfg(test)]
 mod tests;
 mod tools;
-pub(crate) mod tree;
+mod tree;
 
 use std::{
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, Flavour, KernelConfig, KernelRef, Package, Symbols};
+use preemptlab_model::{ConfigBase, Configured, Digest, Flavour, KernelRef, Package};
 use serde::Serialize;
 
 pub use self::error::KbuildError;
-use self::make::Make;
 pub(crate) use self::{
+    configure::{Configuration, RunMake},
     debian::{CONFIG, debian_config, toolchain},
-    tools::Tools,
+    kit::Kit,
+    lab::LAB,
+    make::Make,
+    tools::{BuiltWith, Tools},
 };
 use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
@@ -42,27 +49,38 @@ const RECIPE: u32 = 1;
 /// The package with the source, before the series.
 const SOURCE: &str = "linux-source-";
 
-/// Number of files that make announces for 6.12's configuration of the generic flavour.
-const STEPS_EXPECTED: u32 = 3700;
-
 /// Files of a kernel that was built, in its folder.
 pub(crate) const CONFIG_FILE: &str = "config";
 pub(crate) const BUILTIN_FILE: &str = "modules.builtin";
 pub(crate) const IMAGE_FILE: &str = "image";
 const LOG_FILE: &str = "log";
 
-/// Kernel to be built: its resolved packages, and the symbols that differ from Debian's.
+/// A kernel as a person names it: its name, and the parts of the name.
+pub(crate) struct Wanted<'a> {
+    pub(crate) name: &'a KernelRef,
+    pub(crate) version: &'a str,
+    pub(crate) configured: &'a Configured,
+    /// The text of the configuration that it starts from; `None` for Debian's.
+    pub(crate) base: Option<&'a str>,
+}
+
+/// Kernel to be built: its resolved packages, and its configuration.
 pub(crate) struct Recipe {
     name: KernelRef,
-    flavour: Flavour,
-    symbols: Symbols,
+    configured: Configured,
     source: Candidate,
     config: Candidate,
-    /// Debian's configuration.
-    debian: String,
+    /// The configuration that it starts from.
+    base: String,
     /// The compiler, as `gcc-14`.
     compiler: String,
     toolchain: Toolchain,
+}
+
+/// A kernel whose build has finished, in the folder of its source.
+struct Made {
+    image: Vec<u8>,
+    tree: PathBuf,
 }
 
 /// Files that are kept of a built kernel.
@@ -84,6 +102,9 @@ struct Inputs<'a> {
     flavour: &'a str,
     symbols: String,
     tools: Digest,
+    /// The configuration that it starts from, where it is not that of the flavour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<&'a str>,
 }
 
 impl Recipe {
@@ -91,10 +112,10 @@ impl Recipe {
     /// names.
     pub(crate) fn find(
         apt: &Apt<'_>,
-        (name, version, flavour, symbols): (&KernelRef, &str, Flavour, &Symbols),
+        wanted: &Wanted<'_>,
         exactly: Option<&[Package]>,
     ) -> Result<Self, KernelError> {
-        let series = names::series(version);
+        let series = names::series(wanted.version);
         let (source_name, config_name) = (format!("{SOURCE}{series}"), format!("{CONFIG}{series}"));
         let (source, config, mut tools) = match exactly {
             Some(packages) => {
@@ -107,13 +128,14 @@ impl Recipe {
                 (source, config, Some(candidates))
             }
             None => {
-                let source = source(apt, name, version)?;
+                let source = source(apt, wanted.name, wanted.version)?;
                 let config = format!("{config_name}={}", source.package.version);
                 let config = apt.show(&[config])?.remove(0);
                 (source, config, None)
             }
         };
-        let debian = debian_config(apt, &config, flavour)?;
+        // Whatever a kernel's configuration is, the compiler is Debian's for this source.
+        let debian = debian_config(apt, &config, flavour(wanted.configured))?;
         let compiler = config::compiler(&debian).ok_or_else(|| PackageError::Lacks {
             package: config.package.name.to_string(),
             what: "configuration that names its compiler".to_owned(),
@@ -123,12 +145,11 @@ impl Recipe {
             None => toolchain(apt, &compiler)?,
         };
         Ok(Self {
-            name: name.clone(),
-            flavour,
-            symbols: symbols.clone(),
+            name: wanted.name.clone(),
+            configured: wanted.configured.clone(),
             source,
             config,
-            debian,
+            base: wanted.base.map_or(debian, str::to_owned),
             compiler,
             toolchain: Toolchain::new(tools),
         })
@@ -186,63 +207,103 @@ impl Recipe {
             fs::remove_dir_all(&folder).map_err(StoreError::at(&folder))?;
         }
         lock.fill(&folder, |draft| {
-            on_event(Event::Unpacking { what: self.source.package.name.to_string() });
-            let deb = store.package(self.source.package.sha256);
-            let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
-            let image = self.make(store, programs, (draft, &tree), &lock, on_event)?;
-            let digest = keep(&image)?;
+            let made = self.make(store, programs, draft, &lock, on_event)?;
+            self.keep_kit(store, &made, on_event)?;
+            let digest = keep(&made.image)?;
+            for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
+                let from = made.tree.join(from);
+                fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
+            }
             let path = draft.join(IMAGE_FILE);
             fs::write(&path, digest.to_string()).map_err(StoreError::at(&path))?;
-            fs::remove_dir_all(&tree).map_err(StoreError::at(&tree))?;
+            fs::remove_dir_all(&made.tree).map_err(StoreError::at(&made.tree))?;
             Ok::<_, KbuildError>(())
         })?;
         remove_if_there(&self.log(store))
     }
 
-    /// Configures and compiles it in its source tree, and returns the bzImage.
+    /// Builds it again for its kit alone, which an earlier preemptlab did not keep.
+    pub(crate) fn build_kit(
+        &self,
+        store: &Store,
+        programs: &Programs,
+        on_event: &dyn Fn(Event),
+    ) -> Result<(), KbuildError> {
+        let lock = store.lock_builds(on_event)?;
+        if self.kit(store).is_kept(store) {
+            return Ok(());
+        }
+        let draft = store.build_draft(&lock)?;
+        let made = self.make(store, programs, draft.path(), &lock, on_event)?;
+        self.keep_kit(store, &made, on_event)
+    }
+
+    /// Returns what modules for it are built from.
+    pub(crate) fn kit(&self, store: &Store) -> Kit {
+        Kit::new(self.digest(), Some(&store.toolchain(self.toolchain.digest())))
+    }
+
+    fn keep_kit(
+        &self,
+        store: &Store,
+        made: &Made,
+        on_event: &dyn Fn(Event),
+    ) -> Result<(), KbuildError> {
+        if !kit::is_wanted(&made.tree)? {
+            return Ok(());
+        }
+        let lock = store.lock(on_event)?;
+        Ok(self.kit(store).keep(store, &lock, (&made.tree, &made.tree))?)
+    }
+
+    /// Returns the programs that it is built with, which may have to be unpacked.
+    pub(crate) fn built_with(&self) -> BuiltWith {
+        BuiltWith::Packages(self.toolchain.clone(), self.compiler.clone())
+    }
+
+    /// Unpacks the source into an empty folder, configures and compiles it there.
     fn make(
         &self,
         store: &Store,
         programs: &Programs,
-        (draft, tree): (&Path, &Path),
+        draft: &Path,
         lock: &StoreLock,
         on_event: &dyn Fn(Event),
-    ) -> Result<Vec<u8>, KbuildError> {
+    ) -> Result<Made, KbuildError> {
+        on_event(Event::Unpacking { what: self.source.package.name.to_string() });
+        let deb = store.package(self.source.package.sha256);
+        let tree = tree::unpack(&deb, &self.source.package.name, draft)?;
         let log = draft.join(LOG_FILE);
         let tools = Tools::of_packages(programs, &self.compiler);
-        let make = Make { tools: &tools, tree, output: None, log: &log, lock };
-        let run = |target, on_step: &mut dyn FnMut()| match make.run(target, on_step)? {
-            true => Ok(()),
-            false => Err(self.failed(store, &make, target)?),
+        let make = Make { tools: &tools, tree: &tree, output: None, log: &log, lock };
+        let run =
+            |target: &'static str, variables: &[OsString], on_step: &mut dyn FnMut()| match make
+                .run(target, variables, on_step)?
+            {
+                true => Ok(()),
+                false => Err(self.failed(store, &make, target)?),
+            };
+        let configuration = Configuration {
+            configured: &self.configured,
+            base: &self.base,
+            version: &self.version(),
         };
-        let path = tree.join(".config");
-        fs::write(&path, config::start(&self.debian, &self.symbols))
-            .map_err(StoreError::at(&path))?;
-        run("olddefconfig", &mut || ())?;
-        self.check(tree, &path)?;
+        configuration.write(&tree, &tree, &run)?;
 
+        let steps_expected = configuration.steps_expected();
         let mut steps = 0;
         let mut on_step = || {
-            on_event(Event::Compiling {
-                what: self.name.to_string(),
-                steps,
-                steps_expected: STEPS_EXPECTED,
-            });
+            on_event(Event::Compiling { what: self.name.to_string(), steps, steps_expected });
             steps += 1;
         };
-        run(GUEST.kernel_image, &mut on_step)?;
-        for (from, to) in [(".config", CONFIG_FILE), (BUILTIN_FILE, BUILTIN_FILE)] {
-            let from = tree.join(from);
-            fs::copy(&from, draft.join(to)).map_err(StoreError::at(&from))?;
-        }
+        run(GUEST.kernel_image, &[], &mut on_step)?;
         let image = format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image);
         let image = tree.join(image);
-        Ok(fs::read(&image).map_err(StoreError::at(&image))?)
-    }
-
-    /// Checks that every symbol got its value.
-    fn check(&self, tree: &Path, path: &Path) -> Result<(), KbuildError> {
-        check(tree, path, &self.symbols, self.version())
+        let image = fs::read(&image).map_err(StoreError::at(&image))?;
+        if kit::is_wanted(&tree)? {
+            run(kit::TARGET, &[], &mut || ())?;
+        }
+        Ok(Made { image, tree })
     }
 
     /// Keeps the log of a build that failed, and says why it did.
@@ -281,9 +342,13 @@ impl Recipe {
             recipe: RECIPE,
             source: self.source.package.sha256,
             config: self.config.package.sha256,
-            flavour: self.flavour.suffix(),
-            symbols: self.symbols.to_string(),
+            flavour: flavour(&self.configured).suffix(),
+            symbols: self.configured.symbols.to_string(),
             tools: self.toolchain.digest(),
+            base: match self.configured.base {
+                ConfigBase::Debian(_) => None,
+                ConfigBase::Lab | ConfigBase::File(_) => Some(&self.base),
+            },
         })
     }
 }
@@ -315,35 +380,17 @@ fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, K
     Err(unknown(nearest.iter().map(|version| format!("source:{version}")).collect()))
 }
 
+/// Returns the flavour whose configuration of Debian's is read.
+fn flavour(configured: &Configured) -> Flavour {
+    match configured.base {
+        ConfigBase::Debian(flavour) => flavour,
+        ConfigBase::Lab | ConfigBase::File(_) => Flavour::Generic,
+    }
+}
+
 /// Returns the version of the kernel in that of a package: `6.12.117` of `6.12.117-1~deb12u1`.
 fn upstream(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
-}
-
-/// Checks that every symbol got its value in the configuration of a source tree.
-pub(crate) fn check(
-    tree: &Path,
-    path: &Path,
-    symbols: &Symbols,
-    version: String,
-) -> Result<(), KbuildError> {
-    let text = fs::read_to_string(path).map_err(StoreError::at(path))?;
-    let config = KernelConfig::parse(&text);
-    let exists = |symbol: &str| tree::has_symbol(tree, symbol).unwrap_or(true);
-    let Some((symbol, asked)) = config::refused(&config, symbols, exists) else {
-        return Ok(());
-    };
-    let (symbol, asked) = (symbol.to_owned(), asked.clone());
-    match tree::has_symbol(tree, &symbol)? {
-        false => Err(KbuildError::NoSymbol { symbol, asked, version }),
-        true => {
-            let not_set = format!("# CONFIG_{symbol} is not set");
-            let became = config.get(&symbol).map(str::to_owned);
-            let became =
-                became.or_else(|| text.lines().any(|line| line == not_set).then(|| "n".into()));
-            Err(KbuildError::Symbol { symbol, asked, became, version })
-        }
-    }
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), KbuildError> {

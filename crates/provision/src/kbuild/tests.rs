@@ -12,6 +12,9 @@ const IMAGE: &[u8] = b"the image";
 /// A make with the effects of the kernel's own when a build succeeds: it takes every symbol but
 /// `NEEDY`.
 const MAKE: &str = r#"
+for word in "$@"; do
+    case $word in KCONFIG_ALLCONFIG=*) cp "${word#KCONFIG_ALLCONFIG=}" .config ;; esac
+done
 case "$*" in
 *olddefconfig) sed -i '/CONFIG_NEEDY/d' .config ;;
 *bzImage)
@@ -48,7 +51,11 @@ impl Fixture {
             fs::create_dir_all(folder).unwrap();
         }
         fs::write(source.join("Makefile"), "").unwrap();
-        fs::write(source.join("Kconfig"), "config HZ_1000\nconfig NEEDY\n").unwrap();
+        fs::write(
+            source.join("Kconfig"),
+            "config HZ_1000\nconfig NEEDY\nconfig SCHED_DEBUG\nconfig PREEMPT_DYNAMIC\n",
+        )
+        .unwrap();
         let run = |program: &str, arguments: &[&str]| {
             let mut command = Command::new(program);
             let output = command.args(arguments).current_dir(self.folder.path()).output().unwrap();
@@ -72,14 +79,14 @@ impl Fixture {
     }
 
     fn recipe(&self, symbols: &str) -> Recipe {
-        let name = format!("source:6.12{symbols}").parse().unwrap();
+        let name: KernelRef = format!("source:6.12{symbols}").parse().unwrap();
+        let KernelRef::Source { configured, .. } = &name else { panic!("{name}") };
         Recipe {
+            configured: (**configured).clone(),
             name,
-            flavour: Flavour::Generic,
-            symbols: symbols.parse().unwrap(),
             source: self.source(),
             config: candidate("linux-config-6.12", Digest::of(b"config")),
-            debian: "CONFIG_HZ=250\nCONFIG_EXT4_FS=m\n".to_owned(),
+            base: "CONFIG_HZ=250\nCONFIG_EXT4_FS=m\n".to_owned(),
             compiler: "gcc-14".to_owned(),
             toolchain: Toolchain::new(vec![candidate("make", Digest::of(b"make"))]),
         }
@@ -152,6 +159,31 @@ fn a_kernel_is_built_once_and_its_tree_is_removed() {
 }
 
 #[test]
+fn the_configuration_lab_is_checked_as_that_of_a_tree() {
+    let fixture = Fixture::new(MAKE);
+    let lab = |text: &str, symbols: &str| {
+        let recipe = fixture.recipe(&format!(",config=lab{symbols}"));
+        Recipe { base: text.to_owned(), ..recipe }
+    };
+    let recipe = lab(LAB, "+HZ_1000=y");
+    fixture.build(&recipe, &|_| ()).unwrap();
+    let config = fs::read_to_string(recipe.built(&fixture.store).unwrap().config).unwrap();
+    assert!(config.starts_with(LAB) && config.contains("CONFIG_HZ_1000=y"), "{config}");
+    // One bit more is another kernel, and so is another configuration to start from.
+    assert!(lab(LAB, "").built(&fixture.store).is_none());
+    assert_ne!(lab("CONFIG_A=y\n", "").digest(), lab(LAB, "").digest());
+    // The kernel has this symbol, and the configuration lacks it.
+    let without = LAB.replace("CONFIG_SCHED_DEBUG=y\n", "");
+    let error = fixture.build(&lab(&without, ""), &|_| ()).unwrap_err();
+    assert!(matches!(error, KbuildError::Lab { symbol: "SCHED_DEBUG", .. }), "{error}");
+    assert!(fixture.build(&lab(LAB, "+NEEDY=y"), &|_| ()).unwrap_err().is_of_kernel());
+    // A user can switch off what lab has, but not what no cell can do without.
+    fixture.build(&lab(LAB, "+PREEMPT_DYNAMIC=n+SCHED_DEBUG=n"), &|_| ()).unwrap();
+    let error = fixture.build(&lab(LAB, "+SCHED_DEBUG=n"), &|_| ()).unwrap_err();
+    assert!(matches!(error, KbuildError::Off { symbol: "SCHED_DEBUG" }), "{error}");
+}
+
+#[test]
 fn a_build_that_fails_leaves_its_log_alone() {
     let fixture =
         Fixture::new("echo \"$PREEMPTLAB_TOOLS/a.c:1:2: error: odd\"\necho '  CC b.o'\nexit 2");
@@ -214,9 +246,12 @@ fn every_input_makes_another_kernel() {
     };
     let same = digest(|_| ());
     assert_eq!(digest(|recipe| recipe.name = "source:6.12.9+A=y".parse().unwrap()), same);
-    let changes: [fn(&mut Recipe); 5] = [
-        |recipe| recipe.symbols = "+A=n".parse().unwrap(),
-        |recipe| recipe.flavour = Flavour::Rt,
+    // What Debian's package holds is part of the package.
+    assert_eq!(digest(|recipe| recipe.base.push_str("CONFIG_B=y")), same);
+    let changes: [fn(&mut Recipe); 6] = [
+        |recipe| recipe.configured.symbols = "+A=n".parse().unwrap(),
+        |recipe| recipe.configured.base = ConfigBase::Debian(Flavour::Rt),
+        |recipe| recipe.configured.base = ConfigBase::Lab,
         |recipe| recipe.source.package.sha256 = Digest::of(b"x"),
         |recipe| recipe.config.package.sha256 = Digest::of(b"x"),
         |recipe| recipe.toolchain = Toolchain::new(vec![]),

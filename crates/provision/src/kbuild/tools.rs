@@ -10,9 +10,11 @@ use std::{
 use preemptlab_model::Digest;
 
 use crate::{
+    Event, PackageError, Store, StoreLock,
+    apt::Apt,
     platform::GUEST,
     process::tied,
-    toolchain::{HOST_COMPILER, MACHINE_PATH, Programs},
+    toolchain::{HOST_COMPILER, MACHINE_PATH, Programs, Toolchain},
 };
 
 /// Programs that the machine must have to build a kernel.
@@ -23,6 +25,33 @@ const TYPES: &str = "pahole";
 
 /// Headers of libraries that programs of the build are compiled with.
 const HEADERS: &str = "#include <gelf.h>\n#include <openssl/ssl.h>\n";
+
+/// The programs of a build that has finished.
+#[derive(Clone, Debug)]
+pub(crate) enum BuiltWith {
+    /// They are here.
+    Here(Tools),
+    /// Packages hold them, with a compiler such as `gcc-14`.
+    Packages(Toolchain, String),
+}
+
+impl BuiltWith {
+    /// Returns the programs, which are downloaded and unpacked unless the store has them.
+    pub(crate) fn tools(
+        &self,
+        apt: &Apt<'_>,
+        (store, lock): (&Store, &StoreLock),
+        on_event: &dyn Fn(Event),
+    ) -> Result<Tools, PackageError> {
+        match self {
+            Self::Here(tools) => Ok(tools.clone()),
+            Self::Packages(toolchain, compiler) => {
+                let programs = toolchain.unpacked(apt, store, lock, on_event)?;
+                Ok(Tools::of_packages(&programs, compiler))
+            }
+        }
+    }
+}
 
 /// Programs that make starts, and how it is told about them.
 #[derive(Clone, Debug)]
@@ -69,6 +98,11 @@ impl Tools {
             root: None,
         };
         tools.has_headers().then_some(tools)
+    }
+
+    /// Returns the folder of the programs; `None` for the machine's own.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// Returns the compiler's name and version.

@@ -52,6 +52,32 @@ pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
     Ok(names::builds(names.iter().map(|name| name.as_str())))
 }
 
+/// Returns every build of a flavour from one version or series to another.
+pub(crate) fn between(
+    apt: &Apt<'_>,
+    [first, last]: [&str; 2],
+    flavour: Flavour,
+) -> Result<Vec<Build>, KernelError> {
+    let builds = builds(apt)?;
+    let [first, last] = [find(apt, &builds, first, flavour)?, find(apt, &builds, last, flavour)?];
+    Ok(names::between(&builds, first, last))
+}
+
+/// Finds the build that a version or a series means.
+fn find<'a>(
+    apt: &Apt<'_>,
+    builds: &'a [Build],
+    version: &str,
+    flavour: Flavour,
+) -> Result<&'a Build, KernelError> {
+    names::resolve(builds, version, flavour).ok_or_else(|| {
+        let name = KernelRef::Debian { version: version.to_owned(), flavour };
+        let near = || names::nearest(builds, version, flavour);
+        let nearest = names::misspelt(builds, &name).map_or_else(near, |name| vec![name]);
+        KernelError::Unknown { name, nearest, left_out: apt.left_out().to_vec() }
+    })
+}
+
 /// Returns a kernel of Debian.
 fn debian(
     apt: &Apt<'_>,
@@ -62,11 +88,7 @@ fn debian(
 ) -> Result<ProvisionedKernel, KernelError> {
     let name = KernelRef::Debian { version: version.to_owned(), flavour };
     let builds = builds(apt)?;
-    let Some(build) = names::resolve(&builds, version, flavour) else {
-        let near = || names::nearest(&builds, version, flavour);
-        let nearest = names::misspelt(&builds, &name).map_or_else(near, |name| vec![name]);
-        return Err(KernelError::Unknown { name, nearest, left_out: apt.left_out().to_vec() });
-    };
+    let build = find(apt, &builds, version, flavour)?;
     let packages = Packages::find(apt, build)?;
     let image_sha256 = image_of(apt, store, build, &packages, on_event)?;
     let folder = store.kernel(image_sha256);

@@ -9,13 +9,21 @@ use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
-    KbuildError, LeftOut, PackageError, Store, StoreError, apt::LeftOutNote,
-    error::from_package_errors, hash::sha256, kmod::Headers, modules::ModuleSource,
+    KbuildError, LeftOut, PackageError, Store, StoreError, TreeError,
+    apt::LeftOutNote,
+    error::from_package_errors,
+    hash::sha256,
+    kbuild::{BuiltWith, Kit},
+    kmod::Headers,
+    modules::ModuleSource,
     supplies::Supplies,
 };
 
 /// The largest bzImage and the largest configuration that are read, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// The largest configuration of the user's own that a kernel starts from, in bytes.
+const BASE_BYTES_MAX: u64 = 16 << 20;
 
 /// A kernel source: the way to get the kernels of one prefix of names, such as `debian:`.
 pub(crate) trait KernelSource {
@@ -28,6 +36,11 @@ pub(crate) trait KernelSource {
         supplies: &Supplies<'_>,
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError>;
+
+    /// Builds a kernel again whose kit the store lacks, from which modules are built.
+    fn keep_kit(&self, _: &Supplies<'_>, _: &Kernel) -> Result<(), KernelError> {
+        Ok(())
+    }
 
     /// Refuses what a person can mend at once, before anything is brought here in vain.
     fn check(&self) -> Result<(), KernelError> {
@@ -125,6 +138,13 @@ pub enum KernelError {
 
 from_package_errors!(KernelError);
 
+/// Reads a configuration of the user's own that a kernel is to start from.
+pub(super) fn read_base(path: &Path) -> Result<String, KbuildError> {
+    let bytes = preemptlab_durable::read(path, BASE_BYTES_MAX)
+        .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Takes a bzImage into the store.
 pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreError> {
     let digest = Digest::of(image);
@@ -137,6 +157,14 @@ pub(crate) fn keep_image(store: &Store, image: &[u8]) -> Result<Digest, StoreErr
     }
     write(&path, image)?;
     Ok(digest)
+}
+
+/// Returns what modules for a kernel that was built are built from.
+pub(super) fn kit_of(config: Option<&KernelConfig>, kit: Kit, with: BuiltWith) -> Headers {
+    match config.is_some_and(|config| config.is_builtin("MODULES")) {
+        true => Headers::Kit(kit, Box::new(with)),
+        false => Headers::None("its configuration loads none: add `+MODULES=y` to the name".into()),
+    }
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {

@@ -13,7 +13,11 @@ use preemptlab_model::KernelRef;
 #[cfg(test)]
 pub(crate) use self::kernel::keep_image;
 use self::{debian::Debian, file::OwnFile, host::OfHost, source::FromSource, tree::OwnTree};
-pub(crate) use self::{debian::builds, kernel::KernelSource, offers::offered};
+pub(crate) use self::{
+    debian::{between, builds},
+    kernel::KernelSource,
+    offers::offered,
+};
 pub use self::{
     kernel::{KernelError, ProvisionedKernel},
     offers::Offer,
@@ -23,18 +27,19 @@ pub use self::{
 pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
     match name {
         KernelRef::Debian { version, flavour } => Box::new(Debian { version, flavour: *flavour }),
-        KernelRef::Source { version, flavour, symbols } => {
-            Box::new(FromSource { name, version, flavour: *flavour, symbols })
+        KernelRef::Source { version, configured } => {
+            Box::new(FromSource { name, version, configured })
         }
         KernelRef::File { image, modules } => {
             Box::new(OwnFile { image, modules: modules.as_deref() })
         }
-        KernelRef::Tree { path, configured, clean } => {
-            Box::new(OwnTree { name, path, revision: None, configured, clean: *clean })
+        KernelRef::Tree { path, configured, clean, nodiff } => {
+            let (clean, nodiff) = (*clean, *nodiff);
+            Box::new(OwnTree { name, path, revision: None, configured, clean, nodiff })
         }
         KernelRef::Git { path, revision, configured } => {
             let revision = Some(revision.as_str());
-            Box::new(OwnTree { name, path, revision, configured, clean: false })
+            Box::new(OwnTree { name, path, revision, configured, clean: false, nodiff: false })
         }
         KernelRef::Host { .. } => Box::new(OfHost(name)),
     }

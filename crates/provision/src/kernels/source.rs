@@ -1,15 +1,17 @@
 //! `source:VERSION`: kernels built from Debian's source.
 
-use preemptlab_model::{Flavour, Kernel, KernelRef, Package, Symbols};
+use std::borrow::Cow;
+
+use preemptlab_model::{ConfigBase, Configured, Kernel, KernelRef, Package, Symbols};
 use preemptlab_symbols::release_of;
 
 use super::kernel::{
-    KernelError, KernelSource, ProvisionedKernel, keep_image, read_bounded, read_config,
+    KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
+    read_config,
 };
 use crate::{
-    KbuildError, Store,
-    kbuild::{Built, Recipe},
-    kmod::Headers,
+    KbuildError, Store, StoreLock,
+    kbuild::{Built, LAB, Recipe, Wanted},
     modules::ModuleSource,
     supplies::Supplies,
 };
@@ -18,8 +20,7 @@ use crate::{
 pub(super) struct FromSource<'a> {
     pub(super) name: &'a KernelRef,
     pub(super) version: &'a str,
-    pub(super) flavour: Flavour,
-    pub(super) symbols: &'a Symbols,
+    pub(super) configured: &'a Configured,
 }
 
 impl KernelSource for FromSource<'_> {
@@ -40,9 +41,51 @@ impl KernelSource for FromSource<'_> {
         }
         Ok(kernel)
     }
+
+    fn keep_kit(&self, supplies: &Supplies<'_>, built: &Kernel) -> Result<(), KernelError> {
+        let Supplies { store, on_event, .. } = supplies;
+        let lock = supplies.lock()?;
+        let recipe = self.recipe(supplies, &lock, Some(&built.packages))?;
+        let programs = supplies.with_apt(&lock, |apt| recipe.fetch(apt, store, &lock, on_event))?;
+        drop(lock);
+        Ok(recipe.build_kit(store, &programs, on_event)?)
+    }
+
+    fn check(&self) -> Result<(), KernelError> {
+        self.base().map(drop)
+    }
+
+    fn is_own(&self) -> bool {
+        matches!(self.configured.base, ConfigBase::File(_))
+    }
 }
 
 impl FromSource<'_> {
+    /// Returns the configuration that it starts from; `None` for Debian's.
+    fn base(&self) -> Result<Option<Cow<'static, str>>, KernelError> {
+        Ok(match &self.configured.base {
+            ConfigBase::Debian(_) => None,
+            ConfigBase::Lab => Some(LAB.into()),
+            ConfigBase::File(path) => Some(harmless(&read_base(path)?).into()),
+        })
+    }
+
+    fn recipe(
+        &self,
+        supplies: &Supplies<'_>,
+        lock: &StoreLock,
+        exactly: Option<&[Package]>,
+    ) -> Result<Recipe, KernelError> {
+        let base = self.base()?;
+        let wanted = Wanted {
+            name: self.name,
+            version: self.version,
+            configured: self.configured,
+            base: base.as_deref(),
+        };
+        supplies.with_apt(lock, |apt| Recipe::find(apt, &wanted, exactly))
+    }
+
     /// Builds it from the newest packages or from exactly these, unless the store has it. The store's
     /// lock is not held while it is built.
     fn find(
@@ -51,9 +94,8 @@ impl FromSource<'_> {
         exactly: Option<&[Package]>,
     ) -> Result<ProvisionedKernel, KernelError> {
         let Supplies { store, on_event, .. } = supplies;
-        let wanted = (self.name, self.version, self.flavour, self.symbols);
         let lock = supplies.lock()?;
-        let recipe = supplies.with_apt(&lock, |apt| Recipe::find(apt, wanted, exactly))?;
+        let recipe = self.recipe(supplies, &lock, exactly)?;
         if recipe.built(store).is_none() {
             if !supplies.builds {
                 return Err(KbuildError::NotBuilt.into());
@@ -72,6 +114,22 @@ impl FromSource<'_> {
     }
 }
 
+/// Returns the lines of a configuration that a name could say as well. An experiment of a stranger
+/// may bring the file, and the other texts of a configuration name files of this machine, or reach
+/// a shell.
+fn harmless(config: &str) -> String {
+    let is_harmless = |line: &&str| {
+        let line = match line.strip_prefix("# ").and_then(|line| line.strip_suffix(" is not set")) {
+            Some(name) => format!("{name}=n"),
+            // A module is switched off like every other one.
+            None => line.strip_suffix("=m").map_or((*line).to_owned(), |name| format!("{name}=n")),
+        };
+        let symbol = line.strip_prefix("CONFIG_").unwrap_or_default();
+        symbol.split('=').count() == 2 && format!("+{symbol}").parse::<Symbols>().is_ok()
+    };
+    config.lines().filter(is_harmless).flat_map(|line| [line, "\n"]).collect()
+}
+
 fn kernel(
     store: &Store,
     name: &KernelRef,
@@ -87,6 +145,33 @@ fn kernel(
         Kernel::new(name.clone(), release, built.image_sha256, recipe.packages(), config.as_ref());
     // The folder holds no module, and says which symbols are built in.
     let modules = ModuleSource::Folder(built.folder);
-    let reason = "of a kernel that is built from source no build tree is kept";
-    Ok(ProvisionedKernel { kernel, image, config, modules, headers: Headers::None(reason.into()) })
+    let headers = kit_of(config.as_ref(), recipe.kit(store), recipe.built_with());
+    Ok(ProvisionedKernel { kernel, image, config, modules, headers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_name_could_say_is_taken_of_a_file() {
+        let taken = "CONFIG_SMP=y\n# CONFIG_PREEMPT is not set\nCONFIG_EXT4_FS=m\nCONFIG_HZ=250\n\
+                     CONFIG_START=0x1f\nCONFIG_LOCALVERSION=\"-mine\"\n";
+        assert_eq!(harmless(taken), taken);
+        for line in [
+            "CONFIG_CC_VERSION_TEXT=\"$(touch canary)\"",
+            "CONFIG_LOCALVERSION=\"`touch canary`\"",
+            "CONFIG_INITRAMFS_SOURCE=\"/etc\"",
+            "CONFIG_SYSTEM_TRUSTED_KEYS=\"/etc/shadow\"",
+            "CONFIG_CMDLINE=\"a\"+INITRAMFS_SOURCE=\"/etc\"",
+            "CONFIG_A=y+B=\"x\"",
+            "CONFIG_A=$(shell x)",
+            "CONFIG_HZ=`x`",
+            "# a comment",
+            "$(shell x)",
+            "",
+        ] {
+            assert_eq!(harmless(line), "", "{line}");
+        }
+    }
 }

@@ -8,22 +8,19 @@ use preemptlab_model::{
 use preemptlab_symbols::release_of;
 
 use super::kernel::{
-    KernelError, KernelSource, ProvisionedKernel, keep_image, read_bounded, read_config,
+    KernelError, KernelSource, ProvisionedKernel, keep_image, kit_of, read_base, read_bounded,
+    read_config,
 };
 use crate::{
     KbuildError, PackageError, TreeError,
     apt::{Apt, Candidate},
-    kbuild::{self, CONFIG, CONFIG_FILE, Tools, config},
-    kmod::Headers,
-    ktree::{Checkout, Job, LAB, Tree},
+    kbuild::{self, BuiltWith, CONFIG, CONFIG_FILE, LAB, Tools, config},
+    ktree::{Checkout, Job, Tree},
     modules::ModuleSource,
     names,
     supplies::Supplies,
     toolchain::Toolchain,
 };
-
-/// The largest configuration that is read, in bytes.
-const CONFIG_BYTES_MAX: u64 = 16 << 20;
 
 /// A working tree, or a revision of a repository.
 pub(super) struct OwnTree<'a> {
@@ -33,6 +30,8 @@ pub(super) struct OwnTree<'a> {
     pub(super) revision: Option<&'a str>,
     pub(super) configured: &'a Configured,
     pub(super) clean: bool,
+    /// Whether the recording is to hold no difference from the commit.
+    pub(super) nodiff: bool,
 }
 
 /// What a kernel is configured and built with.
@@ -45,7 +44,7 @@ struct Means {
 
 impl KernelSource for OwnTree<'_> {
     fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
-        self.find(supplies, self.revision, None)
+        self.find(supplies, self.revision, None, false)
     }
 
     /// Builds the commit that a recording names, if the store lost its kernel. A working tree is as
@@ -55,9 +54,7 @@ impl KernelSource for OwnTree<'_> {
         supplies: &Supplies<'_>,
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError> {
-        let commit = recorded.source.as_ref().and_then(|source| source.revision.as_deref());
-        let revision = self.revision.map(|revision| commit.unwrap_or(revision));
-        let kernel = self.find(supplies, revision, Some(&recorded.packages))?;
+        let kernel = self.again(supplies, recorded, false)?;
         if kernel.kernel.image_sha256 != recorded.image_sha256 {
             return Err(KernelError::NotAgain(match self.revision {
                 Some(_) => "another compiler or preemptlab builds another kernel from this commit",
@@ -65,6 +62,10 @@ impl KernelSource for OwnTree<'_> {
             }));
         }
         Ok(kernel)
+    }
+
+    fn keep_kit(&self, supplies: &Supplies<'_>, built: &Kernel) -> Result<(), KernelError> {
+        self.again(supplies, built, true).map(drop)
     }
 
     fn check(&self) -> Result<(), KernelError> {
@@ -85,6 +86,18 @@ impl KernelSource for OwnTree<'_> {
 }
 
 impl OwnTree<'_> {
+    /// Finds the kernel of the commit that a kernel is of.
+    fn again(
+        &self,
+        supplies: &Supplies<'_>,
+        kernel: &Kernel,
+        for_kit: bool,
+    ) -> Result<ProvisionedKernel, KernelError> {
+        let commit = kernel.source.as_ref().and_then(|source| source.revision.as_deref());
+        let revision = self.revision.map(|revision| commit.unwrap_or(revision));
+        self.find(supplies, revision, Some(&kernel.packages), for_kit)
+    }
+
     fn checkout(&self, revision: Option<&str>) -> Result<Checkout, KbuildError> {
         Ok(match revision {
             Some(revision) => Checkout::of_revision(self.path, revision)?,
@@ -92,11 +105,13 @@ impl OwnTree<'_> {
         })
     }
 
+    /// Builds it, unless the store has it; for its kit, unless the store has the kit.
     fn find(
         &self,
         supplies: &Supplies<'_>,
         revision: Option<&str>,
         exactly: Option<&[Package]>,
+        for_kit: bool,
     ) -> Result<ProvisionedKernel, KernelError> {
         let store = &supplies.store;
         if !crate::toolchain::is_plain(store.root()) {
@@ -116,7 +131,8 @@ impl OwnTree<'_> {
             tools_sha256: means.tools_sha256,
             version,
         };
-        if tree.built(store, &job).is_none() {
+        let kit = tree.kit(&job);
+        if tree.built(store, &job).is_none() || for_kit && !kit.is_kept(store) {
             if !supplies.builds {
                 return Err(KbuildError::NotBuilt.into());
             }
@@ -150,11 +166,10 @@ impl OwnTree<'_> {
             compiler: built.compiler,
             config_sha256,
             defconfig: built.defconfig,
-            diff: provenance.diff,
+            diff: provenance.diff.filter(|_| !self.nodiff),
         }));
         let modules = ModuleSource::Folder(built.folder);
-        let reason = "no module of preemptlab's own is built for a kernel from a tree";
-        let headers = Headers::None(reason.to_owned());
+        let headers = kit_of(config.as_ref(), kit, BuiltWith::Here(means.tools));
         Ok(ProvisionedKernel { kernel, image, config, modules, headers })
     }
 
@@ -226,13 +241,6 @@ impl OwnTree<'_> {
             Ok(Means { base: base.unwrap_or(debian), tools, tools_sha256, packages })
         })
     }
-}
-
-/// Reads a configuration of the user's own.
-fn read_base(path: &Path) -> Result<String, KbuildError> {
-    let bytes = preemptlab_durable::read(path, CONFIG_BYTES_MAX)
-        .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_config(found: &Candidate) -> bool {

@@ -71,10 +71,7 @@ impl Make {
         command
             .arg("-C")
             .arg(&self.tree)
-            .arg(assigned("M", root.join(source.folder).as_os_str()))
-            .arg(assigned("KCFLAGS", &self.flags(root)))
-            // The module's types, which only tracers read, would need pahole and the kernel's.
-            .arg("CONFIG_DEBUG_INFO_BTF_MODULES=")
+            .args(variables(source, root, &self.folders))
             .arg("modules")
             .env_clear()
             .env("PATH", &self.path)
@@ -93,24 +90,31 @@ impl Make {
         let output = last_lines(&String::from_utf8_lossy(&bytes));
         Err(KmodError::Failed { name: source.name, release: release.to_owned(), output })
     }
+}
 
-    /// Returns the flags that keep this machine's paths out of the module: those in debug
-    /// information, which is not used, and those in warnings.
-    fn flags(&self, root: &Path) -> OsString {
-        let mut flags = OsString::from("-g0");
-        for (from, to) in self
-            .folders
-            .iter()
-            .map(|folder| (folder.as_path(), "/headers"))
-            .chain([(root, "/preemptlab")])
-        {
-            flags.push(" -ffile-prefix-map=");
-            flags.push(from);
-            flags.push("=");
-            flags.push(to);
-        }
-        flags
+/// Returns the variables of make for a module in a folder, which is built from the files of other
+/// folders.
+pub(super) fn variables(
+    source: &Source,
+    root: &Path,
+    folders: &[impl AsRef<Path>],
+) -> [OsString; 3] {
+    // Keep this machine's paths out of the module: those in debug information, which is not used,
+    // and those in warnings.
+    let mut flags = OsString::from("-g0");
+    let headers = folders.iter().map(|folder| (folder.as_ref(), "/headers"));
+    for (from, to) in headers.chain([(root, "/preemptlab")]) {
+        flags.push(" -ffile-prefix-map=");
+        flags.push(from);
+        flags.push("=");
+        flags.push(to);
     }
+    [
+        assigned("M", root.join(source.folder).as_os_str()),
+        assigned("KCFLAGS", &flags),
+        // The module's types, which only tracers read, would need pahole and the kernel's.
+        "CONFIG_DEBUG_INFO_BTF_MODULES=".into(),
+    ]
 }
 
 /// Refuses a path that make would not take as one.

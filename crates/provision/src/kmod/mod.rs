@@ -9,7 +9,10 @@ mod make;
 mod source;
 mod tools;
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_model::Digest;
 use serde::Serialize;
@@ -17,13 +20,18 @@ use serde::Serialize;
 pub use self::error::KmodError;
 pub(crate) use self::source::{PREFIX, Source};
 use self::{make::Make, tools::Tools};
-use crate::{Event, Store, StoreError, StoreLock, apt::Apt, whole::is_whole};
+use crate::{
+    Event, KbuildError, Store, StoreError, StoreLock,
+    apt::Apt,
+    kbuild::{BuiltWith, Kit, Make as KernelMake, Tools as KernelTools},
+    whole::is_whole,
+};
 
 /// Counts up when the same source and packages are to make another module.
 const RECIPE: u32 = 1;
 
 /// Headers that a kernel's modules are built from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Headers {
     /// There are none, for this reason.
     None(String),
@@ -36,6 +44,8 @@ pub(crate) enum Headers {
         /// The kernel's package that it depends on as well, and no build needs.
         assumed: String,
     },
+    /// The kit of the build that made the kernel, and the programs of that build.
+    Kit(Kit, Box<BuiltWith>),
 }
 
 /// Everything that the bytes of a module depend on.
@@ -76,7 +86,9 @@ pub(crate) fn from_package(
     if !is_whole(&folder) {
         let unpacked = tools.unpacked(apt, store, lock, on_event)?;
         lock.fill(&folder, |draft| {
-            let module = build(source, release, &unpacked.make(), draft, lock, on_event)?;
+            let make = unpacked.make();
+            let make = |root: &Path| make.run(source, release, root, lock);
+            let module = build(source, release, &make, draft, on_event)?;
             let path = draft.join(&file);
             fs::write(&path, module).map_err(StoreError::at(&path))?;
             Ok::<_, KmodError>(())
@@ -84,6 +96,82 @@ pub(crate) fn from_package(
     }
     let path = folder.join(file);
     Ok(fs::read(&path).map_err(StoreError::at(&path))?)
+}
+
+/// Returns the folder of a module for a kernel that was built, and the module's file there.
+fn folder_of_kit(source: &Source, release: &str, kit: Kit, store: &Store) -> (PathBuf, PathBuf) {
+    let inputs = Inputs {
+        recipe: RECIPE,
+        name: source.name,
+        source: source.digest(),
+        release,
+        tools: kit.build(),
+    };
+    let folder = store.kmod(Digest::of_json(&inputs));
+    let file = folder.join(format!("{}.ko", source.name));
+    (folder, file)
+}
+
+/// Returns a module that was built before from the kit of a kernel.
+pub(crate) fn kept_of_kit(
+    source: &Source,
+    release: &str,
+    kit: Kit,
+    store: &Store,
+) -> Option<Vec<u8>> {
+    let (folder, file) = folder_of_kit(source, release, kit, store);
+    is_whole(&folder).then(|| fs::read(file).ok()).flatten()
+}
+
+/// Builds a module from the kit of a kernel, unless that was done before. The kernel's own programs
+/// build it.
+pub(crate) fn from_kit(
+    source: &Source,
+    release: &str,
+    (kit, tools): (Kit, &KernelTools),
+    (store, lock): (&Store, &StoreLock),
+    on_event: &dyn Fn(Event),
+) -> Result<Vec<u8>, KmodError> {
+    make::check_path(store.root())?;
+    let (folder, file) = folder_of_kit(source, release, kit, store);
+    if !is_whole(&folder) {
+        lock.fill(&folder, |draft| {
+            let headers = draft.join("headers");
+            kit.unpack(store, &headers)?;
+            let log = draft.join("log");
+            let make = KernelMake { tools, tree: &headers, output: None, log: &log, lock };
+            let make = |root: &Path| {
+                let variables = make::variables(source, root, &[&headers]);
+                match make.run("modules", &variables, || ()).map_err(unbuilt(source, release))? {
+                    true => Ok(()),
+                    false => {
+                        let (name, release) = (source.name, release.to_owned());
+                        Err(KmodError::Failed { name, release, output: make.end()? })
+                    }
+                }
+            };
+            let module = build(source, release, &make, draft, on_event)?;
+            fs::remove_dir_all(&headers).map_err(StoreError::at(&headers))?;
+            fs::remove_file(&log).map_err(StoreError::at(&log))?;
+            let path = draft.join(file.file_name().unwrap_or_default());
+            fs::write(&path, module).map_err(StoreError::at(&path))?;
+            Ok::<_, KmodError>(())
+        })?;
+    }
+    Ok(fs::read(&file).map_err(StoreError::at(&file))?)
+}
+
+/// Says which module an error of the kernel's make is about.
+fn unbuilt(source: &Source, release: &str) -> impl Fn(KbuildError) -> KmodError {
+    move |error| match error {
+        KbuildError::Packages(error) => KmodError::Packages(error),
+        KbuildError::Tool(error) => KmodError::Tool(error),
+        error => KmodError::Failed {
+            name: source.name,
+            release: release.to_owned(),
+            output: error.to_string(),
+        },
+    }
 }
 
 /// Builds a module in a build tree of this machine, with this machine's programs. It is built each
@@ -106,16 +194,18 @@ pub(crate) fn from_tree(
     make::check_path(store.root())?;
     make::check_path(&tree)?;
     let draft = store.kmod_draft(lock)?;
-    build(source, release, &Make::of_machine(&tree), draft.path(), lock, on_event)
+    let make = Make::of_machine(&tree);
+    let make = |root: &Path| make.run(source, release, root, lock);
+    build(source, release, &make, draft.path(), on_event)
 }
 
-/// Builds a module in an empty folder, which is empty again afterwards.
+/// Builds a module in a folder of its own, which is gone again afterwards. `make` runs Kbuild on the
+/// files that were written.
 fn build(
     source: &Source,
     release: &str,
-    make: &Make,
+    make: &dyn Fn(&Path) -> Result<(), KmodError>,
     draft: &Path,
-    lock: &StoreLock,
     on_event: &dyn Fn(Event),
 ) -> Result<Vec<u8>, KmodError> {
     on_event(Event::Building { what: format!("{} for {release}", source.name) });
@@ -128,7 +218,7 @@ fn build(
         };
         write().map_err(StoreError::at(&path))?;
     }
-    make.run(source, release, &root, lock)?;
+    make(&root)?;
     let path = root.join(source.folder).join(format!("{}.ko", source.name));
     let module = fs::read(&path).map_err(StoreError::at(&path))?;
     fs::remove_dir_all(&root).map_err(StoreError::at(&root))?;

@@ -6,19 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{ConfigBase, Configured, Digest, KernelConfig, KernelRef};
+use preemptlab_model::{Configured, Digest, KernelRef};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Checkout, Workspace, lab,
+    Checkout, Workspace,
     listing::{Listing, Origin},
     workspace::BuildFolder,
 };
 use crate::{
     Event, KbuildError, Store, StoreError,
     kbuild::{
-        self, BUILTIN_FILE, CONFIG_FILE, IMAGE_FILE, Tools, config, make::Make, remove_if_there,
-        tree::has_symbol,
+        BUILTIN_FILE, CONFIG_FILE, Configuration, IMAGE_FILE, Kit, Make, RunMake, Tools, kit,
+        remove_if_there,
     },
     platform::GUEST,
     whole::is_whole,
@@ -27,13 +27,7 @@ use crate::{
 /// Counts up when the same inputs are to become another kernel.
 const RECIPE: u32 = 1;
 
-/// The number of files that make announces for the configuration `lab` of 6.12, and for one of
-/// Debian's.
-const LAB_STEPS_EXPECTED: u32 = 1500;
-const STEPS_EXPECTED: u32 = 3700;
-
 /// Files of a build folder that this program writes.
-const FRAGMENT: &str = ".preemptlab-lab";
 const CONFIGURED: &str = ".preemptlab-configured";
 const LOG: &str = ".preemptlab-log";
 
@@ -43,10 +37,6 @@ const COMPILER_FILE: &str = "compiler";
 
 /// The largest shortened configuration that a recording holds, in bytes.
 const DEFCONFIG_BYTES_MAX: u64 = 64 << 10;
-
-/// Makes a target with these variables, and calls back at each step.
-type RunMake<'a> =
-    dyn Fn(&'static str, &[OsString], &mut dyn FnMut()) -> Result<(), KbuildError> + 'a;
 
 /// A source, its listed files and the folder that it is built in.
 pub(crate) struct Tree {
@@ -136,6 +126,14 @@ impl Tree {
         };
         let image = file(&format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image))?;
         let digest = keep(&image)?;
+        if kit::is_wanted(build.path())? {
+            let lock = store.lock(on_event)?;
+            self.kit(job).keep(store, &lock, (&self.workspace.copy(), build.path()))?;
+        }
+        if self.built(store, job).is_some() {
+            // It was built for its kit alone, which an earlier preemptlab did not keep.
+            return Ok(());
+        }
         let lock = store.lock_builds(on_event)?;
         let folder = store.build(inputs);
         if folder.is_dir() {
@@ -195,11 +193,13 @@ impl Tree {
         let kept = store.build(inputs).with_extension("log");
         let run =
             |target: &'static str, variables: &[OsString], on_step: &mut dyn FnMut()| match make
-                .run_with(target, variables, on_step)?
+                .run(target, variables, on_step)?
             {
                 true => Ok(()),
                 false => Err(failed(store, &make, target, &kept)?),
             };
+        let configuration =
+            Configuration { configured: job.configured, base: job.base, version: &job.version };
         // What the tools make of a configuration depends on these files.
         let is_of_config = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -209,63 +209,30 @@ impl Tree {
         let configured = output.join(CONFIGURED);
         if fs::read_to_string(&configured).ok().as_ref() != Some(&key) {
             remove_if_there(&configured)?;
-            self.configure(job, output, &run)?;
+            let run: &RunMake<'_> = &run;
+            configuration.write(&copy, output, run)?;
             run("savedefconfig", &[], &mut || ())?;
             run("prepare", &[], &mut || ())?;
             fs::write(&configured, key).map_err(StoreError::at(&configured))?;
             // What came before is whole.
             build.begin()?;
         }
-        let steps_expected = match job.configured.base {
-            ConfigBase::Lab => LAB_STEPS_EXPECTED,
-            ConfigBase::Debian(_) | ConfigBase::File(_) => STEPS_EXPECTED,
-        };
+        let steps_expected = configuration.steps_expected();
         let mut steps = 0;
         let mut on_step = || {
             on_event(Event::Compiling { what: job.name.to_string(), steps, steps_expected });
             steps += 1;
         };
         run(GUEST.kernel_image, &[], &mut on_step)?;
+        if kit::is_wanted(output)? {
+            run(kit::TARGET, &[], &mut || ())?;
+        }
         remove_if_there(&kept)
     }
 
-    /// Writes the configuration, lets the kernel's own tools complete it, and checks it.
-    fn configure(
-        &self,
-        job: &Job<'_>,
-        output: &Path,
-        run: &RunMake<'_>,
-    ) -> Result<(), KbuildError> {
-        let copy = self.workspace.copy();
-        let path = output.join(".config");
-        let symbols = &job.configured.symbols;
-        let write = |text: &str| fs::write(&path, text).map_err(StoreError::at(&path));
-        let read = || fs::read_to_string(&path).map_err(StoreError::at(&path));
-        if job.configured.base == ConfigBase::Lab {
-            let fragment = output.join(FRAGMENT);
-            fs::write(&fragment, job.base).map_err(StoreError::at(&fragment))?;
-            let mut variable = OsString::from("KCONFIG_ALLCONFIG=");
-            variable.push(&fragment);
-            run("allnoconfig", &[variable], &mut || ())?;
-            let config = KernelConfig::parse(&read()?);
-            let exists = |symbol: &str| has_symbol(&copy, symbol).unwrap_or(true);
-            if let Some(symbol) = lab::missing(&config, exists) {
-                return Err(KbuildError::Lab { symbol, version: job.version.clone() });
-            }
-            if symbols.iter().next().is_none() {
-                return Ok(());
-            }
-            write(&config::start(&read()?, symbols))?;
-        } else {
-            write(&config::start(job.base, symbols))?;
-        }
-        run("olddefconfig", &[], &mut || ())?;
-        kbuild::check(&copy, &path, symbols, job.version.clone())?;
-        let exists = |symbol: &str| has_symbol(&copy, symbol).unwrap_or(true);
-        match lab::needed(&KernelConfig::parse(&read()?), exists) {
-            Some(symbol) => Err(KbuildError::Off { symbol }),
-            None => Ok(()),
-        }
+    /// Returns what modules for a kernel are built from.
+    pub(crate) fn kit(&self, job: &Job<'_>) -> Kit {
+        Kit::new(self.inputs(job), job.tools.root())
     }
 
     fn inputs(&self, job: &Job<'_>) -> Digest {

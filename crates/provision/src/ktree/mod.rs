@@ -10,7 +10,6 @@ mod checkout;
 mod copy;
 mod error;
 mod git;
-mod lab;
 mod listing;
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,6 @@ pub(crate) use self::{
     build::{Job, Tree},
     checkout::Checkout,
     git::Blobs,
-    lab::LAB,
     workspace::Workspace,
 };
 pub use self::{error::TreeError, git::Git};

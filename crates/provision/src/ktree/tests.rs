@@ -12,7 +12,9 @@ use preemptlab_model::{Configured, Digest, KernelRef};
 
 use super::*;
 use crate::{
-    Event, KbuildError, PackageError, Store, StoreError, kbuild::Tools, toolchain::Programs,
+    Event, KbuildError, PackageError, Store, StoreError,
+    kbuild::{LAB, Tools},
+    toolchain::Programs,
 };
 
 /// A make with the effects of the kernel's own: it takes every symbol but NEEDY, and writes nothing

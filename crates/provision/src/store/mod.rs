@@ -132,7 +132,8 @@ impl Store {
         self.root.join("qemu").join(digest.to_string())
     }
 
-    /// Returns the folder of a kernel's unpacked headers, by the digest of their packages.
+    /// Returns the folder of what modules for a kernel are built from: unpacked headers, by the digest
+    /// of their packages, or the kit of a build.
     pub(crate) fn headers(&self, digest: Digest) -> PathBuf {
         self.root.join("headers").join(digest.to_string())
     }
@@ -155,6 +156,11 @@ impl Store {
     /// Creates a folder to build a module in that is not kept.
     pub(crate) fn kmod_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
         draft_in(&self.root.join("kmod"))
+    }
+
+    /// Creates a folder to build a kernel in that is not kept.
+    pub(crate) fn build_draft(&self, _lock: &StoreLock) -> Result<tempfile::TempDir, StoreError> {
+        draft_in(&self.root.join(BUILDS))
     }
 
     /// Returns the folder of a built kernel, by the digest of all its inputs.

@@ -90,6 +90,7 @@ exec "${0%/*}/COMPILER" "-Wl,--dynamic-linker=$libraries/{loader}" \
 "#;
 
 /// The packages of a toolchain, resolved.
+#[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
     candidates: Vec<Candidate>,
 }

@@ -258,6 +258,10 @@ impl SectionChange {
 }
 
 impl Gate {
+    /// Largest probability of calling a kernel worse that is not: 1 %. Half of it is for the metrics,
+    /// half for the sections.
+    pub const ALPHA: f64 = 0.01;
+
     /// Returns the rows and sections that make the new kernel worse, in words.
     pub fn reasons(&self) -> Vec<String> {
         let failures = self.failures.iter().map(|failure| match &failure.place {

@@ -11,10 +11,6 @@ use super::{
 };
 use crate::Looks;
 
-/// Largest probability of calling a kernel worse that is not: 1 %. Half of it is for the metrics, half
-/// for the sections.
-const ALPHA: f64 = 0.01;
-
 /// Functions listed.
 const SECTIONS_SHOWN: usize = 12;
 
@@ -156,7 +152,7 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
         }
         all.extend(metrics.into_iter().map(|pairs| (*place, pairs)));
     }
-    let alpha = ALPHA / 2.0 / all.len().max(1) as f64;
+    let alpha = Gate::ALPHA / 2.0 / all.len().max(1) as f64;
     all.iter()
         .filter_map(|(place, pairs)| {
             let margin = rule.margins.of(&pairs.metric.name, &pairs.metric.unit)?;
@@ -180,7 +176,7 @@ fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<Se
             (*place, pairs.collect::<Vec<_>>())
         })
         .collect();
-    sections(&borrowed, rule.margins.time_ns as f64 / 1e3, ALPHA / 2.0 * spent)
+    sections(&borrowed, rule.margins.time_ns as f64 / 1e3, Gate::ALPHA / 2.0 * spent)
 }
 
 /// Lists the new kernel's cells that failed where the base's was measured.

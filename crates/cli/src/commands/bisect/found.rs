@@ -33,14 +33,44 @@ pub enum Found {
         commit: Commit,
         /// The commit beside its parent.
         change: Box<Gate>,
+        /// The worst wakeups of both; absent where no trace tells.
+        worst: Option<Worst>,
         /// What taking it back does.
         cure: Cure,
+    },
+    /// The first bad packaged kernel.
+    Kernel {
+        /// The kernel.
+        kernel: String,
+        /// The one before it.
+        before: String,
+        /// The kernel beside the one before it.
+        change: Box<Gate>,
+        /// The worst wakeups of both; absent where no trace tells.
+        worst: Option<Worst>,
     },
     /// Commits that cannot be tested hide it.
     Hidden {
         /// Those that it may be.
         commits: Vec<Commit>,
     },
+    /// Packaged kernels that cannot be tested hide it.
+    HiddenKernels {
+        /// Those that it may be.
+        kernels: Vec<String>,
+    },
+}
+
+/// Why the worst wakeups were late, before and after.
+#[derive(Debug, Serialize)]
+pub struct Worst {
+    /// In a sentence, before.
+    pub before: String,
+    /// In a sentence, after.
+    pub after: String,
+    /// The timeline of the one after.
+    #[serde(skip)]
+    pub timeline: String,
 }
 
 /// What taking the commit back on top of the bad revision does.
@@ -84,23 +114,44 @@ impl Cure {
     }
 }
 
+impl Worst {
+    fn terminal(&self, terminal: Terminal) -> String {
+        let Self { before, after, timeline } = self;
+        let words = [format!("Before: {before}"), format!("After: {after}")];
+        let [before, after] = words.map(|words| terminal.note(&words));
+        format!("{before}\n{after}\n{timeline}")
+    }
+}
+
 impl Outcome {
     /// Renders it for a terminal.
     pub fn terminal(&self, terminal: Terminal) -> String {
-        let columns = ["commit", "answer", "why"].map(Column::left);
+        let noun = match self.found {
+            Found::Commit { .. } | Found::Hidden { .. } => "commit",
+            Found::Kernel { .. } | Found::HiddenKernels { .. } => "kernel",
+        };
+        let columns = [noun, "answer", "why"].map(Column::left);
         let mut table = Table::new("", columns);
         for Step { commit, answer, reason } in &self.steps {
             let answer = if *answer == Answer::Skip { "skipped" } else { answer.as_str() };
-            table.row([short(commit), answer, plain::line(reason).as_ref()]);
+            let commit = if noun == "kernel" { commit } else { short(commit) };
+            table.row([commit, answer, plain::line(reason).as_ref()]);
         }
         let mut parts = Vec::new();
         match &self.found {
-            Found::Commit { commit, change, cure } => {
+            Found::Commit { commit, change, worst, cure } => {
                 let words =
                     format!("{} is the first bad commit: {}", short(&commit.id), named(commit));
                 parts.push(terminal.note(&words));
                 parts.push(gate_terminal(change, terminal));
+                parts.extend(worst.iter().map(|worst| worst.terminal(terminal)));
                 parts.push(terminal.note(&cure.words()));
+            }
+            Found::Kernel { kernel, before, change, worst } => {
+                let words = format!("{kernel} is the first bad kernel; {before} came before it.");
+                parts.push(terminal.note(&words));
+                parts.push(gate_terminal(change, terminal));
+                parts.extend(worst.iter().map(|worst| worst.terminal(terminal)));
             }
             Found::Hidden { commits } => {
                 let words =
@@ -111,11 +162,19 @@ impl Outcome {
                 };
                 parts.extend(commits.iter().map(line));
             }
+            Found::HiddenKernels { kernels } => {
+                let words =
+                    "Kernels that cannot be tested hide the first bad one. It is one of these:";
+                parts.push(terminal.note(words));
+                parts.extend(kernels.iter().map(|kernel| terminal.note(kernel)));
+            }
         }
         let folder = self.folder.display();
         let next = match self.found {
-            Found::Commit { .. } => format!("; next: preemptlab explain {folder}/steps/change"),
-            Found::Hidden { .. } => String::new(),
+            Found::Commit { .. } | Found::Kernel { .. } => {
+                format!("; next: preemptlab explain {folder}/steps/change")
+            }
+            Found::Hidden { .. } | Found::HiddenKernels { .. } => String::new(),
         };
         parts.push(terminal.note(&format!("Followed: {}.", self.mechanism)));
         if !self.steps.is_empty() {

@@ -34,7 +34,7 @@ const EXPERIMENT: &str = include_str!("../../../../../studies/gate.toml");
 const EXPERIMENT_PATH: &str = "studies/gate.toml";
 
 /// Labels of the two kernels, unless they have others.
-const LABELS: [&str; 2] = ["base", "new"];
+pub const LABELS: [&str; 2] = ["base", "new"];
 
 /// Runs both kernels at the same seeds, and decides.
 pub fn decide(

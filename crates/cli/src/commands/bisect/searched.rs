@@ -1,0 +1,237 @@
+//! What is searched: commits of a repository, or the kernels that Debian packaged.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use clap::Args;
+use preemptlab_analysis::meant::RUNS;
+use preemptlab_bisect::{Ends, Search, line};
+use preemptlab_model::{Digest, Flavour, KernelRef};
+use preemptlab_provision::Build;
+
+use super::found::short;
+use crate::{
+    args::Packages,
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+};
+
+/// The name of the made-up repository in the folder of a search among packaged kernels.
+const KERNELS: &str = "kernels.git";
+
+/// Packaged kernels of a flavour from one version or series to another, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRange {
+    ends: [String; 2],
+    flavour: Flavour,
+}
+
+impl FromStr for KernelRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let example = "expected two of Debian's kernels, such as debian:6.12..7.2 or \
+                       debian:6.12-rt..7.2-rt";
+        let (first, last) = text.split_once("..").ok_or(example)?;
+        let last = match last.contains(':') {
+            true => last.to_owned(),
+            false => format!("debian:{last}"),
+        };
+        let read = |name: &str| match name.parse() {
+            Ok(KernelRef::Debian { version, flavour }) => Ok((version, flavour)),
+            Ok(_) => Err(example.to_owned()),
+            Err(error) => Err(format!("{error}; {example}")),
+        };
+        let ((first, flavour), (last, other)) = (read(first)?, read(&last)?);
+        if flavour != other {
+            return Err(format!("both ends must be of one flavour; {example}"));
+        }
+        Ok(Self { ends: [first, last], flavour })
+    }
+}
+
+impl fmt::Display for KernelRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = self.flavour.suffix();
+        write!(f, "debian:{}{suffix}..{}{suffix}", self.ends[0], self.ends[1])
+    }
+}
+
+/// Two ends of a search, on the command line.
+#[derive(Args, Debug)]
+pub struct Between {
+    /// A revision that is as it should be
+    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
+    pub good: Option<String>,
+    /// A later one that is worse
+    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
+    pub bad: Option<String>,
+    /// The repository, which is only read
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    pub repo: PathBuf,
+    /// Search Debian's packaged kernels instead, from one that is as it should be to a later one that
+    /// is worse: every version on offer, of one flavour
+    #[arg(
+        long,
+        value_name = "FIRST..LAST",
+        conflicts_with_all = ["good", "bad", "repo", "config"]
+    )]
+    pub kernels: Option<KernelRange>,
+    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
+    #[arg(long, value_name = "CONFIG")]
+    pub config: Option<String>,
+}
+
+/// What is searched.
+pub enum Searched {
+    /// Commits of this repository.
+    Commits(PathBuf),
+    /// Packaged kernels; each has a commit of a made-up history.
+    Kernels(Vec<(String, KernelRef)>),
+}
+
+impl Searched {
+    /// Opens a search. Returns also its folder.
+    pub fn open(
+        args: &Between,
+        out: Option<&Path>,
+        packages: &Packages,
+        store: Option<PathBuf>,
+        question: String,
+        output: &Output,
+    ) -> exit::Result<(Self, Search, PathBuf)> {
+        let folder = |inputs: Digest| {
+            let own = || Path::new(RUNS).join(format!("bisect-{}", inputs.short()));
+            out.map_or_else(own, Path::to_owned)
+        };
+        match (&args.kernels, &args.good, &args.bad) {
+            (Some(range), ..) => {
+                let names = packaged(range, packages, store, output)?;
+                let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
+                let out = folder(Digest::of_json(&(&texts, &question)));
+                let repository = out.join(KERNELS);
+                let commits = line(&repository, &texts)?;
+                let [good, .., bad] = &commits[..] else {
+                    return Err(exit::unusable(format!("{range} holds fewer than two kernels")));
+                };
+                let ends = Ends { good: good.clone(), bad: bad.clone(), question };
+                let search = Search::open(&out, &repository, ends)?;
+                Ok((Self::Kernels(commits.into_iter().zip(names).collect()), search, out))
+            }
+            (None, Some(good), Some(bad)) => {
+                let [good, bad] = Search::ends(&args.repo, good, bad)?;
+                let out = folder(Digest::of_json(&(&good, &bad, &question)));
+                let search = Search::open(&out, &args.repo, Ends { good, bad, question })?;
+                Ok((Self::Commits(args.repo.clone()), search, out))
+            }
+            // The command line asks for them.
+            _ => Err(exit::unusable("name --good and --bad, or --kernels".to_owned())),
+        }
+    }
+
+    /// Returns the name of the kernel of a commit.
+    pub fn kernel(&self, commit: &str, config: Option<&str>) -> String {
+        match self {
+            Self::Commits(repository) => kernel_in(repository, commit, config),
+            Self::Kernels(_) => self.name(commit),
+        }
+    }
+
+    /// Returns what people call a commit: the start of its name, or its packaged kernel.
+    pub fn name(&self, commit: &str) -> String {
+        match self {
+            Self::Commits(_) => short(commit).to_owned(),
+            Self::Kernels(kernels) => {
+                let kernel = kernels.iter().find(|(of, _)| of == commit);
+                kernel.map(|(_, name)| name.to_string()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Returns the name of a step's folder.
+    pub fn folder(&self, commit: &str) -> String {
+        self.name(commit).replace(':', "-")
+    }
+
+    /// Returns the word for one of them.
+    pub const fn noun(&self) -> &'static str {
+        match self {
+            Self::Commits(_) => "commit",
+            Self::Kernels(_) => "kernel",
+        }
+    }
+}
+
+/// Returns the name of the kernel of a commit of a repository.
+pub fn kernel_in(repository: &Path, commit: &str, config: Option<&str>) -> String {
+    let config = config.map(|config| format!(",config={config}")).unwrap_or_default();
+    format!("git:{}@{commit}{config}", repository.display())
+}
+
+/// Lists the packaged kernels of a range, the oldest first.
+fn packaged(
+    range: &KernelRange,
+    packages: &Packages,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Vec<KernelRef>> {
+    let KernelRange { ends: [first, last], flavour } = range;
+    let builds = lab::with_provision(lab::store(store)?, packages, output, |provision| {
+        provision.builds_between([first, last], *flavour).or_exit(exit::UNUSABLE)
+    })?;
+    match builds.len() {
+        0 => Err(exit::unusable(format!("{range}: the first is newer; name the older one first"))),
+        1 => Err(exit::unusable(format!("{range} is one kernel: nothing lies between its ends"))),
+        _ => Ok(builds.iter().map(Build::exact_name).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_and_printed() {
+        for (text, printed) in [
+            ("debian:6.12..7.2", "debian:6.12..7.2"),
+            ("debian:6.12..debian:7.2", "debian:6.12..7.2"),
+            ("debian:6.12-rt..7.2-rt", "debian:6.12-rt..7.2-rt"),
+            ("debian:6.1.0-56..6.12.107+deb13", "debian:6.1.0-56..6.12.107+deb13"),
+        ] {
+            assert_eq!(text.parse::<KernelRange>().unwrap().to_string(), printed);
+        }
+        for text in [
+            "",
+            "debian:6.12",
+            "..",
+            "debian:6.12..",
+            "6.12..7.2",
+            "debian:6.12-rt..7.2",
+            "source:6.12..7.2",
+            "debian:6.12..tree:.",
+            "debian:6.12..7.2..7.3",
+            "debian:6.12..7;x",
+        ] {
+            assert!(text.parse::<KernelRange>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_called_by_its_name() {
+        let name: KernelRef = "debian:6.12.107+deb13-rt".parse().unwrap();
+        let commit = "1".repeat(40);
+        let kernels = Searched::Kernels(vec![(commit.clone(), name)]);
+        assert_eq!(kernels.kernel(&commit, None), "debian:6.12.107+deb13-rt");
+        assert_eq!(kernels.folder(&commit), "debian-6.12.107+deb13-rt");
+        let commits = Searched::Commits("l".into());
+        assert_eq!(
+            commits.kernel(&commit, Some("lab+A=y")),
+            format!("git:l@{commit},config=lab+A=y")
+        );
+        assert_eq!(commits.name(&commit), "1".repeat(12));
+    }
+}
