@@ -39,12 +39,22 @@ fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
     (message, counts)
 }
 
+/// Prints what an operation executes, which docs/calibrate.md quotes.
+fn show(counted: &Counted) {
+    for (name, counts) in counted.of_operations() {
+        let executed = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);
+        let executed = executed.map(|class| format!("{class} {:.2}", counts[class.index()]));
+        println!("{name}: {}", executed.collect::<Vec<_>>().join(", "));
+    }
+}
+
 #[test]
 fn instructions_are_counted_by_class_and_always_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let prepared = prepared(Place::Program);
     let first = count(&prepared, &folder.path().join("first"));
     let counted = Counted::read(&first.0, &first.1).unwrap();
+    show(&counted);
     let of = |name: &str, class: Class| counted.of_operations()[name][class.index()];
 
     // A loop of 48 instructions, and the two that count it down.
@@ -81,12 +91,8 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
     let prepared = prepared(Place::Kernel);
     let first = count(&prepared, &folder.path().join("first"));
     let counted = Counted::read(&first.0, &first.1).unwrap();
+    show(&counted);
     let counted_names: Vec<_> = counted.of_operations().keys().map(String::as_str).collect();
-    for (name, counts) in counted.of_operations() {
-        let some = Class::ALL.iter().filter(|class| counts[class.index()] > 0.0);
-        let some = some.map(|class| format!("{class} {:.2}", counts[class.index()]));
-        println!("{name}: {}", some.collect::<Vec<_>>().join(", "));
-    }
     let mut names = of_module();
     names.retain(|name| !TIMED_ALONE.contains(name));
     names.sort_unstable();
@@ -107,6 +113,12 @@ fn what_the_module_executes_is_counted_and_always_the_same() {
         let (count, least) = (of(name, class), f64::floor(most) - 0.01);
         assert!((least..=most).contains(&count), "{name}: {count} of {class}");
     }
+    // One wakeup and one switch: the CPU is not idle in between, and nothing interrupts it. Each switch
+    // saves and loads GS, with two SWAPGS each.
+    for class in [Class::Halt, Class::Iret, Class::EntryTimer, Class::EntryIpi] {
+        assert_eq!(of("kernel-switch", class), 0.0, "{class}");
+    }
+    assert_eq!(of("kernel-switch", Class::Swapgs), 4.0);
     // Prices know no caches: a switch with cold ones has the instructions of any other.
     for class in [Class::KernelPlain, Class::KernelMemory, Class::KernelBranch] {
         let [cold, warm] = [COLD[0], "kernel-switch"].map(|name| of(name, class));
