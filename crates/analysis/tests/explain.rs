@@ -6,7 +6,8 @@ mod traced;
 use preemptlab_analysis::{
     Error,
     explain::{
-        Confirmation, Explanation, Ranking, TraceForm, check_probe, choose, client, export, latency,
+        Confirmation, Explanation, Hunt, Ranking, Searched, TraceForm, check_probe, choose, client,
+        export, latency, probed,
     },
 };
 use preemptlab_report::Terminal;
@@ -116,4 +117,49 @@ fn what_has_no_trace_is_not_confirmed() {
     let cell = choose(&recording, None, &latency(false)).unwrap();
     let error = Confirmation::new(&recording, &cell).err().unwrap();
     assert!(error.to_string().contains("lacks the layout"), "{error}");
+}
+
+#[test]
+fn the_worst_wakeup_of_a_configuration_is_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = Traced::new(folder.path());
+    let configurations = probed(&traced.recording, None).unwrap();
+    assert_eq!(configurations.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
+    let error = probed(&traced.recording, Some("lazy")).unwrap_err();
+    assert!(error.to_string().contains("no finished cell called `lazy`"), "{error}");
+    let cells = probed(&traced.recording, Some("full #1")).unwrap().remove(0);
+    let mut hunt = Hunt::new(&traced.recording, cells).unwrap();
+    let recorded_ns = hunt.recorded_ns();
+    assert!(recorded_ns > 0);
+    assert_eq!(hunt.worst().latency_ns, recorded_ns);
+    // An execution in which no timer could be moved finds nothing, and its instants are not tried again.
+    let mut executions = 0;
+    while let Some((cell, program)) = hunt.next() {
+        assert!(!program.inject.is_empty());
+        let mut stream = tempfile::tempfile().unwrap();
+        let mut recorded = traced.recording.traces().stream(cell.id()).unwrap().unwrap();
+        std::io::copy(&mut recorded, &mut stream).unwrap();
+        std::io::Seek::rewind(&mut stream).unwrap();
+        hunt.take(stream).unwrap();
+        executions += 1;
+        assert!(executions < 100);
+    }
+    assert!(hunt.is_exhausted());
+    assert_eq!((hunt.executions(), hunt.worst().is_moved), (executions, false));
+    assert_eq!(hunt.growth().len(), 1);
+    let searched = Searched::new(vec![hunt]);
+    let text = searched.text(TERMINAL);
+    assert!(text.contains("debian:6.12.107+deb13/full"), "{text}");
+    let document = serde_json::to_value(&searched).unwrap();
+    assert_eq!(document["configurations"][0]["worst_ns"], recorded_ns);
+    assert_eq!(document["configurations"][0]["exhausted"], true);
+}
+
+#[test]
+fn a_search_needs_the_trace_of_every_cell() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = Traced::new(folder.path());
+    let cells = probed(&traced.recording, Some("full")).unwrap().remove(0);
+    let error = Hunt::new(&traced.recording, cells).unwrap_err();
+    assert!(error.to_string().contains("has no trace"), "{error}");
 }

@@ -12,7 +12,7 @@ use crate::{
         apply::Apply, bisect::BisectArgs, calibrate::Calibrate, compare::Compare, doctor::Doctor,
         explain::Explain, export::ExportArgs, gate::options::GateArgs, kernels::Kernels,
         merge::Merge, plan::Plan, recommend::Recommend, report::Report, revert::Revert, run::Run,
-        scenario::Scenario, verify::Verify,
+        scenario::Scenario, search::Search, verify::Verify,
     },
 };
 
@@ -62,6 +62,7 @@ pub enum Command {
     Report(Report),
     Export(ExportArgs),
     Explain(Explain),
+    Search(Search),
     Verify(Verify),
     Merge(Merge),
     Calibrate(Calibrate),

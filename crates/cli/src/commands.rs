@@ -19,6 +19,7 @@ pub mod report;
 pub mod revert;
 pub mod run;
 pub mod scenario;
+pub mod search;
 pub mod sensitivity;
 pub mod until;
 pub mod verify;

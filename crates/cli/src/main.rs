@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;
+mod budget;
 mod children;
 mod command_line;
 mod commands;
@@ -108,6 +109,7 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
         Command::Plan(args) => commands::plan::execute(&args, store, output),
         Command::Kernels(args) => commands::kernels::execute(&args, store, output),
         Command::Compare(args) => commands::compare::execute(&args, output),
+        Command::Search(args) => commands::search::execute(&args, store, output),
         Command::Gate(args) => commands::gate::execute(&args, store, output),
         Command::Bisect(args) => commands::bisect::execute(&args, store, output),
         Command::Recommend(args) => commands::recommend::execute(&args, output),

@@ -93,6 +93,21 @@ pub struct Bound {
 }
 
 impl Bound {
+    /// Creates the bound of a trace that has these closed stretches, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_longest(longest: Vec<Closed>) -> Self {
+        let computed_ns = longest.first().map_or(0, |closed| closed.len_ns());
+        Self {
+            floor_ns: 0,
+            computed_ns,
+            observed_ns: 0,
+            p50_ns: 0,
+            p99_ns: 0,
+            p99_9_ns: 0,
+            longest,
+        }
+    }
+
     /// Returns the largest latency, in nanoseconds; at least that of the observed wakeups.
     pub fn max_ns(&self) -> u64 {
         self.computed_ns.max(self.observed_ns)

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Read};
 use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
 use crate::{
-    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS},
+    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS, TIMER_ENTRY},
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
@@ -13,13 +13,13 @@ use crate::{
     wakeup::Target,
 };
 
-/// A probe starts its timer some thousand times a second.
-const STARTS_MAX: usize = 1 << 21;
+/// Timers expire some thousand times a second.
+const EVENTS_MAX: usize = 1 << 22;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
 
-/// The probe's timer, to expire at the first instant of a closed stretch.
+/// The probe's timer, to expire at an instant of a closed stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedTimer {
     /// The address of its `struct hrtimer`.
@@ -28,8 +28,18 @@ pub struct MovedTimer {
     pub base: u64,
     /// Closed stretch in which the timer is to expire.
     pub closed: Closed,
-    /// Start of the stretch on `CLOCK_MONOTONIC`, in nanoseconds.
+    /// The instant, in nanoseconds of virtual time: the first of the stretch at which this timer is the next
+    /// to expire.
+    pub at_ns: u64,
+    /// The instant on `CLOCK_MONOTONIC`, in nanoseconds.
     pub to_monotonic_ns: u64,
+}
+
+impl MovedTimer {
+    /// Returns the time from the instant to the end of the stretch, in nanoseconds.
+    pub fn wait_ns(&self) -> u64 {
+        self.closed.end_ns.saturating_sub(self.at_ns)
+    }
 }
 
 impl Kernel {
@@ -39,7 +49,7 @@ impl Kernel {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
         let inject = |moved: &MovedTimer| Inject {
             cpu: moved.closed.cpu,
-            at_ns: moved.closed.start_ns,
+            at_ns: moved.at_ns,
             expected: (moved.base.wrapping_add(leftmost), moved.timer),
             writes: vec![
                 (moved.timer.wrapping_add(softexpires), moved.to_monotonic_ns),
@@ -52,9 +62,9 @@ impl Kernel {
     }
 }
 
-/// Finds the longest closed stretches through which the probe slept, and the timer it slept on: where
-/// its own timer expires, moving it takes its interrupt away. Stretches with softirqs are left out: softirqs stop early when a task waits, so that moving the
-/// timer there changes the stretch.
+/// Finds instants of the longest closed stretches at which the probe sleeps and its timer is the next of all to
+/// expire: only there a moved timer is noticed. A stretch in which the timer's interrupt comes, for another
+/// timer, has such instants only once that one has been served. The longest waits are first.
 ///
 /// # Errors
 ///
@@ -66,49 +76,97 @@ pub fn moved_timers(
     bound: &Bound,
     clock_offset_ns: i64,
 ) -> Result<Vec<MovedTimer>, TraceError> {
-    let mut decoder = Decoder::new(trace, kernel.program())?;
-    let mut machine = Machine::default();
-    // A timer expires on the CPU that has started it.
-    let mut starts: BTreeMap<u32, Vec<Start>> = BTreeMap::new();
-    let mut count = 0;
-    while let Some(item) = decoder.next_item()? {
-        match item {
-            Item::Task(task) => machine.describe(task),
-            Item::Stack(_) => {}
-            Item::Event(event) => {
-                if let SiteKind::Probe(probe) = event.site.kind
-                    && kernel.tracepoint(probe).point == Point::TimerStart
-                    && let &[timer, time, _, mode, base] = event.values()
-                    && mode & MODE_REL == 0
-                {
-                    let task = machine.cpu(event.cpu).task;
-                    let is_target = machine.task(task).is_some_and(|task| target.is(task));
-                    if is_target && count < STARTS_MAX {
-                        count += 1;
-                        let due_ns = time.saturating_add_signed(clock_offset_ns);
-                        let start = Start { ns: event.ns, due_ns, timer, base };
-                        starts.entry(event.cpu).or_default().push(start);
+    let timers = Timers::of(trace, kernel, target, clock_offset_ns)?;
+    let instants = bound.longest.iter().flat_map(|closed| timers.instants(*closed));
+    let mut moved: Vec<MovedTimer> = instants
+        .filter_map(|(closed, at_ns, Start { timer, base, .. })| {
+            let to_monotonic_ns = at_ns.checked_sub_signed(clock_offset_ns)?;
+            Some(MovedTimer { timer, base, closed, at_ns, to_monotonic_ns })
+        })
+        .collect();
+    moved.sort_by_key(|moved| std::cmp::Reverse(moved.wait_ns()));
+    Ok(moved)
+}
+
+/// The probe's timer and the timer's interrupts, by CPU.
+#[derive(Default)]
+struct Timers {
+    /// A timer expires on the CPU that has started it.
+    starts: BTreeMap<u32, Vec<Start>>,
+    /// Times of the timer's interrupts, whichever timer they were for.
+    interrupts: BTreeMap<u32, Vec<u64>>,
+}
+
+impl Timers {
+    fn of(
+        trace: impl Read,
+        kernel: &Kernel,
+        target: Target<'_>,
+        clock_offset_ns: i64,
+    ) -> Result<Self, TraceError> {
+        let mut decoder = Decoder::new(trace, kernel.program())?;
+        let mut machine = Machine::default();
+        let mut timers = Self::default();
+        let mut count = 0;
+        while let Some(item) = decoder.next_item()? {
+            match item {
+                Item::Task(task) => machine.describe(task),
+                Item::Stack(_) => {}
+                Item::Event(event) => {
+                    if let SiteKind::Probe(probe) = event.site.kind
+                        && count < EVENTS_MAX
+                    {
+                        let tracepoint = kernel.tracepoint(probe);
+                        if tracepoint.point == Point::Interrupt && tracepoint.name == TIMER_ENTRY {
+                            count += 1;
+                            timers.interrupts.entry(event.cpu).or_default().push(event.ns);
+                        } else if tracepoint.point == Point::TimerStart
+                            && let &[timer, time, _, mode, base] = event.values()
+                            && mode & MODE_REL == 0
+                        {
+                            let task = machine.cpu(event.cpu).task;
+                            if machine.task(task).is_some_and(|task| target.is(task)) {
+                                count += 1;
+                                let due_ns = time.saturating_add_signed(clock_offset_ns);
+                                let start = Start { ns: event.ns, due_ns, timer, base };
+                                timers.starts.entry(event.cpu).or_default().push(start);
+                            }
+                        }
                     }
+                    machine.follow(kernel, &event);
                 }
-                machine.follow(kernel, &event);
+            }
+        }
+        Ok(timers)
+    }
+
+    /// Returns the instants of a stretch at which the probe's timer can be moved there, with its start.
+    fn instants(&self, closed: Closed) -> Vec<(Closed, u64, Start)> {
+        let Some(starts) = self.starts.get(&closed.cpu) else { return Vec::new() };
+        let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
+        let start = after.checked_sub(1).and_then(|last| starts.get(last));
+        let Some(start) = start.filter(|start| start.due_ns > closed.end_ns) else {
+            return Vec::new();
+        };
+        let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
+        let first = interrupts.partition_point(|ns| *ns < closed.start_ns);
+        let until = interrupts.partition_point(|ns| *ns < start.due_ns);
+        // Before another timer expires, the probe's is not the next one.
+        match interrupts.get(first..until).unwrap_or_default().last() {
+            None => vec![(closed, closed.start_ns, *start)],
+            Some(last_ns) if *last_ns >= closed.end_ns => Vec::new(),
+            Some(last_ns) => {
+                let instants = SERVED_NS.map(|ns| last_ns.saturating_add(ns));
+                let inside = instants.into_iter().filter(|ns| *ns < closed.end_ns);
+                inside.map(|ns| (closed, ns, *start)).collect()
             }
         }
     }
-    let steady = bound.longest.iter().filter(|closed| !closed.has_softirq);
-    let moved = steady.filter_map(|closed| {
-        let starts = starts.get(&closed.cpu)?;
-        let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
-        let Start { due_ns, timer, base, .. } = *starts.get(after.checked_sub(1)?)?;
-        let to_monotonic_ns = closed.start_ns.checked_sub_signed(clock_offset_ns)?;
-        (due_ns > closed.end_ns).then_some(MovedTimer {
-            timer,
-            base,
-            closed: *closed,
-            to_monotonic_ns,
-        })
-    });
-    Ok(moved.collect())
 }
+
+/// Times after the entry of the timer's interrupt at which its timer may have been taken from the queue, in
+/// nanoseconds.
+const SERVED_NS: [u64; 4] = [300, 600, 1_200, 2_400];
 
 /// Longest time from the start of a task's timer until the task sleeps, in nanoseconds.
 const ASLEEP_NS: u64 = 20_000;
@@ -120,4 +178,48 @@ struct Start {
     due_ns: u64,
     timer: u64,
     base: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{PROBE, Stream, kernel, task};
+
+    const TIMER: u64 = 0x100;
+    const BASE: u64 = 0x200;
+
+    /// Returns the instants, in microseconds, of a stretch from 100 to 150 us, through which the probe sleeps
+    /// on a timer that expires at so many microseconds. The timer's interrupt comes at these.
+    fn instants(due_us: u64, interrupts_us: &[u64]) -> Vec<u64> {
+        let mut stream = Stream::new();
+        stream.task(&task(0x1000, 7, 6, 9, PROBE));
+        stream.probe(1_000, "__switch_to", &[0, 0x1000]);
+        stream.probe(2_000, "hrtimer_start_range_ns", &[TIMER, due_us * 1_000, 0, 0, BASE]);
+        for us in interrupts_us {
+            stream.probe(us * 1_000, "asm_sysvec_apic_timer_interrupt", &[0, 0]);
+        }
+        let (start_ns, end_ns) = (100_000, 150_000);
+        let closed = Closed { cpu: 0, start_ns, start_address: 0, end_ns, has_softirq: false };
+        let bound = Bound::of_longest(vec![closed]);
+        let target = Target { comm: PROBE, is_realtime: true };
+        let moved = moved_timers(stream.finish().as_slice(), &kernel(), target, &bound, 0).unwrap();
+        for moved in &moved {
+            assert_eq!((moved.timer, moved.base), (TIMER, BASE));
+            assert_eq!(moved.wait_ns(), 150_000 - moved.at_ns);
+        }
+        moved.iter().map(|moved| moved.at_ns).collect()
+    }
+
+    #[test]
+    fn a_timer_moves_where_it_is_the_next_to_expire() {
+        assert_eq!(instants(300, &[]), [100_000]);
+        assert_eq!(instants(300, &[50, 301]), [100_000]);
+        // Another timer expires before it.
+        assert!(instants(300, &[200]).is_empty());
+        // Once the other one has expired, it is the next.
+        assert_eq!(instants(300, &[110]), [110_300, 110_600, 111_200, 112_400]);
+        assert_eq!(instants(300, &[110, 149]), [149_300, 149_600]);
+        // Its own expiry is in the stretch.
+        assert!(instants(120, &[]).is_empty());
+    }
 }

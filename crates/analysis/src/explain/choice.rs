@@ -107,7 +107,7 @@ pub(crate) fn name_of(cell: &Chosen) -> String {
 }
 
 /// Returns whether a name means a cell: the first digits of its identity, or words of its factors.
-fn is_named(cell: &Chosen, name: &str) -> bool {
+pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
     let called = cell.factors.to_string();
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
     let has_words =

@@ -89,7 +89,8 @@ impl<'a> Confirmation<'a> {
             findings.bound.ok_or_else(|| Error::unusable("the cell's trace has no wakeup"))?;
         let target = Target { comm: &comm, is_realtime: true };
         let stream = Traced::stream(recording, cell)?;
-        let left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
+        let mut left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
+        left.retain(|moved| !moved.closed.has_softirq);
         if left.is_empty() {
             return Err(Error::unusable("the probe slept through none of the worst stretches"));
         }
@@ -199,8 +200,13 @@ impl<'a> Confirmation<'a> {
     }
 }
 
+/// Returns by how much a prediction may be wrong, in nanoseconds.
+pub(super) fn tolerance_ns(predicted_ns: u64) -> u64 {
+    TOLERANCE_NS.max(predicted_ns / TOLERANCE_PART)
+}
+
 /// Returns the timer that was moved, with the wakeup that it caused.
-fn met(offered: &[MovedTimer], all: Vec<Wakeup>) -> Option<(MovedTimer, Wakeup)> {
+pub(super) fn met(offered: &[MovedTimer], all: Vec<Wakeup>) -> Option<(MovedTimer, Wakeup)> {
     all.into_iter().find_map(|wakeup| {
         let is_met = |moved: &&MovedTimer| moved.to_monotonic_ns == wakeup.due_monotonic_ns;
         Some((*offered.iter().find(is_met)?, wakeup))
@@ -214,7 +220,7 @@ fn attempt(
     wakeup: Wakeup,
     floor_ns: u64,
 ) -> Result<Attempt> {
-    let predicted_ns = floor_ns.saturating_add(moved.closed.len_ns());
+    let predicted_ns = floor_ns.saturating_add(moved.wait_ns());
     let (at_ns, observed_ns) = (wakeup.due_ns, wakeup.latency_ns());
     let difference_ns = predicted_ns.abs_diff(observed_ns);
     let function = kernel.function(moved.closed.start_address);
@@ -223,7 +229,7 @@ fn attempt(
         at_ns,
         predicted_ns,
         observed_ns,
-        confirmed: difference_ns <= TOLERANCE_NS || difference_ns <= predicted_ns / TOLERANCE_PART,
+        confirmed: difference_ns <= tolerance_ns(predicted_ns),
         timeline: timelines(again, kernel, vec![wakeup])?.pop(),
     })
 }

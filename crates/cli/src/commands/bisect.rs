@@ -18,11 +18,11 @@ use self::{
 };
 use super::gate::{
     self,
-    budget::Budget,
     options::{GateArgs, GateFormat},
 };
 use crate::{
     args::{Machines, Packages},
+    budget::Budget,
     exit,
     output::Output,
 };

@@ -1,6 +1,6 @@
 //! `preemptlab explain`: why the worst wakeups were late.
 
-mod tracing;
+pub mod tracing;
 
 use std::{
     io,

@@ -1,6 +1,5 @@
 //! `preemptlab gate`: is a kernel worse than another?
 
-pub mod budget;
 mod cells;
 pub mod options;
 

@@ -211,12 +211,12 @@ fn changes() -> Vec<(&'static str, Value, &'static [&'static str])> {
 pub fn recordings() -> Vec<Case> {
     let mut cases = Vec::new();
     for (place, value, said) in changes() {
-        let executing: [&[&'static str]; 2] =
-            [&["verify", "run"], &["explain", "run", "--confirm"]];
+        let executing: [&[&'static str]; 3] =
+            [&["verify", "run"], &["explain", "run", "--confirm"], &["search", "run"]];
         for command in executing {
             let value = value.clone();
             // A changed plan has no finished cells, so there is nothing to explain.
-            let is_explained = command[0] != "explain" || !place.starts_with("/plan");
+            let is_explained = command[0] == "verify" || !place.starts_with("/plan");
             cases.push(Case {
                 name: format!("{}: {place} is {value}", command[0]),
                 files: Box::new(move |desk| changed(&desk.path("run"), place, &value)),

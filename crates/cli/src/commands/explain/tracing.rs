@@ -82,18 +82,17 @@ impl Tracing<'_> {
     /// Executes a cell with a program of its own, and returns the stream.
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
         check_clocks(cell)?;
-        let cancel = lab::cancel()?;
-        let prepared = self.prepare(self.derived()?)?;
-        // What is shown and not kept needs no recording that can be written to.
-        let mut stream = match self.recording.traces().scratch() {
-            Ok(stream) => stream,
-            Err(_) => tempfile::tempfile().or_exit(exit::HOST)?,
-        };
+        let executor = self.executor()?;
+        executor.prepare(cell)?;
         self.output.note("executing the cell again");
-        let request = Request { program, out: &stream };
-        executed(&prepared, cell, request, &cancel)?;
-        stream.rewind().or_exit(exit::HOST)?;
-        Ok(stream)
+        executor.execute(cell, program)
+    }
+
+    /// Brings everything here that cells need to be executed again, with programs of their own.
+    pub fn executor(&self) -> exit::Result<Executor<'_>> {
+        let cancel = lab::cancel()?;
+        let vm = Box::new(self.prepare(self.derived()?)?.vm());
+        Ok(Executor { recording: self.recording, vm, cancel })
     }
 
     fn unwritable(&self, error: RecordingError) -> exit::Failure {
@@ -130,14 +129,31 @@ fn check_clocks(cell: &CellInputs) -> exit::Result<()> {
     cell.snapshot.check_clocks().map_err(refused)
 }
 
-fn executed(
-    prepared: &Prepared,
-    cell: &CellInputs,
-    request: Request<'_>,
-    cancel: &Cancel,
-) -> Result<(), RunError> {
-    let vm = prepared.vm();
-    vm.prepare(&cell.snapshot, cancel)?;
-    vm.execute(cell, Some(request), cancel)?;
-    Ok(())
+/// Executes cells of a recording again. What they say is not kept.
+pub struct Executor<'a> {
+    recording: &'a Recording,
+    vm: Box<dyn Backend>,
+    cancel: Cancel,
+}
+
+impl Executor<'_> {
+    /// Boots a cell's machine, unless its snapshot is there. It comes before the cell's first execution.
+    pub fn prepare(&self, cell: &CellInputs) -> exit::Result<()> {
+        check_clocks(cell)?;
+        self.vm.prepare(&cell.snapshot, &self.cancel).map_err(RunError::from)?;
+        Ok(())
+    }
+
+    /// Executes a cell with a program of its own, and returns the stream.
+    pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
+        // What is shown and not kept needs no recording that can be written to.
+        let mut stream = match self.recording.traces().scratch() {
+            Ok(stream) => stream,
+            Err(_) => tempfile::tempfile().or_exit(exit::HOST)?,
+        };
+        let request = Request { program, out: &stream };
+        self.vm.execute(cell, Some(request), &self.cancel).map_err(RunError::from)?;
+        stream.rewind().or_exit(exit::HOST)?;
+        Ok(stream)
+    }
 }

@@ -6,8 +6,10 @@ use clap::{Args, ValueEnum};
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
-use super::budget::Budget;
-use crate::args::{Machines, Packages};
+use crate::{
+    args::{Machines, Packages},
+    budget::Budget,
+};
 
 /// Decide whether a kernel is worse than another
 #[derive(Args, Debug)]

@@ -1,13 +1,13 @@
-//! How much a decision may cost.
+//! How much an answer may cost.
 
 use std::{str::FromStr, time::Duration};
 
 use preemptlab_model::{HOST_UNITS, parse_ns};
 
-/// How much a decision may cost.
+/// How much an answer may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// So many cells of both kernels.
+    /// So many executions: cells of both kernels of a decision, or those of each configuration of a search.
     Cells(usize),
     /// So much host time.
     Time(Duration),
@@ -21,12 +21,14 @@ impl FromStr for Budget {
             return Ok(Self::Cells(cells));
         }
         let time = parse_ns(text, HOST_UNITS).map(|ns| Self::Time(Duration::from_nanos(ns)));
-        time.map_err(|_| "expected a number of cells such as 60, or a time such as 10m".to_owned())
+        time.map_err(|_| {
+            "expected a number of executions such as 60, or a time such as 10m".to_owned()
+        })
     }
 }
 
 impl Budget {
-    /// Returns whether so many cells, or so much time, are within it.
+    /// Returns whether so many executions, or so much time, are within it.
     pub fn allows(self, cells: usize, time: Duration) -> bool {
         match self {
             Self::Cells(most) => cells <= most,

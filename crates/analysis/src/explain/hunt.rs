@@ -1,0 +1,294 @@
+//! The search for the worst wakeup that a configuration can have: long stretches of all seeds, each with the
+//! probe's timer moved into it, until no stretch is left that could make a wakeup later than the worst one.
+//!
+//! A result is an execution, not a calculation. Softirqs that stop early, and code that polls
+//! `need_resched`, do in it what they do.
+
+use std::{collections::BTreeMap, fs::File, io::Seek};
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{CellInputs, Factors};
+use preemptlab_protocol::trace::TraceProgram;
+use preemptlab_stats::Baseline;
+use preemptlab_trace::{
+    Kernel, MovedTimer, Target, Timeline, Window, moved_timers, target, timelines, wakeups, window,
+    worst,
+};
+
+use super::{
+    choice::{Chosen, completed, is_named, latency},
+    confirm::{met, tolerance_ns},
+    traced::Traced,
+};
+use crate::{Error, Result};
+
+/// Number of instants that are offered to one execution, which takes the first at which the probe's timer is
+/// the next to expire.
+const OFFERED: usize = 8;
+
+/// After so many executions in which the kernel noticed early that a task waits in a function, stretches
+/// that begin in it are left out.
+const NOTICED_MAX: usize = 2;
+
+/// Search for the worst wakeup of the real-time probe in one configuration. The caller executes
+/// [`Self::next`] and hands over its stream to [`Self::take`], as long as there is one.
+#[derive(Debug)]
+pub struct Hunt {
+    name: String,
+    cells: Vec<Chosen>,
+    kernel: Kernel,
+    comm: String,
+    bound_ns: u64,
+    left: Vec<Candidate>,
+    noticed: BTreeMap<Option<String>, usize>,
+    offered: Vec<Candidate>,
+    executions: usize,
+    recorded_ns: u64,
+    worst: Worst,
+    growth: Vec<Step>,
+}
+
+/// An instant that could make a wakeup late.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// Place of its cell.
+    cell: usize,
+    moved: MovedTimer,
+    predicted_ns: u64,
+}
+
+/// The worst wakeup so far.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    /// Place of its cell among those of the configuration, whose number of the replicate is one more.
+    pub replicate: u32,
+    /// Latency, in nanoseconds.
+    pub latency_ns: u64,
+    /// Whether its timer was moved.
+    pub is_moved: bool,
+    /// Where its nanoseconds went; `None` where the recording's own worst was not read.
+    pub timeline: Option<Timeline>,
+}
+
+/// A worse wakeup was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// Number of executions until then.
+    pub executions: usize,
+    /// Its latency, in nanoseconds.
+    pub latency_ns: u64,
+}
+
+/// Returns the configurations that have a real-time probe, with their completed cells; those that a name
+/// means, if there is one.
+///
+/// # Errors
+///
+/// When there are none.
+pub fn probed(recording: &Recording, name: Option<&str>) -> Result<Vec<Vec<Chosen>>> {
+    let mut configurations: Vec<Vec<Chosen>> = Vec::new();
+    for cell in completed(recording, &latency(false))? {
+        if cell.max_us == 0.0
+            || target(&cell.inputs.job).is_none()
+            || name.is_some_and(|name| !is_named(&cell, name))
+        {
+            continue;
+        }
+        let known = configurations.iter_mut().find(|known| {
+            known.first().is_some_and(|first| first.factors.is_replicate_of(&cell.factors))
+        });
+        match known {
+            Some(known) => known.push(cell),
+            None => configurations.push(vec![cell]),
+        }
+    }
+    if configurations.is_empty() {
+        let of = name.map_or(String::new(), |name| format!(" called `{}`", name.escape_debug()));
+        return Err(Error::Unusable(format!(
+            "{} has no finished cell{of} with a real-time probe",
+            recording.path().display()
+        )));
+    }
+    Ok(configurations)
+}
+
+impl Hunt {
+    /// Finds the instants to try in the traces of a configuration's cells.
+    ///
+    /// # Errors
+    ///
+    /// When a trace is missing or damaged.
+    pub fn new(recording: &Recording, cells: Vec<Chosen>) -> Result<Self> {
+        let first = cells.first().ok_or_else(|| Error::unusable("there is no cell"))?;
+        let kernel = Traced::new(recording, first)?.kernel;
+        let comm = target(&first.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
+        let (mut bound_ns, mut left) = (0, Vec::new());
+        let mut recorded: Option<(usize, u64)> = None;
+        for (place, cell) in cells.iter().enumerate() {
+            let findings = recording.traces().findings(cell.id)?;
+            let findings = findings.ok_or_else(|| Error::unusable("a cell has no trace"))?;
+            let Some(bound) = findings.bound else { continue };
+            bound_ns = bound.max_ns().max(bound_ns);
+            if recorded.is_none_or(|(_, worst_ns)| bound.observed_ns() > worst_ns) {
+                recorded = Some((place, bound.observed_ns()));
+            }
+            let target = Target { comm: &comm, is_realtime: true };
+            let stream = Traced::stream(recording, cell)?;
+            let moved = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
+            left.extend(moved.into_iter().map(|moved| Candidate {
+                cell: place,
+                moved,
+                predicted_ns: bound.floor_ns.saturating_add(moved.wait_ns()),
+            }));
+        }
+        let (place, recorded_ns) =
+            recorded.ok_or_else(|| Error::unusable("no trace has a wakeup of the probe"))?;
+        let timeline = {
+            let traced = Traced::new(recording, &cells[place])?;
+            let found = worst(traced.wakeups(&comm, false)?, 1);
+            traced.timelines(found)?.pop()
+        };
+        left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
+        let Factors { kernel: of, preempt, settings, workload, cpus, .. } = first.factors.clone();
+        let configuration = Baseline { kernel: of, preempt, settings };
+        let plural = if cpus == 1 { "" } else { "s" };
+        let worst = Worst {
+            replicate: cells[place].factors.replicate,
+            latency_ns: recorded_ns,
+            is_moved: false,
+            timeline,
+        };
+        Ok(Self {
+            name: format!("{configuration} {workload} on {cpus} CPU{plural}"),
+            cells,
+            kernel,
+            comm,
+            bound_ns,
+            left,
+            noticed: BTreeMap::new(),
+            offered: Vec::new(),
+            executions: 0,
+            recorded_ns,
+            worst,
+            growth: vec![Step { executions: 0, latency_ns: recorded_ns }],
+        })
+    }
+
+    /// Returns the next execution: a cell, and the program that moves its timer; `None` where no instant is
+    /// left that could make a wakeup later than the worst one.
+    pub fn next(&mut self) -> Option<(CellInputs, TraceProgram)> {
+        let least_ns = self.worst.latency_ns;
+        let (kernel, noticed) = (&self.kernel, &self.noticed);
+        self.left.retain(|candidate| {
+            let possible_ns =
+                candidate.predicted_ns.saturating_add(tolerance_ns(candidate.predicted_ns));
+            let times = noticed.get(&function(kernel, &candidate.moved)).copied();
+            possible_ns > least_ns && times.unwrap_or(0) < NOTICED_MAX
+        });
+        let cell = self.left.first()?.cell;
+        self.offered.clear();
+        let offered = &mut self.offered;
+        self.left.retain(|candidate| {
+            let is_taken = candidate.cell == cell && offered.len() < OFFERED;
+            if is_taken {
+                offered.push(*candidate);
+            }
+            !is_taken
+        });
+        self.executions += 1;
+        let moved: Vec<MovedTimer> = self.offered.iter().map(|candidate| candidate.moved).collect();
+        Some((self.cells[cell].inputs.clone(), self.kernel.moved(&moved)))
+    }
+
+    /// Takes the stream of the execution.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn take(&mut self, mut again: File) -> Result<()> {
+        let offered = std::mem::take(&mut self.offered);
+        let Some(place) = offered.first().map(|candidate| candidate.cell) else { return Ok(()) };
+        let cell = &self.cells[place];
+        // The cell goes another way from there on, and may end at another time.
+        let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
+        let target = Target { comm: &self.comm, is_realtime: true };
+        let moved: Vec<MovedTimer> = offered.iter().map(|candidate| candidate.moved).collect();
+        let Some((moved, wakeup)) = met(&moved, wakeups(&again, &self.kernel, target, whole)?)
+        else {
+            return Ok(());
+        };
+        // What comes later was not tried.
+        let untried = offered.iter().filter(|candidate| {
+            candidate.moved.at_ns > moved.at_ns
+                && candidate.moved.closed.start_ns != moved.closed.start_ns
+        });
+        self.left.extend(untried.copied());
+        self.left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
+        let predicted_ns = offered
+            .iter()
+            .find(|candidate| candidate.moved == moved)
+            .map_or(0, |candidate| candidate.predicted_ns);
+        let latency_ns = wakeup.latency_ns();
+        if latency_ns.saturating_add(tolerance_ns(predicted_ns)) < predicted_ns {
+            *self.noticed.entry(function(&self.kernel, &moved)).or_default() += 1;
+        }
+        if latency_ns > self.worst.latency_ns {
+            again.rewind().map_err(|error| Error::Machine(error.to_string()))?;
+            self.worst = Worst {
+                replicate: cell.factors.replicate,
+                latency_ns,
+                is_moved: true,
+                timeline: timelines(&again, &self.kernel, vec![wakeup])?.pop(),
+            };
+            self.growth.push(Step { executions: self.executions, latency_ns });
+        }
+        Ok(())
+    }
+
+    /// Returns how the configuration is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of cells whose stretches are searched.
+    pub fn seeds(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Returns the number of executions so far.
+    pub fn executions(&self) -> usize {
+        self.executions
+    }
+
+    /// Returns whether no instant is left that could make a wakeup later than the worst one.
+    pub fn is_exhausted(&self) -> bool {
+        let least_ns = self.worst.latency_ns;
+        !self.left.iter().any(|candidate| {
+            candidate.predicted_ns + tolerance_ns(candidate.predicted_ns) > least_ns
+        })
+    }
+
+    /// Returns the largest latency that the recording has, in nanoseconds.
+    pub fn recorded_ns(&self) -> u64 {
+        self.recorded_ns
+    }
+
+    /// Returns the largest bound of the cells, in nanoseconds.
+    pub fn bound_ns(&self) -> u64 {
+        self.bound_ns
+    }
+
+    /// Returns the worst wakeup that was executed.
+    pub fn worst(&self) -> &Worst {
+        &self.worst
+    }
+
+    /// Returns how the worst grew, from the recorded one on.
+    pub fn growth(&self) -> &[Step] {
+        &self.growth
+    }
+}
+
+fn function(kernel: &Kernel, moved: &MovedTimer) -> Option<String> {
+    kernel.function(moved.closed.start_address).map(str::to_owned)
+}
