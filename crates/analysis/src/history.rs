@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::BTreeSet};
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    Digest, Flavour, KernelRef, Metric, MetricName, PreemptMode, nearest, plain,
+    CellCost, Digest, Flavour, KernelRef, Metric, MetricName, PreemptMode, nearest, plain,
 };
 use preemptlab_stats::{
     GateCell, History, HistoryCause, HistoryKernel, Margins, history as related,
@@ -16,7 +16,7 @@ use crate::{
     Error, Result,
     explain::{Chosen, Explanation, check_probe, completed, latency},
     gate::gate_cell,
-    measured::{Reading, for_each},
+    measured::{Reading, cost, for_each},
     mixed::differences,
 };
 
@@ -112,7 +112,8 @@ pub fn history(
         };
         kernels.push((kernel, found.cells));
     }
-    let history = related(kernels, margins);
+    let mut history = related(kernels, margins);
+    history.caption = caption(recordings);
     if history.steps.is_empty() {
         return Err(Error::Unusable(
             "no two neighbouring kernels have a workload, mode and seed in common: record them with one \
@@ -142,6 +143,22 @@ fn refuse(recordings: &[&Recording]) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Says what time the cells have.
+fn caption(recordings: &[&Recording]) -> String {
+    let is_virtual = |recording: &&Recording| recording.manifest().backend.is_vm();
+    if !recordings.iter().all(|recording| is_virtual(recording)) {
+        return "Times are those of the machine that measured, with whatever else it did."
+            .to_owned();
+    }
+    let cells = recordings.iter().flat_map(|recording| {
+        recording.planned().filter_map(|(_, planned)| cost(recording.manifest(), planned))
+    });
+    let caption = CellCost::caption(&cells.collect());
+    format!(
+        "{caption} Compare ratios, orders and causes; microseconds are not a promise about hardware."
+    )
 }
 
 /// Reads the cells by kernel, with the metrics that are shown; and the names of all metrics.
