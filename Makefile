@@ -97,6 +97,12 @@ study-%: build
 	$(PREEMPTLAB) run studies/$*.toml --out runs/$*
 	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
 
+## study-history: the series that Debian offers, with traces, and the page of their history; hours
+study-history: build
+	$(PREEMPTLAB) run studies/history.toml --trace --out runs/history
+	$(PREEMPTLAB) history runs/history --format markdown --out docs/studies/history.md \
+	    --svg docs/studies/history
+
 ## scenarios: play the scenarios of docs/scenarios.md and draw its pictures
 scenarios: build
 	$(PREEMPTLAB) scenario $(filter-out scenarios/lazy-tick.toml,$(wildcard scenarios/*.toml)) \

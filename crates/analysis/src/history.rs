@@ -376,8 +376,9 @@ fn causes(recordings: &[&Recording], of: &Used) -> Result<Vec<HistoryCause>> {
                 bounded = Some((bound.max_ns(), recording, cell));
             }
         }
-        let Some((_, recording, cell)) = bounded else { continue };
+        let Some((most_ns, recording, cell)) = bounded else { continue };
         let sentence = explained(recording, cell, |explained| explained.bound_sentence())?;
+        let sentence = sentence.map(|sentence| of_bound(most_ns, &sentence));
         causes.extend(sentence.map(|sentence| cause(cell, true, sentence)));
     }
     Ok(causes)
@@ -390,6 +391,12 @@ fn cause(cell: &Chosen, is_bound: bool, sentence: String) -> HistoryCause {
         is_bound,
         sentence,
     }
+}
+
+/// Says how large the bound is, and why the worst instant is one.
+fn of_bound(most_ns: u64, sentence: &str) -> String {
+    let sentence = sentence.replacen("due then", "due at the worst instant", 1);
+    format!("The bound is {:.1} us. {sentence}", most_ns as f64 / 1e3)
 }
 
 /// Explains the worst wakeup of a cell; `None` for one whose trace has none, such as that of a user's

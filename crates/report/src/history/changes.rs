@@ -1,9 +1,6 @@
 //! Change points: what changed between which two kernels, and the function that changed with it.
 
-use preemptlab_model::Direction;
-use preemptlab_stats::{
-    Allowance, GateRow, History, HistoryChange, RowVerdict, SectionChange, SectionRow,
-};
+use preemptlab_stats::{Allowance, GateRow, History, HistoryChange, RowVerdict, SectionRow};
 
 use super::{page::Part, words};
 use crate::{Cell, Column, Table, Tone, number};
@@ -55,9 +52,7 @@ fn points(history: &History, changes: &[HistoryChange<'_>]) -> Table {
                     Cell::new(row.verdict.word(row.margin), tone),
                 ]);
                 if change.step.gate.is_traced {
-                    let said = change
-                        .section
-                        .map_or_else(|| format!("no section became {}", opposite(row)), section);
+                    let said = change.section.map_or_else(|| no_section(row), section);
                     table.span(Cell::new(format!("      {said}"), Tone::Faint));
                 }
             }
@@ -66,8 +61,9 @@ fn points(history: &History, changes: &[HistoryChange<'_>]) -> Table {
     table
 }
 
-fn opposite(row: &GateRow) -> &'static str {
-    if row.verdict == RowVerdict::Worse { "longer" } else { "shorter" }
+fn no_section(row: &GateRow) -> String {
+    let than = if row.verdict == RowVerdict::Worse { "longer" } else { "shorter" };
+    format!("no section with preemption or interrupts off became {than}")
 }
 
 /// Says what became of a function's sections.
@@ -139,8 +135,8 @@ fn note(history: &History) -> String {
     note += &format!(
         " Each kernel is compared with the one before it in its line, at the same seeds, as \
          `preemptlab gate` does: a change point is certain at 1% for all metrics and sections of two \
-         kernels together, so that chance makes {} of them on average, at most.",
-        number::number(history.expected_false)
+         kernels together, so that chance makes {:.2} of them on average, at most.",
+        history.expected_false
     );
     let shares = history.steps.iter().flat_map(|step| &step.gate.rows);
     let mut margins: Vec<String> = Vec::new();
@@ -169,6 +165,9 @@ fn note(history: &History) -> String {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Direction;
+    use preemptlab_stats::SectionChange;
+
     use super::*;
     use crate::history::testing;
 

@@ -32,6 +32,10 @@ fn parts(history: &History, pictures: Option<&str>) -> Vec<Part> {
     let mut parts = vec![Part::Title(headline(history))];
     parts.extend(changes::parts(history));
     let pictures = pictures.map(|folder| (folder, history_pictures(history)));
+    if pictures.is_some() {
+        parts.push(Part::Note(picture::HOW_TO_READ.to_owned()));
+    }
+    parts.push(Part::Note(values::HOW_TO_READ.to_owned()));
     for of in groups(history) {
         parts.push(Part::Heading(words::group(of)));
         if let Some((folder, pictures)) = &pictures {
@@ -43,10 +47,6 @@ fn parts(history: &History, pictures: Option<&str>) -> Vec<Part> {
         }
         parts.extend(values::tables(history, of).into_iter().map(Part::Table));
     }
-    if pictures.is_some() {
-        parts.push(Part::Note(picture::HOW_TO_READ.to_owned()));
-    }
-    parts.push(Part::Note(values::HOW_TO_READ.to_owned()));
     parts.extend(causes::parts(history));
     parts.extend(troubles::parts(history));
     if !history.caption.is_empty() {

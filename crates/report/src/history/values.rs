@@ -74,10 +74,12 @@ fn absence(
     kernel: usize,
     mode: PreemptMode,
 ) -> &'static str {
-    let trouble = history.troubles.iter().find(|trouble| {
+    let troubles = history.troubles.iter().filter(|trouble| {
         trouble.kernel == kernel
             && trouble.modes.contains(&mode)
             && trouble.workloads.contains(&panel.of.workload)
     });
+    // A failure tells more than a cell that was not executed yet.
+    let trouble = troubles.max_by_key(|trouble| trouble.status == "failed");
     trouble.map_or("-", |trouble| trouble.status)
 }

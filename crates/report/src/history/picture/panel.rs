@@ -52,7 +52,10 @@ pub fn panel(history: &History, panel: &HistoryPanel, axis: &Axis, top: f64) -> 
     // Above all lines.
     for ((index, line), label) in lines.iter().enumerate().zip(labelled) {
         let Some(end) = line.values.last() else { continue };
-        svg += &named(line, [x(index, end), y(end.median)], label);
+        // The labels of a kernel stand under each other, to the right of all points.
+        let room = (lines.len() as f64 - 1.0) / 2.0 * dodge(axis, lines.len()) + 14.0;
+        let from = axis.x(axis.places[end.kernel]) + room;
+        svg += &named(line, [x(index, end), y(end.median)], [from, label]);
     }
     Drawn { svg, words: in_words(panel, &lines), bottom }
 }
@@ -95,16 +98,38 @@ fn grid(axis: &Axis, scale: Scale, bottom: f64) -> String {
     svg + "\n"
 }
 
-/// Returns the height of each line's label. Those of lines that end at one kernel stand apart.
+/// Returns the height of each line's label. Those of lines that end at one kernel stand apart, and
+/// where other lines go on, above or below these if there is room.
 fn ends(lines: &[Line], axis: &Axis, top: f64, bottom: f64, y: &impl Fn(f64) -> f64) -> Vec<f64> {
-    let place = |line: &Line| line.values.last().map(|value| axis.places[value.kernel]);
+    let place = |value: &Value| axis.places[value.kernel];
+    let end = |line: &Line| line.values.last().map(place);
     let mut heights = vec![0.0; lines.len()];
     for at in 0..axis.series.len() {
         let here: Vec<usize> =
-            (0..lines.len()).filter(|line| place(&lines[*line]) == Some(at)).collect();
+            (0..lines.len()).filter(|line| end(&lines[*line]) == Some(at)).collect();
         let ends = here.iter().filter_map(|line| lines[*line].values.last());
         let ends: Vec<f64> = ends.map(|value| y(value.median)).collect();
-        for (line, height) in here.into_iter().zip(apart(&ends, top + LABEL / 2.0, bottom)) {
+        let first = top + LABEL / 2.0;
+        let mut found = apart(&ends, first, bottom);
+        let beside = lines.iter().flat_map(|line| &line.values);
+        let beside = beside.filter(|value| (at..=at + 1).contains(&place(value)));
+        let beside: Vec<f64> = beside.map(|value| y(value.median)).collect();
+        if lines.iter().any(|line| end(line) > Some(at)) {
+            let highest = found.iter().copied().fold(f64::MAX, f64::min);
+            let lowest = found.iter().copied().fold(f64::MIN, f64::max);
+            let up = beside.iter().copied().fold(f64::MAX, f64::min) - LABEL - lowest;
+            let down = beside.iter().copied().fold(f64::MIN, f64::max) + LABEL - highest;
+            let is_near = |shift: f64| shift.abs() <= 3.0 * LABEL;
+            let shift = if is_near(up) && highest + up >= first {
+                up
+            } else if is_near(down) && lowest + down <= bottom {
+                down
+            } else {
+                0.0
+            };
+            found.iter_mut().for_each(|height| *height += shift);
+        }
+        for (line, height) in here.into_iter().zip(found) {
             heights[line] = height;
         }
     }
@@ -137,10 +162,9 @@ fn drawn(line: &Line, at: &impl Fn(&Value) -> [f64; 2], y: &impl Fn(f64) -> f64)
 }
 
 /// Draws the label at the end of a line.
-fn named(line: &Line, [x, y]: [f64; 2], label: f64) -> String {
-    let from = x + 14.0;
-    // A label that could not stand at its end has a line to it.
-    let leader = match (label - y).abs() > 4.0 {
+fn named(line: &Line, [x, y]: [f64; 2], [from, label]: [f64; 2]) -> String {
+    // A label that does not stand at its end has a line to it.
+    let leader = match (label - y).abs() > 4.0 || from - x > 20.0 {
         true => format!(
             "<path class=\"leader\" d=\"M{} {}L{} {}\"/>",
             coordinate(x + 5.0),

@@ -74,7 +74,7 @@ impl Scale {
             power *= 10.0;
         }
         let step = [1.0, 2.0, 5.0, 10.0].map(|of| of * power);
-        let step = step.into_iter().find(|step| *step >= wanted).unwrap_or(power * 10.0);
+        let step = step.into_iter().find(|step| *step >= wanted * 0.999).unwrap_or(power * 10.0);
         let first = (self.low / step).ceil() as i64;
         let last = (self.high / step).floor() as i64;
         // Rounded, because 3 times 0.1 is not 0.3.
