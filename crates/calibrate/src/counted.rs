@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use preemptlab_protocol::{counts::Counts, prices::Class};
 
-use crate::CalibrateError;
+use crate::{
+    CalibrateError,
+    line::{self, LINES_MAX},
+};
 
 /// Instructions of each class that an operation of a benchmark executes.
 pub type PerOperation = [f64; Class::COUNT];
@@ -22,10 +25,12 @@ impl Counted {
     /// [`CalibrateError::Line`] and [`CalibrateError::Guest`].
     pub fn parse(printed: &str, counts: &str) -> Result<Self, CalibrateError> {
         let unreadable = |line: &str| CalibrateError::Line(line.chars().take(80).collect());
+        if printed.lines().count() > LINES_MAX {
+            return Err(unreadable("more lines than there are benchmarks"));
+        }
         let name = |line: &str| {
             let (name, operations) = line.split_once(' ')?;
-            let operations: u64 = operations.parse().ok()?;
-            (operations > 0).then(|| (name.to_owned(), operations))
+            Some((line::name(name)?, line::number(operations)?))
         };
         let named = printed.lines().map(|line| name(line).ok_or_else(|| unreadable(line)));
         let named: Vec<_> = named.collect::<Result<_, _>>()?;
@@ -44,7 +49,18 @@ impl Counted {
                 std::array::from_fn(|index| of(&Class::ALL[index]) as f64 / operations as f64);
             (name, per_operation)
         });
-        Ok(Self(each.collect()))
+        let all: BTreeMap<_, _> = each.collect();
+        match all.len() == printed.lines().count() {
+            true => Ok(Self(all)),
+            false => Err(unreadable("a benchmark twice")),
+        }
+    }
+
+    /// Adds what was counted of other benchmarks.
+    #[must_use]
+    pub fn with(mut self, Self(other): Self) -> Self {
+        self.0.extend(other);
+        self
     }
 
     /// Returns the instructions of an operation of each benchmark.
@@ -74,6 +90,8 @@ mod tests {
             |printed: &str, counts: &str| Counted::parse(printed, counts).unwrap_err().to_string();
         assert!(said("a 10\n", "").contains("it executed 1 benchmarks, 0 were counted"));
         assert!(said("a 0\n", "{}").contains("cannot be read: \"a 0\""));
+        assert!(said("a 1\na 1\n", "{}\n{}\n").contains("twice"));
+        assert!(said("../a 1\n", "{}").contains("cannot be read"));
         assert!(said("a 1\n", "{\"sleep\":1}").contains("cannot be read"));
         assert!(said("a 1\n", "{\"halt\":-1}").contains("cannot be read"));
     }

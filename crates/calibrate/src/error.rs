@@ -24,6 +24,9 @@ pub enum CalibrateError {
     /// The solver found no prices.
     #[error("no prices fit what was measured: {0}")]
     NoFit(String),
+    /// This machine's kernel takes no module.
+    #[error("`--root` measures with a module, and {0}")]
+    NoModule(String),
     /// Somebody has interrupted it.
     #[error("interrupted")]
     Interrupted,

@@ -9,7 +9,7 @@ use preemptlab_protocol::{
 };
 use preemptlab_workload::{Folder, Workload};
 
-use crate::{CalibrateError, Counted};
+use crate::{CalibrateError, Counted, MODULE, Place};
 
 /// An experiment of one cell, which executes the program of benchmarks.
 #[derive(Clone, Debug)]
@@ -34,12 +34,12 @@ kind = "folder"
 path = "micro"
 "#;
 
-/// How the program is executed.
+/// How the program is executed, with `ARGUMENTS` in the place of its arguments.
 const DEFINITION: &str = r#"
 format = 1
 [[probe]]
 name = "micro"
-argv = ["/workload/micro", "count"]
+argv = ["/workload/micro", ARGUMENTS]
 [[metric]]
 name = "duration"
 unit = "s"
@@ -47,18 +47,29 @@ better = "lower"
 from = "micro.real"
 "#;
 
-/// Lays out the cell in which the program of benchmarks is counted.
+/// Lays out the cell in which the benchmarks of a place are counted.
+///
+/// Those of the kernel have a cell of their own: the counts of the program are the same with the module and
+/// without.
 ///
 /// # Panics
 ///
 /// Never: its texts are tested.
-pub fn counting_cell(program: &[u8]) -> CountingCell {
+pub fn counting_cell(program: &[u8], place: Place) -> CountingCell {
     let mut files = Files::default();
     let node = Node::File { executable: true, bytes: program.to_vec() };
     files.insert("micro", node).expect("a program is a file");
-    let definition = definition(DEFINITION).expect("the definition is sound");
+    let arguments = match place {
+        Place::Program => r#""count""#,
+        Place::Kernel => r#""count", "module""#,
+    };
+    let definition = definition(&DEFINITION.replace("ARGUMENTS", arguments));
+    let definition = definition.expect("the definition is sound");
     let mut experiment = Experiment::parse(EXPERIMENT).expect("the experiment is sound");
     experiment.machine.prices = CostSource::Profile(Box::new(equal_prices()));
+    if place == Place::Kernel {
+        experiment.machine.modules.push(MODULE.to_owned());
+    }
     let folder = Folder::with_content(files.digest(), definition);
     for workload in experiment.workload.values_mut() {
         *workload = Workload::Folder(folder.clone());
@@ -110,10 +121,14 @@ mod tests {
 
     #[test]
     fn the_cell_is_one_experiment() {
-        let CountingCell { experiment, folders } = counting_cell(b"\x7fELF");
-        let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
-        assert_eq!(experiment.workload["micro"].files_sha256(), Some(*sha256));
-        assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["micro"]);
-        experiment.check_again().unwrap();
+        for (place, modules) in [(Place::Program, &[][..]), (Place::Kernel, &["preemptlab_micro"])]
+        {
+            let CountingCell { experiment, folders } = counting_cell(b"\x7fELF", place);
+            let [(sha256, files)] = folders.iter().collect::<Vec<_>>()[..] else { panic!() };
+            assert_eq!(experiment.workload["micro"].files_sha256(), Some(*sha256));
+            assert_eq!(files.iter().map(|(path, _)| path).collect::<Vec<_>>(), ["micro"]);
+            assert_eq!(experiment.machine.modules, modules);
+            experiment.check_again().unwrap();
+        }
     }
 }

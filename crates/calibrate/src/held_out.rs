@@ -17,6 +17,18 @@ pub const HELD_OUT: [&str; 12] = [
     "unix-1024",
 ];
 
+/// Benchmarks of the module that no price is fitted to, because prices are those of warm caches.
+pub const COLD: [&str; 1] = ["kernel-switch-cold"];
+
+/// Benchmarks of the module that take part in nothing: the guest in which instructions are counted has one
+/// CPU.
+pub const TIMED_ALONE: [&str; 1] = ["kernel-other-ipi"];
+
+/// Returns whether a benchmark is held out of the fit.
+pub fn is_held_out(name: &str) -> bool {
+    HELD_OUT.contains(&name) || COLD.contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -5,6 +5,8 @@
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
 //! predict what they were not fitted to.
 //!
+//! What needs privilege a module executes (`kmod/micro`), which the same program asks for its lines.
+//!
 //! Prices are fitted in floating point; only integers leave this crate in a profile.
 
 mod counted;
@@ -12,7 +14,9 @@ mod error;
 mod fit;
 mod guest;
 mod held_out;
+mod line;
 mod machine;
+mod module;
 mod outcome;
 mod price;
 mod priors;
@@ -23,8 +27,9 @@ mod times;
 pub use counted::Counted;
 pub use error::CalibrateError;
 pub use guest::{CountingCell, counting_cell};
-pub use held_out::HELD_OUT;
+pub use held_out::{COLD, HELD_OUT, TIMED_ALONE};
 pub use machine::Machine;
+pub use module::{Loaded, Loader, MODULE, ThisKernel, build_tree};
 pub use outcome::{Calibration, Errors, PricedClass, Residual, calibrate};
-pub use program::measure;
+pub use program::{Place, measure};
 pub use times::{Pass, Time, Times};

@@ -1,12 +1,13 @@
 //! From times and counts to a profile.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use preemptlab_protocol::prices::{Class, Price, Prices};
 
 use crate::{
-    CalibrateError, Counted, HELD_OUT, Times,
+    CalibrateError, Counted, Times,
     fit::{Costs, Observation, fit, model_ns, priors},
+    held_out::{TIMED_ALONE, is_held_out},
     price::price,
 };
 
@@ -22,6 +23,9 @@ pub struct Calibration {
     pub classes: Vec<PricedClass>,
     /// How well the prices tell the time of each benchmark.
     pub residuals: Vec<Residual>,
+    /// Benchmarks whose instructions cannot be counted, and what an operation takes on the machine, in
+    /// nanoseconds.
+    pub timed_alone: Vec<(String, f64)>,
 }
 
 /// Price of a class.
@@ -98,7 +102,8 @@ impl Calibration {
 ///
 /// When they are of different benchmarks, or no prices fit.
 pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, CalibrateError> {
-    let times = times.of_operations();
+    let (alone, times): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        times.of_operations().into_iter().partition(|(name, _)| TIMED_ALONE.contains(name));
     let counts = counted.of_operations();
     let timed: BTreeSet<&str> = times.keys().copied().collect();
     let counted: BTreeSet<&str> = counts.keys().map(String::as_str).collect();
@@ -108,7 +113,7 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
     }
     let fitted: Vec<Observation<'_>> = times
         .iter()
-        .filter(|(name, _)| !HELD_OUT.contains(name))
+        .filter(|(name, _)| !is_held_out(name))
         .map(|(name, machine_ns)| Observation { counts: &counts[*name], machine_ns: *machine_ns })
         .collect();
     let assumed = shares(&fitted, &priors());
@@ -128,12 +133,13 @@ pub fn calibrate(times: &Times, counted: &Counted) -> Result<Calibration, Calibr
         name: (*name).to_owned(),
         machine_ns: *machine_ns,
         model_ns: model_ns(&counts[*name], &costs),
-        held_out: HELD_OUT.contains(name),
+        held_out: is_held_out(name),
     });
     Ok(Calibration {
         prices: Prices::new(price_of),
         classes: classes.collect(),
         residuals: residuals.collect(),
+        timed_alone: alone.into_iter().map(|(name, ns)| (name.to_owned(), ns)).collect(),
     })
 }
 

@@ -22,13 +22,26 @@ const PASSES_MIN: usize = 8;
 /// Passes after which a machine is not steady. A pass takes about a second.
 const PASSES_MAX: usize = 60;
 
+/// Where benchmarks are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the program itself, which needs no privilege.
+    Program,
+    /// In the kernel, by the module that the program asks.
+    Kernel,
+}
+
 /// Executes the program of benchmarks again and again, on one CPU after the other, until its times come
 /// again, or have not for too long.
 ///
 /// # Errors
 ///
 /// When the program cannot be executed, or somebody asks for the end.
-pub fn measure(program: &[u8], is_cancelled: &AtomicBool) -> Result<Times, CalibrateError> {
+pub fn measure(
+    program: &[u8],
+    place: Place,
+    is_cancelled: &AtomicBool,
+) -> Result<Times, CalibrateError> {
     let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let mut file: std::fs::File = file.map_err(CalibrateError::Program)?.into();
     file.write_all(program).map_err(CalibrateError::Program)?;
@@ -41,7 +54,11 @@ pub fn measure(program: &[u8], is_cancelled: &AtomicBool) -> Result<Times, Calib
         // Both halves have been on each CPU.
         let cpu = times.passes() / 2 % cpus;
         let mut command = Command::new(&path);
-        command.args(["time", &cpu.to_string()]).env_clear().stdin(Stdio::null());
+        command.args(["time", &cpu.to_string()]);
+        if place == Place::Kernel {
+            command.arg("module");
+        }
+        command.env_clear().stdin(Stdio::null());
         let output = command.output().map_err(CalibrateError::Program)?;
         if is_cancelled.load(Ordering::Relaxed) {
             return Err(CalibrateError::Interrupted);

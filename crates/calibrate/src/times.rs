@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::CalibrateError;
+use crate::{
+    CalibrateError,
+    line::{self, LINES_MAX},
+};
 
 /// Times of a benchmark in one pass of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,17 +27,23 @@ impl Pass {
     ///
     /// [`CalibrateError::Line`]
     pub fn parse(text: &str) -> Result<Self, CalibrateError> {
+        let unreadable = |line: &str| CalibrateError::Line(line.chars().take(80).collect());
         let line = |line: &str| {
-            let mut words = line.split(' ');
-            let name = words.next()?.to_owned();
-            let mut number = || words.next()?.parse::<u64>().ok().filter(|number| *number > 0);
-            let time = Time { operations: number()?, min_ns: number()? };
-            number().map(|_quartile_ns| (name, time))
+            let [name, operations, min_ns, quartile_ns] =
+                line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+            line::number(quartile_ns)?;
+            let operations = line::number(operations)?;
+            let time = Time { operations, min_ns: line::number(min_ns)? };
+            Some((line::name(name)?, time))
         };
-        let lines = text.lines().map(|text| {
-            line(text).ok_or_else(|| CalibrateError::Line(text.chars().take(80).collect()))
-        });
-        lines.collect::<Result<_, _>>().map(Self)
+        let mut pass = BTreeMap::new();
+        for text in text.lines() {
+            let (name, time) = line(text).ok_or_else(|| unreadable(text))?;
+            if pass.len() == LINES_MAX || pass.insert(name, time).is_some() {
+                return Err(unreadable(text));
+            }
+        }
+        Ok(Self(pass))
     }
 }
 
@@ -58,6 +67,16 @@ impl Times {
             least.min_ns = least.min_ns.min(time.min_ns);
         }
         self.passes += 1;
+    }
+
+    /// Adds the times of other benchmarks.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        for (half, of_other) in self.halves.iter_mut().zip(other.halves) {
+            half.extend(of_other);
+        }
+        self.passes = self.passes.max(other.passes);
+        self
     }
 
     /// Returns the number of passes.
@@ -132,9 +151,27 @@ mod tests {
 
     #[test]
     fn lines_that_say_something_else_are_refused() {
-        for text in ["a", "a 1", "a 1 2", "a 0 2 3", "a 1 -2 3", "a x 2 3", " ", "a 1 2 3.5"] {
+        for text in ["a", "a 1", "a 1 2", "a 0 2 3", "a 1 -2 3", "a x 2 3", " ", "a 1 2 3.5"]
+            .into_iter()
+            .chain([
+                "a 1 2 3 4",
+                "a  1 2 3",
+                "A 1 2 3",
+                "a 1 2 3\na 1 2 3",
+                "a 1 2 3\0",
+                "a 1 2 3 ",
+            ])
+            .chain([
+                "a 1 18446744073709551616 3",
+                "a 1 2000000000000 3",
+                "a 1 2\r 3",
+                "\u{1b} 1 2 3",
+            ])
+        {
             let refused = Pass::parse(text).unwrap_err();
             assert!(matches!(refused, CalibrateError::Line(_)), "{text}: {refused}");
         }
+        let many: String = (0..=LINES_MAX).map(|number| format!("a{number} 1 2 3\n")).collect();
+        assert!(Pass::parse(&many).is_err());
     }
 }

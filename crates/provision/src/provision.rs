@@ -215,6 +215,32 @@ impl<'a> Provision<'a> {
         kmod::from_kit(source, release, (kit, &tools), here, on_event)
     }
 
+    /// Builds a module of preemptlab's own for this machine's kernel, in its build tree and with this
+    /// machine's programs.
+    ///
+    /// # Errors
+    ///
+    /// [`KmodError::NoHeaders`], [`KmodError::Foreign`] where the tree is neither root's nor this
+    /// user's, and [`KmodError::Failed`].
+    pub fn module_of_tree(
+        &self,
+        name: &str,
+        release: &str,
+        tree: &Path,
+    ) -> Result<Vec<u8>, ModuleError> {
+        let source = kmod::find(name)?;
+        if !self.build_scripts {
+            // The tree is there, or its absence is told below.
+            let owner = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.uid());
+            let owners = [owner(tree), owner(&tree.join("Makefile"))];
+            let user = rustix::process::geteuid().as_raw();
+            kmod::check_owners(source, tree, owners.into_iter().flatten(), user)?;
+        }
+        let lock = self.supplies.lock()?;
+        let here = (&self.supplies.store, &lock);
+        Ok(kmod::from_tree(source, release, tree, here, self.supplies.on_event)?)
+    }
+
     fn kernel_modules(
         &self,
         kernel: &ProvisionedKernel,

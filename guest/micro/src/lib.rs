@@ -4,6 +4,8 @@
 //!   may use, and prints `name operations ns_min ns_quartile` as a line.
 //! - `micro count` executes each once between two markers, see [`preemptlab_protocol::counts`], and prints
 //!   `name operations`.
+//! - With `module` as its last argument it has the benchmarks of the module `preemptlab_micro`
+//!   (`kmod/micro`) executed instead, which do what no program may do, and prints the module's lines.
 //!
 //! Prices are fitted on these benchmarks, so that no workload of preemptlab may be among them: what a
 //! workload takes is what the prices have to predict.
@@ -18,6 +20,7 @@ mod compute;
 mod list;
 mod memory;
 mod meter;
+mod module;
 mod pairs;
 mod place;
 mod processes;
@@ -50,7 +53,11 @@ const ARGUMENTS_BYTES_MAX: usize = 4096;
 
 /// Does what the command line says.
 pub fn run() -> ! {
-    match purpose().and_then(all) {
+    let lines = arguments().and_then(|(purpose, place)| match place {
+        Place::Program => all(purpose),
+        Place::Kernel => module::all(purpose),
+    });
+    match lines {
         Ok(lines) => {
             say(STDOUT, &lines);
             kernel::exit(0)
@@ -86,23 +93,46 @@ fn all(purpose: Purpose) -> Result<String, String> {
     Ok(lines)
 }
 
+/// Where benchmarks are executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In this program.
+    Program,
+    /// In the kernel, by a module.
+    Kernel,
+}
+
 /// Reads the command line, which `_start` does not hand on.
-fn purpose() -> Result<Purpose, String> {
-    let usage = || "usage: micro time CPU | micro count".to_string();
+fn arguments() -> Result<(Purpose, Place), String> {
+    let usage = || "usage: micro time CPU [module] | micro count [module]".to_string();
     let bytes = file::read("/proc/self/cmdline", ARGUMENTS_BYTES_MAX).map_err(|_| usage())?;
     let text = core::str::from_utf8(&bytes).map_err(|_| usage())?;
     let mut arguments = text.split_terminator('\0').skip(1);
-    match (arguments.next(), arguments.next(), arguments.next()) {
-        (Some("time"), Some(cpu), None) => {
-            let cpu = cpu.parse().map_err(|_| usage())?;
-            let failed =
-                |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
-            place::stay_on(cpu).map_err(failed)?;
-            Ok(Purpose::Time)
+    let purpose = match arguments.next() {
+        Some("time") => {
+            let cpu = arguments.next().and_then(|cpu| cpu.parse().ok()).ok_or_else(usage)?;
+            stay_on(cpu)?;
+            Purpose::Time
         }
-        (Some("count"), None, None) => Ok(Purpose::Count),
-        _ => Err(usage()),
+        Some("count") => Purpose::Count,
+        _ => return Err(usage()),
+    };
+    let place = match (arguments.next(), arguments.next()) {
+        (None, None) => Place::Program,
+        (Some("module"), None) => Place::Kernel,
+        _ => return Err(usage()),
+    };
+    if (purpose, place) == (Purpose::Count, Place::Kernel) {
+        // The module measures nothing for a program that may be moved to another CPU.
+        stay_on(0)?;
     }
+    Ok((purpose, place))
+}
+
+/// Keeps the process on a CPU.
+fn stay_on(cpu: usize) -> Result<(), String> {
+    let failed = |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
+    place::stay_on(cpu).map_err(failed)
 }
 
 /// Writes a text. Whom it does not reach, nothing can be told.

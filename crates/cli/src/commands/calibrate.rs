@@ -8,8 +8,8 @@ use std::{
 
 use clap::Args;
 use preemptlab_calibrate::{
-    CalibrateError, Calibration, Counted, CountingCell, Errors, Machine, PricedClass, Times,
-    calibrate, counting_cell, measure,
+    COLD, CalibrateError, Calibration, Counted, CountingCell, Errors, Loaded, MODULE, Machine,
+    Place, PricedClass, ThisKernel, Times, build_tree, calibrate, counting_cell, measure,
 };
 use preemptlab_host::{HostKernel, Watch, processor};
 use preemptlab_model::Name;
@@ -18,7 +18,13 @@ use preemptlab_provision::MICRO;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Stop;
 
-use crate::{args::Packages, exit, lab, output::Output, writable};
+use crate::{
+    args::Packages,
+    exit::{self, OrExit},
+    lab,
+    output::Output,
+    writable,
+};
 
 /// Measure what instructions cost on this machine, for virtual time that is like its own
 #[derive(Args, Debug)]
@@ -26,6 +32,7 @@ use crate::{args::Packages, exit, lab, output::Output, writable};
 Examples:
   preemptlab calibrate
   preemptlab calibrate --out workstation.toml
+  sudo preemptlab calibrate --root --out workstation.toml
 
 The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/calibrate.md says how
 prices are fitted. A machine that is busy with something else gives times that do not come again, and
@@ -34,6 +41,14 @@ pub struct Calibrate {
     /// The profile to write
     #[arg(long, value_name = "FILE", default_value = "calibration.toml")]
     pub out: PathBuf,
+    /// Also measure what only a kernel may execute, with a module that is built for the running kernel,
+    /// loaded and unloaded again
+    #[arg(long)]
+    pub root: bool,
+    /// With --root: let the Makefile in the running kernel's build tree run, which can run any command,
+    /// even if the tree is another user's
+    #[arg(long, requires = "root")]
+    pub allow_build_scripts: bool,
     /// Another qemu-system-x86_64 than the one of Debian 13 [10.0 or later, with plugins]
     #[arg(long, value_name = "PATH", help_heading = "Virtual machines")]
     pub qemu: Option<PathBuf>,
@@ -50,8 +65,14 @@ pub fn execute(
 ) -> exit::Result<ExitCode> {
     let name = name(&args.out)?;
     writable::check(&args.out)?;
-    let counted = count(args, store, output)?;
-    let (times, machine) = time(output)?;
+    // A machine whose kernel takes no module says so before anything is brought here or measured.
+    let tree = args.root.then(|| build_tree(Path::new("/"), &release())).transpose()?;
+    let module = tree.map(|tree| build(args, store.clone(), &tree, output)).transpose()?;
+    let mut counted = count(args, Place::Program, store.clone(), output)?;
+    if module.is_some() {
+        counted = counted.with(count(args, Place::Kernel, store, output)?);
+    }
+    let (times, machine) = time(module.as_deref(), output)?;
     let calibration = calibrate(&times, &counted)?;
     let profile = toml::to_string(&calibration.profile(name, machine.description()))
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
@@ -71,13 +92,39 @@ fn name(out: &Path) -> exit::Result<Name> {
     })
 }
 
-/// Measures the benchmarks on this machine.
-fn time(output: &Output) -> exit::Result<(Times, Machine)> {
+/// Returns the release of this machine's kernel.
+fn release() -> String {
+    HostKernel::observe(Path::new("/")).release
+}
+
+/// Builds the module of benchmarks for this machine's kernel.
+fn build(
+    args: &Calibrate,
+    store: Option<PathBuf>,
+    tree: &Path,
+    output: &Output,
+) -> exit::Result<Vec<u8>> {
+    let store = lab::store(store)?;
+    lab::with_provision(store, &args.packages, output, |provision| {
+        let provision = provision.with_build_scripts(args.allow_build_scripts);
+        provision.module_of_tree(MODULE, &release(), tree).or_exit(exit::HOST)
+    })
+}
+
+/// Measures the benchmarks on this machine, and those of the module where there is one.
+fn time(module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)> {
     let root = Path::new("/");
     let cancel = lab::cancel()?;
     let watch = Watch::begin(root);
     output.note("measuring micro-benchmarks on this machine");
-    let times = measure(MICRO, &cancel.flag())?;
+    let mut times = measure(MICRO, Place::Program, &cancel.flag())?;
+    if let Some(module) = module {
+        output.note("measuring micro-benchmarks in this machine's kernel");
+        // An interruption comes back as an error, and so unloads the module as well.
+        let loaded = Loaded::load(ThisKernel, module)?;
+        times = times.with(measure(MICRO, Place::Kernel, &cancel.flag())?);
+        loaded.unload()?;
+    }
     let machine = Machine {
         processor: processor(root),
         release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
@@ -87,14 +134,22 @@ fn time(output: &Output) -> exit::Result<(Times, Machine)> {
     Ok((times, machine))
 }
 
-/// Counts the instructions of the benchmarks in a guest.
-fn count(args: &Calibrate, store: Option<PathBuf>, output: &Output) -> exit::Result<Counted> {
+/// Counts the instructions of the benchmarks of a place in a guest.
+fn count(
+    args: &Calibrate,
+    place: Place,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Counted> {
     let store = lab::store(store)?;
-    let CountingCell { experiment, folders } = counting_cell(MICRO);
+    let CountingCell { experiment, folders } = counting_cell(MICRO, place);
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         Ok(Lab::new(provision, args.qemu.clone()).with_folders(&folders).resolve(experiment)?)
     })?;
-    output.note("counting their instructions in a guest");
+    output.note(match place {
+        Place::Program => "counting their instructions in a guest",
+        Place::Kernel => "counting the instructions of the module in a guest",
+    });
     let cell = prepared.manifest.plan.cells.iter().find_map(|planned| planned.inputs());
     let cell = cell.ok_or_else(|| exit::host("the kernel of the guest cannot be had"))?;
     let failed = |error: std::io::Error| exit::host(format!("no place for counts: {error}"));
@@ -140,6 +195,14 @@ fn residuals(calibration: &Calibration) -> Table {
         table.notes.push(format!(
             "{benchmarks} {what}: the mean error is {mean_percent}%, the largest {max_percent}%"
         ));
+    }
+    if calibration.residuals.iter().any(|residual| COLD.contains(&residual.name.as_str())) {
+        table
+            .notes
+            .push(format!("{}: with cold caches, which prices do not know", COLD.join(", ")));
+    }
+    for (name, machine_ns) in &calibration.timed_alone {
+        table.notes.push(format!("{name}: {machine_ns:.1} ns, which take part in no fit"));
     }
     table
 }

@@ -174,6 +174,23 @@ fn unbuilt(source: &Source, release: &str) -> impl Fn(KbuildError) -> KmodError 
     }
 }
 
+/// Refuses a build tree that is neither root's nor the user's: whatever is in its Makefile is executed by
+/// the user, who may be root.
+pub(crate) fn check_owners(
+    source: &Source,
+    tree: &Path,
+    owners: impl IntoIterator<Item = u32>,
+    user: u32,
+) -> Result<(), KmodError> {
+    match owners.into_iter().find(|owner| ![0, user].contains(owner)) {
+        None => Ok(()),
+        Some(owner) => {
+            let (name, tree) = (source.name.to_owned(), tree.to_owned());
+            Err(KmodError::Foreign { name, tree, owner, user })
+        }
+    }
+}
+
 /// Builds a module in a build tree of this machine, with this machine's programs. It is built each
 /// time, because the tree may have changed.
 pub(crate) fn from_tree(
@@ -269,6 +286,20 @@ mod tests {
         assert!(error.to_string().contains("hold.c:3: error: no such type"), "{error}");
         // A make that says that all is well and leaves nothing.
         assert!(matches!(from(Some("true")), Err(KmodError::Packages(PackageError::Store(_)))));
+    }
+
+    #[test]
+    fn the_build_tree_of_a_stranger_is_refused() {
+        let source = find("preemptlab_micro").unwrap();
+        let check = |owners: [u32; 2], user| check_owners(source, Path::new("/t"), owners, user);
+        for (owners, user) in [([0, 0], 0), ([0, 0], 1000), ([1000, 0], 1000)] {
+            check(owners, user).unwrap();
+        }
+        for (owners, user) in [([1000, 1000], 0), ([0, 1000], 0), ([1000, 0], 1001)] {
+            let refused = check(owners, user).unwrap_err();
+            assert!(matches!(refused, KmodError::Foreign { owner: 1000, .. }), "{refused}");
+            assert!(refused.to_string().contains("--allow-build-scripts"), "{refused}");
+        }
     }
 
     #[test]

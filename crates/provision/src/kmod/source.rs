@@ -24,11 +24,24 @@ macro_rules! file {
 }
 
 /// Sources of all modules.
-const SOURCES: [Source; 3] = [
+const SOURCES: [Source; 4] = [
     Source {
         name: "preemptlab_hold",
         folder: "hold",
         files: &[file!("preemptlab.h"), file!("hold/Kbuild"), file!("hold/preemptlab_hold.c")],
+    },
+    Source {
+        name: "preemptlab_micro",
+        folder: "micro",
+        files: &[
+            file!("micro/Kbuild"),
+            file!("micro/file.c"),
+            file!("micro/interrupts.c"),
+            file!("micro/meter.c"),
+            file!("micro/micro.h"),
+            file!("micro/registers.c"),
+            file!("micro/switches.c"),
+        ],
     },
     Source {
         name: "preemptlab_pgzero",
