@@ -6,7 +6,7 @@ PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
-    studies scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
+    studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
