@@ -148,7 +148,7 @@ fn refuse(recordings: &[&Recording]) -> Result<()> {
 /// Says what time the cells have.
 fn caption(recordings: &[&Recording]) -> String {
     let is_virtual = |recording: &&Recording| recording.manifest().backend.is_vm();
-    if !recordings.iter().all(|recording| is_virtual(recording)) {
+    if !recordings.iter().all(is_virtual) {
         return "Times are those of the machine that measured, with whatever else it did."
             .to_owned();
     }

@@ -53,7 +53,7 @@ fn changes_are_named_first_between_kernels_in_the_order_of_versions() {
     assert!(!text.contains("6.9 to 6.12"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     said.says(&["the guest used up its virtual time", "not executed yet"]);
-    let names = ["\n6.9  ", "\n6.12  ", "\n7.2  "].map(|name| at(name));
+    let names = ["\n6.9  ", "\n6.12  ", "\n7.2  "].map(at);
     assert!(names.is_sorted(), "{text}");
 }
 
