@@ -89,7 +89,7 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = evans-2006 fleming-2019 postgres righi-2024 rowand-2011 smp
+STUDIES = dynamic evans-2006 fleming-2019 postgres righi-2024 rowand-2011 smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
@@ -143,8 +143,8 @@ nightly: build
 	    $(PREEMPTLAB) scenario scenarios/*.toml --kernel debian:$$kernel --compare $(MODELS) \
 	        || exit; \
 	done
-	for study in $(STUDIES); do \
-	    $(PREEMPTLAB) run studies/quick/$$study.toml --out runs/quick-$$study || exit; \
+	for study in studies/quick/*.toml; do \
+	    $(PREEMPTLAB) run $$study --out runs/quick-$$(basename $$study .toml) || exit; \
 	done
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
