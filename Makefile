@@ -6,7 +6,7 @@ PREEMPTLAB = $(TARGET)/release/preemptlab
 SUDO = $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: help demo build deb image test test-unit test-binary test-vm test-report test-system test-cluster \
-    studies scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
+    studies study-history scenarios fidelity perturb nightly bench bench-gate bench-scale bench-stats fuzz check deny reproducible deps clean
 .DEFAULT_GOAL := help
 
 ## help: print this list
@@ -96,6 +96,12 @@ studies: $(STUDIES:%=study-%)
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml --out runs/$*
 	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
+
+## study-history: the series that Debian offers, with traces, and the page of their history; hours
+study-history: build
+	$(PREEMPTLAB) run studies/history.toml --trace --out runs/history
+	$(PREEMPTLAB) history runs/history --format markdown --out docs/studies/history.md \
+	    --svg docs/studies/history
 
 ## scenarios: play the scenarios of docs/scenarios.md and draw its pictures
 scenarios: build

@@ -96,7 +96,8 @@ impl<'a> Side<'a> {
     }
 }
 
-fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
+/// Returns a cell in the form in which kernels are compared.
+pub(crate) fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
     let Factors { workload, cpus, preempt, settings, replicate, .. } =
         reading.planned.factors.clone();
     let first = reading.recording.manifest().experiment.replicates.seed;

@@ -12,6 +12,7 @@ pub mod disturbed;
 mod error;
 pub mod explain;
 pub mod gate;
+mod history;
 mod letter;
 pub mod looks;
 pub mod meant;
@@ -31,6 +32,7 @@ pub mod unsound;
 
 pub use compared::{Compared, Notice, comparison};
 pub use error::{Error, Result};
+pub use history::history;
 pub use letter::{filled, letter};
 pub use moment::Moment;
 pub use page::{Gathered, data};

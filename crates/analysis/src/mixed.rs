@@ -92,7 +92,7 @@ fn pairs(recordings: &[Recording]) -> impl Iterator<Item = (&Recording, &Recordi
 }
 
 /// Returns the keys that differ, with both values.
-fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> String {
+pub(crate) fn differences(one: &impl serde::Serialize, other: &impl serde::Serialize) -> String {
     let (Ok(Value::Object(one)), Ok(Value::Object(other))) =
         (serde_json::to_value(one), serde_json::to_value(other))
     else {

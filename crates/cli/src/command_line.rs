@@ -10,9 +10,9 @@ use crate::{
     args::Color,
     commands::{
         apply::Apply, bisect::BisectArgs, calibrate::Calibrate, compare::Compare, doctor::Doctor,
-        explain::Explain, export::ExportArgs, gate::options::GateArgs, kernels::Kernels,
-        merge::Merge, plan::Plan, recommend::Recommend, report::Report, revert::Revert, run::Run,
-        scenario::Scenario, search::Search, verify::Verify,
+        explain::Explain, export::ExportArgs, gate::options::GateArgs, history::HistoryArgs,
+        kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend, report::Report,
+        revert::Revert, run::Run, scenario::Scenario, search::Search, verify::Verify,
     },
 };
 
@@ -55,6 +55,7 @@ pub enum Command {
     Kernels(Kernels),
     Compare(Compare),
     Gate(GateArgs),
+    History(HistoryArgs),
     Bisect(BisectArgs),
     Recommend(Recommend),
     Apply(Apply),

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod gate;
+pub mod history;
 pub mod kernels;
 pub mod man;
 pub mod merge;

@@ -111,6 +111,7 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
         Command::Compare(args) => commands::compare::execute(&args, output),
         Command::Search(args) => commands::search::execute(&args, store, output),
         Command::Gate(args) => commands::gate::execute(&args, store, output),
+        Command::History(args) => commands::history::execute(&args, output),
         Command::Bisect(args) => commands::bisect::execute(&args, store, output),
         Command::Recommend(args) => commands::recommend::execute(&args, output),
         Command::Apply(args) => commands::apply::execute(&args, output),

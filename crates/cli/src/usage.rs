@@ -9,7 +9,7 @@ use clap::{
 use crate::command_line::Cli;
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 33] = [
+const VALUES: [(&str, &str); 52] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("SCENARIO", "scenarios/driver-demo.toml"),
     ("RUN", "runs/quick"),
@@ -43,6 +43,25 @@ const VALUES: [(&str, &str); 33] = [
     ("WORD", "threadirqs"),
     ("SHELL", "bash"),
     ("WORKLOAD", "hackbench"),
+    ("ARG", "--partition=short"),
+    ("CLAIM[=FOLDER]", "recordings"),
+    ("ENGINE", "slurm"),
+    ("I/N", "3/8"),
+    ("IMAGE", "registry.example/preemptlab"),
+    ("KIND", "slurm"),
+    ("PART", "runs/part"),
+    ("[METRIC=]MARGIN", "3%"),
+    ("BASE", "debian:6.12"),
+    ("NEW", "debian:7.2"),
+    ("CELLS", "'debian:6.12 none'"),
+    ("CELLS|TIME", "60"),
+    ("EXECUTIONS|TIME", "12"),
+    ("PROFILE", "instructions"),
+    ("CONFIG", "lab"),
+    ("REV", "v6.12"),
+    ("FIRST..LAST", "debian:6.12..7.2"),
+    ("FUNCTION", "exit_mmap"),
+    ("[LABEL=]KERNEL", "debian:6.12-rt"),
 ];
 
 /// Adds an example to a mistake where a value is missing or invalid.
@@ -84,8 +103,14 @@ fn example(command: &Command, arguments: &[String], wanted: &[String]) -> Option
     let positionals = if positionals.is_empty() { required.collect() } else { positionals };
     let mut words = vec!["preemptlab".to_owned(), verb.get_name().to_owned()];
     for argument in positionals.into_iter().chain(options) {
-        words.extend(argument.get_long().map(|name| format!("--{name}")));
-        words.push(value(argument)?);
+        let value = value(argument)?;
+        match argument.get_long() {
+            Some(name) if argument.is_require_equals_set() => {
+                words.push(format!("--{name}={value}"))
+            }
+            Some(name) => words.extend([format!("--{name}"), value]),
+            None => words.push(value),
+        }
     }
     Some(words.join(" "))
 }

@@ -137,9 +137,10 @@ fn what_is_no_recording_is_refused() {
 }
 
 /// The verbs that read recordings, each with a place for one.
-const READERS: [&[&str]; 8] = [
+const READERS: [&[&str]; 9] = [
     &["compare"],
     &["report"],
+    &["history"],
     &["explain"],
     &["search"],
     &["recommend"],

@@ -10,6 +10,7 @@ mod comparison_csv;
 mod details;
 mod extremes;
 mod gate;
+mod history;
 mod label;
 mod lanes;
 mod number;
@@ -38,6 +39,7 @@ pub use extremes::extreme_in_words;
 pub use gate::{
     gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
+pub use history::{HistoryPicture, history_markdown, history_pictures, history_terminal};
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;

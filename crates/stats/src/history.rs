@@ -60,6 +60,8 @@ pub struct History {
     pub expected_false: f64,
     /// Cells without measurements, with their reasons.
     pub troubles: Vec<HistoryTrouble>,
+    /// What time the numbers are of; set by who read the cells.
+    pub caption: String,
 }
 
 /// A metric of a workload, over all kernels and modes.
@@ -180,6 +182,7 @@ pub fn history(kernels: Vec<(HistoryKernel, Vec<GateCell>)>, margins: &Margins) 
         comparisons: steps.iter().map(|step| step.gate.rows.len()).sum(),
         expected_false: steps.len() as f64 * Gate::ALPHA,
         troubles: troubles(&kernels),
+        caption: String::new(),
         kernels: kernels.into_iter().map(|(kernel, _)| kernel).collect(),
         steps,
     }

@@ -236,6 +236,12 @@ impl<'a> Explanation<'a> {
         self.found.first().map(one_sentence).unwrap_or_default()
     }
 
+    /// Says in a sentence why a wakeup at the worst instant would have been late; `None` where the trace
+    /// has no such instant.
+    pub fn bound_sentence(&self) -> Option<String> {
+        self.worst.as_ref()?.timeline.as_ref().map(one_sentence)
+    }
+
     /// Draws the wakeups, and the same one of the sibling.
     pub fn svg(&self) -> String {
         let mut lanes: Vec<(String, &Timeline)> =

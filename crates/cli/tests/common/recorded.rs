@@ -5,7 +5,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use preemptlab_experiment::{Experiment, Recording, RecordingWriter, manifest_on};
-use preemptlab_model::{BackendKind, CellRecord, Conditions, FailureCause, Name, Outcome};
+use preemptlab_model::{
+    BackendKind, CellRecord, Conditions, Digest, Factors, FailureCause, Kernel, KernelRef, Name,
+    Outcome,
+};
 use preemptlab_recording::Image;
 
 /// Result of a cell, by its mode and replicate.
@@ -24,21 +27,56 @@ pub fn record(path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
     record_on(BackendKind::Vm, path, text, cell);
 }
 
+/// Writes a recording in which the kernel of the committed recording has these names, one after the
+/// other, with an image for each; a cell is made by kernel, mode and replicate.
+pub fn record_kernels(
+    path: &Path,
+    kernels: &[&str],
+    text: &str,
+    cell: impl Fn(&str, &str, u32) -> Cell,
+) {
+    let names: Vec<KernelRef> = kernels.iter().map(|name| name.parse().unwrap()).collect();
+    record_of(BackendKind::Vm, path, &names, text, cell);
+}
+
 /// Writes a recording in another kind of time, by a machine that is itself virtual and whose
 /// frequency is not fixed.
 pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&str, u32) -> Cell) {
+    record_of(backend, path, &[], text, |_, mode, replicate| cell(mode, replicate));
+}
+
+fn record_of(
+    backend: BackendKind,
+    path: &Path,
+    names: &[KernelRef],
+    text: &str,
+    cell: impl Fn(&str, &str, u32) -> Cell,
+) {
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
     let check = Recording::open(&check).unwrap();
     let sound = check.cells().next().unwrap().unwrap().1.unwrap();
     let manifest = check.manifest();
-    let kernel = &manifest.kernels[0].name;
-    let head = format!("format = 1\nname = \"made\"\n[factors]\nkernel = [\"{kernel}\"]\n");
+    let own = &manifest.kernels[0];
+    let named = names.iter().map(|name| Kernel {
+        image_sha256: Digest::of_json(&name.to_string()),
+        name: name.clone(),
+        ..own.clone()
+    });
+    let kernels: Vec<Kernel> = if names.is_empty() { vec![own.clone()] } else { named.collect() };
+    let list: Vec<String> = kernels.iter().map(|kernel| format!("\"{}\"", kernel.name)).collect();
+    let list = list.join(", ");
+    let head = format!("format = 1\nname = \"made\"\n[factors]\nkernel = [{list}]\n");
     let experiment = Experiment::parse(&format!("{head}{text}")).unwrap();
-    let image =
-        |workload: &Name| Image { workload: workload.to_string(), ..manifest.images[0].clone() };
-    let images = experiment.workload.keys().map(image).collect();
+    let image = |kernel: &Kernel, workload: &Name| Image {
+        workload: workload.to_string(),
+        kernel: kernel.name.clone(),
+        ..manifest.images[0].clone()
+    };
+    let images = kernels
+        .iter()
+        .flat_map(|kernel| experiment.workload.keys().map(move |workload| image(kernel, workload)));
+    let images = images.collect();
     let qemu = manifest.qemu.clone().filter(|_| backend != BackendKind::Host);
-    let kernels = manifest.kernels.clone();
     let manifest = manifest_on(backend, experiment, kernels, BTreeMap::new(), qemu, images);
     let conditions = (!backend.is_vm()).then(|| {
         Box::new(Conditions {
@@ -50,7 +88,8 @@ pub fn record_on(backend: BackendKind, path: &Path, text: &str, cell: impl Fn(&s
     let writer = RecordingWriter::open(path, &manifest).unwrap();
     for planned in &manifest.plan.cells {
         let Some(inputs) = planned.inputs() else { continue };
-        let made = cell(planned.factors.preempt.as_str(), planned.factors.replicate);
+        let Factors { kernel, preempt, replicate, .. } = &planned.factors;
+        let made = cell(&kernel.to_string(), preempt.as_str(), *replicate);
         let Some(outcome) = outcome(&sound, &inputs.job.preempt, made) else { continue };
         let (inputs, conditions) = (inputs.clone(), conditions.clone());
         let record = CellRecord { id: inputs.id(), inputs, conditions, outcome, ..sound.clone() };

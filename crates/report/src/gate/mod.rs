@@ -14,4 +14,4 @@ pub use letter::gate_letter;
 pub use tables::{gate_headline, gate_markdown, gate_terminal};
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

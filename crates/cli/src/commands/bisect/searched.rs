@@ -37,6 +37,9 @@ impl FromStr for KernelRange {
         let example = "expected two of Debian's kernels, such as debian:6.12..7.2 or \
                        debian:6.12-rt..7.2-rt";
         let (first, last) = text.split_once("..").ok_or(example)?;
+        if last.contains("..") {
+            return Err(example.to_owned());
+        }
         let last = match last.contains(':') {
             true => last.to_owned(),
             false => format!("debian:{last}"),

@@ -1,0 +1,472 @@
+//! The kernels of recordings in the order of their versions: from recordings to the values that
+//! `stats::history` relates.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{
+    CellCost, Digest, Flavour, KernelRef, Metric, MetricName, PreemptMode, nearest, plain,
+};
+use preemptlab_stats::{
+    GateCell, History, HistoryCause, HistoryKernel, Margins, history as related,
+};
+use preemptlab_workload::Workload;
+
+use crate::{
+    Error, Result,
+    explain::{Chosen, Explanation, check_probe, completed, latency},
+    gate::gate_cell,
+    measured::{Reading, cost, for_each},
+    mixed::differences,
+};
+
+/// Metrics that are shown of a workload that has them, in this order.
+const USUAL: [&str; 6] = [
+    "throughput",
+    "wakeup.fifo.p99",
+    "wakeup.fifo.max",
+    "wakeup.other.p99",
+    "wakeup.bound",
+    "response.p99",
+];
+
+/// A kernel as it was used: two builds under one name are two kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Used {
+    kernel: KernelRef,
+    label: Option<String>,
+    image: Option<Digest>,
+}
+
+/// A kernel with its cells.
+struct Found {
+    used: Used,
+    release: Option<String>,
+    cells: Vec<GateCell>,
+}
+
+impl Found {
+    /// Adds a cell, unless another recording has it: of these there is one measurement and not two.
+    fn add(&mut self, cell: GateCell) {
+        let is_it = |of: &&mut GateCell| (&of.place, of.seed) == (&cell.place, cell.seed);
+        match self.cells.iter_mut().find(is_it) {
+            Some(known) if known.result.is_err() => *known = cell,
+            Some(_) => (),
+            None => self.cells.push(cell),
+        }
+    }
+}
+
+/// Returns the history of the kernels of recordings. Without `metrics` it has the usual ones, and those
+/// that a folder's workload declares.
+///
+/// # Errors
+///
+/// When a recording cannot be read, their machines differ, no cell was measured, there is one kernel
+/// only, or no cell has a metric that was asked for.
+pub fn history(
+    recordings: &[&Recording],
+    metrics: &[MetricName],
+    margins: &Margins,
+) -> Result<History> {
+    refuse(recordings)?;
+    let (mut found, known) = read(recordings, metrics)?;
+    if let Some(metric) = metrics.iter().find(|metric| !known.contains(metric)) {
+        let metric = metric.to_string();
+        let names: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let hint = nearest(&metric, names.iter().map(String::as_str));
+        let hint = hint.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        let message = format!("no cell has the metric `{}`{hint}", metric.escape_debug());
+        return Err(Error::Unusable(message));
+    }
+    let is_measured = |of: &&Found| of.cells.iter().any(|cell| cell.result.is_ok());
+    match found.iter().filter(is_measured).count() {
+        0 => {
+            let cells = found.iter().flat_map(|of| &of.cells);
+            let reason = cells.filter_map(|cell| cell.result.as_ref().err()?.reason()).next();
+            let reason = reason.unwrap_or("none was executed yet");
+            return Err(Error::Unmeasured(format!("no cell was measured: {reason}")));
+        }
+        1 => {
+            let only = found.iter().find(is_measured).map(|of| of.used.kernel.to_string());
+            return Err(Error::Unusable(format!(
+                "{} is the only kernel that was measured, and a history needs two: name further \
+                 recordings, or run the experiment with more kernels (--kernel)",
+                only.unwrap_or_default()
+            )));
+        }
+        _ => {}
+    }
+    in_order(&mut found);
+    let names = names(&found);
+    let all_series = all_series(&found);
+    let mut kernels = Vec::new();
+    for ((found, name), series) in found.into_iter().zip(names).zip(all_series) {
+        let kernel = HistoryKernel {
+            series,
+            line: line(&found.used.kernel),
+            absent: absent(&found),
+            causes: causes(recordings, &found.used)?,
+            release: found.release,
+            name,
+        };
+        kernels.push((kernel, found.cells));
+    }
+    let mut history = related(kernels, margins);
+    history.caption = caption(recordings);
+    if history.steps.is_empty() {
+        return Err(Error::Unusable(
+            "no two neighbouring kernels have a workload, mode and seed in common: record them with one \
+             experiment"
+                .to_owned(),
+        ));
+    }
+    Ok(history)
+}
+
+/// Refuses recordings of different machines: a change between two kernels would be that of the machine.
+fn refuse(recordings: &[&Recording]) -> Result<()> {
+    let Some((first, others)) = recordings.split_first() else { return Ok(()) };
+    for other in others {
+        let [one, another] = [first, other].map(|recording| recording.manifest());
+        let [machine, same] = [one, another].map(|manifest| &manifest.experiment.machine);
+        let differs = match machine == same {
+            true if one.backend == another.backend => continue,
+            true => "they have other kinds of time".to_owned(),
+            false => differences(machine, same),
+        };
+        return Err(Error::Unusable(format!(
+            "the machines of {} and {} differ ({differs}), and a change between their kernels could be \
+             the machine's: record both with one machine",
+            first.path().display(),
+            other.path().display()
+        )));
+    }
+    Ok(())
+}
+
+/// Says what time the cells have.
+fn caption(recordings: &[&Recording]) -> String {
+    let is_virtual = |recording: &&Recording| recording.manifest().backend.is_vm();
+    if !recordings.iter().all(is_virtual) {
+        return "Times are those of the machine that measured, with whatever else it did."
+            .to_owned();
+    }
+    let cells = recordings.iter().flat_map(|recording| {
+        recording.planned().filter_map(|(_, planned)| cost(recording.manifest(), planned))
+    });
+    let caption = CellCost::caption(&cells.collect());
+    format!(
+        "{caption} Compare ratios, orders and causes; microseconds are not a promise about hardware."
+    )
+}
+
+/// Reads the cells by kernel, with the metrics that are shown; and the names of all metrics.
+fn read(
+    recordings: &[&Recording],
+    metrics: &[MetricName],
+) -> Result<(Vec<Found>, Vec<MetricName>)> {
+    let mut found: Vec<Found> = Vec::new();
+    let mut known: Vec<MetricName> = Vec::new();
+    let mut failure = None;
+    for_each(recordings, |reading| {
+        let used = used(reading.recording, &reading.planned.factors.kernel);
+        let release = release(reading.recording, &used.kernel);
+        let shown = shown(&reading, metrics);
+        match gate_cell(reading) {
+            Ok(mut cell) => {
+                if let Ok(all) = &mut cell.result {
+                    for metric in &*all {
+                        if !known.contains(&metric.name) {
+                            known.push(metric.name.clone());
+                        }
+                    }
+                    *all = chosen(std::mem::take(all), &shown);
+                }
+                match found.iter_mut().find(|of| of.used == used) {
+                    Some(of) => of.add(cell),
+                    None => found.push(Found { used, release, cells: vec![cell] }),
+                }
+            }
+            Err(error) => failure = failure.take().or(Some(error)),
+        }
+    })?;
+    failure.map_or(Ok((found, known)), Err)
+}
+
+/// Returns the names of the metrics that are shown of a cell.
+fn shown(reading: &Reading<'_>, metrics: &[MetricName]) -> Vec<MetricName> {
+    if !metrics.is_empty() {
+        return metrics.to_vec();
+    }
+    let mut shown: Vec<MetricName> = USUAL.map(MetricName::from).to_vec();
+    let workloads = &reading.recording.manifest().experiment.workload;
+    // The numbers that somebody declares are those that the workload is about.
+    if let Some(Workload::Folder(_)) = workloads.get(reading.planned.factors.workload.as_str()) {
+        let measured = reading.result.iter().flat_map(|measured| &measured.metrics);
+        let own = measured.filter(|metric| {
+            matches!(metric.name, MetricName::Number(_)) && metric.name != "context_switches"
+        });
+        shown.extend(own.map(|metric| metric.name.clone()));
+    }
+    shown
+}
+
+fn chosen(mut all: Vec<Metric>, shown: &[MetricName]) -> Vec<Metric> {
+    let place = |metric: &Metric| shown.iter().position(|name| *name == metric.name);
+    all.retain(|metric| place(metric).is_some());
+    all.sort_by_key(place);
+    all
+}
+
+fn used(recording: &Recording, kernel: &KernelRef) -> Used {
+    let manifest = recording.manifest();
+    Used {
+        kernel: kernel.clone(),
+        label: manifest.experiment.factors.label(kernel).map(ToString::to_string),
+        image: manifest.kernel(kernel).map(|kernel| kernel.image_sha256),
+    }
+}
+
+fn release(recording: &Recording, kernel: &KernelRef) -> Option<String> {
+    let release = recording.manifest().kernel(kernel).map(|kernel| kernel.release.clone());
+    release.filter(|release| !release.is_empty())
+}
+
+/// Puts the lines in the order of their first kernels, and the kernels of a line in that of their
+/// versions. What has no order of versions keeps the recordings' order.
+fn in_order(found: &mut [Found]) {
+    let mut lines: Vec<String> = Vec::new();
+    for of in &*found {
+        let line = line(&of.used.kernel);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    let place = |of: &Found| lines.iter().position(|known| *known == line(&of.used.kernel));
+    // The sort is stable.
+    found.sort_by(|a, b| {
+        place(a).cmp(&place(b)).then_with(|| match (&a.used.kernel, &b.used.kernel) {
+            (
+                KernelRef::Debian { version: one, .. } | KernelRef::Source { version: one, .. },
+                KernelRef::Debian { version: other, .. } | KernelRef::Source { version: other, .. },
+            ) => by_version(one, other).then_with(|| {
+                let release = |of: &Found| of.release.clone().unwrap_or_default();
+                by_version(&release(a), &release(b))
+            }),
+            _ => Ordering::Equal,
+        })
+    });
+}
+
+/// Compares versions number by number: 6.9 is before 6.12.
+fn by_version(one: &str, other: &str) -> Ordering {
+    let numbers = |text: &str| -> Vec<u64> {
+        let numbers = text.split(|char: char| !char.is_ascii_digit());
+        numbers.filter_map(|number| number.parse().ok()).collect()
+    };
+    numbers(one).cmp(&numbers(other))
+}
+
+/// Returns the line of a kernel: kernels of different flavours, symbols or sources are no neighbours.
+fn line(kernel: &KernelRef) -> String {
+    let flavour = |flavour: &Flavour| match flavour.suffix() {
+        "" => "generic".to_owned(),
+        suffix => suffix.to_owned(),
+    };
+    match kernel {
+        KernelRef::Debian { flavour: of, .. } => flavour(of),
+        // The name but for its version.
+        KernelRef::Source { version, .. } => {
+            let name = kernel.to_string().replacen(version, "", 1).replacen("source:", "", 1);
+            format!("source {name}").trim_end().to_owned()
+        }
+        _ => "others".to_owned(),
+    }
+}
+
+/// Returns the part of a kernel's name that the line does not tell.
+fn series(used: &Used) -> String {
+    match (&used.label, &used.kernel) {
+        (Some(label), _) => label.clone(),
+        (None, KernelRef::Debian { version, .. } | KernelRef::Source { version, .. }) => {
+            version.clone()
+        }
+        (None, other) => {
+            // The end of a path or of a revision tells more than its beginning.
+            let name = other.to_string();
+            let end = name.rsplit(['/', '@', ':']).next().unwrap_or(&name);
+            plain::line(end).into_owned()
+        }
+    }
+}
+
+/// Returns the series of the kernels. Of two in a line that are one series, releases are named.
+fn all_series(found: &[Found]) -> Vec<String> {
+    let place = |of: &Found| (line(&of.used.kernel), series(&of.used));
+    let named = found.iter().map(|of| {
+        let is_single = found.iter().filter(|other| place(other) == place(of)).count() == 1;
+        match &of.release {
+            Some(release) if !is_single => release.clone(),
+            _ => series(&of.used),
+        }
+    });
+    named.collect()
+}
+
+/// Returns the names of the kernels. Where two builds have one name, the release tells them apart.
+fn names(found: &[Found]) -> Vec<String> {
+    let short = |of: &Found| match &of.used.label {
+        Some(label) => format!("{label} ({})", of.used.kernel),
+        None => of.used.kernel.to_string(),
+    };
+    let mut names: Vec<String> = Vec::new();
+    for of in found {
+        let mut name = short(of);
+        if found.iter().filter(|other| short(other) == name).count() > 1 {
+            name += &format!(" {}", of.release.as_deref().unwrap_or("not available"));
+        }
+        let known = names.iter().filter(|known| known.starts_with(&name)).count();
+        if known > 0 {
+            name += &format!(" #{}", known + 1);
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// Returns the reason why a kernel could not be had; `None` for one that a recording has.
+fn absent(found: &Found) -> Option<String> {
+    if found.used.image.is_some() || found.cells.iter().any(|cell| cell.result.is_ok()) {
+        return None;
+    }
+    let mut reasons = found.cells.iter().filter_map(|cell| cell.result.as_ref().err());
+    reasons.find_map(|why| why.reason().map(str::to_owned))
+}
+
+/// Finds, for each mode of a kernel, the traced cells with the worst wakeup and the worst bound of the
+/// real-time probe, and says why they were late.
+fn causes(recordings: &[&Recording], of: &Used) -> Result<Vec<HistoryCause>> {
+    let mut cells: Vec<(&Recording, Chosen)> = Vec::new();
+    let mut ids = BTreeSet::new();
+    for recording in recordings.iter().filter(|recording| used(recording, &of.kernel) == *of) {
+        let traces = recording.traces();
+        if !traces.exists() {
+            continue;
+        }
+        let completed = completed(recording, &latency(false))?.into_iter().filter(|cell| {
+            cell.factors.kernel == of.kernel
+                && traces.contains(cell.id)
+                && check_probe(recording, cell, false).is_ok()
+        });
+        cells.extend(completed.filter(|cell| ids.insert(cell.id)).map(|cell| (*recording, cell)));
+    }
+    let mut causes = Vec::new();
+    for mode in PreemptMode::ALL {
+        let of_mode = || cells.iter().filter(|(_, cell)| cell.factors.preempt == mode);
+        let worst = of_mode().reduce(|a, b| if b.1.max_us > a.1.max_us { b } else { a });
+        let Some((recording, cell)) = worst else { continue };
+        let sentence = explained(recording, cell, |explained| Some(explained.sentence()))?;
+        causes.extend(sentence.map(|sentence| cause(cell, false, sentence)));
+        let mut bounded: Option<(u64, &Recording, &Chosen)> = None;
+        for (recording, cell) in of_mode() {
+            let findings = recording.traces().findings(cell.id)?;
+            let Some(bound) = findings.and_then(|findings| findings.bound) else { continue };
+            if bounded.is_none_or(|(most_ns, ..)| bound.max_ns() > most_ns) {
+                bounded = Some((bound.max_ns(), recording, cell));
+            }
+        }
+        let Some((most_ns, recording, cell)) = bounded else { continue };
+        let sentence = explained(recording, cell, |explained| explained.bound_sentence())?;
+        let sentence = sentence.map(|sentence| of_bound(most_ns, &sentence));
+        causes.extend(sentence.map(|sentence| cause(cell, true, sentence)));
+    }
+    Ok(causes)
+}
+
+fn cause(cell: &Chosen, is_bound: bool, sentence: String) -> HistoryCause {
+    HistoryCause {
+        preempt: cell.factors.preempt,
+        workload: cell.factors.workload.to_string(),
+        is_bound,
+        sentence,
+    }
+}
+
+/// Says how large the bound is, and why the worst instant is one.
+fn of_bound(most_ns: u64, sentence: &str) -> String {
+    let sentence = sentence.replacen("due then", "due at the worst instant", 1);
+    format!("The bound is {:.1} us. {sentence}", most_ns as f64 / 1e3)
+}
+
+/// Explains the worst wakeup of a cell; `None` for one whose trace has none, such as that of a user's
+/// own program.
+fn explained(
+    recording: &Recording,
+    cell: &Chosen,
+    said: impl Fn(&Explanation<'_>) -> Option<String>,
+) -> Result<Option<String>> {
+    match Explanation::new(recording, cell, false, 1) {
+        Ok(explanation) => Ok(said(&explanation)),
+        Err(Error::Unusable(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(names: &[&str]) -> Vec<Found> {
+        let found = names.iter().map(|name| Found {
+            used: Used { kernel: name.parse().unwrap(), label: None, image: None },
+            release: None,
+            cells: Vec::new(),
+        });
+        found.collect()
+    }
+
+    #[test]
+    fn kernels_stand_by_line_and_version() {
+        let mut odd = found(&[
+            "debian:7.2",
+            "debian:6.12-rt",
+            "debian:6.9",
+            "git:/src/linux@v7",
+            "debian:6.12",
+            "debian:6.1-rt",
+            "git:/src/linux@v6",
+            "source:6.12+HZ_1000=y",
+            "debian:6.1.100+deb12",
+        ]);
+        in_order(&mut odd);
+        let names: Vec<String> = odd.iter().map(|of| of.used.kernel.to_string()).collect();
+        assert_eq!(
+            names,
+            [
+                "debian:6.1.100+deb12",
+                "debian:6.9",
+                "debian:6.12",
+                "debian:7.2",
+                "debian:6.1-rt",
+                "debian:6.12-rt",
+                "git:/src/linux@v7",
+                "git:/src/linux@v6",
+                "source:6.12+HZ_1000=y",
+            ]
+        );
+        assert_eq!(series(&odd[6].used), "v7");
+        assert_eq!(line(&odd[8].used.kernel), "source +HZ_1000=y");
+    }
+
+    #[test]
+    fn two_builds_of_a_name_are_told_apart() {
+        let mut twice = found(&["debian:6.12", "debian:6.12"]);
+        twice[0].release = Some("6.12.1".into());
+        twice[1].release = Some("6.12.2".into());
+        assert_eq!(names(&twice), ["debian:6.12 6.12.1", "debian:6.12 6.12.2"]);
+        assert_eq!(all_series(&twice), ["6.12.1", "6.12.2"]);
+        twice[1].release = Some("6.12.1".into());
+        assert_eq!(names(&twice), ["debian:6.12 6.12.1", "debian:6.12 6.12.1 #2"]);
+    }
+}

@@ -1,0 +1,169 @@
+//! A history as pictures: one for each workload, with a panel for each metric.
+
+mod chart;
+mod geometry;
+mod labels;
+mod lines;
+mod panel;
+mod scale;
+mod style;
+
+use preemptlab_model::MetricName;
+use preemptlab_stats::{History, HistoryGroup, HistoryPanel};
+
+use self::{
+    geometry::{LEFT, PLOT, WIDTH},
+    panel::panel,
+};
+use super::words;
+use crate::timeline::{
+    escape_xml as escape,
+    svg::geometry::{SMALL_CHAR, coordinate, fitting},
+};
+
+/// The words below pictures.
+pub const HOW_TO_READ: &str = "In the pictures a line is a mode of a line of kernels, dashed for a line \
+    other than the first. A ring marks a change point; a bar goes from the least to the largest value of \
+    a seed.";
+
+/// Metrics that are drawn of a workload that has them, in this order.
+const DRAWN: [&str; 4] = ["throughput", "wakeup.fifo.p99", "wakeup.fifo.max", "wakeup.other.p99"];
+
+/// Panels of a picture, at most.
+const PANELS_MAX: usize = 4;
+
+/// The picture of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryPicture {
+    /// Workload, number of CPUs and settings.
+    pub of: HistoryGroup,
+    /// Title of the picture.
+    pub title: String,
+    /// Name of its file, which no other picture of the history has.
+    pub file: String,
+    /// The picture.
+    pub svg: String,
+}
+
+/// Draws the pictures of a history as SVGs. They stand alone: they have neither scripts nor links nor
+/// fonts, and follow the viewer's light or dark colours.
+pub fn history_pictures(history: &History) -> Vec<HistoryPicture> {
+    let mut pictures: Vec<HistoryPicture> = Vec::new();
+    let mut groups: Vec<&HistoryGroup> = history.panels.iter().map(|panel| &panel.of).collect();
+    groups.dedup();
+    for of in groups {
+        let title = words::group(of);
+        let is_taken = |name: &str| {
+            pictures.iter().any(|picture| picture.file.eq_ignore_ascii_case(&format!("{name}.svg")))
+        };
+        let name = file_name(&of.workload);
+        let more = (2..).map(|count| format!("{name}-{count}"));
+        let file = std::iter::once(name.clone()).chain(more).find(|name| !is_taken(name));
+        pictures.push(HistoryPicture {
+            svg: svg(history, of, &title),
+            file: format!("{}.svg", file.unwrap_or(name)),
+            of: of.clone(),
+            title,
+        });
+    }
+    pictures
+}
+
+/// Returns a workload's name as that of a file.
+fn file_name(workload: &str) -> String {
+    let is_kept = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+    let name: String =
+        workload.chars().map(|char| if is_kept(char) { char } else { '-' }).collect();
+    match name.trim_start_matches(['.', '-']) {
+        "" => "workload".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Returns the panels that are drawn: the usual metrics, and others where there is room.
+fn drawn<'a>(history: &'a History, of: &HistoryGroup) -> Vec<&'a HistoryPanel> {
+    let all: Vec<&HistoryPanel> = history.panels.iter().filter(|panel| panel.of == *of).collect();
+    let usual = DRAWN.map(MetricName::from);
+    let find = |name: &MetricName| all.iter().find(|panel| panel.metric == *name).copied();
+    let mut drawn: Vec<&HistoryPanel> = usual.iter().filter_map(find).collect();
+    let others = all.iter().filter(|panel| !usual.contains(&panel.metric)).copied();
+    if drawn.len() < 2 {
+        drawn.extend(others.take(PANELS_MAX - drawn.len()));
+    }
+    drawn
+}
+
+fn svg(history: &History, of: &HistoryGroup, title: &str) -> String {
+    let panels = drawn(history, of);
+    let axis = chart::axis(history, &panels);
+    let mut y = 30.0;
+    let mut body = format!(
+        "<text class=\"title\" x=\"16\" y=\"{y}\">{}</text>\n",
+        escape(&fitting(title, 9.6, WIDTH - 32.0))
+    );
+    let mut description = Vec::new();
+    y += 8.0;
+    for each in panels {
+        let drawn = panel(history, each, &axis, y);
+        body += &drawn.svg;
+        description.push(drawn.words);
+        y = drawn.bottom + 8.0;
+    }
+    let at = coordinate(y + 8.0);
+    for (place, series) in axis.series.iter().enumerate() {
+        body += &format!(
+            "<text class=\"small middle\" x=\"{}\" y=\"{at}\">{}</text>\n",
+            coordinate(axis.x(place)),
+            escape(&fitting(series, SMALL_CHAR, axis.step() - 4.0))
+        );
+    }
+    body += &format!(
+        "<text class=\"small faint middle\" x=\"{}\" y=\"{}\">kernels, from the oldest to the newest; a \
+         ring is a change point, a bar the range of the seeds</text>\n",
+        coordinate(LEFT + PLOT / 2.0),
+        coordinate(y + 26.0)
+    );
+    let height = coordinate(y + 38.0);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab-history\" width=\"{WIDTH}\" \
+         height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n{}\
+         <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
+        escape(title),
+        escape(&description.join("\n")),
+        style::STYLE
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::testing;
+
+    #[test]
+    fn a_picture_shows_each_line_with_its_label() {
+        let pictures = history_pictures(&testing::history());
+        let [picture] = pictures.as_slice() else { panic!() };
+        assert_eq!(picture.file, "load.svg");
+        let document = roxmltree::Document::parse(&picture.svg).unwrap();
+        let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
+        for text in ["none", "full", "full -rt", "lazy -rt", "6.1", "6.9", "6.12", "7.2"] {
+            assert!(texts.contains(&text), "no `{text}` in {texts:?}");
+        }
+        let rings = picture.svg.matches("class=\"ring").count();
+        assert_eq!(rings, testing::history().changes().len());
+    }
+
+    #[test]
+    fn files_have_names_of_their_own() {
+        let mut history = testing::history();
+        let mut other = history.panels[0].clone();
+        other.of.cpus = 2;
+        history.panels.push(other);
+        let files: Vec<String> =
+            history_pictures(&history).into_iter().map(|picture| picture.file).collect();
+        assert_eq!(files, ["load.svg", "load-2.svg"]);
+        assert_eq!(file_name("../a b"), "a-b");
+        assert_eq!(file_name("<>"), "workload");
+    }
+}
