@@ -134,7 +134,7 @@ fn the_worst_wakeup_of_a_configuration_is_searched() {
     assert_eq!(hunt.worst().latency_ns, recorded_ns);
     // An execution in which no timer could be moved finds nothing, and its instants are not tried again.
     let mut executions = 0;
-    while let Some((cell, program)) = hunt.next() {
+    while let Some((cell, program)) = hunt.next_execution() {
         assert!(!program.inject.is_empty());
         let mut stream = tempfile::tempfile().unwrap();
         let mut recorded = traced.recording.traces().stream(cell.id()).unwrap().unwrap();

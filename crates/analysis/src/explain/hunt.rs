@@ -31,7 +31,7 @@ const OFFERED: usize = 8;
 const NOTICED_MAX: usize = 2;
 
 /// Search for the worst wakeup of the real-time probe in one configuration. The caller executes
-/// [`Self::next`] and hands over its stream to [`Self::take`], as long as there is one.
+/// [`Self::next_execution`] and hands over its stream to [`Self::take`], as long as there is one.
 #[derive(Debug)]
 pub struct Hunt {
     name: String,
@@ -176,7 +176,7 @@ impl Hunt {
 
     /// Returns the next execution: a cell, and the program that moves its timer; `None` where no instant is
     /// left that could make a wakeup later than the worst one.
-    pub fn next(&mut self) -> Option<(CellInputs, TraceProgram)> {
+    pub fn next_execution(&mut self) -> Option<(CellInputs, TraceProgram)> {
         let least_ns = self.worst.latency_ns;
         let (kernel, noticed) = (&self.kernel, &self.noticed);
         self.left.retain(|candidate| {

@@ -85,7 +85,7 @@ fn hunt(
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(hunt) = next else { return Ok(()) };
             while args.budget.allows(hunt.executions() + 1, started.elapsed()) {
-                let Some((cell, program)) = hunt.next() else { break };
+                let Some((cell, program)) = hunt.next_execution() else { break };
                 hunt.take(executor.execute(&cell, &program)?)?;
             }
             output.note(format!(
