@@ -93,8 +93,8 @@ pub fn moved_timers(
 struct Timers {
     /// A timer expires on the CPU that has started it.
     starts: BTreeMap<u32, Vec<Start>>,
-    /// Times of the timer's interrupts, whichever timer they were for.
-    interrupts: BTreeMap<u32, Vec<u64>>,
+    /// The timer's interrupts, whichever timer they were for.
+    interrupts: BTreeMap<u32, Vec<Interrupt>>,
 }
 
 impl Timers {
@@ -113,13 +113,18 @@ impl Timers {
                 Item::Task(task) => machine.describe(task),
                 Item::Stack(_) => {}
                 Item::Event(event) => {
+                    let last = timers.interrupts.get_mut(&event.cpu).and_then(|all| all.last_mut());
+                    if let Some(last) = last.filter(|last| last.begun_ns == last.ns) {
+                        last.begun_ns = event.ns;
+                    }
                     if let SiteKind::Probe(probe) = event.site.kind
                         && count < EVENTS_MAX
                     {
                         let tracepoint = kernel.tracepoint(probe);
                         if tracepoint.point == Point::Interrupt && tracepoint.name == TIMER_ENTRY {
                             count += 1;
-                            timers.interrupts.entry(event.cpu).or_default().push(event.ns);
+                            let interrupt = Interrupt { ns: event.ns, begun_ns: event.ns };
+                            timers.interrupts.entry(event.cpu).or_default().push(interrupt);
                         } else if tracepoint.point == Point::TimerStart
                             && let &[timer, time, _, mode, base] = event.values()
                             && mode & MODE_REL == 0
@@ -149,14 +154,14 @@ impl Timers {
             return Vec::new();
         };
         let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
-        let first = interrupts.partition_point(|ns| *ns < closed.start_ns);
-        let until = interrupts.partition_point(|ns| *ns < start.due_ns);
+        let first = interrupts.partition_point(|interrupt| interrupt.ns < closed.start_ns);
+        let until = interrupts.partition_point(|interrupt| interrupt.ns < start.due_ns);
         // Before another timer expires, the probe's is not the next one.
         match interrupts.get(first..until).unwrap_or_default().last() {
             None => vec![(closed, closed.start_ns, *start)],
-            Some(last_ns) if *last_ns >= closed.end_ns => Vec::new(),
-            Some(last_ns) => {
-                let instants = SERVED_NS.map(|ns| last_ns.saturating_add(ns));
+            Some(last) if last.ns >= closed.end_ns => Vec::new(),
+            Some(last) => {
+                let instants = SERVED_NS.map(|ns| last.begun_ns.saturating_add(ns));
                 let inside = instants.into_iter().filter(|ns| *ns < closed.end_ns);
                 inside.map(|ns| (closed, ns, *start)).collect()
             }
@@ -164,9 +169,17 @@ impl Timers {
     }
 }
 
-/// Times after the entry of the timer's interrupt at which its timer may have been taken from the queue, in
-/// nanoseconds.
+/// Times after the first event in the timer's interrupt at which its timer may have been taken from the queue,
+/// in nanoseconds.
 const SERVED_NS: [u64; 4] = [300, 600, 1_200, 2_400];
+
+/// An interrupt of the timer. Times are virtual, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Interrupt {
+    ns: u64,
+    /// Time of the next event on its CPU: a price of its delivery lies between.
+    begun_ns: u64,
+}
 
 /// Longest time from the start of a task's timer until the task sleeps, in nanoseconds.
 const ASLEEP_NS: u64 = 20_000;
@@ -197,6 +210,7 @@ mod tests {
         stream.probe(2_000, "hrtimer_start_range_ns", &[TIMER, due_us * 1_000, 0, 0, BASE]);
         for us in interrupts_us {
             stream.probe(us * 1_000, "asm_sysvec_apic_timer_interrupt", &[0, 0]);
+            stream.probe(us * 1_000 + 10_000, "run_timer_softirq", &[]);
         }
         let (start_ns, end_ns) = (100_000, 150_000);
         let closed = Closed { cpu: 0, start_ns, start_address: 0, end_ns, has_softirq: false };
@@ -217,8 +231,8 @@ mod tests {
         // Another timer expires before it.
         assert!(instants(300, &[200]).is_empty());
         // Once the other one has expired, it is the next.
-        assert_eq!(instants(300, &[110]), [110_300, 110_600, 111_200, 112_400]);
-        assert_eq!(instants(300, &[110, 149]), [149_300, 149_600]);
+        assert_eq!(instants(300, &[110]), [120_300, 120_600, 121_200, 122_400]);
+        assert_eq!(instants(300, &[110, 139]), [149_300, 149_600]);
         // Its own expiry is in the stretch.
         assert!(instants(120, &[]).is_empty());
     }
