@@ -108,7 +108,7 @@ fn what_cannot_be_compared_is_refused() {
         (&["new", "--metric", "throughputt"], "did you mean `throughput`?"),
         (&["new", "--margin", "3"], "expected a percentage such as `3%`"),
         (&["new", "--margin", "0%"], "says no margin"),
-        (&["new", "--budget", "lots"], "expected a number of cells"),
+        (&["new", "--budget", "lots"], "expected a number of executions"),
         (&["new", "--format", "xml"], "invalid value 'xml'"),
     ] {
         gate(&desk, arguments).fails(2, &[said]);
