@@ -28,8 +28,7 @@ pub struct MovedTimer {
     pub base: u64,
     /// Closed stretch in which the timer is to expire.
     pub closed: Closed,
-    /// The instant, in nanoseconds of virtual time: the first of the stretch at which this timer is the next
-    /// to expire.
+    /// The instant, in nanoseconds of virtual time.
     pub at_ns: u64,
     /// The instant on `CLOCK_MONOTONIC`, in nanoseconds.
     pub to_monotonic_ns: u64,
@@ -201,7 +200,7 @@ mod tests {
     const TIMER: u64 = 0x100;
     const BASE: u64 = 0x200;
 
-    /// Returns the instants, in microseconds, of a stretch from 100 to 150 us, through which the probe sleeps
+    /// Returns the instants, in nanoseconds, of a stretch from 100 to 150 us, through which the probe sleeps
     /// on a timer that expires at so many microseconds. The timer's interrupt comes at these.
     fn instants(due_us: u64, interrupts_us: &[u64]) -> Vec<u64> {
         let mut stream = Stream::new();

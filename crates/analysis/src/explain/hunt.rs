@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs::File, io::Seek};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellInputs, Factors};
+use preemptlab_model::{CellInputs, Factors, counted};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{
@@ -57,16 +57,24 @@ struct Candidate {
     predicted_ns: u64,
 }
 
+impl Candidate {
+    /// Returns whether it could make a wakeup later than this.
+    fn may_exceed(&self, latency_ns: u64) -> bool {
+        // The numbers of a recording may be anything.
+        self.predicted_ns.saturating_add(tolerance_ns(self.predicted_ns)) > latency_ns
+    }
+}
+
 /// The worst wakeup so far.
 #[derive(Clone, Debug)]
 pub struct Worst {
-    /// Place of its cell among those of the configuration, whose number of the replicate is one more.
+    /// Replicate of its cell.
     pub replicate: u32,
     /// Latency, in nanoseconds.
     pub latency_ns: u64,
     /// Whether its timer was moved.
     pub is_moved: bool,
-    /// Where its nanoseconds went; `None` where the recording's own worst was not read.
+    /// Where its nanoseconds went; `None` where the trace does not show the wakeup.
     pub timeline: Option<Timeline>,
 }
 
@@ -151,7 +159,6 @@ impl Hunt {
         left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
         let Factors { kernel: of, preempt, settings, workload, cpus, .. } = first.factors.clone();
         let configuration = Baseline { kernel: of, preempt, settings };
-        let plural = if cpus == 1 { "" } else { "s" };
         let worst = Worst {
             replicate: cells[place].factors.replicate,
             latency_ns: recorded_ns,
@@ -159,7 +166,7 @@ impl Hunt {
             timeline,
         };
         Ok(Self {
-            name: format!("{configuration} {workload} on {cpus} CPU{plural}"),
+            name: format!("{configuration} {workload} on {}", counted(cpus as usize, "CPU")),
             cells,
             kernel,
             comm,
@@ -180,10 +187,8 @@ impl Hunt {
         let least_ns = self.worst.latency_ns;
         let (kernel, noticed) = (&self.kernel, &self.noticed);
         self.left.retain(|candidate| {
-            let possible_ns =
-                candidate.predicted_ns.saturating_add(tolerance_ns(candidate.predicted_ns));
             let times = noticed.get(&function(kernel, &candidate.moved)).copied();
-            possible_ns > least_ns && times.unwrap_or(0) < NOTICED_MAX
+            candidate.may_exceed(least_ns) && times.unwrap_or(0) < NOTICED_MAX
         });
         let cell = self.left.first()?.cell;
         self.offered.clear();
@@ -262,10 +267,7 @@ impl Hunt {
 
     /// Returns whether no instant is left that could make a wakeup later than the worst one.
     pub fn is_exhausted(&self) -> bool {
-        let least_ns = self.worst.latency_ns;
-        !self.left.iter().any(|candidate| {
-            candidate.predicted_ns + tolerance_ns(candidate.predicted_ns) > least_ns
-        })
+        !self.left.iter().any(|candidate| candidate.may_exceed(self.worst.latency_ns))
     }
 
     /// Returns the largest latency that the recording has, in nanoseconds.
