@@ -11,6 +11,7 @@ use std::{
 use clap::Args;
 use preemptlab_analysis::explain::{Hunt, Searched, probed};
 use preemptlab_experiment::Recording;
+use preemptlab_model::counted;
 
 use super::explain::tracing::{Executor, Tracing};
 use crate::{
@@ -89,9 +90,9 @@ fn hunt(
                 hunt.take(executor.execute(&cell, &program)?)?;
             }
             output.note(format!(
-                "{}: {} executions, the worst wakeup took {:.1} us",
+                "{}: {}, the worst wakeup took {:.1} us",
                 hunt.name(),
-                hunt.executions(),
+                counted(hunt.executions(), "execution"),
                 hunt.worst().latency_ns as f64 / 1e3
             ));
         }
