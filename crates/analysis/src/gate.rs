@@ -1,6 +1,6 @@
 //! Whether a kernel is worse than another: from recordings to the values that `stats::gate` judges.
 
-use preemptlab_experiment::{Experiment, Recording};
+use preemptlab_experiment::{Experiment, Manifest, Recording};
 use preemptlab_model::{Digest, Factors, Kernel, KernelRef, Planned, PreemptMode, nearest};
 use preemptlab_stats::{
     Gate, GateCell, GateFailure, GatePlace, GateRule, GateVerdict, Looks, Section, gate,
@@ -71,20 +71,6 @@ impl<'a> Side<'a> {
         self.recording.manifest().kernel(self.kernel).map(|kernel| kernel.image_sha256)
     }
 
-    /// Returns the reason why the kernel could not be had; `None` where it could.
-    fn absent(self) -> Option<String> {
-        let manifest = self.recording.manifest();
-        if manifest.kernel(self.kernel).is_some() {
-            return None;
-        }
-        let mut cells = manifest.plan.cells.iter();
-        let reason = cells.find_map(|cell| match &cell.planned {
-            Planned::Unavailable { reason } if cell.factors.kernel == *self.kernel => Some(reason),
-            _ => None,
-        });
-        Some(reason.cloned().unwrap_or_else(|| "it is not in the recording".to_owned()))
-    }
-
     fn cells(self) -> Result<Vec<GateCell>> {
         let mut readings = Vec::new();
         for_each(&[self.recording], |reading| {
@@ -140,19 +126,15 @@ fn named(experiment: &Experiment, kernel: &KernelRef) -> String {
 /// nothing has a metric that was asked for.
 pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
     let names = [base.name(), new.name()];
-    if let Some(reason) = base.absent() {
-        return Err(Error::Unusable(format!("the base {} cannot be had: {reason}", names[0])));
-    }
+    check_base(base.recording.manifest(), base.kernel)?;
     let has_looks = [base, new].iter().any(|side| side.recording.until().is_some());
     let rule = GateRule { looks: if has_looks { Looks::Any } else { Looks::One }, ..rule };
     let (base_cells, new_cells) = (base.cells()?, new.cells()?);
     let mut judged = gate([&names[0], &names[1]], &base_cells, &new_cells, &rule);
     (judged.base_image, judged.new_image) = (base.image(), new.image());
-    if let Some(reason) = new.absent() {
+    if let Some(reason) = absent(new.recording.manifest(), new.kernel) {
         let reason = format!("{} cannot be had: {reason}", names[1]);
-        judged.failures.insert(0, GateFailure { place: None, seed: None, reason });
-        judged.verdict = GateVerdict::Worse;
-        return Ok(judged);
+        return Ok(untestable(judged, GateVerdict::Worse, reason));
     }
     let measured = |cells: &[GateCell]| cells.iter().any(|cell| cell.result.is_ok());
     if !measured(&base_cells) {
@@ -172,20 +154,64 @@ pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
     Ok(judged)
 }
 
-/// Returns the decision on two names of one image, which needs no cell.
-pub fn same_image(experiment: &Experiment, kernels: [&Kernel; 2]) -> Option<Gate> {
+/// Returns the decision on two kernels that needs no cell: they are one image, the new one cannot be had, or
+/// they have no mode in common.
+///
+/// # Errors
+///
+/// When the base cannot be had.
+pub fn without_cells(manifest: &Manifest, kernels: [&KernelRef; 2]) -> Result<Option<Gate>> {
     let [base, new] = kernels;
-    let mut judged = gate(
-        [&named(experiment, &base.name), &named(experiment, &new.name)],
-        &[],
-        &[],
-        &GateRule::default(),
-    );
-    judged.verdict = GateVerdict::NoWorse;
-    judged.base_image = Some(base.image_sha256);
-    judged.new_image = Some(new.image_sha256);
-    judged.notes.push("both are the same image, to the byte: no cell can differ".to_owned());
-    (base.image_sha256 == new.image_sha256).then_some(judged)
+    check_base(manifest, base)?;
+    let names = kernels.map(|kernel| named(&manifest.experiment, kernel));
+    let mut judged = gate([&names[0], &names[1]], &[], &[], &GateRule::default());
+    if let Some(reason) = absent(manifest, new) {
+        let reason = format!("{} cannot be had: {reason}", names[1]);
+        return Ok(Some(untestable(judged, GateVerdict::Worse, reason)));
+    }
+    let (Some(base), Some(new)) = (manifest.kernel(base), manifest.kernel(new)) else {
+        return Ok(None);
+    };
+    (judged.base_image, judged.new_image) = (Some(base.image_sha256), Some(new.image_sha256));
+    if base.image_sha256 == new.image_sha256 {
+        judged.verdict = GateVerdict::NoWorse;
+        judged.notes.push("both are the same image, to the byte: no cell can differ".to_owned());
+        return Ok(Some(judged));
+    }
+    if common_modes([base, new], &manifest.experiment.factors.preempt).is_empty() {
+        let offered = [base, new].map(|kernel| {
+            let modes = kernel.modes.iter().flatten().map(|mode| mode.as_str());
+            format!("{} offers {}", kernel.name, modes.collect::<Vec<_>>().join(", "))
+        });
+        let reason = format!("no mode is common to both: {}", offered.join("; "));
+        return Ok(Some(untestable(judged, GateVerdict::Undecided, reason)));
+    }
+    Ok(None)
+}
+
+/// Returns the reason why a kernel could not be had; `None` where it could.
+fn absent(manifest: &Manifest, kernel: &KernelRef) -> Option<String> {
+    if manifest.kernel(kernel).is_some() {
+        return None;
+    }
+    let mut cells = manifest.plan.cells.iter();
+    let reason = cells.find_map(|cell| match &cell.planned {
+        Planned::Unavailable { reason } if cell.factors.kernel == *kernel => Some(reason),
+        _ => None,
+    });
+    Some(reason.cloned().unwrap_or_else(|| "it is not in the recording".to_owned()))
+}
+
+fn check_base(manifest: &Manifest, base: &KernelRef) -> Result<()> {
+    let Some(reason) = absent(manifest, base) else { return Ok(()) };
+    let name = named(&manifest.experiment, base);
+    Err(Error::Unusable(format!("the base {name} cannot be had: {reason}")))
+}
+
+fn untestable(judged: Gate, verdict: GateVerdict, reason: String) -> Gate {
+    let mut judged = Gate { verdict, ..judged };
+    judged.failures.insert(0, GateFailure { place: None, seed: None, reason });
+    judged
 }
 
 /// Returns the modes that two kernels have in common, in this order. What a kernel does not tell it may

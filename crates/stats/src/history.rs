@@ -161,7 +161,7 @@ pub fn history(kernels: Vec<(HistoryKernel, Vec<GateCell>)>, margins: &Margins) 
     }
     let has_looks = kernels.iter().flat_map(|(_, cells)| cells).any(|cell| cell.look > 0);
     let looks = if has_looks { Looks::Any } else { Looks::One };
-    let rule = GateRule { metrics, margins: margins.clone(), looks };
+    let rule = GateRule { metrics, margins: margins.clone(), looks, followed: None };
     let mut steps = Vec::new();
     let mut before: Option<usize> = None;
     for (to, (kernel, cells)) in kernels.iter().enumerate() {

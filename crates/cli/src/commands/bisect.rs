@@ -183,13 +183,14 @@ impl Bisection<'_> {
     fn find_mechanism(&mut self) -> exit::Result<Mechanism> {
         let Ends { good, bad, .. } = self.search.ends_of().clone();
         self.output.note("bisect: comparing the good end with the bad one");
-        let gate = self.gate(&self.kernel(&good), &self.kernel(&bad), "ends")?;
         let BisectArgs { metric, cause, .. } = self.args;
         let named = match (metric, cause) {
             (Some(metric), _) => Some(Mechanism::Metric(MetricName::from(metric.as_str()))),
             (None, Some(cause)) => Some(Mechanism::Section(cause.clone())),
-            (None, None) => Mechanism::of(&gate),
+            (None, None) => None,
         };
+        let gate = self.gate(&self.kernel(&good), &self.kernel(&bad), named.as_ref(), "ends")?;
+        let named = named.or_else(|| Mechanism::of(&gate));
         let refused = |code, why: String| {
             let end = |given: &Option<String>, commit: &str| {
                 given.clone().unwrap_or_else(|| self.searched.name(commit))
@@ -226,6 +227,13 @@ impl Bisection<'_> {
             }
             Followed::Unknown(why) => return Err(refused(exit::CELLS_FAILED, why)),
         }
+        for function in mechanism.suspects(&gate) {
+            self.output.note(format!(
+                "bisect: the sections of {function} are longer, too; `--cause {function}` looks for the {} \
+                 that made them so",
+                self.searched.noun()
+            ));
+        }
         self.search.follow(mechanism.to_string())?;
         Ok(mechanism)
     }
@@ -251,7 +259,8 @@ impl Bisection<'_> {
         ));
         let good = self.search.ends_of().good.clone();
         let folder = self.searched.folder(&commit);
-        let gate = self.gate(&self.kernel(&good), &self.kernel(&commit), &folder)?;
+        let gate =
+            self.gate(&self.kernel(&good), &self.kernel(&commit), Some(mechanism), &folder)?;
         let (answer, reason) = match mechanism.follow(&gate) {
             Followed::Worse(words) => (Answer::Bad, words),
             Followed::NoWorse => (Answer::Good, "no worse".to_owned()),
@@ -277,7 +286,7 @@ impl Bisection<'_> {
             self.searched.name(commit)
         ));
         let [before, after] = [self.kernel(&parent), self.kernel(commit)];
-        let change = Box::new(self.gate(&before, &after, CHANGE)?);
+        let change = Box::new(self.gate(&before, &after, None, CHANGE)?);
         let worst = explained(&self.out.join(STEPS).join(CHANGE), self.output);
         let Searched::Commits(_) = self.searched else {
             return Ok(Found::Kernel { kernel: after, before, change, worst });
@@ -291,7 +300,8 @@ impl Bisection<'_> {
                 let repository = self.search.repository();
                 let reverted =
                     kernel_in(&repository, &reverted, self.args.between.config.as_deref());
-                let gate = self.gate(&self.kernel(&good), &reverted, "reverted")?;
+                let gate =
+                    self.gate(&self.kernel(&good), &reverted, Some(mechanism), "reverted")?;
                 match mechanism.follow(&gate) {
                     Followed::NoWorse => Cure::Cures,
                     Followed::Worse(words) => Cure::Remains { words },
@@ -307,8 +317,15 @@ impl Bisection<'_> {
         self.searched.kernel(commit, self.args.between.config.as_deref())
     }
 
-    /// Decides whether a kernel is worse than another, with the recording in the folder of the search.
-    fn gate(&self, base: &str, new: &str, name: &str) -> exit::Result<Gate> {
+    /// Decides whether a kernel is worse than another, by a mechanism where one is followed, with the
+    /// recording in the folder of the search.
+    fn gate(
+        &self,
+        base: &str,
+        new: &str,
+        followed: Option<&Mechanism>,
+        name: &str,
+    ) -> exit::Result<Gate> {
         let BisectArgs { experiment, metric, margins, budget, preempt, seed, .. } = self.args;
         let args = GateArgs {
             base: base.to_owned(),
@@ -326,6 +343,6 @@ impl Bisection<'_> {
             machines: self.args.machines.clone(),
             packages: self.args.packages.clone(),
         };
-        gate::decide(&args, self.store.clone(), self.output)
+        gate::decide(&args, followed, self.store.clone(), self.output)
     }
 }

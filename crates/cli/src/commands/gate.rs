@@ -16,7 +16,7 @@ use preemptlab_model::MetricName;
 use preemptlab_report::{
     gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
-use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
+use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins, Mechanism};
 
 pub use self::cells::LABELS;
 use self::options::{GateArgs, GateFormat};
@@ -34,7 +34,7 @@ const STOP: u8 = 128;
 
 /// Decides whether a kernel is worse.
 pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let result = decide(args, store, output).and_then(|gate| {
+    let result = decide(args, None, store, output).and_then(|gate| {
         output.data(&rendered(&gate, args.format, output)?)?;
         Ok(ExitCode::from(code(&gate, args.bisect)))
     });
@@ -44,11 +44,18 @@ pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit
     })
 }
 
-/// Returns the decision on two kernels, or on two recordings of one each.
-pub fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<Gate> {
+/// Returns the decision on two kernels, or on two recordings of one each; where one mechanism is followed, the
+/// decision on it.
+pub fn decide(
+    args: &GateArgs,
+    followed: Option<&Mechanism>,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<Gate> {
     let rule = GateRule {
         metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
         margins: Margins::given(&args.margins),
+        followed: followed.cloned(),
         ..GateRule::default()
     };
     let is_recording = |text: &str| preemptlab_recording::exists(Path::new(text));

@@ -3,8 +3,8 @@
 use preemptlab_model::{Metric, MetricName, NoResult};
 
 use super::{
-    Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, Margins, RowVerdict, Section,
-    SectionRow,
+    Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, RowVerdict,
+    Section, SectionRow,
     document::GATE_FORMAT,
     row::{Pairs, row},
     section::sections,
@@ -24,11 +24,34 @@ pub struct GateRule {
     pub margins: Margins,
     /// Number of looks at the results.
     pub looks: Looks,
+    /// What alone decides, of all metrics and sections.
+    pub followed: Option<Mechanism>,
 }
 
 impl GateRule {
-    /// Returns whether a metric decides, of a place with these metrics.
-    fn decides(&self, metric: &MetricName, all: &[Metric]) -> bool {
+    /// Returns whether a row decides.
+    fn decides_row(&self, row: &GateRow) -> bool {
+        match &self.followed {
+            None => true,
+            Some(Mechanism::Metric(metric)) => row.metric == *metric,
+            Some(Mechanism::Section(_)) => false,
+        }
+    }
+
+    /// Returns whether a function's sections decide.
+    fn decides_section(&self, function: &str) -> bool {
+        match &self.followed {
+            None => true,
+            Some(Mechanism::Metric(_)) => false,
+            Some(Mechanism::Section(followed)) => followed == function,
+        }
+    }
+
+    /// Returns whether a metric has a row, of a place with these metrics.
+    fn shows(&self, metric: &MetricName, all: &[Metric]) -> bool {
+        if let Some(Mechanism::Metric(followed)) = &self.followed {
+            return metric == followed;
+        }
         if !self.metrics.is_empty() {
             return self.metrics.contains(metric);
         }
@@ -80,13 +103,16 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
         }
     }
     let failures = failures(base, new);
+    let any_row = |is: &dyn Fn(RowVerdict) -> bool| {
+        rows.iter().any(|row| rule.decides_row(row) && is(row.verdict))
+    };
     let verdict = if !failures.is_empty()
-        || rows.iter().any(|row| row.verdict == RowVerdict::Worse)
+        || any_row(&|verdict| verdict == RowVerdict::Worse)
         || section_rows.iter().any(|section| section.is_worse)
     {
         GateVerdict::Worse
     } else if rows.is_empty()
-        || rows.iter().any(|row| !row.verdict.is_decided())
+        || any_row(&|verdict| !verdict.is_decided())
         || section_rows.iter().any(|section| section.is_suspect)
     {
         GateVerdict::Undecided
@@ -139,7 +165,7 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
         let mut metrics: Vec<Pairs> = Vec::new();
         for (base, new) in pairs {
             let (Ok(base), Ok(new)) = (&base.result, &new.result) else { continue };
-            for metric in base.iter().filter(|metric| rule.decides(&metric.name, base)) {
+            for metric in base.iter().filter(|metric| rule.shows(&metric.name, base)) {
                 let Some(other) = new.iter().find(|other| other.name == metric.name) else {
                     continue;
                 };
@@ -176,7 +202,8 @@ fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<Se
             (*place, pairs.collect::<Vec<_>>())
         })
         .collect();
-    sections(&borrowed, rule.margins.time_ns as f64 / 1e3, Gate::ALPHA / 2.0 * spent)
+    let (margin_us, alpha) = (rule.margins.time_ns as f64 / 1e3, Gate::ALPHA / 2.0 * spent);
+    sections(&borrowed, margin_us, alpha, &|function| rule.decides_section(function))
 }
 
 /// Lists the new kernel's cells that failed where the base's was measured.
@@ -204,6 +231,7 @@ mod tests {
     use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
     use super::*;
+    use crate::Followed;
 
     fn place() -> GatePlace {
         GatePlace {
@@ -321,6 +349,32 @@ mod tests {
         assert_eq!(found.sections[0].function, "held");
         assert_eq!(found.sections[0].change, super::super::SectionChange::New);
         assert!(found.reasons()[0].contains("held keeps preemption off for 20.0 us"));
+    }
+
+    #[test]
+    fn what_is_followed_alone_decides() {
+        let rule = |followed| GateRule { followed: Some(followed), ..GateRule::default() };
+        let held = || Mechanism::Section("held".into());
+        let throughput = || Mechanism::Metric(MetricName::Throughput);
+        let (mut base, mut slower) = (cells(6, noisy, 57.0), cells(6, |n| noisy(n) * 0.9, 57.0));
+        traced(&mut base, |_| 0);
+        traced(&mut slower, |seed| 100_000 + seed);
+        let judged = |new: &[GateCell], followed| gate(["a", "b"], &base, new, &rule(followed));
+        // Six seeds are enough for one function, where they are not for all of them.
+        let of_section = judged(&slower, held());
+        assert!(matches!(held().follow(&of_section), Followed::Worse(_)), "{of_section:?}");
+        let of_metric = judged(&slower, throughput());
+        assert!(matches!(throughput().follow(&of_metric), Followed::Worse(_)));
+        assert!(of_metric.sections.iter().all(|section| !section.is_worse && !section.is_suspect));
+        // Slower for another reason.
+        traced(&mut slower, |_| 0);
+        let without = judged(&slower, held());
+        assert_eq!(without.verdict, GateVerdict::NoWorse);
+        assert_eq!(held().follow(&without), Followed::NoWorse);
+        // Too few seeds to tell are no answer, whatever else is worse.
+        let mut few = cells(4, |n| noisy(n) * 0.5, 57.0);
+        traced(&mut few, |seed| 100_000 + seed);
+        assert!(matches!(held().follow(&judged(&few, held())), Followed::Unknown(_)));
     }
 
     #[test]

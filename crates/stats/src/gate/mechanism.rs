@@ -37,13 +37,19 @@ impl Mechanism {
             .or_else(|| row().map(|row| Self::Metric(row.metric.clone())))
     }
 
+    /// Lists the functions whose sections may make a kernel worse, too.
+    pub fn suspects(&self, gate: &Gate) -> Vec<String> {
+        let others = gate.sections.iter().filter(|section| section.is_worse || section.is_suspect);
+        let others = others.map(|section| section.function.clone());
+        others.filter(|function| *self != Self::Section(function.clone())).collect()
+    }
+
     /// Says whether it is what makes another kernel worse.
     pub fn follow(&self, gate: &Gate) -> Followed {
         if gate.is_untestable() {
             let reason = gate.failures.first().map(|failure| failure.reason.clone());
             return Followed::Unknown(reason.unwrap_or_default());
         }
-        let is_open = gate.verdict == GateVerdict::Undecided;
         match self {
             Self::Section(function) => {
                 let rows = || gate.sections.iter().filter(|row| row.function == *function);
@@ -54,7 +60,7 @@ impl Mechanism {
                     );
                     return Followed::Worse(words);
                 }
-                match rows().find(|row| row.is_suspect && is_open) {
+                match rows().find(|row| row.is_suspect) {
                     Some(row) => Followed::Unknown(format!(
                         "{} is suspect, and the budget is spent",
                         row.function

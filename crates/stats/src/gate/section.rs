@@ -23,11 +23,12 @@ struct Function {
 }
 
 /// Compares the longest sections of each function. Every cell of a place has a value for each
-/// function: zero where it has no section of it. `alpha` is for all of the functions together.
+/// function: zero where it has no section of it. `alpha` is for all of the functions that decide together.
 pub fn sections(
     places: &[(&GatePlace, Vec<Pair<'_>>)],
     margin_us: f64,
     alpha: f64,
+    decides: &dyn Fn(&str) -> bool,
 ) -> Vec<SectionRow> {
     let mut all = Vec::new();
     for (place, pairs) in places {
@@ -59,10 +60,12 @@ pub fn sections(
         let values = || of.max_us.iter().flatten().copied();
         values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min) > margin_us / 2.0
     };
-    let tested = all.iter().filter(|(.., function, _)| varies(function)).count();
+    let is_tested = |name: &str, function: &Function| varies(function) && decides(name);
+    let tested = all.iter().filter(|(_, _, name, function, _)| is_tested(name, function)).count();
     let level = alpha / tested.max(1) as f64;
     let rows = all.into_iter().filter(|(.., function, _)| varies(function));
     let rows = rows.filter_map(|(place, kind, name, function, n)| {
+        let level = decides(name).then_some(level);
         row(place, kind, name, &function, n, margin_us, level)
     });
     let mut rows: Vec<SectionRow> = rows.collect();
@@ -82,19 +85,19 @@ fn row(
     function: &Function,
     n: usize,
     margin_us: f64,
-    level: f64,
+    level: Option<f64>,
 ) -> Option<SectionRow> {
     let [base, new] = &function.max_us;
     let (base_us, new_us) = (median(base)?, median(new)?);
     let p = rank_p(base, new);
-    let is_longer = new_us - base_us >= LEAST_SHARE * margin_us;
+    let is_longer = level.is_some() && new_us - base_us >= LEAST_SHARE * margin_us;
     let ends = |values: &[f64]| {
         let min = values.iter().copied().fold(f64::MAX, f64::min);
         (min, values.iter().copied().fold(f64::MIN, f64::max))
     };
     let is_apart = ends(new).0 > ends(base).1;
     let has_enough = n >= REPLICATES_MIN;
-    let is_worse = has_enough && is_longer && p <= level;
+    let is_worse = has_enough && is_longer && level.is_some_and(|level| p <= level);
     let change = match () {
         () if base.iter().all(|us| *us == 0.0) => SectionChange::New,
         () if new.iter().all(|us| *us == 0.0) => SectionChange::Gone,

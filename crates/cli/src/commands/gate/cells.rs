@@ -6,13 +6,11 @@ use std::{
 };
 
 use preemptlab_analysis::{
-    gate::{Side, common_modes, judged, same_image},
+    gate::{Side, common_modes, judged, without_cells},
     meant::RUNS,
 };
-use preemptlab_experiment::{Experiment, KernelLevel, Overrides, RecordingWriter, add_replicates};
-use preemptlab_model::{
-    BackendKind, Digest, Factors, Kernel, KernelRef, RECORDING_FORMAT, counted,
-};
+use preemptlab_experiment::{KernelLevel, Manifest, Overrides, RecordingWriter, add_replicates};
+use preemptlab_model::{BackendKind, Digest, Factors, KernelRef, RECORDING_FORMAT, counted};
 use preemptlab_preparation::Lab;
 use preemptlab_recording::Until;
 use preemptlab_report::human;
@@ -61,20 +59,23 @@ pub fn decide(
         Some(path) => lab::experiment(path, &overrides)?,
         None => lab::parsed(EXPERIMENT.to_owned(), Path::new(EXPERIMENT_PATH), &overrides)?,
     };
-    let kernels = resolved(args, &wanted, store.clone(), output)?;
-    let kernel = |name: &KernelRef| kernels.iter().find(|kernel| kernel.name == *name);
-    if let (Some(base), Some(new)) = (kernel(&names[0]), kernel(&names[1])) {
-        if let Some(gate) = same_image(&wanted.experiment, [base, new]) {
-            return Ok(gate);
+    let manifest = resolved(args, &wanted, store.clone(), output)?;
+    if let Some(gate) = without_cells(&manifest, [&names[0], &names[1]])? {
+        return Ok(gate);
+    }
+    if let (Some(base), Some(new)) = (manifest.kernel(&names[0]), manifest.kernel(&names[1])) {
+        let modes = &mut wanted.experiment.factors.preempt;
+        *modes = common_modes([base, new], modes);
+        // A gate's own experiment names them in the order of preference.
+        if args.experiment.is_none() && args.preempt.is_empty() {
+            modes.truncate(1);
         }
-        let is_first_enough = args.experiment.is_none() && args.preempt.is_empty();
-        take_modes(&mut wanted.experiment, [base, new], is_first_enough)?;
     }
     let out = match &args.out {
         Some(out) => out.clone(),
         // A tree that was edited since is another kernel, and has another recording.
         None => {
-            let digest = Digest::of_json(&(&wanted.experiment, &kernels));
+            let digest = Digest::of_json(&(&wanted.experiment, &manifest.kernels));
             Path::new(RUNS).join(format!("gate-{}", digest.short()))
         }
     };
@@ -110,40 +111,19 @@ fn level(text: &str, label: &str) -> exit::Result<KernelLevel> {
     Ok(KernelLevel { label, ..level })
 }
 
-/// Returns those of the kernels that can be had.
+/// Builds or fetches the kernels, and returns the recording that would begin with them.
 fn resolved(
     args: &GateArgs,
     wanted: &Wanted,
     store: Option<PathBuf>,
     output: &Output,
-) -> exit::Result<Vec<Kernel>> {
+) -> exit::Result<Manifest> {
     let store = lab::store(store)?;
     lab::with_provision(store, &args.packages, output, |provision| {
         let provision = provision.with_build_scripts(args.machines.allow_build_scripts);
         let lab = Lab::new(provision, args.machines.qemu.clone()).with_folders(&wanted.folders);
-        Ok(lab.resolve(wanted.experiment.clone())?.manifest.kernels)
+        Ok(lab.resolve(wanted.experiment.clone())?.manifest)
     })
-}
-
-/// Leaves those modes that both kernels offer; of the modes of a gate's own experiment the first.
-fn take_modes(
-    experiment: &mut Experiment,
-    kernels: [&Kernel; 2],
-    is_first_enough: bool,
-) -> exit::Result<()> {
-    let mut common = common_modes(kernels, &experiment.factors.preempt);
-    if common.is_empty() {
-        let offered = kernels.map(|kernel| {
-            let modes = kernel.modes.iter().flatten().map(|mode| mode.as_str());
-            format!("{} offers {}", kernel.name, modes.collect::<Vec<_>>().join(", "))
-        });
-        return Err(exit::unusable(format!("no mode is common to both: {}", offered.join("; "))));
-    }
-    if is_first_enough {
-        common.truncate(1);
-    }
-    experiment.factors.preempt = common;
-    Ok(())
 }
 
 /// Executes the planned cells, decides, plans more, and so on.
