@@ -43,7 +43,9 @@ impl WhatIf {
         let function = &self.function;
         match self.kind {
             Kind::Preemptible => format!("`{function}` preemptible"),
-            Kind::Cut(longest) => format!("sections of `{function}` cut to {longest}"),
+            Kind::Cut(longest) => {
+                format!("sections of `{function}` cut to {}", exactly(longest))
+            }
         }
     }
 
@@ -89,11 +91,20 @@ impl FromStr for WhatIf {
 
 impl fmt::Display for WhatIf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.cut_ns() {
-            None => write!(f, "preemptible={}", self.function),
-            Some(ns) => write!(f, "cut={}:{ns}ns", self.function),
+        let function = &self.function;
+        match self.kind {
+            Kind::Preemptible => write!(f, "preemptible={function}"),
+            Kind::Cut(longest) => {
+                write!(f, "cut={function}:{}", exactly(longest).replace(' ', ""))
+            }
         }
     }
+}
+
+/// Writes a time with a fitting unit where that is exact, else in nanoseconds.
+fn exactly(duration: VirtualDuration) -> String {
+    let text = duration.to_string();
+    if text.parse() == Ok(duration) { text } else { format!("{} ns", duration.as_ns()) }
 }
 
 #[cfg(test)]
@@ -104,8 +115,9 @@ mod tests {
     fn changes_are_read_and_written() {
         for (text, function, cut_ns, written) in [
             ("preemptible=exit_mmap", "exit_mmap", None, "preemptible=exit_mmap"),
-            ("cut=rcu_core_si:10us", "rcu_core_si", Some(10_000), "cut=rcu_core_si:10000ns"),
+            ("cut=rcu_core_si:10us", "rcu_core_si", Some(10_000), "cut=rcu_core_si:10us"),
             ("cut=a.isra.0:0.5 us", "a.isra.0", Some(500), "cut=a.isra.0:500ns"),
+            ("cut=a:1000000001ns", "a", Some(1_000_000_001), "cut=a:1000000001ns"),
         ] {
             let change: WhatIf = text.parse().unwrap();
             assert_eq!((change.function(), change.cut_ns()), (function, cut_ns));

@@ -40,8 +40,6 @@ pub struct Counterfactual {
     pub affected: Affected,
     /// Time for which the CPUs are no longer closed, in nanoseconds.
     pub opened_ns: u64,
-    /// Instants in code of preemptible functions at which only the changed kernel may switch.
-    pub instants: u64,
 }
 
 /// Closed stretches that a change affects.
@@ -51,12 +49,16 @@ pub struct Affected {
     pub count: u64,
     /// All of them together, in nanoseconds.
     pub total_ns: u64,
+    /// Instants in code of preemptible functions, beside their sections, at which only the changed kernel
+    /// may switch.
+    pub instants: u64,
 }
 
 impl Affected {
     fn add(&mut self, other: Self) {
         self.count = self.count.saturating_add(other.count);
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        self.instants = self.instants.saturating_add(other.instants);
     }
 }
 
@@ -128,7 +130,6 @@ pub fn counterfactual(
         wakeups_count: all.len(),
         affected: touched.affected,
         opened_ns,
-        instants: touched.instants,
     }))
 }
 
@@ -141,7 +142,6 @@ struct Touched {
     /// Since the probe's last wakeup: they count when there is another one.
     pending: Affected,
     affected: Affected,
-    instants: u64,
 }
 
 impl Touched {
@@ -158,13 +158,14 @@ impl Touched {
             *is_touched |= changed.removed_ns > 0 || changed.is_opportunity() && !is_over;
         }
         if is_over && let Some((start_ns, true)) = self.open.remove(&event.cpu) {
-            self.pending.add(Affected { count: 1, total_ns: event.ns.saturating_sub(start_ns) });
+            let total_ns = event.ns.saturating_sub(start_ns);
+            self.pending.add(Affected { count: 1, total_ns, instants: 0 });
         }
         if traced.is_closed {
             let (_, is_touched) = self.open.entry(event.cpu).or_insert((event.ns, false));
             *is_touched |= !changed.is_closed;
         }
-        self.instants += u64::from(changed.is_instant && !traced.is_instant);
+        self.pending.instants += u64::from(changed.is_instant && !traced.is_instant);
     }
 }
 
@@ -229,7 +230,7 @@ mod tests {
         // A system call with interrupts off is left; the interrupt in the section takes 90 ns.
         assert_eq!(longest_ns(&full.after), 4_000);
         assert_eq!(full.before.max_ns() - full.after.max_ns(), 56_000);
-        assert_eq!(full.affected, Affected { count: 4, total_ns: 240_000 });
+        assert_eq!(full.affected, Affected { count: 4, total_ns: 240_000, instants: 0 });
         assert_eq!(full.opened_ns, 4 * (60_000 - 90));
         // The scheduler switches where the interrupt returns to the section, at 100 ns.
         assert!(full.wakeups.iter().all(|wakeup| wakeup.changed_ns == 21_050 - 19_900));
@@ -244,10 +245,10 @@ mod tests {
         let none = computed(&busy(5), Opportunities::Voluntary, changes());
         // It turns interrupts on at -49 us, and is on the stack at 20 us.
         assert_eq!((longest_ns(&none.before), longest_ns(&none.after)), (71_010, 69_000));
-        assert!(none.instants > 0);
+        assert_eq!(none.affected.instants, 8);
         // Elsewhere this model switches already.
         let full = computed(&busy(5), Opportunities::Everywhere, changes());
-        assert_eq!((full.after == full.before, full.instants), (true, 0));
+        assert_eq!((full.after == full.before, full.affected), (true, Affected::default()));
     }
 
     #[test]

@@ -50,7 +50,8 @@ struct Document {
     affected_ns: u64,
     /// Time for which the CPUs are no longer closed, in nanoseconds.
     opened_ns: u64,
-    /// Instants in code of preemptible functions at which only the changed kernel may switch.
+    /// Instants in code of preemptible functions, beside sections, at which only the changed kernel may
+    /// switch.
     instants: u64,
     longest: Option<Longest>,
     remarks: Vec<String>,
@@ -131,7 +132,7 @@ impl<'a> Patched<'a> {
                 "This model switches only where the kernel asks for it, and a trace of it knows which \
                  function runs at some instants only, besides sections. It lets the scheduler switch at \
                  {} more. What lies between them stays closed, so that a patch may remove more.",
-                counted(computed.instants, "instant")
+                counted(computed.affected.instants, "instant")
             ));
         }
         Ok(Self { cell, what_if, computed, longest, remarks, worst })
@@ -158,7 +159,7 @@ impl<'a> Patched<'a> {
 
     /// Shows the latencies before and after, and what remains.
     pub fn text(&self, terminal: Terminal) -> String {
-        let Counterfactual { after, affected, opened_ns, instants, .. } = &self.computed;
+        let Counterfactual { after, affected, opened_ns, .. } = &self.computed;
         let mut text = self.table().terminal(terminal);
         text.push('\n');
         let mut words = self.sentence();
@@ -177,15 +178,16 @@ impl<'a> Patched<'a> {
             );
         }
         text += &terminal.note(&words);
-        text += &terminal.note(&match (affected.count, instants) {
-            (0, 0) => "The trace has the function, and the change removes nothing.".to_owned(),
-            (count, _) => format!(
-                "It splits or shortens {count} of the stretches without a switch, together {} us long; \
-                 the scheduler may switch for {} us more.",
+        let removes = match affected.count {
+            0 => "In this window that removes nothing, although the trace has the code.".to_owned(),
+            count => format!(
+                "That splits or shortens {count} of the stretches without a switch, which are {} us \
+                 together before it and {} us after it.",
                 us(affected.total_ns),
-                us(*opened_ns)
+                us(affected.total_ns.saturating_sub(*opened_ns))
             ),
-        });
+        };
+        text += &terminal.note(&removes);
         for remark in &self.remarks {
             text += &terminal.note(remark);
         }
@@ -268,7 +270,7 @@ impl<'a> Patched<'a> {
             affected: computed.affected.count,
             affected_ns: computed.affected.total_ns,
             opened_ns: computed.opened_ns,
-            instants: computed.instants,
+            instants: computed.affected.instants,
             longest,
             remarks: self.remarks.clone(),
             executed: false,
@@ -325,7 +327,9 @@ fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> O
         [SectionKind::PreemptOff, SectionKind::IrqsOff, SectionKind::Softirq].map(max_ns);
     if let Some(cut_ns) = change.cut_ns() {
         return match [preempt, irqs, softirq].into_iter().flatten().max() {
-            None => Some(format!("No section begins in `{function}`: there is nothing to cut.")),
+            None => Some(format!(
+                "No section begins in `{function}` in this window: there is nothing to cut."
+            )),
             Some(max_ns) if max_ns <= cut_ns => Some(format!(
                 "The longest section of `{function}` lasts {} us: there is nothing to cut.",
                 us(max_ns)
@@ -350,8 +354,8 @@ fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> O
     }
     (preempt.is_none() && opportunities == Opportunities::Everywhere).then(|| {
         format!(
-            "No section with preemption off begins in `{function}`: this model switches in its code \
-             already."
+            "No section with preemption off begins in `{function}` in this window: this model switches \
+             in its other code already."
         )
     })
 }
