@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::{
         change::Changes,
-        testing::{PROBE, Stream, busy, kernel, task},
+        testing::{PROBE, Stream, address, busy, kernel, task},
     };
 
     const TARGET: Target<'static> = Target { comm: PROBE, is_realtime: true };
@@ -284,18 +284,45 @@ mod tests {
         assert!(attribution.ranked().iter().any(|ranked| ranked.function == "do_nanosleep"));
     }
 
-    /// Interrupts off in the section, an inner section and the scheduler keep the CPU closed.
+    const WORKER: u64 = 0xa1;
+
+    /// Returns the start of a trace in which a program runs.
+    fn worker() -> Stream {
+        let mut stream = Stream::new();
+        stream.task(&task(WORKER, 70, 70, 120, "worker")).probe(500, "__switch_to", &[0, WORKER]);
+        stream.event(600, SiteKind::Sysret, "asm_exit", &[]);
+        stream
+    }
+
+    /// Returns what is seen at each event behind those of [`worker`], in the trace and with changes.
+    fn seen(mut stream: Stream, changes: Changes) -> Vec<(Seen, Seen)> {
+        let (trace, kernel) = (stream.finish(), kernel());
+        let all = Opportunities::Everywhere;
+        let attribution =
+            Attribution::read(trace.as_slice(), &kernel, TARGET, WINDOW, changes).unwrap();
+        let mut decoder = Decoder::new(trace.as_slice(), kernel.program()).unwrap();
+        let (mut machine, mut changed) = (Machine::default(), ChangedCpu::default());
+        let mut found = Vec::new();
+        while let Some(item) = decoder.next_item().unwrap() {
+            match item {
+                Item::Task(task) => machine.describe(task),
+                Item::Stack(_) => {}
+                Item::Event(event) => {
+                    machine.follow(&kernel, &event);
+                    let seen = Seen::of(all, &kernel, &mut machine, &event);
+                    let cpu = machine.cpu(event.cpu);
+                    let otherwise = changed.look(&kernel, &attribution, all, cpu, &event, seen);
+                    found.push((seen, otherwise));
+                }
+            }
+        }
+        found.split_off(2)
+    }
+
+    /// Interrupts off in the section and an inner section keep the CPU closed.
     #[test]
     fn what_else_closes_a_preemptible_section_stays() {
-        const WORKER: u64 = 0xa1;
-        let mut stream = Stream::new();
-        stream.task(&task(WORKER, 70, 70, 120, "worker"));
-        stream.probe(500, "__switch_to", &[0, WORKER]).event(
-            600,
-            SiteKind::Sysret,
-            "asm_exit",
-            &[],
-        );
+        let mut stream = worker();
         let events: [(u64, SiteKind, &str); 8] = [
             (1_000, SiteKind::PreemptAdd(1), "irq_enter_rcu"),
             (2_000, SiteKind::IrqsOff, "default_idle"),
@@ -309,30 +336,33 @@ mod tests {
         for (ns, kind, function) in events {
             stream.event(ns, kind, function, &[]);
         }
-        let (trace, kernel) = (stream.finish(), kernel());
-        let changes = preemptible(&["irq_enter_rcu"]);
-        let attribution =
-            Attribution::read(trace.as_slice(), &kernel, TARGET, WINDOW, changes).unwrap();
-        let mut decoder = Decoder::new(trace.as_slice(), kernel.program()).unwrap();
-        let (mut machine, mut changed) = (Machine::default(), ChangedCpu::default());
-        let mut closed = Vec::new();
-        while let Some(item) = decoder.next_item().unwrap() {
-            let event = match item {
-                Item::Event(event) => event,
-                Item::Task(task) => {
-                    machine.describe(task);
-                    continue;
-                }
-                Item::Stack(_) => continue,
-            };
-            machine.follow(&kernel, &event);
-            let all = Opportunities::Everywhere;
-            let seen = Seen::of(all, &kernel, &mut machine, &event);
-            let cpu = machine.cpu(event.cpu);
-            let otherwise = changed.look(&kernel, &attribution, all, cpu, &event, seen);
-            closed.push((seen.is_closed, otherwise.is_closed));
-        }
+        let seen = seen(stream, preemptible(&["irq_enter_rcu"]));
+        let closed = seen.iter().map(|(traced, changed)| (traced.is_closed, changed.is_closed));
         let (stays, opens, open) = ((true, true), (true, false), (false, false));
-        assert_eq!(closed[2..], [opens, stays, opens, stays, opens, open, stays, open]);
+        let wanted = [opens, stays, opens, stays, opens, open, stays, open];
+        assert_eq!(closed.collect::<Vec<_>>(), wanted);
+    }
+
+    /// Each round of a softirq is cut for itself, without the interrupts in it.
+    #[test]
+    fn softirqs_are_cut_by_their_names() {
+        let mut stream = worker();
+        stream
+            .event(1_000, SiteKind::PreemptAdd(0x100), "handle_softirqs", &[])
+            .probe(1_100, "run_timer_softirq", &[])
+            .probe(3_100, "rcu_core_si", &[])
+            .probe(3_600, "asm_sysvec_apic_timer_interrupt", &[address("rcu_core_si"), 0x10])
+            .event(8_600, SiteKind::Iret, "asm_exit", &[0])
+            .event(9_600, SiteKind::PreemptAdd(-0x100), "handle_softirqs", &[])
+            .event(9_900, SiteKind::PreemptAdd(1), "irq_enter_rcu", &[])
+            .event(19_900, SiteKind::PreemptAdd(-1), "irq_enter_rcu", &[]);
+        let removed_ns = |changes| {
+            let seen = seen(stream.clone(), changes);
+            seen.iter().map(|(_, changed)| changed.removed_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(removed_ns(cut("rcu_core_si", 600)), [0, 0, 0, 0, 0, 900, 0, 0]);
+        assert_eq!(removed_ns(cut("run_timer_softirq", 600)), [0, 0, 1_400, 0, 0, 0, 0, 0]);
+        assert_eq!(removed_ns(cut("rcu_core_si", u64::MAX)), [0; 8]);
+        assert_eq!(removed_ns(preemptible(&["rcu_core_si"])), [0; 8]);
     }
 }

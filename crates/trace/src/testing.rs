@@ -130,7 +130,7 @@ pub fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
 }
 
 /// A trace under construction. Sites are announced by themselves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     bytes: Vec<u8>,
     sites: HashMap<(u64, u64, u64), u64>,

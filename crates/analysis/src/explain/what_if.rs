@@ -284,7 +284,7 @@ fn us(ns: u64) -> String {
 
 /// Returns a change in percent: `-24 %`.
 fn change(before: u64, after: u64) -> String {
-    let percent = (after as f64 / before.max(1) as f64 - 1.0) * 100.0;
+    let percent = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
     if percent.abs() < 0.5 { "0 %".to_owned() } else { format!("{percent:+.0} %") }
 }
 
@@ -377,4 +377,64 @@ fn shortened(mut timeline: Timeline, what_if: &[WhatIf]) -> Timeline {
     }
     timeline.wakeup.user_ns = timeline.wakeup.user_ns.saturating_sub(removed_ns);
     timeline
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_trace::{Task, Wakeup};
+
+    use super::*;
+
+    fn segment(start_ns: u64, end_ns: u64, cause: Cause, function: &str) -> Segment {
+        Segment {
+            start_ns,
+            end_ns,
+            cause,
+            cpu: None,
+            other_cpu: None,
+            function: Some(function.to_owned()),
+            callers: Vec::new(),
+            comm: String::new(),
+            pid: 1,
+            context: String::new(),
+            since_ns: None,
+        }
+    }
+
+    #[test]
+    fn a_timeline_is_shorter_by_what_is_cut() {
+        let task = Task { address: 0, pid: 0, tgid: 0, prio: -1, comm: String::new() };
+        let wakeup = Wakeup {
+            task,
+            ordinal: 0,
+            cpu: 0,
+            due_ns: 100,
+            due_monotonic_ns: 100,
+            timer_cpu: 0,
+            expire_ns: 100,
+            switch_ns: 450,
+            user_ns: 450,
+        };
+        let segments = vec![
+            segment(100, 200, Cause::IrqsOff, "a"),
+            segment(200, 250, Cause::HardIrq, "a"),
+            segment(250, 400, Cause::PreemptOff, "a"),
+            segment(400, 450, Cause::PreemptOff, "b"),
+        ];
+        let what_if: Vec<WhatIf> = ["cut=a:30ns", "cut=b:60ns", "preemptible=b"]
+            .map(|change| change.parse().unwrap())
+            .into();
+        let timeline = shortened(Timeline { wakeup, segments }, &what_if);
+        let lengths: Vec<_> = timeline.segments.iter().map(|it| (it.start_ns, it.end_ns)).collect();
+        assert_eq!(lengths, [(100, 130), (130, 180), (180, 210), (210, 260)]);
+        assert_eq!(timeline.wakeup.latency_ns(), 160);
+    }
+
+    #[test]
+    fn changes_are_in_percent() {
+        assert_eq!(change(63_100, 48_100), "-24 %");
+        assert_eq!(change(1_000_000, 999_999), "0 %");
+        assert_eq!(change(0, 0), "0 %");
+        assert_eq!(change(100, 0), "-100 %");
+    }
 }
