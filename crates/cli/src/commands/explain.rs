@@ -36,7 +36,7 @@ Examples:
   preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
   preemptlab explain runs/quick --ranking
   preemptlab explain runs/postgres --response --worst 3
-  preemptlab explain runs/quick --what-if preemptible=exit_mmap --what-if cut=rcu_core_si:10us
+  preemptlab explain runs/quick --what-if preemptible=get_page_from_freelist --what-if cut=rcu_core_si:10us
   preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
   preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
 
