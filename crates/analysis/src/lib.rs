@@ -29,6 +29,7 @@ mod tables;
 pub mod timings;
 pub mod traceable;
 pub mod unsound;
+mod what_if;
 
 pub use compared::{Compared, Notice, comparison};
 pub use error::{Error, Result};
@@ -38,3 +39,4 @@ pub use moment::Moment;
 pub use page::{Gathered, data};
 pub use sensitivity::sensitivity;
 pub use tables::{Tables, tables};
+pub use what_if::WhatIf;

@@ -4,10 +4,10 @@
 mod traced;
 
 use preemptlab_analysis::{
-    Error,
+    Error, WhatIf,
     explain::{
-        Confirmation, Explanation, Hunt, Ranking, Searched, TraceForm, check_probe, choose, client,
-        export, latency, probed,
+        Confirmation, Explanation, Hunt, Patched, Ranking, Searched, TraceForm, check_probe,
+        choose, client, export, latency, probed,
     },
 };
 use preemptlab_report::Terminal;
@@ -162,4 +162,57 @@ fn a_search_needs_the_trace_of_every_cell() {
     let cells = probed(&traced.recording, Some("full")).unwrap().remove(0);
     let error = Hunt::new(&traced.recording, cells).unwrap_err();
     assert!(error.to_string().contains("has no trace"), "{error}");
+}
+
+#[test]
+fn a_patch_is_computed_from_the_trace_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = Traced::new(folder.path());
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
+    let patched = |changes: &[&str]| {
+        let what_if: Vec<WhatIf> = changes.iter().map(|change| change.parse().unwrap()).collect();
+        Patched::new(&traced.recording, &cell, &what_if, 2).map(|patched| {
+            let text = patched.text(TERMINAL).replace('\n', " ");
+            (text, serde_json::to_value(patched.document()).unwrap())
+        })
+    };
+    let (text, document) = patched(&["preemptible=do_nanosleep"]).unwrap();
+    for part in [
+        "what if preemptible=do_nanosleep",
+        "at 99.9 % of all instants",
+        ", the worst of 20",
+        "With `do_nanosleep` preemptible a task due at the worst instant would be ",
+        "The longest stretch without a switch is then ",
+        "at some instants only",
+        "nothing was executed",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let ns = |document: &serde_json::Value, path: &str| document.pointer(path).unwrap().as_u64();
+    assert!(ns(&document, "/after/max_ns") < ns(&document, "/before/max_ns"), "{document:#}");
+    assert_eq!(ns(&document, "/worst/0/latency_ns"), Some(21_050));
+    assert_eq!(ns(&document, "/worst/1/latency_ns_after"), Some(140));
+    assert_eq!(document["executed"], false);
+
+    let both = ["cut=do_nanosleep:10us", "cut=asm_exc_page_fault:1us", "preemptible=asm_exit"];
+    let (text, document) = patched(&both).unwrap();
+    let said = "With sections of `do_nanosleep` cut to 10 us and sections of `asm_exc_page_fault` cut \
+                to 1 us and `asm_exit` preemptible a task";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(document["what_if"], serde_json::json!(both));
+
+    let (text, document) = patched(&["cut=do_nanosleep:1s"]).unwrap();
+    for part in ["would still be ", "lasts 60.0 us: there is nothing to cut", "removes nothing"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(document["before"], document["after"]);
+    let (text, _) = patched(&["preemptible=entry_SYSCALL_64"]).unwrap();
+    assert!(text.contains("turns interrupts off, for at most "), "{text}");
+
+    let Err(Error::Unusable(said)) = patched(&["preemptible=do_nanosleeep"]) else { panic!() };
+    assert!(
+        said.contains("never meets `do_nanosleeep`; nearest by name: `do_nanosleep`"),
+        "{said}"
+    );
+    assert!(said.contains("preemptlab explain ") && said.ends_with(" --ranking"), "{said}");
 }

@@ -9,7 +9,7 @@ use clap::{
 use crate::command_line::Cli;
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 52] = [
+const VALUES: [(&str, &str); 53] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("SCENARIO", "scenarios/driver-demo.toml"),
     ("RUN", "runs/quick"),
@@ -61,6 +61,7 @@ const VALUES: [(&str, &str); 52] = [
     ("REV", "v6.12"),
     ("FIRST..LAST", "debian:6.12..7.2"),
     ("FUNCTION", "exit_mmap"),
+    ("preemptible=FUNCTION|cut=FUNCTION:TIME", "preemptible=exit_mmap"),
     ("[LABEL=]KERNEL", "debian:6.12-rt"),
 ];
 

@@ -171,6 +171,16 @@ fn a_moment_outside_of_the_run_is_answered_with_its_ends() {
 }
 
 #[test]
+fn a_function_that_the_trace_lacks_is_answered_with_similar_ones() {
+    let (desk, traced) = desk();
+    let change = ["--what-if", "preemptible=do_nanosleeep"];
+    explain_it(&desk, &traced, &change)
+        .fails(2, &["never meets", "`do_nanosleep`", "preemptlab explain run --ranking"]);
+    let change = ["--what-if", "preemptible=do_nanosleep", "--what-if", "cut=asm_exit:1us"];
+    explain_it(&desk, &traced, &change).succeeds().says(&["nothing was executed"]);
+}
+
+#[test]
 fn malformed_command_lines_are_usage_errors() {
     let (desk, traced) = desk();
     let fails = |arguments: &[&str], said: &[&str]| {
@@ -178,6 +188,11 @@ fn malformed_command_lines_are_usage_errors() {
     };
     fails(&["--zoom", "5 weeks"], &["`weeks` is no unit of time", "ns, us, ms and s"]);
     fails(&["--zoom", "1s±1s"], &["at most 10 ms"]);
+    fails(&["--what-if", "exit_mmap"], &["preemptible=FUNCTION or cut=FUNCTION:TIME"]);
+    fails(&["--what-if", "preemptible=exit()"], &["`exit()` is no name of a function"]);
+    fails(&["--what-if", "cut=exit_mmap:0us"], &["a cut leaves more than 0 ns"]);
+    fails(&["--what-if", "cut=exit_mmap:5 weeks"], &["`weeks` is no unit of time"]);
+    fails(&["--what-if", "preemptible=exit_mmap", "--fair"], &["cannot be used with", "--fair"]);
     fails(&["--export", "perfetto"], &["--out"]);
     fails(&["--out", "file"], &["--export"]);
     fails(&["--export", "word", "--out", "file"], &["perfetto, ftrace"]);

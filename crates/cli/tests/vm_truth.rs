@@ -297,7 +297,11 @@ fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
         assert_eq!((record.id, digest), (plain.id, plain.outcome.digest()), "{cell}");
         check_trace(&recording, &cell, record);
         let explained = run(&desk, &["explain", "traced", "--cell", &cell, "--format", "json"]);
-        check_explanation(&cell, &explained.succeeds().stdout);
+        let (function, latency_ns) = check_explanation(&cell, &explained.succeeds().stdout);
+        let change = format!("cut={function}:100us");
+        let what_if = ["explain", "traced", "--cell", &cell, "--what-if", &change];
+        let patched = run(&desk, &[&what_if[..], &["--format", "json"]].concat());
+        check_patched(&cell, latency_ns, &patched.succeeds().stdout);
     }
 }
 
@@ -361,8 +365,9 @@ fn check_preemptible(
     assert!(checked >= 3 * DURATIONS_NS.len(), "{cell}: only {checked}");
 }
 
-/// Checks the explanation: a hold of 5 ms delayed the worst wakeup, and `explain` must name it.
-fn check_explanation(cell: &str, json: &str) {
+/// Checks the explanation: a hold of 5 ms delayed the worst wakeup, and `explain` must name it. Returns the
+/// function whose section that is, and the wakeup's latency, in nanoseconds.
+fn check_explanation(cell: &str, json: &str) -> (&'static str, u64) {
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     let worst = &json["worst"][0];
     let ns = |value: &serde_json::Value, name: &str| value[name].as_u64().unwrap();
@@ -383,4 +388,18 @@ fn check_explanation(cell: &str, json: &str) {
     let kind = Kind::of(function).unwrap_or_else(|| panic!("{cell}: {worst:#}"));
     assert_eq!(longest["cause"], kind.section().1, "{cell}: {longest:#}");
     assert_eq!(longest["comm"], "preemptlab_hold", "{cell}: {longest:#}");
+    // A tasklet is served by its softirq.
+    let section = if kind == Kind::Softirq { "tasklet_action" } else { kind.function() };
+    (section, latency_ns)
+}
+
+/// Checks that without the hold the worst wakeup is as early as the others.
+fn check_patched(cell: &str, latency_ns: u64, json: &str) {
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let worst = &json["worst"][0];
+    assert_eq!(worst["latency_ns"], latency_ns, "{cell}");
+    let after_ns = worst["latency_ns_after"].as_u64().unwrap();
+    assert!(after_ns < 1_000_000, "{cell}: {after_ns} ns of {latency_ns} ns: {json:#}");
+    // Holds of other kinds are as long.
+    assert!(json["after"]["max_ns"].as_u64() <= json["before"]["max_ns"].as_u64(), "{cell}");
 }

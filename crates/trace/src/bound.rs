@@ -17,9 +17,9 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    cpu::{Cpu, Frame, Machine},
     decode::Event,
     kernel::{Kernel, Point},
+    opportunity::Seen,
     wakeup::Wakeup,
 };
 
@@ -31,17 +31,6 @@ const PENDING_MAX: usize = 1 << 20;
 
 /// Number of the longest stretches that are kept.
 const LONGEST_MAX: usize = 256;
-
-/// Places at which a preemption model lets the scheduler switch to a real-time task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Opportunities {
-    /// The return to user space, and the places where kernel code asks the scheduler (none,
-    /// voluntary).
-    Voluntary,
-    /// Wherever neither preemption nor interrupts are off (full, lazy, and PREEMPT_RT).
-    Everywhere,
-}
 
 /// A stretch of virtual time on one CPU without an opportunity, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,12 +46,20 @@ pub struct Closed {
     /// Whether softirqs were served in the stretch. These stop early when a task waits for the CPU,
     /// so that a wakeup there would be less late than the trace says.
     pub has_softirq: bool,
+    /// Part of the stretch that a change of the kernel removes, in nanoseconds; 0 in what was recorded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 impl Closed {
-    /// Returns the length of the stretch, in nanoseconds.
+    /// Returns the length of the stretch without what is removed, in nanoseconds.
     pub fn len_ns(self) -> u64 {
-        self.end_ns.saturating_sub(self.start_ns)
+        self.end_ns.saturating_sub(self.start_ns).saturating_sub(self.removed_ns)
     }
 }
 
@@ -137,9 +134,8 @@ impl Bound {
 }
 
 /// Collector of closed stretches.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Closures {
-    opportunities: Opportunities,
     /// Due times of the probe's first wakeup and of its last so far, in nanoseconds.
     probed: Option<(u64, u64)>,
     open: BTreeMap<u32, Closed>,
@@ -155,45 +151,14 @@ pub(crate) struct Closures {
     pending: Vec<Closed>,
     /// Number of closed stretches, by length in steps.
     lengths: BTreeMap<u64, u64>,
+    /// All of them together, in nanoseconds.
+    closed_ns: u64,
     longest: Vec<Closed>,
 }
 
 impl Closures {
-    /// Creates the collector for a kernel with these opportunities.
-    pub fn new(opportunities: Opportunities) -> Self {
-        Self {
-            opportunities,
-            probed: None,
-            open: BTreeMap::new(),
-            switching: BTreeMap::new(),
-            switch_ns_max: 0,
-            open_ns_min: None,
-            cpus: BTreeSet::new(),
-            pending: Vec::new(),
-            lengths: BTreeMap::new(),
-            longest: Vec::new(),
-        }
-    }
-
-    /// Looks at an event after the machine has followed it.
-    pub fn look(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
-        let idles = {
-            let task = machine.cpu(event.cpu).task;
-            machine.task(task).is_none_or(|task| task.pid == 0)
-        };
-        let cpu = machine.cpu(event.cpu);
-        let is_closed = self.is_closed(cpu, idles);
-        let is_instant = match event.site.kind {
-            // The scheduler takes notice of a woken task before it turns interrupts off.
-            SiteKind::IrqsOff => {
-                cpu.is_scheduling && cpu.irqs_off.is_some_and(|since| since.ns == event.ns)
-            }
-            SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
-                Point::CondResched => cpu.preempt_count == 0 && cpu.irqs_off.is_none(),
-                _ => false,
-            },
-            _ => false,
-        };
+    /// Takes note of an event.
+    pub fn look(&mut self, kernel: &Kernel, event: &Event, seen: Seen) {
         if let SiteKind::Probe(probe) = event.site.kind
             && kernel.tracepoint(probe).point == Point::Switch
             && let Some(closed) = self.open.get(&event.cpu)
@@ -201,21 +166,26 @@ impl Closures {
             self.switching.insert(event.cpu, closed.start_ns);
         }
         self.cpus.insert(event.cpu);
-        let serves_softirqs = cpu.frames.iter().any(|frame| matches!(frame, Frame::Softirq(_)));
-        if (!is_closed || is_instant)
+        if let Some(closed) = self.open.get_mut(&event.cpu) {
+            closed.removed_ns = closed.removed_ns.saturating_add(seen.removed_ns);
+        }
+        if seen.is_opportunity()
             && let Some(closed) = self.open.remove(&event.cpu)
             && self.probed.is_some()
             && self.pending.len() < PENDING_MAX
         {
             self.pending.push(Closed { end_ns: event.ns, ..closed });
         }
-        if is_closed {
-            let (cpu, start_ns, end_ns) = (event.cpu, event.ns, event.ns);
-            let start_address = event.site.address;
-            let open = self.open.entry(cpu);
-            let has_softirq = false;
-            let open = open.or_insert(Closed { cpu, start_ns, start_address, end_ns, has_softirq });
-            open.has_softirq |= serves_softirqs;
+        if seen.is_closed {
+            let open = self.open.entry(event.cpu).or_insert(Closed {
+                cpu: event.cpu,
+                start_ns: event.ns,
+                start_address: event.site.address,
+                end_ns: event.ns,
+                has_softirq: false,
+                removed_ns: 0,
+            });
+            open.has_softirq |= seen.serves_softirqs;
         }
     }
 
@@ -247,23 +217,9 @@ impl Closures {
         self.pending.len() < PENDING_MAX && !self.pending.iter().any(holds)
     }
 
-    fn is_closed(&self, cpu: &Cpu, idles: bool) -> bool {
-        let is_interrupted = cpu.frames.iter().any(|frame| {
-            matches!(frame, Frame::Softirq(_) | Frame::Entry { is_exception: false, .. })
-        });
-        if idles {
-            return is_interrupted;
-        }
-        match self.opportunities {
-            Opportunities::Voluntary => !cpu.is_user(),
-            Opportunities::Everywhere => {
-                cpu.preempt_count != 0 || cpu.irqs_off.is_some() || is_interrupted
-            }
-        }
-    }
-
     fn add(&mut self, closed: Closed) {
         *self.lengths.entry(closed.len_ns() / STEP_NS).or_default() += 1;
+        self.closed_ns = self.closed_ns.saturating_add(closed.len_ns());
         let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
         if place < LONGEST_MAX {
             self.longest.insert(place, closed);
@@ -271,16 +227,32 @@ impl Closures {
         }
     }
 
+    /// Returns the total length of the closed stretches, in nanoseconds.
+    pub fn closed_ns(&self) -> u64 {
+        self.closed_ns
+    }
+
     /// Returns the bound. The observed latencies lie between `least_ns` and `observed_ns`.
     pub fn finish(self, least_ns: u64, observed_ns: u64) -> Bound {
         let floor_ns = self.open_ns_min.unwrap_or(least_ns);
+        let cost_ns = if self.cpus.len() > 1 { floor_ns.max(self.switch_ns_max) } else { floor_ns };
+        self.bound(floor_ns, cost_ns, observed_ns)
+    }
+
+    /// Returns the bound of a kernel in which a wakeup costs as much as in another one, by its bound.
+    pub fn finish_like(self, other: &Bound, observed_ns: u64) -> Bound {
+        let longest_ns = other.longest.first().map_or(0, |closed| closed.len_ns());
+        let cost_ns = other.computed_ns.saturating_sub(longest_ns);
+        self.bound(other.floor_ns, cost_ns, observed_ns)
+    }
+
+    fn bound(self, floor_ns: u64, cost_ns: u64, observed_ns: u64) -> Bound {
         let window_ns =
             self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
         let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
         let at = |share: f64| {
             floor_ns.saturating_add(self.exceeded_ns(window_ns as f64 * (1.0 - share)))
         };
-        let cost_ns = if self.cpus.len() > 1 { floor_ns.max(self.switch_ns_max) } else { floor_ns };
         Bound {
             floor_ns,
             computed_ns: cost_ns.saturating_add(longest_ns),
@@ -320,14 +292,16 @@ mod tests {
     use super::*;
     use crate::decode::Task;
 
+    fn closed(cpu: u32, start_ns: u64, end_ns: u64) -> Closed {
+        Closed { cpu, start_ns, start_address: 0, end_ns, has_softirq: false, removed_ns: 0 }
+    }
+
     fn closures(lengths_ns: &[u64]) -> Closures {
-        let mut closures = Closures::new(Opportunities::Everywhere);
-        closures.probed = Some((0, 1_000_000));
+        let mut closures = Closures { probed: Some((0, 1_000_000)), ..Closures::default() };
         let mut start_ns = 0;
         for length_ns in lengths_ns {
             let end_ns = start_ns + length_ns;
-            let has_softirq = false;
-            closures.add(Closed { cpu: 0, start_ns, start_address: 0, end_ns, has_softirq });
+            closures.add(closed(0, start_ns, end_ns));
             start_ns += length_ns;
         }
         closures
@@ -363,13 +337,6 @@ mod tests {
     #[test]
     fn a_wakeup_that_another_interrupt_made_cheap_is_no_floor() {
         let mut closures = closures(&[50_000]);
-        let closed = |cpu, start_ns, end_ns| Closed {
-            cpu,
-            start_ns,
-            start_address: 0,
-            end_ns,
-            has_softirq: false,
-        };
         let at = |due_ns, latency_ns| Wakeup { due_ns, user_ns: due_ns + latency_ns, ..wakeup(0) };
         // The interrupt of its own begins with it or later, and another CPU does not matter.
         closures.pending = vec![closed(0, 200_000, 215_000), closed(1, 190_000, 215_000)];
@@ -387,13 +354,7 @@ mod tests {
             closures.switching.insert(1, since_ns);
             for cpu in [1, 0] {
                 // What is in the way of it says nothing about the floor.
-                closures.pending = vec![Closed {
-                    cpu,
-                    start_ns: 0,
-                    start_address: 0,
-                    end_ns: 30_000,
-                    has_softirq: false,
-                }];
+                closures.pending = vec![closed(cpu, 0, 30_000)];
                 closures.probed(&Wakeup { due_ns: 1, ..wakeup(cpu) });
             }
             closures.finish(7_000, 41_000).max_ns()

@@ -237,6 +237,19 @@ impl Cpu {
         self.frames.is_empty() && self.task != 0
     }
 
+    /// Returns whether an interrupt or softirqs are at work, or have interrupted what is.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interruptions() > 0
+    }
+
+    /// Returns the number of interrupts and rounds of softirqs that are not over.
+    pub(crate) fn interruptions(&self) -> usize {
+        let is_one = |frame: &&Frame| {
+            matches!(frame, Frame::Softirq(_) | Frame::Entry { is_exception: false, .. })
+        };
+        self.frames.iter().filter(is_one).count()
+    }
+
     /// Returns the wait for another CPU that is all that this one does.
     pub fn waiting(&self) -> Option<Wait> {
         self.waits.last().copied().filter(|wait| wait.depth == self.frames.len())

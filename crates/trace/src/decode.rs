@@ -144,6 +144,11 @@ pub struct Decoder<R> {
 }
 
 impl<R: Read> Decoder<R> {
+    /// Returns the sites that the trace has named so far.
+    pub(crate) fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
     /// Opens a trace that was made with this program.
     ///
     /// # Errors

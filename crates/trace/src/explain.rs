@@ -14,6 +14,11 @@ use crate::{
 /// At a thousand wakeups a second this is half an hour of virtual time.
 const WAKEUPS_MAX: usize = 1 << 21;
 
+/// Returns whether there are as many wakeups as a trace may have.
+pub(crate) fn enough(wakeups: &[Wakeup]) -> bool {
+    wakeups.len() >= WAKEUPS_MAX
+}
+
 /// A stretch of the guest's `CLOCK_MONOTONIC`, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {

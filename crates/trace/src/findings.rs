@@ -2,17 +2,18 @@
 
 use std::io::Read;
 
-use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    bound::{Bound, Closures, Opportunities},
+    bound::{Bound, Closures},
     cpu::Machine,
-    decode::{Decoder, Event, Item, TraceError},
+    decode::{Decoder, Item, TraceError},
     explain::Window,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
+    opportunity::{Opportunities, Seen},
     ranking::{Ranked, Ranking},
-    wakeup::{Expiry, Target, Wakeups},
+    virtual_window::VirtualWindow,
+    wakeup::{Target, Wakeups},
 };
 
 /// Number of functions of each trace that are kept.
@@ -63,10 +64,10 @@ pub fn findings(
     let mut machine = Machine::default();
     let mut wakeups = Wakeups::new(target);
     let mut ranking = Ranking::default();
-    let mut closures = Closures::new(opportunities);
-    let mut window_virtual = Window { start_ns: u64::MAX, end_ns: u64::MAX };
+    let mut closures = Closures::default();
+    let mut window_virtual = VirtualWindow::new(window);
     let (mut first_ns, mut last_ns) = (None, 0);
-    let (mut events, mut offset_ns) = (0, None);
+    let mut events = 0;
     let mut observed: Option<(u64, u64)> = None;
     let mut is_in_window = false;
     while let Some(item) = decoder.next_item()? {
@@ -78,15 +79,7 @@ pub fn findings(
                 events += 1;
                 first_ns.get_or_insert(event.ns);
                 last_ns = last_ns.max(event.ns);
-                if offset_ns.is_none()
-                    && let Some(offset) = clock_offset_ns(kernel, &event)
-                {
-                    offset_ns = Some(offset);
-                    window_virtual = Window {
-                        start_ns: window.start_ns.saturating_add_signed(offset),
-                        end_ns: window.end_ns.saturating_add_signed(offset),
-                    };
-                }
+                window_virtual.look(kernel, &event);
                 let ended = machine.follow(kernel, &event);
                 if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
                     && window.contains(wakeup.due_monotonic_ns)
@@ -100,7 +93,8 @@ pub fn findings(
                 is_in_window = window_virtual.contains(event.ns);
                 if is_in_window {
                     ranking.ended(event.cpu, ended);
-                    closures.look(kernel, &mut machine, &event);
+                    let seen = Seen::of(opportunities, kernel, &mut machine, &event);
+                    closures.look(kernel, &event, seen);
                 }
             }
         }
@@ -113,19 +107,8 @@ pub fn findings(
         miscounts: machine.miscounts,
         start_ns: first_ns.unwrap_or(0),
         end_ns: last_ns,
-        clock_offset_ns: offset_ns.unwrap_or(0),
+        clock_offset_ns: window_virtual.offset_ns.unwrap_or(0),
         bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
         sections,
     })
-}
-
-/// Returns the time by which virtual time is ahead of `CLOCK_MONOTONIC`, if the event tells it, in
-/// nanoseconds.
-fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
-    let SiteKind::Probe(probe) = event.site.kind else { return None };
-    if kernel.tracepoint(probe).point != Point::TimerExpire {
-        return None;
-    }
-    let expiry = Expiry::of(event.values())?;
-    Some(expiry.due_ns()?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
 }

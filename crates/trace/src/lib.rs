@@ -2,7 +2,11 @@
 //! in, findings out.
 
 mod arch;
+mod attribution;
 mod bound;
+mod change;
+mod changed;
+mod counterfactual;
 mod cpu;
 mod decode;
 mod divergence;
@@ -16,6 +20,7 @@ mod kernel;
 mod lanes;
 mod moved;
 mod observe;
+mod opportunity;
 mod probe;
 mod ranking;
 mod response;
@@ -24,9 +29,14 @@ mod several_cpus;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod timeline;
+mod virtual_window;
+mod waiting;
 mod wakeup;
 
-pub use bound::{Bound, Closed, Opportunities};
+pub use attribution::Attribution;
+pub use bound::{Bound, Closed};
+pub use change::{Change, Changes};
+pub use counterfactual::{Affected, Counterfactual, counterfactual};
 pub use cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since, Wait};
 pub use decode::{Decoder, Event, Item, Site, Task, TraceError};
 pub use divergence::{Divergence, divergence};
@@ -40,8 +50,10 @@ pub use lanes::{
     ThreadLane, lanes,
 };
 pub use moved::{MovedTimer, moved_timers};
+pub use opportunity::Opportunities;
 pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use timeline::{Cause, Segment, Timeline};
+pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};

@@ -211,8 +211,14 @@ mod tests {
             stream.probe(us * 1_000, "asm_sysvec_apic_timer_interrupt", &[0, 0]);
             stream.probe(us * 1_000 + 10_000, "run_timer_softirq", &[]);
         }
-        let (start_ns, end_ns) = (100_000, 150_000);
-        let closed = Closed { cpu: 0, start_ns, start_address: 0, end_ns, has_softirq: false };
+        let closed = Closed {
+            cpu: 0,
+            start_ns: 100_000,
+            start_address: 0,
+            end_ns: 150_000,
+            has_softirq: false,
+            removed_ns: 0,
+        };
         let bound = Bound::of_longest(vec![closed]);
         let target = Target { comm: PROBE, is_realtime: true };
         let moved = moved_timers(stream.finish().as_slice(), &kernel(), target, &bound, 0).unwrap();

@@ -13,7 +13,7 @@ use preemptlab_protocol::{
 };
 
 use crate::{
-    Opportunities, Target, Window, closed_timeline,
+    Attribution, Changes, Opportunities, Target, Window, closed_timeline, counterfactual,
     decode::{Decoder, Item, Task},
     divergence, findings, ftrace_text, function_graph,
     kernel::{HrtimerLayout, Kernel, LAYOUT_FORMAT, Layout, Point, Tracepoint},
@@ -130,7 +130,7 @@ pub fn task(address: u64, pid: u32, tgid: u32, prio: i32, comm: &str) -> Task {
 }
 
 /// A trace under construction. Sites are announced by themselves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     bytes: Vec<u8>,
     sites: HashMap<(u64, u64, u64), u64>,
@@ -246,6 +246,16 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
         let _ = kernel.moved(&moved);
         if let Some(closed) = bound.longest.first() {
             let _ = closed_timeline(trace, kernel, *closed);
+        }
+    }
+    let mut changes = Changes::default();
+    changes.make_preemptible("do_nanosleep");
+    changes.make_preemptible("asm_exit");
+    changes.cut("_raw_spin_lock", 1);
+    changes.cut("asm_exit", u64::MAX);
+    if let Ok(attribution) = Attribution::read(trace, kernel, target, window, changes) {
+        for opportunities in [Opportunities::Voluntary, Opportunities::Everywhere] {
+            let _ = counterfactual(trace, kernel, target, opportunities, window, &attribution);
         }
     }
     let found = wakeups(trace, kernel, target, window).unwrap_or_default();

@@ -12,6 +12,7 @@ mod response;
 mod searched;
 mod timelines;
 mod traced;
+mod what_if;
 mod zoom;
 
 pub(crate) use choice::completed;
@@ -23,4 +24,5 @@ pub use ranking::Ranking;
 pub use response::{Responses, client};
 pub use searched::Searched;
 pub use timelines::{Explanation, check_probe};
+pub use what_if::Patched;
 pub use zoom::Zoom;

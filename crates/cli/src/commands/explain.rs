@@ -10,10 +10,10 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
-    Moment,
+    Moment, WhatIf,
     explain::{
-        Chosen, Confirmation, Explanation, Ranking, Responses, TraceForm, Zoom, check_probe,
-        choose, client, export, latency,
+        Chosen, Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom,
+        check_probe, choose, client, export, latency,
     },
 };
 use preemptlab_durable::Replacement;
@@ -36,6 +36,7 @@ Examples:
   preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
   preemptlab explain runs/quick --ranking
   preemptlab explain runs/postgres --response --worst 3
+  preemptlab explain runs/quick --what-if preemptible=get_page_from_freelist --what-if cut=rcu_core_si:10us
   preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
   preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
 
@@ -66,6 +67,10 @@ pub struct Explain {
     /// Move the probe's timer to the worst instant of the trace, execute, and compare
     #[arg(long, conflicts_with_all = ["export", "svg"])]
     pub confirm: bool,
+    /// Compute what a patch would remove from the worst case: a function preemptible, or its sections cut
+    /// to a time such as cut=exit_mmap:10us (repeat for several at once)
+    #[arg(long, value_name = "preemptible=FUNCTION|cut=FUNCTION:TIME", conflicts_with_all = ["fair", "response", "ranking", "zoom", "confirm", "export", "svg"])]
+    pub what_if: Vec<WhatIf>,
     /// Write the cell's trace in another tool's form
     #[arg(long, value_name = "FORM", requires = "out")]
     pub export: Option<Export>,
@@ -125,6 +130,7 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         }
         (None, Some(form), Some(out)) => exported(&tracing, &cell, form, out),
         _ if args.confirm => confirmed(args, &tracing, &cell),
+        _ if !args.what_if.is_empty() => patched(args, &tracing, &cell),
         _ if args.response => answered(args, &tracing, &cell),
         _ => explained(args, &tracing, &cell),
     }
@@ -164,6 +170,19 @@ fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
         _ => output.data(&confirmation.text(output.terminal()))?,
     };
     Ok(ExitCode::from(if confirmation.is_confirmed() { exit::OK } else { exit::NO }))
+}
+
+/// Shows how late wakeups would be with changes of the kernel.
+fn patched(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
+    let Tracing { recording, output, .. } = tracing;
+    // Before anything is executed in vain.
+    check_probe(recording, cell, false)?;
+    tracing.ensure(&[cell])?;
+    let patched = Patched::new(recording, cell, &args.what_if, args.worst.into())?;
+    match args.format {
+        Format::Json => output.json(&patched.document()),
+        _ => output.data(&patched.text(output.terminal())),
+    }
 }
 
 /// Shows what ran during the slowest requests.

@@ -1,0 +1,440 @@
+//! How late wakeups would be in a kernel with a patch, computed from the trace of the one without it.
+
+use std::collections::BTreeSet;
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{counted, nearest};
+use preemptlab_report::{Cell, Column, Table, Terminal, Tone, cause_in_words};
+use preemptlab_trace::{
+    Attribution, Bound, Cause, Changes, Closed, Counterfactual, Opportunities, Ranked, SectionKind,
+    Segment, Target, Timeline, closed_timeline, counterfactual, opportunities, window,
+};
+use serde::Serialize;
+
+use super::{
+    choice::{Chosen, name_of},
+    timelines::time_caption,
+    traced::{Traced, probe},
+};
+use crate::{Error, Result, WhatIf, moment::in_ms, unsound::UNSOUND};
+
+/// Number of functions with a similar name that are named.
+const NEAREST: usize = 3;
+
+/// Latencies of a cell before and after changes of its kernel.
+pub struct Patched<'a> {
+    cell: &'a Chosen,
+    what_if: &'a [WhatIf],
+    computed: Counterfactual,
+    /// The longest stretch that is left, as its changed kernel would execute it.
+    longest: Option<(Closed, Timeline)>,
+    remarks: Vec<String>,
+    /// Number of the worst wakeups that are shown.
+    worst: usize,
+}
+
+/// Latencies before and after changes, as a document.
+#[derive(Serialize)]
+struct Document {
+    format: u32,
+    cell: String,
+    id: String,
+    what_if: Vec<String>,
+    sentence: String,
+    before: Latencies,
+    after: Latencies,
+    wakeups: usize,
+    worst: Vec<WakeupDocument>,
+    /// Closed stretches that the changes split or shorten, and their total length, in nanoseconds.
+    affected: u64,
+    affected_ns: u64,
+    /// Time for which the CPUs are no longer closed, in nanoseconds.
+    opened_ns: u64,
+    /// Instants in code of preemptible functions, beside sections, at which only the changed kernel may
+    /// switch.
+    instants: u64,
+    longest: Option<Longest>,
+    remarks: Vec<String>,
+    /// Whether a kernel with the changes was executed.
+    executed: bool,
+}
+
+#[derive(Serialize)]
+struct Latencies {
+    max_ns: u64,
+    p99_9_ns: u64,
+    p99_ns: u64,
+    observed_ns: u64,
+    sound: bool,
+    floor_ns: u64,
+}
+
+#[derive(Serialize)]
+struct WakeupDocument {
+    ordinal: u64,
+    due_ns: u64,
+    latency_ns: u64,
+    latency_ns_after: u64,
+}
+
+#[derive(Serialize)]
+struct Longest {
+    at_ns: u64,
+    length_ns: u64,
+    removed_ns: u64,
+    cause: String,
+    segments: Vec<Segment>,
+}
+
+impl<'a> Patched<'a> {
+    /// Computes the latencies of a traced cell with changes of its kernel.
+    ///
+    /// # Errors
+    ///
+    /// When the cell has no trace or its trace has no wakeup, or does not know a function.
+    pub fn new(
+        recording: &Recording,
+        cell: &'a Chosen,
+        what_if: &'a [WhatIf],
+        worst: usize,
+    ) -> Result<Self> {
+        let traced = Traced::new(recording, cell)?;
+        let comm = probe(cell)?;
+        let target = Target { comm: &comm, is_realtime: true };
+        let window = window(&cell.report);
+        let opportunities = opportunities(&cell.inputs.job, &cell.report);
+        let mut changes = Changes::default();
+        what_if.iter().for_each(|change| change.add_to(&mut changes));
+        let stream = || Traced::stream(recording, cell);
+        let unreadable = |error| traced.unreadable(error);
+        let attribution = Attribution::read(stream()?, &traced.kernel, target, window, changes)
+            .map_err(unreadable)?;
+        if let Some(unknown) = what_if.iter().find(|change| !attribution.knows(change.function())) {
+            return Err(unknown_function(recording, cell, unknown, attribution.ranked()));
+        }
+        let kernel = &traced.kernel;
+        let computed =
+            counterfactual(stream()?, kernel, target, opportunities, window, &attribution)
+                .map_err(unreadable)?
+                .ok_or_else(|| Error::unusable("the cell's trace has no wakeup of the probe"))?;
+        let longest = match computed.after.longest.first() {
+            Some(closed) => closed_timeline(stream()?, kernel, *closed)
+                .map_err(unreadable)?
+                .map(|timeline| (*closed, shortened(timeline, what_if))),
+            None => None,
+        };
+        let remark = |change| remark(change, opportunities, attribution.ranked());
+        let mut remarks: Vec<String> = what_if.iter().filter_map(remark).collect();
+        if opportunities == Opportunities::Voluntary
+            && what_if.iter().any(|change| change.cut_ns().is_none())
+        {
+            remarks.push(format!(
+                "This model switches only where the kernel asks for it, and a trace of it knows which \
+                 function runs at some instants only, besides sections. It lets the scheduler switch at \
+                 {} more. What lies between them stays closed, so that a patch may remove more.",
+                counted(computed.affected.instants, "instant")
+            ));
+        }
+        Ok(Self { cell, what_if, computed, longest, remarks, worst })
+    }
+
+    /// Says in a sentence what the changes remove from the worst instant.
+    pub fn sentence(&self) -> String {
+        let changes: Vec<String> = self.what_if.iter().map(WhatIf::words).collect();
+        let changes = changes.join(" and ");
+        let (before, after) = (self.computed.before.max_ns(), self.computed.after.max_ns());
+        if after == before {
+            return format!(
+                "With {changes} a task due at the worst instant would still be {} us late.",
+                us(before)
+            );
+        }
+        format!(
+            "With {changes} a task due at the worst instant would be {} us late instead of {} us ({}).",
+            us(after),
+            us(before),
+            change(before, after)
+        )
+    }
+
+    /// Shows the latencies before and after, and what remains.
+    pub fn text(&self, terminal: Terminal) -> String {
+        let Counterfactual { after, affected, opened_ns, .. } = &self.computed;
+        let mut text = self.table().terminal(terminal);
+        text.push('\n');
+        let mut words = self.sentence();
+        if let Some((closed, timeline)) = &self.longest {
+            words += &format!(
+                " The longest stretch without a switch is then {} us, from {}: {}.",
+                us(closed.len_ns()),
+                in_ms(closed.start_ns),
+                cause_in_words(timeline)
+            );
+        }
+        if !after.is_sound() {
+            words += &format!(
+                " The worst is then a wakeup that was observed: {UNSOUND}, which would allow {} us.",
+                us(after.computed_ns())
+            );
+        }
+        text += &terminal.note(&words);
+        let removes = match affected.count {
+            0 => "In this window that removes nothing, although the trace has the code.".to_owned(),
+            count => format!(
+                "That splits or shortens {count} of the stretches without a switch, which are {} us \
+                 together before it and {} us after it.",
+                us(affected.total_ns),
+                us(affected.total_ns.saturating_sub(*opened_ns))
+            ),
+        };
+        text += &terminal.note(&removes);
+        for remark in &self.remarks {
+            text += &terminal.note(remark);
+        }
+        text.push('\n');
+        text += &terminal.note(
+            "This is computed from the trace: nothing was executed. A kernel with that patch would take \
+             another course.",
+        );
+        text += &terminal.note(&time_caption(self.cell));
+        text
+    }
+
+    fn table(&self) -> Table {
+        let Counterfactual { before, after, wakeups, wakeups_count, .. } = &self.computed;
+        let what_if: Vec<String> = self.what_if.iter().map(WhatIf::to_string).collect();
+        let mut table = Table::new(
+            format!("{}: what if {}", name_of(self.cell), what_if.join(", ")),
+            [
+                Column::left("late"),
+                Column::right("before").with_unit("us"),
+                Column::right("after").with_unit("us"),
+                Column::right("change"),
+            ],
+        );
+        let mut row = |name: String, before: u64, after: u64| {
+            let tone = if after < before { Tone::Better } else { Tone::Plain };
+            table.row([
+                Cell::from(name),
+                Cell::from(us(before)),
+                Cell::from(us(after)),
+                Cell::new(change(before, after), tone),
+            ]);
+        };
+        row("at the worst instant".to_owned(), before.max_ns(), after.max_ns());
+        row("at 99.9 % of all instants".to_owned(), before.p99_9_ns, after.p99_9_ns);
+        row("at 99 % of all instants".to_owned(), before.p99_ns, after.p99_ns);
+        for (place, found) in wakeups.iter().take(self.worst).enumerate() {
+            let of =
+                if place == 0 { format!(", the worst of {wakeups_count}") } else { String::new() };
+            let name = format!("wakeup {}{of}", found.wakeup.ordinal);
+            row(name, found.wakeup.latency_ns(), found.changed_ns);
+        }
+        table
+    }
+
+    /// Returns the latencies before and after as a document.
+    pub fn document(&self) -> impl Serialize {
+        let computed = &self.computed;
+        let latencies = |bound: &Bound| Latencies {
+            max_ns: bound.max_ns(),
+            p99_9_ns: bound.p99_9_ns,
+            p99_ns: bound.p99_ns,
+            observed_ns: bound.observed_ns(),
+            sound: bound.is_sound(),
+            floor_ns: bound.floor_ns,
+        };
+        let worst = computed.wakeups.iter().take(self.worst).map(|found| WakeupDocument {
+            ordinal: found.wakeup.ordinal,
+            due_ns: found.wakeup.due_ns,
+            latency_ns: found.wakeup.latency_ns(),
+            latency_ns_after: found.changed_ns,
+        });
+        let longest = self.longest.as_ref().map(|(closed, timeline)| Longest {
+            at_ns: closed.start_ns,
+            length_ns: closed.len_ns(),
+            removed_ns: closed.removed_ns,
+            cause: cause_in_words(timeline),
+            segments: timeline.segments.clone(),
+        });
+        Document {
+            format: 1,
+            cell: self.cell.factors.to_string(),
+            id: self.cell.id.to_string(),
+            what_if: self.what_if.iter().map(WhatIf::to_string).collect(),
+            sentence: self.sentence(),
+            before: latencies(&computed.before),
+            after: latencies(&computed.after),
+            wakeups: computed.wakeups_count,
+            worst: worst.collect(),
+            affected: computed.affected.count,
+            affected_ns: computed.affected.total_ns,
+            opened_ns: computed.opened_ns,
+            instants: computed.affected.instants,
+            longest,
+            remarks: self.remarks.clone(),
+            executed: false,
+        }
+    }
+}
+
+fn us(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+/// Returns a change in percent: `-24 %`.
+fn change(before: u64, after: u64) -> String {
+    let percent = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
+    if percent.abs() < 0.5 { "0 %".to_owned() } else { format!("{percent:+.0} %") }
+}
+
+/// Names the functions of the ranking that are called nearly so.
+fn unknown_function(
+    recording: &Recording,
+    cell: &Chosen,
+    unknown: &WhatIf,
+    ranked: &[Ranked],
+) -> Error {
+    let mut names: BTreeSet<&str> = ranked.iter().map(|it| it.function.as_str()).collect();
+    let mut alike = Vec::new();
+    while alike.len() < NEAREST
+        && let Some(name) = nearest(unknown.function(), names.iter().copied())
+    {
+        names.remove(name);
+        alike.push(format!("`{name}`"));
+    }
+    let alike = match alike.as_slice() {
+        [] => String::new(),
+        alike => format!("; nearest by name: {}", alike.join(", ")),
+    };
+    Error::Unusable(format!(
+        "the trace of {} never meets `{}`{alike}; the functions with the longest sections: preemptlab \
+         explain {} --ranking",
+        name_of(cell),
+        unknown.function(),
+        recording.path().display()
+    ))
+}
+
+/// Says why a change removes less than its name promises.
+fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> Option<String> {
+    let function = change.function();
+    let max_ns = |kind: SectionKind| {
+        let of_kind = ranked.iter().find(|it| it.kind == kind && it.function == function);
+        of_kind.map(|ranked| ranked.max_ns)
+    };
+    let [preempt, irqs, softirq] =
+        [SectionKind::PreemptOff, SectionKind::IrqsOff, SectionKind::Softirq].map(max_ns);
+    if let Some(cut_ns) = change.cut_ns() {
+        return match [preempt, irqs, softirq].into_iter().flatten().max() {
+            None => Some(format!(
+                "No section begins in `{function}` in this window: there is nothing to cut."
+            )),
+            Some(max_ns) if max_ns <= cut_ns => Some(format!(
+                "The longest section of `{function}` lasts {} us: there is nothing to cut.",
+                us(max_ns)
+            )),
+            Some(_) => None,
+        };
+    }
+    if let Some(max_ns) = irqs {
+        return Some(format!(
+            "`{function}` turns interrupts off, for at most {} us: where it does so, `preemptible` \
+             changes nothing, because no interrupt can wake a task there. Try \
+             `--what-if cut={function}:TIME`.",
+            us(max_ns)
+        ));
+    }
+    if let Some(max_ns) = softirq {
+        return Some(format!(
+            "`{function}` is a softirq, for at most {} us: `preemptible` changes nothing, because tasks \
+             are switched only behind softirqs. Try `--what-if cut={function}:TIME`.",
+            us(max_ns)
+        ));
+    }
+    (preempt.is_none() && opportunities == Opportunities::Everywhere).then(|| {
+        format!(
+            "No section with preemption off begins in `{function}` in this window: this model switches \
+             in its other code already."
+        )
+    })
+}
+
+/// Shortens the sections of a timeline that are cut, so that the later ones follow earlier.
+fn shortened(mut timeline: Timeline, what_if: &[WhatIf]) -> Timeline {
+    let mut removed_ns: u64 = 0;
+    for segment in &mut timeline.segments {
+        let is_section =
+            matches!(segment.cause, Cause::PreemptOff | Cause::IrqsOff | Cause::Softirq);
+        let cuts =
+            what_if.iter().filter(|change| Some(change.function()) == segment.function.as_deref());
+        let cut_ns = cuts.filter_map(WhatIf::cut_ns).min().filter(|_| is_section);
+        let length_ns = segment.len_ns();
+        let kept_ns = cut_ns.map_or(length_ns, |cut_ns| cut_ns.min(length_ns));
+        segment.start_ns = segment.start_ns.saturating_sub(removed_ns);
+        segment.end_ns = segment.start_ns.saturating_add(kept_ns);
+        removed_ns = removed_ns.saturating_add(length_ns - kept_ns);
+    }
+    timeline.wakeup.user_ns = timeline.wakeup.user_ns.saturating_sub(removed_ns);
+    timeline
+}
+
+#[cfg(test)]
+mod tests {
+    use preemptlab_trace::{Task, Wakeup};
+
+    use super::*;
+
+    fn segment(start_ns: u64, end_ns: u64, cause: Cause, function: &str) -> Segment {
+        Segment {
+            start_ns,
+            end_ns,
+            cause,
+            cpu: None,
+            other_cpu: None,
+            function: Some(function.to_owned()),
+            callers: Vec::new(),
+            comm: String::new(),
+            pid: 1,
+            context: String::new(),
+            since_ns: None,
+        }
+    }
+
+    #[test]
+    fn a_timeline_is_shorter_by_what_is_cut() {
+        let task = Task { address: 0, pid: 0, tgid: 0, prio: -1, comm: String::new() };
+        let wakeup = Wakeup {
+            task,
+            ordinal: 0,
+            cpu: 0,
+            due_ns: 100,
+            due_monotonic_ns: 100,
+            timer_cpu: 0,
+            expire_ns: 100,
+            switch_ns: 450,
+            user_ns: 450,
+        };
+        let segments = vec![
+            segment(100, 200, Cause::IrqsOff, "a"),
+            segment(200, 250, Cause::HardIrq, "a"),
+            segment(250, 400, Cause::PreemptOff, "a"),
+            segment(400, 450, Cause::PreemptOff, "b"),
+        ];
+        let what_if: Vec<WhatIf> = ["cut=a:30ns", "cut=b:60ns", "preemptible=b"]
+            .map(|change| change.parse().unwrap())
+            .into();
+        let timeline = shortened(Timeline { wakeup, segments }, &what_if);
+        let lengths: Vec<_> = timeline.segments.iter().map(|it| (it.start_ns, it.end_ns)).collect();
+        assert_eq!(lengths, [(100, 130), (130, 180), (180, 210), (210, 260)]);
+        assert_eq!(timeline.wakeup.latency_ns(), 160);
+    }
+
+    #[test]
+    fn changes_are_in_percent() {
+        assert_eq!(change(63_100, 48_100), "-24 %");
+        assert_eq!(change(1_000_000, 999_999), "0 %");
+        assert_eq!(change(0, 0), "0 %");
+        assert_eq!(change(100, 0), "-100 %");
+    }
+}
