@@ -10,6 +10,7 @@ use preemptlab_analysis::{
         choose, client, export, latency, probed,
     },
 };
+use preemptlab_model::PreemptMode;
 use preemptlab_report::Terminal;
 use traced::{Traced, untraced};
 
@@ -108,6 +109,18 @@ fn a_load_without_response_times_is_refused() {
     let cell = choose(&recording, None, &latency(false)).unwrap();
     let error = client(&recording, &cell).unwrap_err();
     assert!(error.to_string().contains("processes has no response times"), "{error}");
+}
+
+#[test]
+fn a_label_names_the_cells_of_its_kernel() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = untraced(folder.path(), |manifest| {
+        manifest.experiment.factors.kernel[0].label = Some("base".parse().unwrap());
+    });
+    let cell = choose(&recording, Some("base full"), &latency(false)).unwrap();
+    assert_eq!(cell.factors.preempt, PreemptMode::Full);
+    let error = choose(&recording, Some("new"), &latency(false)).unwrap_err();
+    assert!(error.to_string().contains("base debian:"), "{error}");
 }
 
 #[test]

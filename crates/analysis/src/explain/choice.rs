@@ -1,7 +1,7 @@
 //! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellId, CellInputs, Factors, MetricName, Outcome};
+use preemptlab_model::{CellId, CellInputs, Factors, Label, MetricName, Outcome};
 use preemptlab_protocol::Report;
 
 use crate::{Error, Result};
@@ -11,6 +11,8 @@ use crate::{Error, Result};
 pub struct Chosen {
     /// Factors of the cell.
     pub factors: Factors,
+    /// Label of its kernel.
+    pub label: Option<Label>,
     /// Identity of the cell.
     pub id: CellId,
     /// Everything that it depends on.
@@ -80,18 +82,19 @@ fn list(cells: &[Chosen]) -> String {
 
 /// Returns every completed cell, in the order of the plan.
 pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<Vec<Chosen>> {
+    let experiment = &recording.manifest().experiment;
     let mut cells = Vec::new();
     for cell in recording.cells() {
         let (planned, record) = cell?;
         let Some(record) = record else { continue };
         let Outcome::Completed { report, .. } = record.outcome else { continue };
-        let workload =
-            recording.manifest().experiment.workload.get(planned.factors.workload.as_str());
+        let workload = experiment.workload.get(planned.factors.workload.as_str());
         let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
         let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
         let max_us = metrics.iter().find(|found| found.name == *latency).map_or(0.0, |m| m.value);
         cells.push(Chosen {
             factors: planned.factors.clone(),
+            label: experiment.factors.label(&planned.factors.kernel).cloned(),
             id: record.id,
             inputs: record.inputs,
             report: *report,
@@ -103,14 +106,19 @@ pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<V
 
 /// Returns how a cell is called.
 pub(crate) fn name_of(cell: &Chosen) -> String {
-    format!("{} ({:.8})", cell.factors, cell.id.to_string())
+    format!("{} ({:.8})", called(cell), cell.id.to_string())
 }
 
-/// Returns whether a name means a cell: the first digits of its identity, or words of its factors.
+/// Returns whether a name means a cell: the first digits of its identity, or words of its label and factors.
 pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
-    let called = cell.factors.to_string();
+    let called = called(cell);
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
     let has_words =
         || name.split_whitespace().all(|word| called.split_whitespace().any(|part| part == word));
     is_id || has_words()
+}
+
+fn called(cell: &Chosen) -> String {
+    let label = cell.label.as_ref().map(|label| format!("{label} ")).unwrap_or_default();
+    format!("{label}{}", cell.factors)
 }
