@@ -89,12 +89,13 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = dynamic evans-2006 fleming-2019 postgres righi-2024 rowand-2011 smp
+STUDIES = dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 rowand-2011 smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
+study-folios: TRACE = --trace
 study-%: build
-	$(PREEMPTLAB) run studies/$*.toml --out runs/$*
+	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
 
 ## study-history: the series that Debian offers, with traces, and the page of their history; hours
