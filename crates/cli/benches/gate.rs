@@ -155,8 +155,9 @@ fn judged(source: &Source, runs: &Path, trial: &Trial, message_ns: MessageNs) ->
     let base = source.base();
     // Nothing in the commit's name tells what it is.
     let commit = source.commit("trial", &base, "trial", &change);
-    let (gate, cpu_s) =
-        gate(source, &base, &commit, 1 + 1000 * trial.number, &runs.join(&commit[..12]));
+    // Two trials may put the same change into the same function, at other seeds.
+    let out = runs.join(format!("{}-{}", &commit[..12], trial.number));
+    let (gate, cpu_s) = gate(source, &base, &commit, 1 + 1000 * trial.number, &out);
     let sections = gate["sections"].as_array().into_iter().flatten();
     let worse = sections.filter(|section| section["is_worse"] == true);
     Said {
