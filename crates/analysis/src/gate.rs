@@ -133,7 +133,6 @@ pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
     let mut judged = gate([&names[0], &names[1]], &base_cells, &new_cells, &rule);
     (judged.base_image, judged.new_image) = (base.image(), new.image());
     if let Some(reason) = absent(new.recording.manifest(), new.kernel) {
-        let reason = format!("{} cannot be had: {reason}", names[1]);
         return Ok(untestable(judged, GateVerdict::Worse, reason));
     }
     let measured = |cells: &[GateCell]| cells.iter().any(|cell| cell.result.is_ok());
@@ -166,7 +165,6 @@ pub fn without_cells(manifest: &Manifest, kernels: [&KernelRef; 2]) -> Result<Op
     let names = kernels.map(|kernel| named(&manifest.experiment, kernel));
     let mut judged = gate([&names[0], &names[1]], &[], &[], &GateRule::default());
     if let Some(reason) = absent(manifest, new) {
-        let reason = format!("{} cannot be had: {reason}", names[1]);
         return Ok(Some(untestable(judged, GateVerdict::Worse, reason)));
     }
     let (Some(base), Some(new)) = (manifest.kernel(base), manifest.kernel(new)) else {
@@ -189,23 +187,23 @@ pub fn without_cells(manifest: &Manifest, kernels: [&KernelRef; 2]) -> Result<Op
     Ok(None)
 }
 
-/// Returns the reason why a kernel could not be had; `None` where it could.
+/// Says that a kernel could not be had, and why; `None` where it could.
 fn absent(manifest: &Manifest, kernel: &KernelRef) -> Option<String> {
     if manifest.kernel(kernel).is_some() {
         return None;
     }
     let mut cells = manifest.plan.cells.iter();
     let reason = cells.find_map(|cell| match &cell.planned {
-        Planned::Unavailable { reason } if cell.factors.kernel == *kernel => Some(reason),
+        Planned::Unavailable { reason } if cell.factors.kernel == *kernel => Some(reason.as_str()),
         _ => None,
     });
-    Some(reason.cloned().unwrap_or_else(|| "it is not in the recording".to_owned()))
+    let name = named(&manifest.experiment, kernel);
+    Some(format!("{name} cannot be had: {}", reason.unwrap_or("it is not in the recording")))
 }
 
 fn check_base(manifest: &Manifest, base: &KernelRef) -> Result<()> {
-    let Some(reason) = absent(manifest, base) else { return Ok(()) };
-    let name = named(&manifest.experiment, base);
-    Err(Error::Unusable(format!("the base {name} cannot be had: {reason}")))
+    absent(manifest, base)
+        .map_or(Ok(()), |reason| Err(Error::Unusable(format!("the base {reason}"))))
 }
 
 fn untestable(judged: Gate, verdict: GateVerdict, reason: String) -> Gate {

@@ -48,6 +48,11 @@ pub(crate) fn in_ms(ns: u64) -> String {
     format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
 }
 
+/// Returns a length of time in microseconds, in the form of tables and sentences.
+pub(crate) fn in_us(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::{completed, latency};
-use crate::{Error, Result};
+use crate::{Error, Result, moment::in_us};
 
 /// Functions shown of each configuration.
 const SHOWN: usize = 12;
@@ -88,13 +88,12 @@ impl Ranking {
                     SectionKind::Softirq => "(softirq)",
                 };
                 let callers = ranked.callers.iter().take(2).map(|caller| format!(" < {caller}"));
-                let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
                 table.row([
                     Cell::from(format!("  {what}")),
                     Cell::from(format!("{}{}", ranked.function, callers.collect::<String>())),
                     Cell::from(ranked.count.to_string()),
-                    Cell::from(us(ranked.total_ns)),
-                    Cell::from(us(ranked.max_ns)),
+                    Cell::from(in_us(ranked.total_ns)),
+                    Cell::from(in_us(ranked.max_ns)),
                 ]);
             }
         }

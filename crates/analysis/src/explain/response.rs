@@ -10,7 +10,10 @@ use super::{
     choice::{Chosen, name_of},
     traced::Traced,
 };
-use crate::{Error, Result, moment::in_ms};
+use crate::{
+    Error, Result,
+    moment::{in_ms, in_us},
+};
 
 /// Largest number of tasks and interrupts that are shown.
 const SHOWN: usize = 12;
@@ -177,10 +180,6 @@ impl<'a> Responses<'a> {
     }
 }
 
-fn us(ns: u64) -> String {
-    format!("{:.1}", ns as f64 / 1e3)
-}
-
 /// Returns `While the request waited 3100.0 us: postgres/2143 ran for 1200.0 us of it, …`.
 fn sentence(answer: &Answer) -> String {
     let request = &answer.request;
@@ -188,20 +187,20 @@ fn sentence(answer: &Answer) -> String {
         |runner: &Runner| matches!(runner, Runner::Task { pid, .. } if *pid == request.task.pid);
     let others = answer.ran.iter().filter(|(runner, _)| !is_client(runner));
     let mut parts: Vec<String> =
-        others.take(3).map(|(runner, ns)| format!("{} {} us", words(runner), us(*ns))).collect();
+        others.take(3).map(|(runner, ns)| format!("{} {} us", words(runner), in_us(*ns))).collect();
     let own = answer.ran.iter().find(|(runner, _)| is_client(runner));
-    parts.extend(own.map(|(_, ns)| format!("the client itself {} us", us(*ns))));
+    parts.extend(own.map(|(_, ns)| format!("the client itself {} us", in_us(*ns))));
     format!(
         "While a request of {}/{} waited {} us, from {}, these ran: {}. It slept after {} us, was \
          woken at {} us, had the CPU at {} us.",
         plain::line(&request.task.comm),
         request.task.pid,
-        us(request.len_ns()),
+        in_us(request.len_ns()),
         in_ms(request.send_ns),
         parts.join(", "),
-        us(request.sleep_ns.saturating_sub(request.send_ns)),
-        us(request.woken_ns.saturating_sub(request.send_ns)),
-        us(request.switch_ns.saturating_sub(request.send_ns)),
+        in_us(request.sleep_ns.saturating_sub(request.send_ns)),
+        in_us(request.woken_ns.saturating_sub(request.send_ns)),
+        in_us(request.switch_ns.saturating_sub(request.send_ns)),
     )
 }
 
@@ -222,12 +221,12 @@ fn table(answer: &Answer) -> Table {
     let mut table = Table::new("", columns);
     let share = |ns: u64| format!("{:.1}", ns as f64 * 100.0 / whole_ns as f64);
     for (runner, ns) in answer.ran.iter().take(SHOWN) {
-        table.row([us(*ns), share(*ns), words(runner)]);
+        table.row([in_us(*ns), share(*ns), words(runner)]);
     }
     let rest = answer.ran.get(SHOWN..).unwrap_or_default();
     if !rest.is_empty() {
         let ns = rest.iter().map(|(_, ns)| ns).sum();
-        table.row([us(ns), share(ns), counted(rest.len(), "other")]);
+        table.row([in_us(ns), share(ns), counted(rest.len(), "other")]);
     }
     if answer.cpus > 1 {
         table.notes.push(format!("Times are those of {} CPUs together.", answer.cpus));

@@ -4,6 +4,7 @@ use preemptlab_report::{Cell, Column, Table, Terminal, cause_in_words, timeline_
 use serde::Serialize;
 
 use super::hunt::{Hunt, Step};
+use crate::moment::in_us;
 
 /// The worst wakeups of a recording's configurations.
 #[derive(Debug, Serialize)]
@@ -68,7 +69,6 @@ impl Searched {
 
     /// Returns the worst wakeups as a table.
     pub fn table(&self) -> Table {
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
         let mut table = Table::new(
             "The worst wakeups of the real-time probe that were executed",
             [
@@ -84,9 +84,9 @@ impl Searched {
             let open = if found.exhausted { "" } else { "+" };
             table.row([
                 Cell::from(found.configuration.clone()),
-                Cell::from(us(found.recorded_ns)),
-                Cell::from(us(found.worst_ns)),
-                Cell::from(us(found.bound_ns)),
+                Cell::from(in_us(found.recorded_ns)),
+                Cell::from(in_us(found.worst_ns)),
+                Cell::from(in_us(found.bound_ns)),
                 Cell::from(format!("{}{open}", found.executions)),
                 Cell::from(found.cause.clone().unwrap_or_default()),
             ]);

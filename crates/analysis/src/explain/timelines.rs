@@ -17,7 +17,11 @@ use super::{
     cure::{Sibling, cure, sibling},
     traced::{Traced, probe},
 };
-use crate::{Error, Result, moment::in_ms, unsound::UNSOUND};
+use crate::{
+    Error, Result,
+    moment::{in_ms, in_us},
+    unsound::UNSOUND,
+};
 
 /// Writes the caption of a cell's numbers, which states once how to read them.
 pub(super) fn time_caption(cell: &Chosen) -> String {
@@ -360,13 +364,12 @@ impl<'a> Explanation<'a> {
         ];
         let title = format!("The {} worst wakeups by cause", self.found.len());
         let mut table = Table::new(title, columns);
-        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
         for alike in causes {
             let (worst_ns, least_ns) = (alike.max_ns(), alike.min_ns());
             let late = if alike.timelines.len() == 1 {
-                us(worst_ns)
+                in_us(worst_ns)
             } else {
-                format!("{}–{}", us(least_ns), us(worst_ns))
+                format!("{}–{}", in_us(least_ns), in_us(worst_ns))
             };
             table.row([alike.timelines.len().to_string(), late, alike.cause.clone()]);
         }

@@ -16,7 +16,11 @@ use super::{
     timelines::time_caption,
     traced::{Traced, probe},
 };
-use crate::{Error, Result, WhatIf, moment::in_ms, unsound::UNSOUND};
+use crate::{
+    Error, Result, WhatIf,
+    moment::{in_ms, in_us},
+    unsound::UNSOUND,
+};
 
 /// Number of functions with a similar name that are named.
 const NEAREST: usize = 3;
@@ -146,13 +150,13 @@ impl<'a> Patched<'a> {
         if after == before {
             return format!(
                 "With {changes} a task due at the worst instant would still be {} us late.",
-                us(before)
+                in_us(before)
             );
         }
         format!(
             "With {changes} a task due at the worst instant would be {} us late instead of {} us ({}).",
-            us(after),
-            us(before),
+            in_us(after),
+            in_us(before),
             change(before, after)
         )
     }
@@ -166,7 +170,7 @@ impl<'a> Patched<'a> {
         if let Some((closed, timeline)) = &self.longest {
             words += &format!(
                 " The longest stretch without a switch is then {} us, from {}: {}.",
-                us(closed.len_ns()),
+                in_us(closed.len_ns()),
                 in_ms(closed.start_ns),
                 cause_in_words(timeline)
             );
@@ -174,7 +178,7 @@ impl<'a> Patched<'a> {
         if !after.is_sound() {
             words += &format!(
                 " The worst is then a wakeup that was observed: {UNSOUND}, which would allow {} us.",
-                us(after.computed_ns())
+                in_us(after.computed_ns())
             );
         }
         text += &terminal.note(&words);
@@ -183,8 +187,8 @@ impl<'a> Patched<'a> {
             count => format!(
                 "That splits or shortens {count} of the stretches without a switch, which are {} us \
                  together before it and {} us after it.",
-                us(affected.total_ns),
-                us(affected.total_ns.saturating_sub(*opened_ns))
+                in_us(affected.total_ns),
+                in_us(affected.total_ns.saturating_sub(*opened_ns))
             ),
         };
         text += &terminal.note(&removes);
@@ -216,8 +220,8 @@ impl<'a> Patched<'a> {
             let tone = if after < before { Tone::Better } else { Tone::Plain };
             table.row([
                 Cell::from(name),
-                Cell::from(us(before)),
-                Cell::from(us(after)),
+                Cell::from(in_us(before)),
+                Cell::from(in_us(after)),
                 Cell::new(change(before, after), tone),
             ]);
         };
@@ -278,10 +282,6 @@ impl<'a> Patched<'a> {
     }
 }
 
-fn us(ns: u64) -> String {
-    format!("{:.1}", ns as f64 / 1e3)
-}
-
 /// Returns a change in percent: `-24 %`.
 fn change(before: u64, after: u64) -> String {
     let percent = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
@@ -332,7 +332,7 @@ fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> O
             )),
             Some(max_ns) if max_ns <= cut_ns => Some(format!(
                 "The longest section of `{function}` lasts {} us: there is nothing to cut.",
-                us(max_ns)
+                in_us(max_ns)
             )),
             Some(_) => None,
         };
@@ -342,14 +342,14 @@ fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> O
             "`{function}` turns interrupts off, for at most {} us: where it does so, `preemptible` \
              changes nothing, because no interrupt can wake a task there. Try \
              `--what-if cut={function}:TIME`.",
-            us(max_ns)
+            in_us(max_ns)
         ));
     }
     if let Some(max_ns) = softirq {
         return Some(format!(
             "`{function}` is a softirq, for at most {} us: `preemptible` changes nothing, because tasks \
              are switched only behind softirqs. Try `--what-if cut={function}:TIME`.",
-            us(max_ns)
+            in_us(max_ns)
         ));
     }
     (preempt.is_none() && opportunities == Opportunities::Everywhere).then(|| {

@@ -29,15 +29,6 @@ pub struct GateRule {
 }
 
 impl GateRule {
-    /// Returns whether a row decides.
-    fn decides_row(&self, row: &GateRow) -> bool {
-        match &self.followed {
-            None => true,
-            Some(Mechanism::Metric(metric)) => row.metric == *metric,
-            Some(Mechanism::Section(_)) => false,
-        }
-    }
-
     /// Returns whether a function's sections decide.
     fn decides_section(&self, function: &str) -> bool {
         match &self.followed {
@@ -103,9 +94,9 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
         }
     }
     let failures = failures(base, new);
-    let any_row = |is: &dyn Fn(RowVerdict) -> bool| {
-        rows.iter().any(|row| rule.decides_row(row) && is(row.verdict))
-    };
+    let do_rows_decide = !matches!(rule.followed, Some(Mechanism::Section(_)));
+    let any_row =
+        |is: &dyn Fn(RowVerdict) -> bool| do_rows_decide && rows.iter().any(|row| is(row.verdict));
     let verdict = if !failures.is_empty()
         || any_row(&|verdict| verdict == RowVerdict::Worse)
         || section_rows.iter().any(|section| section.is_worse)
