@@ -147,6 +147,7 @@ mod tests {
                     lookahead: None,
                     topology: None,
                     prices: None,
+                    without: Default::default(),
                 },
                 qemu: None,
             },

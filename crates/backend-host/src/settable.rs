@@ -41,7 +41,7 @@ fn file_of(setting: &Setting) -> Option<String> {
             Some(format!("{SYSCTLS}{}", name.as_str().replace('.', "/")))
         }
         Setting::Debugfs { path, .. } => Some(format!("{DEBUGFS}{}", path.as_str())),
-        Setting::Parameter { .. } => None,
+        Setting::Parameter { .. } | Setting::Lab(_) => None,
     }
 }
 

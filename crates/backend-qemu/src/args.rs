@@ -9,7 +9,7 @@
 
 use std::ffi::OsString;
 
-use preemptlab_model::{Machine, SnapshotInputs};
+use preemptlab_model::{Machine, Precaution, SnapshotInputs};
 use preemptlab_protocol::JOB_FILE;
 
 use crate::{arch::board, topology};
@@ -73,6 +73,8 @@ pub(crate) fn arguments(
         Role::Cell { seed, .. } => *seed,
     };
     let board = board(machine.arch);
+    // Of an option that is there twice the last one counts.
+    let hpet = if machine.without.contains(&Precaution::Hpet) { ",hpet=on" } else { "" };
     let mut arguments = Arguments::default();
     arguments
         // The turnstile knows the thread of the CPUs by its name.
@@ -83,7 +85,10 @@ pub(crate) fn arguments(
         .flag("-S")
         .option("-display", "none")
         .option("-sandbox", SANDBOX)
-        .option("-machine", format!("{}{}", board.machine, topology::caches(machine.topology)));
+        .option(
+            "-machine",
+            format!("{}{hpet}{}", board.machine, topology::caches(machine.topology)),
+        );
     if inputs.backend.is_vm() {
         arguments
             .option("-accel", format!("tcg,tb-size={TRANSLATION_CACHE_MIB}"))
@@ -134,7 +139,7 @@ fn cpu(machine: &Machine) -> String {
     if machine.topology.is_some() {
         cpu += ",vendor=GenuineIntel";
     }
-    if machine.prices.is_some() {
+    if machine.prices.is_some() && !machine.without.contains(&Precaution::RepStrings) {
         cpu += ",-erms,-fsrm,-fsrs,-fsrc,-fzrm";
     }
     cpu
@@ -180,6 +185,7 @@ mod tests {
                 lookahead: None,
                 topology: None,
                 prices: None,
+                without: Default::default(),
             },
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
         }

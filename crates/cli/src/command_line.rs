@@ -9,10 +9,11 @@ use clap_complete::Shell;
 use crate::{
     args::Color,
     commands::{
-        apply::Apply, bisect::BisectArgs, calibrate::Calibrate, compare::Compare, doctor::Doctor,
-        explain::Explain, export::ExportArgs, gate::options::GateArgs, history::HistoryArgs,
-        kernels::Kernels, merge::Merge, plan::Plan, recommend::Recommend, report::Report,
-        revert::Revert, run::Run, scenario::Scenario, search::Search, verify::Verify,
+        apply::Apply, bisect::BisectArgs, calibrate::Calibrate, census::CensusArgs,
+        compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
+        gate::options::GateArgs, history::HistoryArgs, kernels::Kernels, merge::Merge, plan::Plan,
+        recommend::Recommend, report::Report, revert::Revert, run::Run, scenario::Scenario,
+        search::Search, verify::Verify,
     },
 };
 
@@ -64,6 +65,7 @@ pub enum Command {
     Export(ExportArgs),
     Explain(Explain),
     Search(Search),
+    Census(CensusArgs),
     Verify(Verify),
     Merge(Merge),
     Calibrate(Calibrate),

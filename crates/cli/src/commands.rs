@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod bisect;
 pub mod calibrate;
+pub mod census;
 pub mod change;
 pub mod compare;
 pub mod completions;

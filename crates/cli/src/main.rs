@@ -110,6 +110,7 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
         Command::Kernels(args) => commands::kernels::execute(&args, store, output),
         Command::Compare(args) => commands::compare::execute(&args, output),
         Command::Search(args) => commands::search::execute(&args, store, output),
+        Command::Census(args) => commands::census::execute(&args, output),
         Command::Gate(args) => commands::gate::execute(&args, store, output),
         Command::History(args) => commands::history::execute(&args, output),
         Command::Bisect(args) => commands::bisect::execute(&args, store, output),

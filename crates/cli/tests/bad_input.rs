@@ -137,12 +137,13 @@ fn what_is_no_recording_is_refused() {
 }
 
 /// The verbs that read recordings, each with a place for one.
-const READERS: [&[&str]; 9] = [
+const READERS: [&[&str]; 10] = [
     &["compare"],
     &["report"],
     &["history"],
     &["explain"],
     &["search"],
+    &["census"],
     &["recommend"],
     &["export"],
     &["verify"],

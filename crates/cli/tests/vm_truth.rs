@@ -302,6 +302,8 @@ fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
         let what_if = ["explain", "traced", "--cell", &cell, "--what-if", &change];
         let patched = run(&desk, &[&what_if[..], &["--format", "json"]].concat());
         check_patched(&cell, latency_ns, &patched.succeeds().stdout);
+        let census = run(&desk, &["census", "traced", "--cell", &cell, "--format", "json"]);
+        check_census(&cell, mode, latency_ns, &census.succeeds().stdout);
     }
 }
 
@@ -402,4 +404,23 @@ fn check_patched(cell: &str, latency_ns: u64, json: &str) {
     assert!(after_ns < 1_000_000, "{cell}: {after_ns} ns of {latency_ns} ns: {json:#}");
     // Holds of other kinds are as long.
     assert!(json["after"]["max_ns"].as_u64() <= json["before"]["max_ns"].as_u64(), "{cell}");
+}
+
+/// Checks that `cond_resched()` is called where the mode needs it and nowhere else, by functions of the
+/// kernel, and that no call ends a hold.
+fn check_census(cell: &str, mode: &str, latency_ns: u64, json: &str) {
+    let json: serde_json::Value = serde_json::from_str(json).unwrap();
+    let configuration = &json["configurations"][0];
+    let sites = configuration["sites"].as_array().unwrap();
+    let polls = mode == "none" || mode == "voluntary";
+    assert_eq!(!sites.is_empty(), polls, "{cell}: {configuration:#}");
+    let longest_ns = configuration["longest_ns"].as_u64().unwrap();
+    assert!(longest_ns > latency_ns / 2, "{cell}: {longest_ns}");
+    assert!(configuration["longest_ns_without_all"].as_u64() >= Some(longest_ns), "{cell}");
+    for site in sites {
+        let name = site["site"].as_str().unwrap();
+        assert!(name.contains("+0x") && !name.starts_with("preemptlab_hold"), "{cell}: {site}");
+        assert!(site["ended_ns_max"].as_u64() <= Some(longest_ns), "{cell}: {site}");
+        assert!(site["without_ns_max"].as_u64() >= site["ended_ns_max"].as_u64(), "{cell}: {site}");
+    }
 }

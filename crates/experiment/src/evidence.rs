@@ -1,10 +1,12 @@
 //! The settings in the form of the guest: the writes that put them into force, and the evidence
 //! that they are.
 
-use preemptlab_model::{CpuList, Cpus, Setting, Value};
+use preemptlab_model::{CpuList, Cpus, Precaution, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
 
 const CMDLINE: &str = "/proc/cmdline";
+const CPU_INFO: &str = "/proc/cpuinfo";
+const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Thread of the one interrupt of q35 that every kernel requests and that may be threaded: ACPI's.
@@ -20,11 +22,22 @@ pub fn provable(setting: &Setting) -> protocol::Setting {
         Setting::Debugfs { path, value } => {
             written(path.file(), value.as_str(), path.as_str() == "sched/features")
         }
+        Setting::Lab(precaution) => (None, seen(*precaution)),
         Setting::Parameter { name, value } => {
             (None, parameter(setting, name.as_str(), value.as_ref().map(Value::as_str)))
         }
     };
     protocol::Setting { name: setting.to_string(), write, evidence }
+}
+
+/// Returns the evidence that a guest goes without a precaution. A kernel tells its address to nobody.
+fn seen(without: Precaution) -> Vec<Evidence> {
+    let (file, word) = match without {
+        Precaution::Kaslr => return Vec::new(),
+        Precaution::Hpet => (CLOCK_SOURCES, "hpet"),
+        Precaution::RepStrings => (CPU_INFO, "erms"),
+    };
+    vec![Evidence::Word { file: file.to_owned(), word: word.to_owned() }]
 }
 
 /// Returns the write to a file, with the evidence that the file, or one word of it, then holds the

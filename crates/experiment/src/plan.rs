@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    Machine, Plan, Planned, PlannedCell, Pricing, QemuBuild, Settings, SnapshotInputs,
+    Machine, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
@@ -11,7 +11,10 @@ use crate::{Experiment, MachineSpec, evidence};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
-const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", "nokaslr", "rdinit=/init"];
+const CMDLINE: [&str; 5] = ["quiet", "panic=-1", "oops=panic", NO_KASLR, "rdinit=/init"];
+
+/// The parameter with which addresses are those of the kernel's own files.
+const NO_KASLR: &str = "nokaslr";
 
 /// The kernel parameter of recorded guests whose CPUs took turns: the timer that ended the turns was
 /// left to the guest's init.
@@ -92,7 +95,7 @@ fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> Plann
                     settings,
                 ),
                 image_sha256: images[&(name.clone(), workload.clone())],
-                machine: machine(*backend, experiment, *cpus),
+                machine: machine(*backend, experiment, *cpus, settings),
                 qemu: qemu.clone(),
             },
             job: job(
@@ -141,7 +144,12 @@ fn job(
 
 /// Returns the machine of a cell. Of the real machine a cell has so many CPUs and all of the
 /// memory; only a machine in virtual time has a speed.
-fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine {
+fn machine(
+    backend: BackendKind,
+    experiment: &Experiment,
+    cpus: u32,
+    settings: &Settings,
+) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let profile = experiment.machine.profile().filter(|_| backend.is_vm());
     let prices = profile.cloned().map(|profile| {
@@ -160,7 +168,8 @@ fn machine(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Machine 
         (true, Some(_)) => InstructionCost::PRICED,
     };
     let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
-    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology, prices }
+    let without = settings.without().collect();
+    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology, prices, without }
 }
 
 /// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.
@@ -179,13 +188,17 @@ fn cmdline(
     let is_guest = backend != BackendKind::Host;
     let console = is_guest.then(|| format!("console={}", GUEST.platform().console));
     let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
+    let has_kaslr = settings.without().any(|it| it == Precaution::Kaslr);
+    let is_left_out = |parameter: &str| has_kaslr && parameter == NO_KASLR;
     let of_clocks = clocks.map(|clocks| match clocks {
         Clocks::Own(_) => GUEST.platform().one_clock_parameter,
         Clocks::Turns { .. } => TURNS_PARAMETER,
     });
     let parameters: Vec<String> = console
         .into_iter()
-        .chain(own.iter().copied().chain(of_clocks).map(str::to_owned))
+        .chain(
+            own.iter().copied().filter(|it| !is_left_out(it)).chain(of_clocks).map(str::to_owned),
+        )
         .chain(further.iter().cloned())
         .chain(settings.parameters().map(ToString::to_string))
         .collect();
@@ -209,6 +222,12 @@ fn runnable<'a>(
     {
         let why = "a guest that never halts cannot be saved after its boot";
         return Err(format!("{NEVER_HALTS}: {why}"));
+    }
+    if let (false, Some(left_out)) = (resolved.backend.is_vm(), factors.settings.without().next()) {
+        let setting = left_out.setting();
+        return Err(format!(
+            "{setting}: only a machine in virtual time has the laboratory's precautions"
+        ));
     }
     match &kernel.modes {
         Some(offered) if !offered.contains(&factors.preempt) => {

@@ -177,6 +177,7 @@ mod tests {
                 lookahead: None,
                 topology: None,
                 prices: None,
+                without: Default::default(),
             },
             qemu: Some(QemuBuild { version: "10.0".into(), digest: Digest::of(b"qemu") }),
         };

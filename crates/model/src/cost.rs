@@ -78,6 +78,7 @@ mod tests {
             lookahead: None,
             topology: None,
             prices: None,
+            without: Default::default(),
         };
         let text = r#"{"arch":"amd64","cpus":1,"memory_mib":512,"shift":1}"#;
         assert_eq!(serde_json::to_string(&machine).unwrap(), text);

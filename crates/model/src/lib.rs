@@ -27,6 +27,7 @@ mod outcome;
 mod package;
 pub mod plain;
 mod plan;
+mod precaution;
 mod preempt;
 mod profile;
 mod qemu;
@@ -62,6 +63,7 @@ pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, NoResult, Outcome};
 pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
+pub use precaution::Precaution;
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
 pub use profile::{
     Check, Fit, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,

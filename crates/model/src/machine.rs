@@ -1,6 +1,8 @@
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Arch, InstructionCost, Lookahead, Pricing, Topology};
+use crate::{Arch, InstructionCost, Lookahead, Precaution, Pricing, Topology};
 
 /// The virtual machine of a cell, or how much of the machine itself it has.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,4 +27,7 @@ pub struct Machine {
     /// What instructions cost; `None` where each takes the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Box<Pricing>>,
+    /// Precautions that it goes without.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<Precaution>,
 }

@@ -136,6 +136,7 @@ pub fn settable(setting: &Setting) -> Result<(), NotSettable> {
     };
     match setting {
         Setting::Parameter { .. } => error("a kernel parameter takes a boot".to_owned()),
+        Setting::Lab(_) => error("only a machine in virtual time can have it".to_owned()),
         Setting::Sysctl { name, value } => {
             let name = name.as_str();
             let mut numbers = [SCHEDULER, WATCHDOGS, MEMORY, NETWORK].concat().into_iter();
@@ -245,6 +246,7 @@ mod tests {
             "tracing/tracing_on=1",
             "x86/ibrs_enabled=0",
             "threadirqs",
+            "lab.hpet",
             "init=/bin/sh",
         ] {
             assert!(judged(text).is_err(), "{text}");

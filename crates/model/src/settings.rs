@@ -2,6 +2,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::Precaution;
+
 use crate::text::checked_text;
 
 /// A switch of the system besides kernel, mode and CPUs, written as the kernel itself names it.
@@ -29,7 +31,12 @@ pub enum Setting {
         /// Text that is written to the file.
         value: Value,
     },
+    /// `lab.NAME`: a precaution that the virtual machine goes without.
+    Lab(Precaution),
 }
+
+/// What settings of the laboratory begin with; no module of a kernel has this name.
+const LAB: &str = "lab.";
 
 checked_text! {
     /// The name of a kernel parameter, such as `rcutree.enable_rcu_lazy`.
@@ -119,6 +126,13 @@ impl FromStr for Setting {
                 _ => error("a sysctl is written sysctl.NAME=VALUE"),
             };
         }
+        if name.starts_with(LAB) {
+            let named = |it: &Precaution| it.setting() == text;
+            return match Precaution::ALL.into_iter().find(named) {
+                Some(precaution) => Ok(Self::Lab(precaution)),
+                None => error("the laboratory's are lab.kaslr, lab.hpet and lab.rep_strings"),
+            };
+        }
         if name.contains('/') {
             return match value {
                 Some(value) if is_debugfs_path(name) && !value.is_empty() => {
@@ -151,16 +165,17 @@ impl Setting {
                 (2, value.strip_prefix("NO_").unwrap_or(value).to_owned())
             }
             Self::Debugfs { path, .. } => (3, path.to_string()),
+            Self::Lab(precaution) => (4, precaution.setting().to_owned()),
         }
     }
 
     /// Returns the kernel's file and the text that is written to it at run time; `None` for a
-    /// kernel parameter.
+    /// kernel parameter and for the laboratory's.
     pub fn write(&self) -> Option<(String, &str)> {
         match self {
             Self::Sysctl { name, value } => Some((name.file(), value.as_str())),
             Self::Debugfs { path, value } => Some((path.file(), value.as_str())),
-            Self::Parameter { .. } => None,
+            Self::Parameter { .. } | Self::Lab(_) => None,
         }
     }
 }
@@ -172,6 +187,7 @@ impl fmt::Display for Setting {
             Self::Parameter { name, value: Some(value) } => write!(f, "{name}={value}"),
             Self::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
             Self::Debugfs { path, value } => write!(f, "{path}={value}"),
+            Self::Lab(precaution) => f.write_str(precaution.setting()),
         }
     }
 }
@@ -208,6 +224,14 @@ impl Settings {
     /// Returns the settings that are parameters of the kernel's command line.
     pub fn parameters(&self) -> impl Iterator<Item = &Setting> {
         self.iter().filter(|setting| matches!(setting, Setting::Parameter { .. }))
+    }
+
+    /// Returns the precautions that the virtual machine goes without.
+    pub fn without(&self) -> impl Iterator<Item = Precaution> {
+        self.iter().filter_map(|setting| match setting {
+            Setting::Lab(precaution) => Some(*precaution),
+            _ => None,
+        })
     }
 }
 
@@ -261,10 +285,11 @@ mod tests {
     #[test]
     fn settings_are_read_and_written() {
         let text = "nohz_full=1 threadirqs sysctl.kernel.sched_rt_runtime_us=-1 \
-                    sched/features=NO_HRTICK rcutree.enable_rcu_lazy=1";
+                    sched/features=NO_HRTICK rcutree.enable_rcu_lazy=1 lab.hpet";
         let settings: Settings = text.parse().unwrap();
         assert_eq!(settings.to_string(), text);
-        assert_eq!(settings.iter().count(), 5);
+        assert_eq!(settings.iter().count(), 6);
+        assert_eq!(settings.without().collect::<Vec<_>>(), [Precaution::Hpet]);
         assert_eq!(settings.parameters().count(), 3);
         assert!("sched/features=A sched/features=NO_B".parse::<Settings>().is_ok());
         assert!(" ".parse::<Settings>().unwrap().is_empty());
@@ -293,6 +318,9 @@ mod tests {
             "sysctl.kernel.../x=1",
             "sysctl.kernel/x=1",
             "sched/features=HRTICK sched/features=NO_HRTICK",
+            "lab.x",
+            "lab.hpet=1",
+            "lab.hpet lab.hpet",
         ] {
             assert!(text.parse::<Settings>().is_err(), "{text}");
         }

@@ -20,7 +20,7 @@ pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
     let levels = experiment.factors.settings.iter();
     let mut run_time = levels
         .flat_map(Settings::iter)
-        .filter(|setting| !matches!(setting, Setting::Parameter { .. }));
+        .filter(|setting| !matches!(setting, Setting::Parameter { .. } | Setting::Lab(_)));
     run_time.try_for_each(settable)?;
     Ok(preemptlab_backend_host::check()?)
 }

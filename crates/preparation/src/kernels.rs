@@ -79,10 +79,10 @@ impl<'a> Kernels<'a> {
         let store = TraceFolder::new(self.prepared.store.layouts());
         let id = cell.snapshot.id();
         match store.layout(id) {
-            Ok(Some(layout)) => return Ok(layout),
+            Ok(Some(layout)) if layout.tells_callers() => return Ok(layout),
             Ok(None) => {}
             // A layout that another version has left in the store is made again.
-            Err(_) => store.remove_layout(id)?,
+            Ok(Some(_)) | Err(_) => store.remove_layout(id)?,
         }
         let kallsyms = self.kallsyms(cell, cancel)?;
         let path = self.prepared.store.kernel_image(cell.snapshot.kernel_sha256);
@@ -177,6 +177,7 @@ mod tests {
                     lookahead: None,
                     topology: None,
                     prices: None,
+                    without: Default::default(),
                 },
                 qemu: None,
             },

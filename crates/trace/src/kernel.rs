@@ -105,7 +105,8 @@ pub enum Point {
         /// Whether the flag is the lazy one.
         is_lazy: bool,
     },
-    /// `__cond_resched`: a voluntary preemption point.
+    /// `__cond_resched`: a voluntary preemption point; the address to which it returns, which older traces
+    /// lack.
     CondResched,
     /// `entry_SYSCALL_64`: the system call's number.
     Syscall,
@@ -200,6 +201,15 @@ impl Layout {
         let hrtimer = HrtimerLayout::new(types)?;
         Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer })
     }
+
+    /// Returns whether every call of `__cond_resched` is recorded with its caller. Layouts that earlier
+    /// versions made lack it.
+    pub fn tells_callers(&self) -> bool {
+        let mut probes = self.program.probes.iter().zip(&self.tracepoints);
+        probes.all(|(probe, tracepoint)| {
+            tracepoint.point != Point::CondResched || !probe.operands.is_empty()
+        })
+    }
 }
 
 /// A kernel that can be traced.
@@ -269,6 +279,14 @@ impl Kernel {
         self.symbols.find(address).map(|located| located.function())
     }
 
+    /// Returns where a call was made, from the address to which it returns, in the form of the kernel's
+    /// backtraces: `function+0x1a2`.
+    pub fn call_site(&self, address: u64) -> Option<String> {
+        let function = self.caller(address)?;
+        let start = self.symbols.find(address.checked_sub(1)?)?.start;
+        Some(format!("{function}+{:#x}", address - start))
+    }
+
     /// Returns the name of the function that made a call, from the address on the stack to which
     /// the call returns: that of the instruction before it.
     pub fn caller(&self, address: u64) -> Option<&str> {
@@ -296,7 +314,13 @@ impl Finder<'_> {
         self.timer_starts(types)?;
         self.timer_expiry(types)?;
         self.optional("resched_curr_lazy", Point::NeedResched { is_lazy: true }, &[]);
-        self.optional("__cond_resched", Point::CondResched, &[]);
+        if self.optional("__cond_resched", Point::CondResched, &[])
+            && let Some(probe) = self.probes.last_mut()
+        {
+            // Where the call returns to.
+            let base = Some(Register::Rsp);
+            probe.operands.push(Operand::Memory { base, offset: 0, bytes: 8 });
+        }
         for name in SOFTIRQS {
             self.optional(name, Point::Softirq, &[]);
         }

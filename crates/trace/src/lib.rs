@@ -4,6 +4,7 @@
 mod arch;
 mod attribution;
 mod bound;
+mod census;
 mod change;
 mod changed;
 mod counterfactual;
@@ -35,6 +36,7 @@ mod wakeup;
 
 pub use attribution::Attribution;
 pub use bound::{Bound, Closed};
+pub use census::{CallSite, Census, census};
 pub use change::{Change, Changes};
 pub use counterfactual::{Affected, Counterfactual, counterfactual};
 pub use cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since, Wait};

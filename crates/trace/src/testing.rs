@@ -45,7 +45,7 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
 const TIMERS: [(&str, Point, &str, usize); 8] = [
     ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
     ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
-    ("__cond_resched", Point::CondResched, "__cond_resched", 0),
+    ("__cond_resched", Point::CondResched, "__cond_resched", 1),
     ("__mutex_lock", Point::LockWait, "__mutex_lock", 1),
     ("native_queued_spin_lock_slowpath", Point::LockWait, "native_queued_spin_lock_slowpath", 1),
     ("smp_call_function_many_cond", Point::IpiWait, "smp_call_function_many_cond", 0),

@@ -102,7 +102,8 @@ impl Settings {
                 judge(word, reason)
             })
             .collect();
-        let run_time = wanted.settings.iter().filter(|setting| setting.write().is_some());
+        let run_time = wanted.settings.iter();
+        let run_time = run_time.filter(|setting| !matches!(setting, Setting::Parameter { .. }));
         let run_time = run_time.filter(|setting| {
             let text = setting.to_string();
             let reason = match settable(setting) {

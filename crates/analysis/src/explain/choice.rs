@@ -1,8 +1,9 @@
 //! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellId, CellInputs, Factors, Label, MetricName, Outcome};
+use preemptlab_model::{CellId, CellInputs, Factors, Label, MetricName, Outcome, counted};
 use preemptlab_protocol::Report;
+use preemptlab_stats::Baseline;
 
 use crate::{Error, Result};
 
@@ -21,6 +22,15 @@ pub struct Chosen {
     pub report: Report,
     /// The largest latency that its probe saw, or its largest response time, in microseconds.
     pub max_us: f64,
+}
+
+impl Chosen {
+    /// Returns the name of the cell's configuration, which its replicates share.
+    pub(crate) fn configuration(&self) -> String {
+        let Factors { kernel, preempt, settings, workload, cpus, .. } = self.factors.clone();
+        let configuration = Baseline { kernel, preempt, settings };
+        format!("{configuration} {workload} on {}", counted(cpus as usize, "CPU"))
+    }
 }
 
 /// Number of cells that are listed.
@@ -110,7 +120,7 @@ pub(crate) fn name_of(cell: &Chosen) -> String {
 }
 
 /// Returns whether a name means a cell: the first digits of its identity, or words of its label and factors.
-pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
+pub(crate) fn is_named(cell: &Chosen, name: &str) -> bool {
     let called = called(cell);
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
     let has_words =

@@ -7,9 +7,8 @@
 use std::{collections::BTreeMap, fs::File, io::Seek};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellInputs, Factors, counted};
+use preemptlab_model::{CellInputs, counted};
 use preemptlab_protocol::trace::TraceProgram;
-use preemptlab_stats::Baseline;
 use preemptlab_trace::{
     Kernel, MovedTimer, Target, Timeline, Window, moved_timers, target, timelines, wakeups, window,
     worst,
@@ -157,8 +156,6 @@ impl Hunt {
             traced.timelines(found)?.pop()
         };
         left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
-        let Factors { kernel: of, preempt, settings, workload, cpus, .. } = first.factors.clone();
-        let configuration = Baseline { kernel: of, preempt, settings };
         let worst = Worst {
             replicate: cells[place].factors.replicate,
             latency_ns: recorded_ns,
@@ -166,7 +163,7 @@ impl Hunt {
             timeline,
         };
         Ok(Self {
-            name: format!("{configuration} {workload} on {}", counted(cpus as usize, "CPU")),
+            name: first.configuration(),
             cells,
             kernel,
             comm,

@@ -11,12 +11,12 @@ mod ranking;
 mod response;
 mod searched;
 mod timelines;
-mod traced;
+pub(crate) mod traced;
 mod what_if;
 mod zoom;
 
-pub(crate) use choice::completed;
 pub use choice::{Chosen, choose, latency};
+pub(crate) use choice::{completed, is_named};
 pub use confirm::Confirmation;
 pub use export::{TraceForm, export};
 pub use hunt::{Hunt, Step, Worst, probed};

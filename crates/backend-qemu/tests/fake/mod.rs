@@ -101,6 +101,7 @@ pub fn cell() -> CellInputs {
                 lookahead: None,
                 topology: None,
                 prices: None,
+                without: Default::default(),
             },
             qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
         },

@@ -30,6 +30,7 @@ pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
                 lookahead: None,
                 topology: None,
                 prices: None,
+                without: Default::default(),
             },
             qemu: Some(QemuBuild { version: String::new(), digest }),
         },
