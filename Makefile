@@ -89,11 +89,25 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 rowand-2011 smp
+STUDIES = ablation census dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 rowand-2011 smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
 study-folios: TRACE = --trace
+study-ablation: build
+	$(PREEMPTLAB) run studies/ablation.toml --out runs/ablation
+	sed '/^settings/d; s/^cost = .*/cost = "instructions"/' studies/ablation.toml > runs/instructions.toml
+	sed '/^settings/d; s/^cost = .*/cost = "desktop-x86"/' studies/ablation.toml > runs/desktop-x86.toml
+	sed '/^settings/d; s/^cost = .*/&\ncaches = true/' studies/ablation.toml > runs/caches.toml
+	for cost in instructions desktop-x86 caches; do \
+	    $(PREEMPTLAB) run runs/$$cost.toml --out runs/ablation-$$cost || exit; \
+	done
+	$(PREEMPTLAB) report runs/ablation runs/ablation-instructions runs/ablation-desktop-x86 runs/ablation-caches \
+	    --template studies/ablation.md.j2 --out docs/studies/ablation.md
+study-census: build
+	$(PREEMPTLAB) run studies/census.toml --trace --out runs/census
+	$(PREEMPTLAB) report runs/census --template studies/census.md.j2 --out docs/studies/census.md
+	$(PREEMPTLAB) census runs/census --format markdown >> docs/studies/census.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
 	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md

@@ -66,8 +66,8 @@ impl CallSite {
 }
 
 /// Takes the census of the calls between a probe's first wakeup and its last in a window, which is on
-/// `CLOCK_MONOTONIC`; without a probe, of all in the window. What a probe does before it measures, such as
-/// `mlockall()`, is no part of the load.
+/// `CLOCK_MONOTONIC`; without a probe, of all in the window. What programs with the probe's name do
+/// themselves, such as `mlockall()` before they measure, is no part of the load.
 ///
 /// # Errors
 ///
@@ -101,7 +101,9 @@ pub fn census(
                     }
                     until_last_wakeup = Some(counting.census.clone());
                 }
-                if virtual_window.contains(event.ns) {
+                if until_last_wakeup.is_some() && is_of(&mut machine, event.cpu, probe) {
+                    counting.cpus.remove(&event.cpu);
+                } else if virtual_window.contains(event.ns) {
                     let seen = Seen::of(opportunities, kernel, &mut machine, &event);
                     let is_asked = machine.cpu(event.cpu).need_resched;
                     counting.look(kernel, &event, seen, is_asked);
@@ -110,6 +112,13 @@ pub fn census(
         }
     }
     Ok(until_last_wakeup.unwrap_or(counting.census))
+}
+
+/// Returns whether a CPU executes a program of the probe's name.
+fn is_of(machine: &mut Machine, cpu: u32, probe: Option<Target<'_>>) -> bool {
+    let Some(probe) = probe else { return false };
+    let task = machine.cpu(cpu).task;
+    machine.task(task).is_some_and(|task| task.comm == probe.comm)
 }
 
 #[derive(Debug, Default)]

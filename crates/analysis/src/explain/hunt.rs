@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs::File, io::Seek};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellInputs, counted};
+use preemptlab_model::CellInputs;
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_trace::{
     Kernel, MovedTimer, Target, Timeline, Window, moved_timers, target, timelines, wakeups, window,
