@@ -20,7 +20,7 @@
 
 #define PROCESSES_MAX 64
 #define PER_CPU 4
-#define WINDOW_NS 20000000ull
+#define WINDOW_NS 16000000ull
 #define PAGE 4096
 #define REGION (2 << 20)
 #define PAGES (REGION / PAGE)
@@ -184,7 +184,6 @@ static void process(int index, u64 seed)
         region[page * PAGE + index * 64]++;
         u64 took = now_ns() - begin;
         int lost = lost_since_watch();
-        if (lost) took = now_ns() - begin;
         release();
         mine->sections++;
         if (lost) mine->lost++, mine->lost_ns += took;
