@@ -89,7 +89,8 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = ablation census dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 rowand-2011 smp
+STUDIES = ablation census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 \
+    rowand-2011 rseq-slice smp
 studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
@@ -161,6 +162,8 @@ nightly: build
 	for study in studies/quick/*.toml; do \
 	    $(PREEMPTLAB) run $$study --out runs/quick-$$(basename $$study .toml) || exit; \
 	done
+	$(PREEMPTLAB) run runs/quick-census --trace
+	$(PREEMPTLAB) census runs/quick-census
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
