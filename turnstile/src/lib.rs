@@ -20,7 +20,7 @@
 //!
 //! The turns of several CPUs must not depend on the host either, nor those of one whose instructions
 //! have prices: see `scheduler.rs`. What the guest writes to its results port is written to the host in
-//! large parts: see `results.rs`.
+//! large parts: see `results.rs`. Nor may the size of QEMU's TLBs depend on it: see `tlb.rs`.
 
 // A test has its own C library to stand before.
 #[cfg(not(test))]
@@ -40,6 +40,8 @@ mod scheduler;
 mod spin;
 #[cfg(not(test))]
 mod threads;
+#[cfg(not(test))]
+mod tlb;
 #[cfg(not(test))]
 mod turns;
 mod turnstile;
