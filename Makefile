@@ -89,7 +89,7 @@ reproducible: deps
 	tests/reproducible-guest
 
 ## studies: every study in full, and its page; a night on 2 cores
-STUDIES = ablation census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios postgres righi-2024 \
+STUDIES = ablation census database-cpus detour dynamic eevdf evans-2006 fleming-2019 folios inversion postgres righi-2024 \
     rowand-2011 rseq-slice smp
 studies: $(STUDIES:%=study-%)
 
@@ -105,6 +105,11 @@ study-ablation: build
 	done
 	$(PREEMPTLAB) report runs/ablation runs/ablation-instructions runs/ablation-desktop-x86 runs/ablation-caches \
 	    --template studies/ablation.md.j2 --out docs/studies/ablation.md
+study-database-cpus: build
+	$(PREEMPTLAB) run studies/database-cpus.toml --out runs/database-cpus
+	$(PREEMPTLAB) run studies/database-cpus-postgres.toml --out runs/database-cpus-postgres
+	$(PREEMPTLAB) report runs/database-cpus runs/database-cpus-postgres \
+	    --template studies/database-cpus.md.j2 --out docs/studies/database-cpus.md
 study-census: build
 	$(PREEMPTLAB) run studies/census.toml --trace --out runs/census
 	$(PREEMPTLAB) report runs/census --template studies/census.md.j2 --out docs/studies/census.md
