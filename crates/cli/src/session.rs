@@ -8,8 +8,8 @@ use std::{
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, counted};
-use preemptlab_preparation::{Kernels, Lab, Prepared, check_host};
-use preemptlab_recording::{CellFolder, Claim, Override};
+use preemptlab_preparation::{Kernels, Lab, Prepared, check_host, finished_cells};
+use preemptlab_recording::{Claim, Override};
 use preemptlab_runner::{Backend, Options, Order, Summary, Traces};
 
 use crate::{
@@ -123,8 +123,7 @@ impl Session<'_> {
         let cancel = lab::cancel()?;
         let is_vm = self.backend.is_vm();
         // What a cell comes to in the machine's own time is no function of its inputs.
-        let cells = prepared.store().cells();
-        let cache = (is_vm && !self.no_cache).then(|| CellFolder::of_store(cells));
+        let cache = (is_vm && !self.no_cache).then(|| finished_cells(prepared.store()));
         // Cells that share a machine in its own time would measure each other.
         let jobs = if is_vm { lab::jobs(self.machines.jobs) } else { 1 };
         let backend = {

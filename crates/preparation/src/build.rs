@@ -2,7 +2,8 @@ use std::fmt;
 
 use preemptlab_backend_qemu::libraries_sha256;
 use preemptlab_model::Digest;
-use preemptlab_provision::guest_sha256;
+use preemptlab_provision::{Store, guest_sha256};
+use preemptlab_recording::CellFolder;
 use serde::{Deserialize, Serialize};
 
 /// Build of preemptlab: what it executes in guests and loads into QEMU. Two builds that agree here make
@@ -20,6 +21,12 @@ impl Build {
         let programs_sha256 = Digest::of_json(&[guest_sha256(), libraries_sha256()]);
         Self { version: env!("CARGO_PKG_VERSION").to_owned(), programs_sha256 }
     }
+}
+
+/// Returns the cells that a store keeps for this build. What is loaded into QEMU is no part of a cell's identity, and
+/// a build that loads something else may make other cells of the same inputs.
+pub fn finished_cells(store: &Store) -> CellFolder {
+    CellFolder::of_store(store.cells().join(libraries_sha256().short()))
 }
 
 impl fmt::Display for Build {

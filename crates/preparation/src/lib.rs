@@ -25,7 +25,7 @@ use preemptlab_recording::Override;
 use preemptlab_runner::Backend;
 
 pub use begin::check_host;
-pub use build::Build;
+pub use build::{Build, finished_cells};
 pub use embed::{EmbedError, cost, embed};
 pub use error::LabError;
 pub use kernels::Kernels;

@@ -360,6 +360,15 @@ fn hotplug() {
     perturb(&experiment("[2, 4, 8]", text), &[AT_ONCE, OTHERWISE]);
 }
 
+/// Debian's 7.2 reads accessed bits all the time (`DAMON_STAT`), and QEMU's TLBs decide when they are set.
+#[test]
+#[ignore = "takes long: make perturb"]
+fn accessed_bits() {
+    let busy = Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING };
+    let text = priced("[1]", "[workload.detour]\nkind = \"folder\"\npath = \"detour\"\n");
+    perturb(&text.replace("debian:6.12", "debian:7.2"), &[STOPPED, busy]);
+}
+
 /// Executes one computing cell only, because one emulator in another takes minutes a cell.
 #[test]
 #[ignore = "takes long: make perturb"]
@@ -436,6 +445,8 @@ impl Bench {
     fn new(text: &str, folder: &Path) -> Self {
         make_arithmetic(&folder.join("arithmetic"));
         copy(&sources("hotplug"), &folder.join("hotplug"), &["workload.toml", "hotplug.sh"]);
+        let detour = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/detour");
+        copy(&detour, &folder.join("detour"), &["workload.toml", "detour.c"]);
         fs::copy(sources("prices").join("fixture.toml"), folder.join("fixture.toml")).unwrap();
         let experiment = Experiment::parse(text).unwrap();
         let (experiment, folders) = embed(experiment, folder).unwrap();

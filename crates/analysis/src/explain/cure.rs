@@ -57,7 +57,10 @@ pub(super) fn cure(
             "a real-time policy or a smaller sched_attr slice for the task: the scheduler let \
              others run by their share"
         }
-        Cause::OtherTask => "a higher priority for the task",
+        Cause::OtherTask => {
+            "a higher priority for the task than the other one has; if it has that already, no extension of the \
+             other one's slice (rseq_slice_ext=0)"
+        }
         Cause::TimerPending if is_fair => "a smaller timer slack: prctl(PR_SET_TIMERSLACK)",
         Cause::TimerPending => "nothing: the timer itself was late",
         Cause::Return => "nothing: this is the way back to user space",

@@ -8,8 +8,7 @@ use preemptlab_analysis::{
     timings::Timings,
 };
 use preemptlab_model::{Kernel, KernelRef};
-use preemptlab_preparation::Lab;
-use preemptlab_recording::CellFolder;
+use preemptlab_preparation::{Lab, finished_cells};
 
 use crate::{
     args::{Format, Machines, OverrideArgs, Packages},
@@ -45,7 +44,7 @@ pub struct Plan {
 pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let wanted = lab::experiment(&args.experiment, &args.overrides.overrides())?;
     let store = lab::store(store)?;
-    let cache = CellFolder::of_store(store.cells());
+    let cache = finished_cells(&store);
     let spinner = Spinner::new(*output);
     let sketch = RefCell::new(Sketch::new(&wanted.experiment));
     let draw = || {

@@ -208,7 +208,7 @@ impl Store {
         self.root.join("layouts")
     }
 
-    /// Returns the folder of the finished cells.
+    /// Returns the folder of the finished cells, in which each build has its own.
     pub fn cells(&self) -> PathBuf {
         self.root.join("cells")
     }
