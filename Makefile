@@ -95,13 +95,14 @@ studies: $(STUDIES:%=study-%)
 
 ## study-NAME: one study in full, and its page
 study-folios: TRACE = --trace
+# With one price some cells fail (3), and the page says so.
 study-ablation: build
 	$(PREEMPTLAB) run studies/ablation.toml --out runs/ablation
 	sed '/^settings/d; s/^cost = .*/cost = "instructions"/' studies/ablation.toml > runs/instructions.toml
 	sed '/^settings/d; s/^cost = .*/cost = "desktop-x86"/' studies/ablation.toml > runs/desktop-x86.toml
 	sed '/^settings/d; s/^cost = .*/&\ncaches = true/' studies/ablation.toml > runs/caches.toml
 	for cost in instructions desktop-x86 caches; do \
-	    $(PREEMPTLAB) run runs/$$cost.toml --out runs/ablation-$$cost || exit; \
+	    $(PREEMPTLAB) run runs/$$cost.toml --out runs/ablation-$$cost || test $$? = 3 || exit; \
 	done
 	$(PREEMPTLAB) report runs/ablation runs/ablation-instructions runs/ablation-desktop-x86 runs/ablation-caches \
 	    --template studies/ablation.md.j2 --out docs/studies/ablation.md

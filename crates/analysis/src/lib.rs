@@ -7,7 +7,6 @@
 pub mod advice;
 pub mod available;
 pub mod boot_kernels;
-mod census;
 mod compared;
 pub mod disturbed;
 mod error;
@@ -32,7 +31,6 @@ pub mod traceable;
 pub mod unsound;
 mod what_if;
 
-pub use census::Census;
 pub use compared::{Compared, Notice, comparison};
 pub use error::{Error, Result};
 pub use history::history;

@@ -111,6 +111,9 @@ const STOPPED: Perturbation = Perturbation {
     ..NOTHING
 };
 
+const BUSY: Perturbation =
+    Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING };
+
 /// An emulated processor of 2008, for all of QEMU. Emulation has no filter of system calls.
 const OLD_PROCESSOR: Perturbation = Perturbation {
     name: "emulated processor of 2008",
@@ -206,7 +209,7 @@ const ALL: &[Perturbation] = &[
     LIBRARY,
     SURROUNDINGS,
     STOPPED,
-    Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING },
+    BUSY,
     Perturbation {
         name: "blocks of one instruction",
         arguments: &["-accel", "tcg,one-insn-per-tb=on"],
@@ -364,9 +367,8 @@ fn hotplug() {
 #[test]
 #[ignore = "takes long: make perturb"]
 fn accessed_bits() {
-    let busy = Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING };
     let text = priced("[1]", "[workload.detour]\nkind = \"folder\"\npath = \"detour\"\n");
-    perturb(&text.replace("debian:6.12", "debian:7.2"), &[STOPPED, busy]);
+    perturb(&text.replace("debian:6.12", "debian:7.2"), &[STOPPED, BUSY]);
 }
 
 /// Executes one computing cell only, because one emulator in another takes minutes a cell.

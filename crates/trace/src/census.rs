@@ -52,15 +52,18 @@ pub struct CallSite {
     pub without_ns_max: u64,
 }
 
-impl CallSite {
-    /// Adds what the same site did elsewhere.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            calls: self.calls.saturating_add(other.calls),
-            switches: self.switches.saturating_add(other.switches),
-            ended_ns_max: self.ended_ns_max.max(other.ended_ns_max),
-            without_ns_max: self.without_ns_max.max(other.without_ns_max),
+impl Census {
+    /// Adds what another trace of the same boot holds.
+    pub fn add(&mut self, other: Self) {
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.longest_ns_without_all = self.longest_ns_without_all.max(other.longest_ns_without_all);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+        for (address, did) in other.sites {
+            let site = self.sites.entry(address).or_default();
+            site.calls = site.calls.saturating_add(did.calls);
+            site.switches = site.switches.saturating_add(did.switches);
+            site.ended_ns_max = site.ended_ns_max.max(did.ended_ns_max);
+            site.without_ns_max = site.without_ns_max.max(did.without_ns_max);
         }
     }
 }
@@ -277,11 +280,13 @@ mod tests {
         stream.event(6_000, SiteKind::NeedReschedSet, "do_syscall_64", &[]);
         call(&mut stream, 7_000, "do_nanosleep");
         leave(&mut stream, 9_000);
-        let census = taken(&mut stream);
+        let mut census = taken(&mut stream);
         let CallSite { calls, switches, ended_ns_max, .. } = site(&census, "do_nanosleep");
         assert_eq!((calls, switches, ended_ns_max), (1, 1, 5_000));
-        let sum = site(&census, "do_nanosleep").and(CallSite { calls: 2, ..Default::default() });
-        assert_eq!(sum.calls, 3);
+        let mut more = census.clone();
+        more.sites.values_mut().for_each(|site| site.calls = 2);
+        census.add(more);
+        assert_eq!(site(&census, "do_nanosleep").calls, 3);
     }
 
     #[test]

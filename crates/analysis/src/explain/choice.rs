@@ -119,8 +119,27 @@ pub(crate) fn name_of(cell: &Chosen) -> String {
     format!("{} ({:.8})", called(cell), cell.id.to_string())
 }
 
+/// Returns the cells of each configuration. Replicates that were added later stand behind all others in a
+/// recording.
+pub(super) fn configurations(cells: Vec<Chosen>) -> Vec<Vec<Chosen>> {
+    let mut configurations: Vec<Vec<Chosen>> = Vec::new();
+    for cell in cells {
+        let is_it = |known: &&mut Vec<Chosen>| known[0].factors.is_replicate_of(&cell.factors);
+        match configurations.iter_mut().find(is_it) {
+            Some(known) => known.push(cell),
+            None => configurations.push(vec![cell]),
+        }
+    }
+    configurations
+}
+
+/// Returns the words that say which cells were asked for: nothing where none were named.
+pub(super) fn asked_for(name: Option<&str>) -> String {
+    name.map(|name| format!(" called `{}`", name.escape_debug())).unwrap_or_default()
+}
+
 /// Returns whether a name means a cell: the first digits of its identity, or words of its label and factors.
-pub(crate) fn is_named(cell: &Chosen, name: &str) -> bool {
+pub(super) fn is_named(cell: &Chosen, name: &str) -> bool {
     let called = called(cell);
     let is_id = name.len() >= 4 && cell.id.to_string().starts_with(name);
     let has_words =
@@ -131,4 +150,30 @@ pub(crate) fn is_named(cell: &Chosen, name: &str) -> bool {
 fn called(cell: &Chosen) -> String {
     let label = cell.label.as_ref().map(|label| format!("{label} ")).unwrap_or_default();
     format!("{label}{}", cell.factors)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Replicates that `run --until` adds are behind those of all other configurations.
+    #[test]
+    fn replicates_are_together_wherever_they_stand() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
+        let recording = Recording::open(&path).unwrap();
+        let first = completed(&recording, &latency(false)).unwrap().remove(0);
+        let cell = |cpus, replicate| {
+            let factors = Factors { cpus, replicate, ..first.factors.clone() };
+            Chosen { factors, ..first.clone() }
+        };
+        let configurations =
+            configurations(vec![cell(1, 1), cell(1, 2), cell(2, 1), cell(1, 3), cell(2, 2)]);
+        let replicates = |of: &Vec<Chosen>| {
+            of.iter().map(|cell| (cell.factors.cpus, cell.factors.replicate)).collect::<Vec<_>>()
+        };
+        let found: Vec<_> = configurations.iter().map(replicates).collect();
+        assert_eq!(found, [vec![(1, 1), (1, 2), (1, 3)], vec![(2, 1), (2, 2)]]);
+    }
 }

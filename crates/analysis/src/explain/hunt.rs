@@ -15,7 +15,7 @@ use preemptlab_trace::{
 };
 
 use super::{
-    choice::{Chosen, completed, is_named, latency},
+    choice::{Chosen, asked_for, completed, configurations, is_named, latency},
     confirm::{met, tolerance_ns},
     traced::Traced,
 };
@@ -93,30 +93,20 @@ pub struct Step {
 ///
 /// When there are none.
 pub fn probed(recording: &Recording, name: Option<&str>) -> Result<Vec<Vec<Chosen>>> {
-    let mut configurations: Vec<Vec<Chosen>> = Vec::new();
-    for cell in completed(recording, &latency(false))? {
-        if cell.max_us == 0.0
-            || target(&cell.inputs.job).is_none()
-            || name.is_some_and(|name| !is_named(&cell, name))
-        {
-            continue;
-        }
-        let known = configurations.iter_mut().find(|known| {
-            known.first().is_some_and(|first| first.factors.is_replicate_of(&cell.factors))
-        });
-        match known {
-            Some(known) => known.push(cell),
-            None => configurations.push(vec![cell]),
-        }
-    }
-    if configurations.is_empty() {
-        let of = name.map_or(String::new(), |name| format!(" called `{}`", name.escape_debug()));
+    let mut cells = completed(recording, &latency(false))?;
+    cells.retain(|cell| {
+        cell.max_us != 0.0
+            && target(&cell.inputs.job).is_some()
+            && name.is_none_or(|name| is_named(cell, name))
+    });
+    if cells.is_empty() {
         return Err(Error::Unusable(format!(
-            "{} has no finished cell{of} with a real-time probe",
-            recording.path().display()
+            "{} has no finished cell{} with a real-time probe",
+            recording.path().display(),
+            asked_for(name)
         )));
     }
-    Ok(configurations)
+    Ok(configurations(cells))
 }
 
 impl Hunt {

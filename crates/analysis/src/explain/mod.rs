@@ -2,6 +2,7 @@
 //! choosing cells and reading their traces.
 
 mod beside;
+mod census;
 mod choice;
 mod confirm;
 mod cure;
@@ -11,12 +12,13 @@ mod ranking;
 mod response;
 mod searched;
 mod timelines;
-pub(crate) mod traced;
+mod traced;
 mod what_if;
 mod zoom;
 
+pub use census::Census;
+pub(crate) use choice::completed;
 pub use choice::{Chosen, choose, latency};
-pub(crate) use choice::{completed, is_named};
 pub use confirm::Confirmation;
 pub use export::{TraceForm, export};
 pub use hunt::{Hunt, Step, Worst, probed};

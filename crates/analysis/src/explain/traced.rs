@@ -9,7 +9,7 @@ use super::choice::Chosen;
 use crate::{Error, Result};
 
 /// A cell with its trace, ready to be looked at.
-pub(crate) struct Traced<'a> {
+pub(super) struct Traced<'a> {
     pub recording: &'a Recording,
     pub cell: &'a Chosen,
     pub kernel: Kernel,

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::Census;
+use preemptlab_analysis::explain::Census;
 use preemptlab_experiment::Recording;
 
 use crate::{args::Format, exit, output::Output};

@@ -1,18 +1,18 @@
 //! The census of `cond_resched()`: what each of its call sites is good for, in all cells of a configuration.
 
-use std::collections::BTreeMap;
-
 use preemptlab_experiment::Recording;
 use preemptlab_model::{counted, plain};
 use preemptlab_report::{Cell, Column, Table, Terminal, Tone};
-use preemptlab_trace::{CallSite, Census as OfCell, Target, census, opportunities, target, window};
+use preemptlab_trace::{
+    CallSite, Census as OfCells, Target, census, opportunities, target, window,
+};
 use serde::Serialize;
 
-use crate::{
-    Error, Result,
-    explain::{Chosen, completed, is_named, latency, traced::Traced},
-    moment::in_us,
+use super::{
+    choice::{Chosen, asked_for, completed, configurations, is_named, latency},
+    traced::Traced,
 };
+use crate::{Error, Result, moment::in_us};
 
 /// Number of call sites of a configuration that tables show.
 const SHOWN: usize = 16;
@@ -61,9 +61,7 @@ impl Census {
         let mut cells = completed(recording, &latency(false))?;
         cells.retain(|cell| name.is_none_or(|name| is_named(cell, name)));
         if cells.is_empty() {
-            let of =
-                name.map_or(String::new(), |name| format!(" called `{}`", name.escape_debug()));
-            return Err(Error::Unusable(format!("{path} has no finished cell{of}")));
+            return Err(Error::Unusable(format!("{path} has no finished cell{}", asked_for(name))));
         }
         cells.retain(|cell| recording.traces().contains(cell.id));
         if cells.is_empty() {
@@ -71,14 +69,13 @@ impl Census {
                 "its cells have no traces: preemptlab run {path} --trace"
             )));
         }
-        let of_one = |one: &Chosen, other: &Chosen| one.factors.is_replicate_of(&other.factors);
         let configurations =
-            cells.chunk_by(of_one).map(|cells| Configuration::new(recording, cells));
+            configurations(cells).into_iter().map(|cells| Configuration::new(recording, &cells));
         Ok(Self { format: FORMAT, configurations: configurations.collect::<Result<_>>()? })
     }
 
     /// Returns what came of it, a sentence for each configuration.
-    pub fn sentences(&self) -> Vec<String> {
+    fn sentences(&self) -> Vec<String> {
         self.configurations.iter().map(Configuration::sentence).collect()
     }
 
@@ -139,36 +136,26 @@ impl Census {
 impl Configuration {
     fn new(recording: &Recording, cells: &[Chosen]) -> Result<Self> {
         let first = cells.first().ok_or_else(|| Error::unusable("there is no cell"))?;
+        // Replicates are forks of one boot.
         let kernel = Traced::new(recording, first)?.kernel;
-        let (mut longest_ns, mut longest_ns_without_all) = (0, 0);
-        let mut sites: BTreeMap<u64, CallSite> = BTreeMap::new();
+        let mut all = OfCells::default();
         for cell in cells {
-            let traced = Traced::new(recording, cell)?;
             let opportunities = opportunities(&cell.inputs.job, &cell.report);
             let comm = target(&cell.inputs.job);
             let probe = comm.as_deref().map(|comm| Target { comm, is_realtime: true });
             let stream = Traced::stream(recording, cell)?;
-            let OfCell {
-                sites: of_cell,
-                longest_ns: longest,
-                longest_ns_without_all: without,
-                unknown,
-            } = census(stream, &traced.kernel, probe, opportunities, window(&cell.report))
-                .map_err(|error| traced.unreadable(error))?;
-            if unknown > 0 {
-                return Err(Error::Unusable(format!(
-                    "the traces of {} do not say where cond_resched() is called: an earlier version \
-                     recorded them. Record them into another folder: preemptlab run EXPERIMENT --trace",
-                    recording.path().display()
-                )));
-            }
-            longest_ns = longest_ns.max(longest);
-            longest_ns_without_all = longest_ns_without_all.max(without);
-            for (address, did) in of_cell {
-                let known = sites.entry(address).or_default();
-                *known = known.and(did);
-            }
+            let of_cell = census(stream, &kernel, probe, opportunities, window(&cell.report))
+                .map_err(|error| recording.traces().unreadable(cell.id, error))?;
+            all.add(of_cell);
         }
+        if all.unknown > 0 {
+            return Err(Error::Unusable(format!(
+                "the traces of {} do not say where cond_resched() is called: an earlier version \
+                 recorded them. Record them into another folder: preemptlab run EXPERIMENT --trace",
+                recording.path().display()
+            )));
+        }
+        let OfCells { sites, longest_ns, longest_ns_without_all, .. } = all;
         let named = sites.into_iter().map(|(address, did)| {
             let site = kernel.call_site(address);
             Site { site: site.unwrap_or_else(|| format!("{address:#x}")), did }
