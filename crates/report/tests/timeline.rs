@@ -57,6 +57,7 @@ fn segment(cause: Cause, function: &str) -> Segment {
         pid: 187,
         context: "write()".to_owned(),
         since_ns: None,
+        folded: None,
     }
 }
 

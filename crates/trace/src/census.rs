@@ -90,7 +90,7 @@ pub fn census(
     let mut until_last_wakeup: Option<Census> = None;
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Stack(_) => {}
             Item::Event(event) => {
                 virtual_window.look(kernel, &event);

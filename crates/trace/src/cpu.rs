@@ -6,7 +6,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    decode::{Event, Task},
+    decode::{Event, Task, TraceError},
     kernel::{Kernel, Point},
 };
 
@@ -17,12 +17,15 @@ const NEED_RESCHED: u32 = 1 << 31;
 /// while softirqs are served. Disabling them adds twice as much.
 const SOFTIRQ_OFFSET: i32 = 0x100;
 
-/// Number of nested levels that are followed; no kernel comes near it. Of a trace that lost an end,
-/// the outermost levels are forgotten beyond it.
+/// Number of nested levels that are followed. No kernel reaches it: a system call, faults in it (a fault's
+/// handler faults once at most), a round of softirqs, an interrupt before and one in them, and an NMI with its
+/// fault are eight levels, because handlers of interrupts run with interrupts off. Of waits there are no more
+/// than of levels. Only bytes that no plugin wrote come to it; of these the outermost levels are forgotten.
 const FRAMES_MAX: usize = 32;
 
-/// Number of tasks that are remembered. A guest has a thousand, and uses their memory again.
-pub(crate) const TASKS_MAX: usize = 1 << 16;
+/// Number of tasks that are remembered, by address. A `task_struct` takes two pages at least, so that more
+/// of them take two gigabytes of the guest's memory. A trace that describes more is refused.
+pub(crate) const TASKS_MAX: usize = 1 << 18;
 
 /// Level of nesting in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,9 +148,16 @@ impl Machine {
     }
 
     /// Takes note of a task.
-    pub fn describe(&mut self, task: Task) {
-        make_room(&mut self.tasks);
+    ///
+    /// # Errors
+    ///
+    /// When the trace has more tasks than are remembered.
+    pub fn describe(&mut self, task: Task) -> Result<(), TraceError> {
         self.tasks.insert(task.address, task);
+        match self.tasks.len() > TASKS_MAX {
+            true => Err(TraceError::TooMany { max: TASKS_MAX, what: "tasks" }),
+            false => Ok(()),
+        }
     }
 
     /// Follows an event. Returns the section that it ends, if it ends one.
@@ -353,7 +363,8 @@ impl Cpu {
     }
 }
 
-/// Forgets everything about tasks when a trace names more of them than a guest can have.
+/// Forgets everything about tasks when a trace names more of them than it may describe
+/// ([`Machine::describe`] refuses it): the plugin describes each task before the event that names it.
 pub(crate) fn make_room<K, V>(known: &mut HashMap<K, V>) {
     if known.len() >= TASKS_MAX {
         known.clear();

@@ -19,6 +19,8 @@ mod graph;
 mod hostile;
 mod kernel;
 mod lanes;
+#[cfg(test)]
+mod long_waits;
 mod moved;
 mod observe;
 mod opportunity;
@@ -29,6 +31,7 @@ mod response;
 mod several_cpus;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod thinned;
 mod timeline;
 mod virtual_window;
 mod waiting;
@@ -56,6 +59,6 @@ pub use opportunity::Opportunities;
 pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
-pub use timeline::{Cause, Segment, Timeline};
+pub use timeline::{Cause, Folded, Segment, Timeline};
 pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};

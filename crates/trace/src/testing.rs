@@ -260,7 +260,7 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
     }
     let found = wakeups(trace, kernel, target, window).unwrap_or_default();
     for timeline in timelines(trace, kernel, worst(found, 4)).unwrap_or_default() {
-        let _ = (timeline.worst(), timeline.causes());
+        let _ = (timeline.segments_count(), timeline.causes());
     }
     let _ = function_graph(trace, kernel);
     let _ = divergence(trace, trace, kernel);

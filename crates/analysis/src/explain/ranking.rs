@@ -78,6 +78,7 @@ impl Ranking {
             Column::right("max").with_unit("us"),
         ];
         let mut table = Table::new("The longest sections by function", columns);
+        let mut has_more = false;
         for Configuration { workload, configuration, cells, sections } in &self.configurations {
             let plural = if *cells == 1 { "" } else { "s" };
             table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
@@ -96,6 +97,17 @@ impl Ranking {
                     Cell::from(in_us(ranked.max_ns)),
                 ]);
             }
+            if let Some(next) = sections.get(SHOWN) {
+                table.span(Cell::from(format!(
+                    "  {} more, of at most {} us",
+                    sections.len() - SHOWN,
+                    in_us(next.max_ns)
+                )));
+                has_more = true;
+            }
+        }
+        if has_more {
+            table.notes.push("--format json has every function.".to_owned());
         }
         table.notes.push(
             "Virtual time. A section that takes a lock for a caller counts for the caller where it \

@@ -66,6 +66,8 @@ struct WakeupDocument {
     ordinal: u64,
     sentence: String,
     cure: String,
+    /// Number of segments, of which those that are alike may be drawn as one.
+    segments_count: u64,
     segments: Vec<Segment>,
 }
 
@@ -104,6 +106,8 @@ struct BoundDocument {
     p99_ns: u64,
     floor_ns: u64,
     at_ns: Option<u64>,
+    /// Number of segments, of which those that are alike may be drawn as one.
+    segments_count: u64,
     segments: Vec<Segment>,
 }
 
@@ -394,6 +398,7 @@ impl<'a> Explanation<'a> {
                 ordinal,
                 sentence: one_sentence(timeline),
                 cure: cure_of(cell, timeline, self.is_fair).to_owned(),
+                segments_count: timeline.segments_count(),
                 segments: timeline.segments.clone(),
             }
         };
@@ -424,6 +429,7 @@ impl<'a> Explanation<'a> {
                 p99_ns: bound.p99_ns,
                 floor_ns: bound.floor_ns,
                 at_ns: timeline.as_ref().map(|timeline| timeline.wakeup.due_ns),
+                segments_count: timeline.as_ref().map_or(0, Timeline::segments_count),
                 segments: timeline.as_ref().map_or_else(Vec::new, |t| t.segments.clone()),
             }),
         }

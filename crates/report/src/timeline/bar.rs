@@ -108,6 +108,7 @@ mod tests {
                     pid: 0,
                     context: String::new(),
                     since_ns: None,
+                    folded: None,
                 }
             })
             .collect();

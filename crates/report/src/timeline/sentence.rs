@@ -4,7 +4,7 @@ use preemptlab_trace::{Cause, Segment, Timeline};
 
 use super::{
     pieces::{Piece, causes, longest_first, pieces},
-    text::{context, duration, is_imagined, name, percent, task},
+    text::{REST, context, duration, is_imagined, name, percent, task},
 };
 
 /// Causes are named until they explain this share of the latency, in percent.
@@ -201,11 +201,16 @@ impl Clause<'_> {
     }
 
     fn other_tasks(&self) -> String {
-        let tasks = self.places(task);
+        let mut tasks = self.places(task);
+        let all = tasks.len();
+        tasks.retain(|(task, _)| task != REST);
+        let more = if tasks.len() < all { "more than " } else { "" };
         match tasks.as_slice() {
-            [(task, _)] => format!("the scheduler let {task} run{}", self.lasted()),
+            [(task, _)] if more.is_empty() => {
+                format!("the scheduler let {task} run{}", self.lasted())
+            }
             [(longest, ns), ..] => format!(
-                "the scheduler let {} other tasks run{}, the longest of them {longest} for {}",
+                "the scheduler let {more}{} other tasks run{}, the longest of them {longest} for {}",
                 tasks.len(),
                 self.lasted(),
                 duration(*ns)
@@ -242,7 +247,10 @@ fn for_interrupt(segment: &Segment) -> String {
 
 /// Returns words such as `, most of all hackbench`.
 fn of_program(segment: &Segment) -> String {
-    format!(", most of all {}", name(&segment.comm))
+    match segment.folded().is_rest {
+        true => String::new(),
+        false => format!(", most of all {}", name(&segment.comm)),
+    }
 }
 
 /// Returns words such as ` in write() of hackbench/187`.
@@ -256,6 +264,9 @@ fn in_program(segment: &Segment) -> String {
 }
 
 fn in_context(segment: &Segment, task: &str) -> String {
+    if segment.folded().is_rest {
+        return String::new();
+    }
     match context(segment).as_str() {
         "" | "user space" => format!(" in {task}"),
         "kernel thread" => format!(" in the kernel thread {task}"),

@@ -10,8 +10,8 @@ use crate::decode::BEHIND_NS_MAX;
 const BUFFER_BYTES: usize = 1 << 18;
 
 /// Largest number of lines that wait. CPUs make some hundred in the time by which their clocks differ; a
-/// trace with more is no kernel's, and its lines come as they are.
-const WAITING_MAX: usize = 1 << 14;
+/// trace with more is no kernel's, and is refused.
+const WAITING_MAX: usize = 1 << 16;
 
 /// Writer of lines that come in the order of execution. A line waits until no CPU can be behind it.
 pub struct InOrder<W: Write> {
@@ -44,11 +44,16 @@ impl<W: Write> InOrder<W> {
         let later = self.waiting.iter().rev().take_while(|(other_ns, _)| *other_ns > ns).count();
         self.waiting.insert(self.waiting.len() - later, (ns, line));
         while let Some((first_ns, _)) = self.waiting.front()
-            && (first_ns.saturating_add(BEHIND_NS_MAX) < ns || self.waiting.len() > WAITING_MAX)
+            && first_ns.saturating_add(BEHIND_NS_MAX) < ns
         {
             self.write_first()?;
         }
-        Ok(())
+        match self.waiting.len() > WAITING_MAX {
+            true => Err(io::Error::other(format!(
+                "the trace has more than {WAITING_MAX} lines within {BEHIND_NS_MAX} ns, as no kernel's has"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Writes the lines that still wait.
