@@ -5,7 +5,9 @@ use std::{
 };
 
 use preemptlab_model::{CellId, SnapshotId};
-use preemptlab_trace::{FINDINGS_FORMAT, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError};
+use preemptlab_trace::{
+    FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError,
+};
 
 use crate::{
     RecordingError,
@@ -110,7 +112,8 @@ impl TraceFolder {
     /// When it cannot be read.
     pub fn findings(&self, id: CellId) -> Result<Option<Findings>, RecordingError> {
         let packed = self.packed_findings(id);
-        let findings: Option<Findings> = packed.read_value(FINDINGS_FORMAT)?;
+        let findings: Option<Findings> =
+            packed.read_value(FINDINGS_FORMAT_MIN..=FINDINGS_FORMAT)?;
         match findings.as_ref().map_or(Ok(()), check) {
             Ok(()) => Ok(findings),
             Err(reason) => {
@@ -134,7 +137,7 @@ impl TraceFolder {
     ///
     /// When it cannot be read.
     pub fn layout(&self, id: SnapshotId) -> Result<Option<Layout>, RecordingError> {
-        self.packed_layout(id).read_value(LAYOUT_FORMAT)
+        self.packed_layout(id).read_value(LAYOUT_FORMAT..=LAYOUT_FORMAT)
     }
 
     /// Returns whether the layout of a boot's kernel is there.

@@ -72,14 +72,11 @@ impl Attribution {
             known: BTreeSet::new(),
         };
         let mut last: Option<(Event, Option<Ended>)> = None;
-        let mut has_begun = false;
         while let Some(item) = decoder.next_item()? {
             match item {
                 Item::Task(task) => machine.describe(task)?,
                 Item::Stack(words) => {
-                    if has_begun {
-                        ranking.stack(kernel, words);
-                    }
+                    ranking.stack(kernel, words);
                     if let Some((event, ended)) = last.take() {
                         found.stack(kernel, &event, ended, words);
                         found.check()?;
@@ -94,10 +91,7 @@ impl Attribution {
                         ranking.probed(kernel, &wakeup);
                         keep(&mut found.wakeups, wakeup)?;
                     }
-                    has_begun = window_virtual.has_begun(event.ns);
-                    if has_begun {
-                        ranking.ended(kernel, event.cpu, ended);
-                    }
+                    ranking.ended(kernel, event.cpu, ended);
                     found.entry(kernel, &event);
                     found.check()?;
                     last = Some((event, ended));

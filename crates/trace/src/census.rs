@@ -22,7 +22,8 @@ use crate::{
     wakeup::{Target, Wakeups},
 };
 
-/// More call sites than any kernel has; a trace with more is no trace of one.
+/// More call sites than any kernel has: Debian's have some thousand with all of their modules. Further ones of
+/// a trace that is none are counted as unknown.
 const SITES_MAX: usize = 1 << 16;
 
 /// The calls of `cond_resched()` in a window of a trace.

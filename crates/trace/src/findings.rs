@@ -42,8 +42,12 @@ pub struct Findings {
     pub sections: Vec<Ranked>,
 }
 
-/// The version of [`Findings`].
-pub const FINDINGS_FORMAT: u32 = 1;
+/// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
+/// those that delayed the probe's first wakeup.
+pub const FINDINGS_FORMAT: u32 = 2;
+
+/// The oldest version that can be read.
+pub const FINDINGS_FORMAT_MIN: u32 = 1;
 
 /// Reads a trace once. `window` is on `CLOCK_MONOTONIC`.
 ///
@@ -66,12 +70,10 @@ pub fn findings(
     let (mut first_ns, mut last_ns) = (None, 0);
     let mut events = 0;
     let mut observed: Option<(u64, u64)> = None;
-    let mut has_begun = false;
     while let Some(item) = decoder.next_item()? {
         match item {
             Item::Task(task) => machine.describe(task)?,
-            Item::Stack(words) if has_begun => ranking.stack(kernel, words),
-            Item::Stack(_) => {}
+            Item::Stack(words) => ranking.stack(kernel, words),
             Item::Event(event) => {
                 events += 1;
                 first_ns.get_or_insert(event.ns);
@@ -87,10 +89,7 @@ pub fn findings(
                     closures.probed(&wakeup);
                     ranking.probed(kernel, &wakeup);
                 }
-                has_begun = window_virtual.has_begun(event.ns);
-                if has_begun {
-                    ranking.ended(kernel, event.cpu, ended);
-                }
+                ranking.ended(kernel, event.cpu, ended);
                 if window_virtual.contains(event.ns) {
                     let seen = Seen::of(opportunities, kernel, &mut machine, &event);
                     closures.look(kernel, &event, seen);

@@ -47,7 +47,7 @@ pub use decode::{Decoder, Event, Item, Site, Task, TraceError};
 pub use divergence::{Divergence, divergence};
 pub use explain::{Window, closed_timeline, timelines, wakeups, worst};
 pub use export::{ExportError, ftrace_text, perfetto};
-pub use findings::{FINDINGS_FORMAT, Findings, findings};
+pub use findings::{FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, findings};
 pub use graph::function_graph;
 pub use kernel::{Kernel, KernelError, LAYOUT_FORMAT, Layout, Point, Tracepoint};
 pub use lanes::{

@@ -170,7 +170,7 @@ fn a_wait_of_a_million_segments_is_blamed_on_what_took_it() {
     let is_around = |it: &Segment| around.contains(&it.start_ns) && around.contains(&it.end_ns);
     let there = sums(&timeline, is_around);
     assert_eq!(there[&BLAMED], made[&BLAMED]);
-    assert!(there[&MET] < 200_000, "{there:?}");
+    assert!(there.get(&MET).is_none_or(|ns| *ns < 200_000), "{there:?}");
     // It is one section: its pieces say since when.
     let pieces = timeline.segments.iter().filter(|it| it.function.as_deref() == Some(BLAMED.1));
     let since: Vec<u64> = pieces.map(|it| it.since_ns.unwrap_or(it.start_ns)).collect();

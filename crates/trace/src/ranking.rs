@@ -196,3 +196,60 @@ impl Ranking {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Opportunities, Target, Window, findings,
+        testing::{PROBE, busy, kernel},
+    };
+
+    fn ranked(wakeups: u64, window: Window) -> Vec<Ranked> {
+        let target = Target { comm: PROBE, is_realtime: true };
+        let all = Opportunities::Everywhere;
+        findings(busy(wakeups).as_slice(), &kernel(), target, all, window).unwrap().sections
+    }
+
+    /// What delayed the first wakeup counts, and what ended before it was due does not; of the last wakeup what
+    /// ended behind the window counts as well.
+    #[test]
+    fn each_section_that_delayed_a_wakeup_counts() {
+        let is_section = |it: &&Ranked| {
+            (it.kind, it.function.as_str()) == (SectionKind::PreemptOff, "do_nanosleep")
+        };
+        for (wakeups, end_ns) in [(1, u64::MAX), (3, u64::MAX), (3, 3_000_010)] {
+            let ranked = ranked(wakeups, Window { start_ns: 0, end_ns });
+            let section = ranked.iter().find(is_section).unwrap();
+            assert_eq!((section.count, section.max_ns), (wakeups, 60_000), "{ranked:?}");
+        }
+        let first = ranked(1, Window { start_ns: 0, end_ns: u64::MAX });
+        assert!(first.iter().all(|it| it.max_start_ns + it.max_ns > 1_000_000), "{first:?}");
+        assert!(ranked(1, Window { start_ns: 2_000_000, end_ns: u64::MAX }).is_empty());
+    }
+
+    fn section(number: u64) -> Ranked {
+        let function = format!("f{}", number % 3);
+        let (kind, callers) = (SectionKind::IrqsOff, Vec::new());
+        let (count, total_ns, max_ns, max_start_ns) = (1, number, number, number);
+        Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns }
+    }
+
+    #[test]
+    fn a_first_wakeup_behind_many_sections_lacks_none() {
+        let (many, due_ns) = (3 * BEFORE_MAX as u64, 1_000);
+        let since = |due_ns: u64| {
+            let mut before = Before::default();
+            (0..many).for_each(|number| before.push(number, section(number)));
+            assert_eq!(before.last.len(), BEFORE_MAX);
+            let sums = before.since(due_ns);
+            let count: u64 = sums.values().map(|it| it.count).sum();
+            let max_ns = sums.values().map(|it| it.max_ns).max();
+            (count, max_ns)
+        };
+        assert_eq!(since(many - 10), (9, Some(many - 1)));
+        // Some of those that are not kept one by one ended later.
+        let (count, max_ns) = since(due_ns);
+        assert!(count >= many - due_ns && max_ns == Some(many - 1));
+    }
+}

@@ -37,11 +37,6 @@ impl VirtualWindow {
         }
     }
 
-    /// Returns whether an instant of virtual time is not before the window.
-    pub fn has_begun(&self, ns: u64) -> bool {
-        ns >= self.shifted.start_ns
-    }
-
     /// Returns whether the window holds an instant of virtual time.
     pub fn contains(&self, ns: u64) -> bool {
         self.shifted.contains(ns)

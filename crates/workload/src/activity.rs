@@ -18,7 +18,7 @@ const SOFTIRQS: [&str; 2] = ["RCU", "TIMER"];
 /// At most so many kinds of kernel threads are reported by name.
 const KERNEL_THREADS_MAX: usize = 5;
 
-/// At most so many where all are; a guest has some 40 kinds.
+/// At most so many where all are; a guest has some 40 kinds. The total holds what is not named.
 const EVERY_KERNEL_THREAD_MAX: usize = 100;
 
 /// A kind of kernel threads that ran for no more than this part of the window is not named.

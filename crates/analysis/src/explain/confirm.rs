@@ -92,7 +92,10 @@ impl<'a> Confirmation<'a> {
         let mut left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
         left.retain(|moved| !moved.closed.has_softirq);
         if left.is_empty() {
-            return Err(Error::unusable("the probe slept through none of the worst stretches"));
+            return Err(Error::Unusable(format!(
+                "the probe slept through none of the {} longest stretches",
+                bound.longest.len()
+            )));
         }
         let document = Document {
             format: 1,

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::Factors;
+use preemptlab_model::{Factors, counted};
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
-use preemptlab_trace::{Ranked, SectionKind};
+use preemptlab_trace::{FINDINGS_FORMAT, Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::{completed, latency};
@@ -28,6 +28,9 @@ struct Configuration {
     /// Kernel, mode and settings of the configuration.
     configuration: String,
     cells: usize,
+    /// Number of these cells whose findings hold only the functions with the longest sections, because an
+    /// earlier version of preemptlab has recorded them.
+    cells_in_part: usize,
     sections: Vec<Ranked>,
 }
 
@@ -49,12 +52,18 @@ impl Ranking {
                 (&known.workload, &known.configuration) == (&workload, &configuration)
             });
             let place = place.unwrap_or_else(|| {
-                let sections = Vec::new();
-                configurations.push(Configuration { workload, configuration, cells: 0, sections });
+                configurations.push(Configuration {
+                    workload,
+                    configuration,
+                    cells: 0,
+                    cells_in_part: 0,
+                    sections: Vec::new(),
+                });
                 configurations.len() - 1
             });
             let configuration = &mut configurations[place];
             configuration.cells += 1;
+            configuration.cells_in_part += usize::from(findings.format < FINDINGS_FORMAT);
             configuration.sections =
                 merged(std::mem::take(&mut configuration.sections), findings.sections);
         }
@@ -79,7 +88,7 @@ impl Ranking {
         ];
         let mut table = Table::new("The longest sections by function", columns);
         let mut has_more = false;
-        for Configuration { workload, configuration, cells, sections } in &self.configurations {
+        for Configuration { workload, configuration, cells, sections, .. } in &self.configurations {
             let plural = if *cells == 1 { "" } else { "s" };
             table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
             for ranked in sections.iter().take(SHOWN) {
@@ -105,6 +114,14 @@ impl Ranking {
                 )));
                 has_more = true;
             }
+        }
+        let in_part: usize = self.configurations.iter().map(|it| it.cells_in_part).sum();
+        if in_part > 0 {
+            table.notes.push(format!(
+                "An earlier version recorded {}: it kept the 200 functions with the longest sections, and \
+                 none that delayed the first wakeup.",
+                counted(in_part, "cell")
+            ));
         }
         if has_more {
             table.notes.push("--format json has every function.".to_owned());

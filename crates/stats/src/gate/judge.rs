@@ -110,11 +110,10 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
     } else {
         GateVerdict::NoWorse
     };
-    let further_sections = section_rows.len().saturating_sub(SECTIONS_SHOWN);
-    section_rows.truncate(
-        SECTIONS_SHOWN
-            .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count()),
-    );
+    let shown = SECTIONS_SHOWN
+        .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count());
+    let further_sections = section_rows.len().saturating_sub(shown);
+    section_rows.truncate(shown);
     let measured = |cells: &[GateCell]| cells.iter().filter(|cell| cell.result.is_ok()).count();
     Gate {
         format: GATE_FORMAT,
