@@ -94,6 +94,7 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
         }
     }
     let failures = failures(base, new);
+    let lacking = rule.followed.is_none() && lacks_all(&paired(base, new), rule);
     let do_rows_decide = !matches!(rule.followed, Some(Mechanism::Section(_)));
     let any_row =
         |is: &dyn Fn(RowVerdict) -> bool| do_rows_decide && rows.iter().any(|row| is(row.verdict));
@@ -103,7 +104,8 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
     {
         GateVerdict::Worse
     } else if rows.is_empty()
-        || any_row(&|verdict| !verdict.is_decided())
+        || any_row(&|verdict| !verdict.tells())
+        || lacking
         || section_rows.iter().any(|section| section.is_suspect)
     {
         GateVerdict::Undecided
@@ -163,9 +165,16 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
                 let values = (metric.value, other.value);
                 match metrics.iter_mut().find(|known| known.metric.name == metric.name) {
                     Some(known) => known.values.push(values),
-                    None => metrics.push(Pairs { metric: metric.clone(), values: vec![values] }),
+                    None => metrics.push(Pairs {
+                        metric: metric.clone(),
+                        values: vec![values],
+                        lacking: 0,
+                    }),
                 }
             }
+        }
+        for known in &mut metrics {
+            known.lacking = one_sided(pairs, &known.metric.name);
         }
         all.extend(metrics.into_iter().map(|pairs| (*place, pairs)));
     }
@@ -176,6 +185,28 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
             row(place, pairs, margin, alpha, spent)
         })
         .collect()
+}
+
+/// Counts the seeds at which only one of the kernels has a metric.
+fn one_sided(pairs: &[(&GateCell, &GateCell)], metric: &MetricName) -> usize {
+    let has = |cell: &GateCell| cell.result.iter().flatten().any(|own| own.name == *metric);
+    pairs.iter().filter(|(base, new)| has(base) != has(new)).count()
+}
+
+/// Returns whether a metric that decides has values of one kernel only at a place, at every seed: then it
+/// has no row, and nothing tells which kernel is worse.
+fn lacks_all(places: &[Paired<'_>], rule: &GateRule) -> bool {
+    places.iter().any(|Paired { pairs, .. }| {
+        let cells = pairs.iter().flat_map(|(base, new)| [*base, *new]);
+        let mut metrics = cells.flat_map(|cell| {
+            let all = cell.result.as_deref().unwrap_or_default();
+            all.iter().filter(|metric| rule.shows(&metric.name, all))
+        });
+        metrics.any(|metric| {
+            // Parts of the system's activity may come and go; a statistic is lacking where nothing happened.
+            metric.name.statistic().is_some() && one_sided(pairs, &metric.name) == pairs.len()
+        })
+    })
 }
 
 fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<SectionRow> {
@@ -239,6 +270,7 @@ mod tests {
             value,
             unit: unit.into(),
             direction,
+            resolution: 0.0,
         };
         GateCell {
             place: place(),
