@@ -56,11 +56,7 @@ impl TraceFolder {
 
     /// Returns whether a cell has a trace.
     pub fn contains(&self, id: CellId) -> bool {
-        let has = |folder: &Path| {
-            let files = [Kind::Findings, Kind::Trace].map(|kind| Packed::new(folder, kind, &id).path);
-            files.iter().all(|file| file.exists())
-        };
-        self.before.as_deref().is_some_and(has) || has(&self.path)
+        is_whole(self.folder_of(id), id)
     }
 
     /// Creates a file without a name in which a stream can grow, on the disk of the traces.
@@ -237,8 +233,10 @@ impl TraceFolder {
     /// Returns the folder that a cell's trace is read from: its stream and its findings are of one
     /// execution.
     fn folder_of(&self, id: CellId) -> &Path {
-        let has = |folder: &&PathBuf| Packed::new(folder, Kind::Findings, &id).path.exists();
-        self.before.as_ref().filter(has).unwrap_or(&self.path)
+        match &self.before {
+            Some(before) if is_whole(before, id) || !is_whole(&self.path, id) => before,
+            _ => &self.path,
+        }
     }
 
     /// Removes a cell's trace, so that it is made again.
@@ -258,6 +256,12 @@ impl TraceFolder {
         }
         Ok(())
     }
+}
+
+/// Returns whether a folder has a cell's stream and its findings.
+fn is_whole(folder: &Path, id: CellId) -> bool {
+    let files = [Kind::Findings, Kind::Trace].map(|kind| Packed::new(folder, kind, &id).path);
+    files.iter().all(|file| file.exists())
 }
 
 /// Checks whether findings can be those of a trace: times are in order and in range, and names can

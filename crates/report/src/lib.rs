@@ -16,6 +16,7 @@ mod lanes;
 mod number;
 mod overview;
 mod recommendation;
+mod recommendation_brief;
 mod recommendation_csv;
 mod recommendation_document;
 mod recommendation_tables;
@@ -46,6 +47,7 @@ use preemptlab_stats::Comparison;
 pub use recommendation::{
     recommendation_in_words, recommendation_markdown, recommendation_terminal,
 };
+pub use recommendation_brief::recommendation_brief;
 pub use recommendation_csv::recommendation_csv;
 pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};

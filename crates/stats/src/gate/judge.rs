@@ -317,6 +317,60 @@ mod tests {
         assert_eq!(judged(&base, &cells(8, noisy, 58.0)).verdict, GateVerdict::NoWorse);
     }
 
+    /// Returns cells whose p99 was read from buckets of 1 us.
+    fn of_buckets(p99: f64) -> Vec<GateCell> {
+        let mut cells = cells(8, noisy, p99);
+        for metric in cells.iter_mut().flat_map(|cell| cell.result.iter_mut().flatten()) {
+            metric.resolution = if metric.unit == "us" { 1.0 } else { 0.0 };
+        }
+        cells
+    }
+
+    #[test]
+    fn a_bucket_is_no_regression_and_hides_a_smaller_margin() {
+        let margin = |text: &str| GateRule {
+            margins: Margins::given(&[text.parse().unwrap()]),
+            ..GateRule::default()
+        };
+        let judged = |new: f64, rule: &GateRule| {
+            let gate = gate(["base", "new"], &of_buckets(15.0), &of_buckets(new), rule);
+            (gate.rows[1].verdict, gate.verdict)
+        };
+        for rule in [margin("wakeup.fifo.p99=1us"), margin("wakeup.fifo.p99=5%")] {
+            for new in [14.0, 15.0, 16.0] {
+                let expected = (RowVerdict::WithinResolution, GateVerdict::Undecided);
+                assert_eq!(judged(new, &rule), expected, "{new}");
+            }
+            assert_eq!(judged(17.0, &rule), (RowVerdict::Worse, GateVerdict::Worse));
+        }
+        let wide = (RowVerdict::WithinMargin, GateVerdict::NoWorse);
+        assert_eq!(judged(16.0, &margin("wakeup.fifo.p99=3us")), wide);
+    }
+
+    #[test]
+    fn seeds_with_an_event_do_not_stand_for_those_without() {
+        let rule = GateRule {
+            metrics: vec![MetricName::FIFO_P99],
+            ..GateRule::default()
+        };
+        let without = |seeds: &[u64]| {
+            let mut cells = cells(8, noisy, 57.0);
+            for cell in cells.iter_mut().filter(|cell| seeds.contains(&cell.seed)) {
+                let metrics = cell.result.as_mut().unwrap();
+                metrics.retain(|metric| metric.name != MetricName::FIFO_P99);
+            }
+            cells
+        };
+        let all: Vec<u64> = (1..=8).collect();
+        let judged = |base: &[u64], new: &[u64]| {
+            gate(["base", "new"], &without(base), &without(new), &rule).verdict
+        };
+        assert_eq!(judged(&[], &[]), GateVerdict::NoWorse);
+        assert_eq!(judged(&[3], &[]), GateVerdict::Undecided);
+        assert_eq!(judged(&all, &[]), GateVerdict::Undecided);
+        assert_eq!(judged(&[], &all), GateVerdict::Undecided);
+    }
+
     #[test]
     fn few_seeds_and_much_noise_decide_nothing() {
         let few = cells(4, noisy, 57.0);
