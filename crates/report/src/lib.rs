@@ -26,6 +26,7 @@ mod table;
 mod table_csv;
 mod table_layout;
 mod table_markdown;
+mod table_split;
 mod table_terminal;
 mod template;
 mod timeline;

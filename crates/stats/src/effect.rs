@@ -8,8 +8,8 @@ use crate::{Interval, Margin};
 pub struct Effect {
     /// The median divided by the baseline's; absent where the baseline's is zero.
     pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio, with all that the resolution may hide; absent for single replicates, and where some value is not
-    /// positive.
+    /// The 95 % interval of the ratio, with all that the resolution may hide; absent for single
+    /// replicates, and where some value is not positive.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
     /// Probability that the bootstrap finds such a difference where there is none, adjusted for the

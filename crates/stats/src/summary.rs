@@ -28,7 +28,8 @@ pub struct Summary {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// The 95 % interval of the median, which is never narrower than the resolution; absent for a single replicate, which has no spread.
+    /// The 95 % interval of the median, which is never narrower than the resolution; absent for a single
+    /// replicate, which has no spread.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
     /// Relation to the baseline's; absent without a baseline, and for the baseline itself.
