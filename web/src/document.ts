@@ -126,6 +126,10 @@ failures: Array<Failure>,
  */
 missing: number,
 /**
+ * Samples of its distributions, in the order in which the workload gives them.
+ */
+samples: Array<Samples>,
+/**
  * Summaries of its metrics over the replicates, in the order in which the workload gives them;
  * empty when no replicate has any.
  */
@@ -145,7 +149,7 @@ export type Effect = {
  */
 ratio: number | null,
 /**
- * The 95 % interval of the ratio; absent for single replicates, and where some value is not
+ * The 95 % interval of the ratio, with all that the resolution may hide; absent for single replicates, and where some value is not
  * positive.
  */
 interval: [number, number] | null,
@@ -153,7 +157,7 @@ interval: [number, number] | null,
  * Probability that the bootstrap finds such a difference where there is none, adjusted for the
  * number of comparisons.
  */
-p_adjusted: number, } & ({ "verdict": "better" } | { "verdict": "worse" } | { "verdict": "within_margin" } | { "verdict": "undecided",
+p_adjusted: number, } & ({ "verdict": "better" } | { "verdict": "worse" } | { "verdict": "within_margin" } | { "verdict": "within_resolution" } | { "verdict": "undecided",
 /**
  * About how many more would; absent where that cannot be estimated.
  */
@@ -397,6 +401,10 @@ unit: string,
  */
 better: Direction,
 /**
+ * Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+ */
+resolution: number,
+/**
  * Whether it is one of those that tell configurations apart, and is shown before all others.
  */
 headline: boolean,
@@ -538,6 +546,27 @@ digest: string,
 packages: Array<Package>, };
 
 /**
+ * Number of samples of a distribution in the cells of a configuration.
+ */
+export type Samples = {
+/**
+ * The distribution, such as `wakeup.fifo`.
+ */
+of: string,
+/**
+ * All samples.
+ */
+count: number,
+/**
+ * Number of cells that measured the distribution.
+ */
+cells: number,
+/**
+ * Number of them without a sample: nothing happened that it could have been taken of.
+ */
+empty: number, };
+
+/**
  * A metric of a configuration that two kinds of time have.
  */
 export type Shared = {
@@ -586,6 +615,10 @@ unit: string,
  */
 better: Direction,
 /**
+ * Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+ */
+resolution: number,
+/**
  * Number of replicates with a value.
  */
 n: number,
@@ -602,7 +635,7 @@ min: number,
  */
 max: number,
 /**
- * The 95 % interval of the median; absent for a single replicate, which has no spread.
+ * The 95 % interval of the median, which is never narrower than the resolution; absent for a single replicate, which has no spread.
  */
 interval: [number, number] | null,
 /**

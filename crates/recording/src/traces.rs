@@ -19,12 +19,21 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
+    /// Folder whose files are read in the place of this one's, where it has them.
+    before: Option<PathBuf>,
 }
 
 impl TraceFolder {
     /// Creates the folder of the traces in `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), before: None }
+    }
+
+    /// Reads what another folder has from there, and the rest from this one. Everything is written to
+    /// this one.
+    #[must_use]
+    pub fn after(self, before: Self) -> Self {
+        Self { before: Some(before.path), ..self }
     }
 
     /// Returns the folder.
@@ -49,7 +58,7 @@ impl TraceFolder {
 
     /// Returns whether a cell has a trace.
     pub fn contains(&self, id: CellId) -> bool {
-        self.packed_findings(id).path.exists() && self.trace(id).path.exists()
+        is_whole(self.folder_of(id), id)
     }
 
     /// Creates a file without a name in which a stream can grow, on the disk of the traces.
@@ -75,8 +84,8 @@ impl TraceFolder {
     ) -> Result<(), RecordingError> {
         stream.rewind().map_err(RecordingError::io("read", &self.path))?;
         self.remove(id)?;
-        self.trace(id).write(stream)?;
-        self.packed_findings(id).write_value(findings)
+        Packed::new(&self.path, Kind::Trace, &id).write(stream)?;
+        Packed::new(&self.path, Kind::Findings, &id).write_value(findings)
     }
 
     /// Opens a cell's stream; `None` when it has none.
@@ -128,7 +137,7 @@ impl TraceFolder {
     ///
     /// When the disk is full.
     pub fn put_layout(&self, id: SnapshotId, layout: &Layout) -> Result<(), RecordingError> {
-        self.packed_layout(id).write_value(layout)
+        Packed::new(&self.path, Kind::Layout, &id).write_value(layout)
     }
 
     /// Reads the layout of a boot's kernel; `None` when it is not there.
@@ -151,7 +160,7 @@ impl TraceFolder {
     ///
     /// When the folder cannot be written to.
     pub fn remove_layout(&self, id: SnapshotId) -> Result<(), RecordingError> {
-        let path = self.packed_layout(id).path;
+        let path = Packed::new(&self.path, Kind::Layout, &id).path;
         fs::remove_file(&path).map_err(RecordingError::io("remove", path))
     }
 
@@ -212,15 +221,25 @@ impl TraceFolder {
     }
 
     fn trace(&self, id: CellId) -> Packed {
-        Packed::new(&self.path, Kind::Trace, &id)
+        Packed::new(self.folder_of(id), Kind::Trace, &id)
     }
 
     fn packed_findings(&self, id: CellId) -> Packed {
-        Packed::new(&self.path, Kind::Findings, &id)
+        Packed::new(self.folder_of(id), Kind::Findings, &id)
     }
 
     fn packed_layout(&self, id: SnapshotId) -> Packed {
-        Packed::new(&self.path, Kind::Layout, &id)
+        let has = |folder: &&PathBuf| Packed::new(folder, Kind::Layout, &id).path.exists();
+        Packed::new(self.before.as_ref().filter(has).unwrap_or(&self.path), Kind::Layout, &id)
+    }
+
+    /// Returns the folder that a cell's trace is read from: its stream and its findings are of one
+    /// execution.
+    fn folder_of(&self, id: CellId) -> &Path {
+        match &self.before {
+            Some(before) if is_whole(before, id) || !is_whole(&self.path, id) => before,
+            _ => &self.path,
+        }
     }
 
     /// Removes a cell's trace, so that it is made again.
@@ -229,7 +248,8 @@ impl TraceFolder {
     ///
     /// When the folder cannot be written to.
     pub fn remove(&self, id: CellId) -> Result<(), RecordingError> {
-        for path in [self.packed_findings(id).path, self.trace(id).path] {
+        for kind in [Kind::Findings, Kind::Trace] {
+            let path = Packed::new(&self.path, kind, &id).path;
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(RecordingError::io("remove", path)(error));
@@ -239,6 +259,12 @@ impl TraceFolder {
         }
         Ok(())
     }
+}
+
+/// Returns whether a folder has a cell's stream and its findings.
+fn is_whole(folder: &Path, id: CellId) -> bool {
+    let files = [Kind::Findings, Kind::Trace].map(|kind| Packed::new(folder, kind, &id).path);
+    files.iter().all(|file| file.exists())
 }
 
 /// Checks whether findings can be those of a trace: times are in order and in range, and names can

@@ -74,6 +74,8 @@ fn row(
 ) -> Vec<String> {
     let status = match summary {
         Some(_) => "measured",
+        // Nothing happened that would have a value.
+        None if configuration.measured() > 0 => "measured",
         None if configuration.unavailable.is_some() => "unavailable",
         None if configuration.failures.is_empty() && configuration.missing > 0 => "missing",
         None => "failed",
@@ -111,7 +113,11 @@ fn row(
             Verdict::Undecided { more } => more.map(|more| more.to_string()).unwrap_or_default(),
             _ => String::new(),
         }),
-        label::trouble(configuration).unwrap_or_default(),
+        match summary {
+            None if configuration.measured() > 0 => label::no_events(configuration),
+            _ => label::trouble(configuration),
+        }
+        .unwrap_or_default(),
     ]
 }
 

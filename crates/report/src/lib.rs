@@ -16,6 +16,7 @@ mod lanes;
 mod number;
 mod overview;
 mod recommendation;
+mod recommendation_brief;
 mod recommendation_csv;
 mod recommendation_document;
 mod recommendation_tables;
@@ -25,6 +26,7 @@ mod table;
 mod table_csv;
 mod table_layout;
 mod table_markdown;
+mod table_split;
 mod table_terminal;
 mod template;
 mod timeline;
@@ -46,6 +48,7 @@ use preemptlab_stats::Comparison;
 pub use recommendation::{
     recommendation_in_words, recommendation_markdown, recommendation_terminal,
 };
+pub use recommendation_brief::recommendation_brief;
 pub use recommendation_csv::recommendation_csv;
 pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};

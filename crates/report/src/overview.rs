@@ -2,7 +2,7 @@
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Margin};
+use preemptlab_stats::{Configuration, Group, Margin, Samples};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -73,7 +73,12 @@ fn below(group: &Group) -> Option<&'static str> {
 /// Returns the median, and its ratio to the baseline's. The ratio takes the same width in every
 /// row, so that digits of equal weight stand below each other.
 fn value(group: &Group, configuration: &Configuration, metric: &MetricName, width: usize) -> Cell {
-    let Some(summary) = configuration.summary(metric) else { return Cell::default() };
+    let Some(summary) = configuration.summary(metric) else {
+        return match configuration.samples(metric).is_some_and(Samples::are_none) {
+            true => Cell::new("no events", Tone::Faint),
+            false => Cell::default(),
+        };
+    };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
     Cell::new(format!("{median}{ratio:<width$}"), verdict::tone(summary))

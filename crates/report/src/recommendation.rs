@@ -54,6 +54,7 @@ pub fn recommendation_in_words(advice: &Advice) -> InWords {
     let headline = match &recommendation.choice {
         Some(choice) => {
             points.push(words::certainty(recommendation, choice));
+            points.extend(words::by_samples(recommendation, choice));
             points.extend(words::further_cells(recommendation, choice));
             points.extend(words::failures(recommendation, choice));
             format!("{}.", words::headline(recommendation, choice, advice))
@@ -79,6 +80,7 @@ fn parts(advice: &Advice) -> Vec<Part> {
         Some(choice) => {
             parts.push(Part::Heading(words::headline(recommendation, choice, advice)));
             parts.push(Part::Table(tables::why(recommendation, choice)));
+            parts.extend(words::by_samples(recommendation, choice).map(Part::Text));
             parts.extend(words::further_cells(recommendation, choice).map(Part::Text));
             parts.extend(words::failures(recommendation, choice).map(Part::Text));
             parts.push(Part::Text(words::scope(recommendation)));

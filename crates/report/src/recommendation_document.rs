@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::{
     Advice,
     recommendation_csv::{runner_up, status},
-    recommendation_words::statistic,
 };
 
 /// Version of the output of `recommend --format json`. Fields may be added within a version.
@@ -98,6 +97,10 @@ struct JudgementDocument<'a> {
     requirement: usize,
     group: usize,
     n: usize,
+    /// Number of samples in the replicates; absent for what is no statistic of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
+    /// `largest`, `worst_instant`, `no_event` or `median`.
     statistic: &'static str,
     unit: &'a str,
     value: f64,
@@ -277,7 +280,8 @@ fn judgement(of: &Judgement) -> JudgementDocument<'_> {
         requirement: of.constraint,
         group: of.group,
         n: of.n,
-        statistic: statistic(of.statistic),
+        samples: of.samples,
+        statistic: of.statistic.as_str(),
         unit: &of.unit,
         value: of.value,
         interval: of.interval.map(ends),

@@ -34,6 +34,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
         value,
         unit: unit.into(),
         direction,
+        resolution: 0.0,
     };
     let [max, p99, throughput] = medians;
     let us =
@@ -53,6 +54,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
             us("wakeup.other.p99", p99),
             metric("throughput", throughput, "messages/s", Direction::Higher),
         ]),
+        samples: Vec::new(),
     }
 }
 

@@ -201,7 +201,9 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
                 value: *value,
                 unit: "us".to_owned(),
                 direction: Direction::Lower,
+                resolution: 0.0,
             }]),
+            samples: Vec::new(),
         };
         (before + 1..).zip(values).map(cell).collect()
     };

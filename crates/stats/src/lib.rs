@@ -23,6 +23,8 @@ mod multiplicity;
 mod only;
 mod rank;
 mod recommend;
+mod resolution;
+mod samples;
 mod student;
 mod summary;
 
@@ -54,4 +56,6 @@ pub use recommend::{
     ParseRequirementError, Pattern, Preference, Question, RecommendError, Recommendation,
     Requirement, RunnerUp, Standing, Statistic, UnitError, UnknownMetric, recommend,
 };
+pub use resolution::Resolution;
+pub use samples::Samples;
 pub use summary::Summary;

@@ -102,11 +102,11 @@ fn kind(name: &str) -> String {
 
 /// Returns a metric that counts events; fewer are better.
 pub fn count(name: impl Into<MetricName>, events: u64) -> Metric {
-    lower(name, events as f64, "events")
+    lower(name, events as f64, "events", 0.0)
 }
 
 fn ms(name: String, ns: u64) -> Metric {
-    lower(name, ns as f64 / 1e6, "ms")
+    lower(name, ns as f64 / 1e6, "ms", 1e-6)
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
 /// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
 const BUCKETS_US: u64 = 200_000;
 
+/// Width of a bucket, and so the least difference that is seen, in microseconds.
+const BUCKET_US: f64 = 1.0;
+
 /// Longest time from the start to the first sample, per CPU, in microseconds. Some 30 ms were seen with one
 /// CPU of 500 MIPS.
 const BEGINS_WITHIN_US: u64 = 50_000;
@@ -168,7 +171,15 @@ impl Cyclictest {
         }
         let avg_us = sum_us / all.count() as f64;
         let of = self.distribution();
-        Ok(Latency { of, histogram: all, avg_us, omitted: Some(omitted) })
+        Ok(Latency {
+            of,
+            histogram: all,
+            resolution_us: BUCKET_US,
+            avg_us,
+            // The samples were rounded down before they were added up.
+            avg_resolution_us: BUCKET_US,
+            omitted: Some(omitted),
+        })
     }
 
     /// Returns the histogram of one thread, after a check against the thread's totals.

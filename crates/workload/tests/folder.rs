@@ -221,7 +221,6 @@ fn a_number_that_is_not_there_says_what_is() {
 #[test]
 fn response_times_that_cannot_be_are_refused() {
     for (stderr, said) in [
-        ("starting\n", "there is no response time; it ends with `starting`"),
         ("took 1\ntook long\n", "`long` is not a number"),
         ("took -1\n", "`-1` cannot be a response time"),
         ("took 1e300\n", "`1e300` cannot be a response time"),
@@ -229,6 +228,33 @@ fn response_times_that_cannot_be_are_refused() {
         let error = refused(|report| report.probes[0].stderr = stderr.to_owned());
         assert!(error.contains(said), "{error}");
         assert!(error.starts_with("the metric response has no value: in work.stderr"), "{error}");
+    }
+}
+
+#[test]
+fn no_response_time_is_a_result() {
+    for stderr in ["", "starting\n"] {
+        let measured = all(|report| report.probes[0].stderr = stderr.to_owned()).unwrap();
+        assert_eq!(measured.latencies[0].histogram.count(), 0);
+        let metrics = measured.metrics();
+        let of_response = metrics.iter().find(|metric| metric.name.to_string().starts_with("response"));
+        assert_eq!(of_response, None);
+        assert!(metrics.len() > 1, "the other numbers stay");
+        assert!(metrics.iter().all(|metric| metric.value.is_finite()));
+    }
+}
+
+#[test]
+fn the_last_digit_that_a_program_prints_is_the_resolution() {
+    for (score, resolution) in
+        [("15", 1.0), ("15.0", 0.1), ("0.940", 0.001), ("1.5e3", 100.0), ("2E-3", 0.001)]
+    {
+        let measured = all(|report| {
+            report.probes[0].files.insert("/tmp/score".to_owned(), score.to_owned());
+        });
+        let metrics = measured.unwrap().metrics();
+        let told = metrics.iter().map(|metric| metric.resolution);
+        assert!(told.clone().any(|step| step == resolution), "{score}: {:?}", told.collect::<Vec<_>>());
     }
 }
 

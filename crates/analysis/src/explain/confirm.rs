@@ -83,7 +83,7 @@ impl<'a> Confirmation<'a> {
     pub fn new(recording: &Recording, cell: &'a Chosen) -> Result<Self> {
         let Traced { kernel, .. } = Traced::new(recording, cell)?;
         let comm = target(&cell.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
-        let findings = recording.traces().findings(cell.id)?;
+        let findings = recording.explained().findings(cell.id)?;
         let findings = findings.ok_or_else(|| Error::unusable("the cell has no trace"))?;
         let bound =
             findings.bound.ok_or_else(|| Error::unusable("the cell's trace has no wakeup"))?;

@@ -44,7 +44,7 @@ impl Ranking {
     pub fn new(recording: &Recording, is_fair: bool) -> Result<Self> {
         let mut configurations: Vec<Configuration> = Vec::new();
         for cell in completed(recording, &latency(is_fair))? {
-            let Some(findings) = recording.traces().findings(cell.id)? else { continue };
+            let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
             let Factors { kernel, preempt, settings, .. } = cell.factors;
             let configuration = Baseline { kernel, preempt, settings }.to_string();

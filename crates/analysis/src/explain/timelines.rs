@@ -464,7 +464,7 @@ impl From<Alike<'_>> for CauseDocument {
 
 impl Worst {
     fn of(traced: &Traced<'_>) -> Result<Option<Self>> {
-        let findings = traced.recording.traces().findings(traced.cell.id)?;
+        let findings = traced.recording.explained().findings(traced.cell.id)?;
         let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
         let bound = bound.observing((traced.cell.max_us * 1e3) as u64);
         let timeline = match bound.longest.first() {

@@ -48,7 +48,7 @@ pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
         end: match row.verdict {
             RowVerdict::Worse => End::Failed,
             RowVerdict::WithinMargin | RowVerdict::Better => End::Passed,
-            RowVerdict::Undecided { .. } => End::Undecided,
+            RowVerdict::WithinResolution | RowVerdict::Undecided { .. } => End::Undecided,
         },
         words: row_words(row),
         number: Some((row.new, &row.unit)),

@@ -162,7 +162,7 @@ impl Field<'_> {
     /// smallest change.
     fn prefer(&self, best: usize, others: &[RunnerUp]) -> (usize, Preference) {
         let is_same =
-            |each: &&RunnerUp| each.objective.is_some_and(|it| it.verdict == Verdict::Same);
+            |each: &&RunnerUp| each.objective.is_some_and(|it| it.verdict.is_alike());
         let ties: Vec<&RunnerUp> = others.iter().filter(is_same).collect();
         let metrics = constrained(self.constraints, self.objective);
         for (index, metric) in metrics.iter().enumerate() {

@@ -8,6 +8,7 @@ mod combined;
 mod judgement;
 mod metrics;
 mod requirement;
+mod sampled;
 #[cfg(test)]
 mod tests;
 
