@@ -71,7 +71,7 @@ pub use profile::{
 };
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};
-pub use settable::{NotSettable, settable};
+pub use settable::{NotSettable, settable, sysctls};
 pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };
