@@ -1,6 +1,6 @@
 use preemptlab_model::{Cpus, KernelConfig, PreemptMode, Setting, without_flags};
 
-use crate::{KernelFacts, Refusal, Settings, cmdline, feature, gone};
+use crate::{KernelFacts, Refusal, Settings, cmdline, feature, gone, parameter::folded};
 
 /// Result of checking settings against a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Check<'_> {
             .facts
             .elsewhere
             .iter()
-            .find(|other| split(&other.word).0 == name && other.word != word)
+            .find(|other| split(&other.word).0 == name && folded(&other.word) != folded(word))
         {
             let reason =
                 format!("{} already gives `{}`; take it out there", other.place, other.word);
