@@ -112,8 +112,12 @@ pub fn is_shown_by_cmdline_alone(setting: &Setting) -> bool {
         Evidence::Text { .. } | Evidence::KernelThread { .. } => true,
     };
     let value = value.as_ref().map(Value::as_str);
-    acts_on(name.as_str()).is_none()
-        && !parameter(setting, name.as_str(), value).iter().any(shows)
+    acts_on(name.as_str()).is_none() && !parameter(setting, name.as_str(), value).iter().any(shows)
+}
+
+/// Returns whether a kernel parameter is one that is known here.
+pub fn is_known_parameter(name: &str) -> bool {
+    acts_on(name).is_some()
 }
 
 /// Returns whether the scheduler's domains leave the CPUs out, which flags have to ask for

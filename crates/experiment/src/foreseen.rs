@@ -20,10 +20,11 @@ pub(crate) fn refusal(
     if backend == BackendKind::Host {
         return None;
     }
-    let elsewhere = experiment.machine.cmdline.iter().map(|word| Elsewhere {
-        word: word.clone(),
-        place: "`cmdline` of [machine]".to_owned(),
-    });
+    let elsewhere = experiment
+        .machine
+        .cmdline
+        .iter()
+        .map(|word| Elsewhere { word: word.clone(), place: "`cmdline` of [machine]".to_owned() });
     let guest = Guest {
         facts: KernelFacts {
             release: kernel.release.clone(),
@@ -38,8 +39,7 @@ pub(crate) fn refusal(
     let refusals = foreseen(&factors.settings, &guest);
     let too_long = (line.len() > cmdline::bytes_max())
         .then(|| cmdline::too_long("the kernel's command line", line.len()));
-    let reasons: Vec<String> =
-        refusals.iter().map(ToString::to_string).chain(too_long).collect();
+    let reasons: Vec<String> = refusals.iter().map(ToString::to_string).chain(too_long).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 

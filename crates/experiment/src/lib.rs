@@ -19,7 +19,7 @@ mod recorded;
 pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
 pub use error::SpecError;
-pub use evidence::is_shown_by_cmdline_alone;
+pub use evidence::{is_known_parameter, is_shown_by_cmdline_alone};
 pub use experiment::{Experiment, FORMAT, Factors, Replicates};
 pub use level::{KernelLevel, ParseKernelLevelError, split_label};
 pub use machine::MachineSpec;

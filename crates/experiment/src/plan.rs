@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    KernelConfig, Machine, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
+    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelConfig,
+    KernelRef, Machine, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
     SnapshotInputs,
 };
 use preemptlab_protocol::Job;
@@ -75,9 +75,7 @@ pub(crate) fn laid_out(experiment: &Experiment, resolved: &Resolved) -> Plan {
             let factors = Factors { replicate, ..first.clone() };
             match runnable(experiment, resolved, &factors) {
                 Ok(kernel) => cell(experiment, resolved, kernel, factors),
-                Err(reason) => {
-                    PlannedCell { factors, planned: Planned::Unavailable { reason } }
-                }
+                Err(reason) => PlannedCell { factors, planned: Planned::Unavailable { reason } },
             }
         })
     });
@@ -434,7 +432,10 @@ mod tests {
         else {
             panic!("it is longer than any kernel keeps");
         };
-        assert!(reason.contains("has 2048 characters") && reason.contains("keeps 2047"), "{reason}");
+        assert!(
+            reason.contains("has 2048 characters") && reason.contains("keeps 2047"),
+            "{reason}"
+        );
     }
 
     /// An earlier version planned cells that this one knows to be unavailable.

@@ -17,6 +17,7 @@ mod flavour;
 mod histogram;
 mod kconfig;
 mod kernel;
+mod kernel_slip;
 mod kernel_tree;
 mod label;
 mod machine;

@@ -3,8 +3,8 @@
 use preemptlab_model::{self as model, Setting};
 
 use crate::{
-    Board, KernelFacts, Refusal, Settings, check, check::LINE, feature, gone, known, misplaced,
-    parameter,
+    ActsOn, Board, KernelFacts, Refusal, Settings, check, check::LINE, feature, gone, known,
+    misplaced, parameter,
 };
 
 /// A guest that is to have settings.
@@ -70,13 +70,25 @@ fn reason(setting: &Setting, guest: &Guest) -> Option<String> {
             return feature::lacking(value.as_str(), series);
         }
     }
-    let Setting::Parameter { name, value } = setting else { return None };
-    let (name, value) = (name.as_str(), value.as_ref().map(model::Value::as_str));
-    let misplaced = misplaced::refusal(name, value).filter(|_| guest.is_of_debian);
-    misplaced.or_else(|| parameter::ignored(name, value)).or_else(|| {
-        let lacking = known::acts_on(name)?.lacking(value, guest.board)?;
+    let lacking = |acts_on: Option<ActsOn>, value: Option<&str>| {
+        let lacking = acts_on?.lacking(value, guest.board)?;
         Some(format!("this virtual machine cannot be asked, since {lacking}"))
-    })
+    };
+    let (name, value) = match setting {
+        Setting::Parameter { name, value } => (name.as_str(), value.as_ref()),
+        Setting::Sysctl { name, .. } => {
+            return lacking(known::acts_on_at_run_time(name.as_str()), None);
+        }
+        Setting::Debugfs { path, .. } => {
+            return lacking(known::acts_on_at_run_time(path.as_str()), None);
+        }
+        Setting::Lab(_) => return None,
+    };
+    let value = value.map(model::Value::as_str);
+    let misplaced = misplaced::refusal(name, value).filter(|_| guest.is_of_debian);
+    misplaced
+        .or_else(|| parameter::ignored(name, value))
+        .or_else(|| lacking(known::acts_on(name), value))
 }
 
 #[cfg(test)]
@@ -92,13 +104,7 @@ mod tests {
                 possible: Some(Cpus::up_to(cpus - 1)),
                 ..KernelFacts::default()
             },
-            board: Board {
-                cpus,
-                threads: 1,
-                numa_nodes: 1,
-                has_hpet: false,
-                is_translated: true,
-            },
+            board: Board { cpus, threads: 1, numa_nodes: 1, has_hpet: false, is_translated: true },
             is_of_debian: true,
         }
     }
@@ -125,6 +131,8 @@ mod tests {
         let said = of(folklore, &guest("6.12.1", 2));
         assert_eq!(said.len(), folklore.split_whitespace().count(), "{said:#?}");
         assert!(said.iter().all(|it| it.contains("cannot be asked, since ")), "{said:#?}");
+        let at_run_time = "sysctl.kernel.nmi_watchdog=0 sched/numa_balancing/scan_delay_ms=1";
+        assert_eq!(of(at_run_time, &guest("6.12.1", 2)).len(), 2);
         let one = of("skew_tick=1", &guest("6.12.1", 1));
         assert!(one[0].contains("it has one CPU"), "{one:?}");
     }

@@ -147,6 +147,30 @@ const OF_HARDWARE: &[(&str, ActsOn)] = &[
     ("thermal.", Thermal),
 ];
 
+/// Settings at run time that act on more than the kernel's own code: sysctls, and files of debugfs. A
+/// path that ends in a slash stands for every file of the folder.
+const AT_RUN_TIME: &[(&str, ActsOn)] = &[
+    ("kernel.nmi_watchdog", Counters),
+    ("kernel.numa_balancing", Nodes),
+    ("kernel.numa_balancing_promote_rate_limit_MBps", Nodes),
+    ("kernel.perf_cpu_time_max_percent", Counters),
+    ("kernel.sched_itmt_enabled", Frequencies),
+    ("kernel.timer_migration", SeveralCpus),
+    ("kernel.watchdog_cpumask", SeveralCpus),
+    ("sched/migration_cost_ns", SeveralCpus),
+    ("sched/nr_migrate", SeveralCpus),
+    ("sched/numa_balancing/", Nodes),
+    ("sched/tunable_scaling", SeveralCpus),
+    ("vm.zone_reclaim_mode", Nodes),
+];
+
+/// Returns what a sysctl or a file of debugfs acts on, where that is more than the kernel's own code.
+pub(crate) fn acts_on_at_run_time(name: &str) -> Option<ActsOn> {
+    let folder = name.rfind('/').map(|slash| &name[..=slash]);
+    let is_it = |known: &str| known == name || Some(known) == folder;
+    AT_RUN_TIME.iter().find(|(known, _)| is_it(known)).map(|(_, acts_on)| *acts_on)
+}
+
 /// Returns the values of a parameter that a machine is given unasked; `None` for another one.
 pub(crate) fn values(name: &str) -> Option<Takes> {
     GIVEN.iter().find(|(known, ..)| is_same(known, name)).map(|(_, takes, _)| *takes)
@@ -166,10 +190,10 @@ fn is_same(one: &str, other: &str) -> bool {
 pub fn acts_on(name: &str) -> Option<ActsOn> {
     let given = GIVEN.iter().find(|(known, ..)| is_same(known, name)).map(|(.., acts_on)| *acts_on);
     let module = name.find('.').map(|dot| &name[..=dot]);
-    let is_it = |known: &str| {
-        is_same(known, name) || module.is_some_and(|module| is_same(known, module))
-    };
-    given.or_else(|| OF_HARDWARE.iter().find(|(known, _)| is_it(known)).map(|(_, acts_on)| *acts_on))
+    let is_it =
+        |known: &str| is_same(known, name) || module.is_some_and(|module| is_same(known, module));
+    given
+        .or_else(|| OF_HARDWARE.iter().find(|(known, _)| is_it(known)).map(|(_, acts_on)| *acts_on))
 }
 
 #[cfg(test)]
@@ -189,6 +213,8 @@ mod tests {
         }
         assert_eq!(acts_on("processor.nocst"), Some(IdleStates));
         assert_eq!(acts_on("nohz-full"), Some(SeveralCpus));
+        assert_eq!(acts_on_at_run_time("sched/numa_balancing/scan_size_mb"), Some(Nodes));
+        assert_eq!(acts_on_at_run_time("kernel.sched_rt_runtime_us"), None);
         assert_eq!(acts_on("processor"), None);
         assert_eq!(acts_on("thp_anon"), None);
     }

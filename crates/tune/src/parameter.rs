@@ -3,7 +3,7 @@
 use preemptlab_model::{CpuList, Cpus, IsolatedCpus, PreemptMode, nearest, without_flags};
 
 use crate::{
-    Command, cmdline,
+    Command, cmdline, gone,
     known::{self, GIVEN, Takes},
     misplaced,
 };
@@ -32,7 +32,8 @@ pub(crate) fn refusal(word: &str, allowed: &[String]) -> Option<String> {
         Some((_, takes, _)) => mismatch(*takes, value),
         None if allowed.iter().any(|it| it == word) => None,
         None => {
-            if let Some(reason) = misplaced::refusal(name, value) {
+            let gone = word.parse().ok().and_then(|setting| gone::refusal(&setting, None));
+            if let Some(reason) = gone.or_else(|| misplaced::refusal(name, value)) {
                 return Some(format!("{reason}. If it is to have it: {}", allow(word)));
             }
             let similar = nearest(name, GIVEN.iter().map(|(known, ..)| *known));
@@ -71,7 +72,9 @@ pub(crate) fn folded(word: &str) -> String {
 pub(crate) fn ignored(name: &str, value: Option<&str>) -> Option<String> {
     let takes = known::values(name)?;
     match (takes, value) {
-        (Nothing, Some(value)) => Some(format!("{name} takes no value, and would not read `{value}`")),
+        (Nothing, Some(value)) => {
+            Some(format!("{name} takes no value, and would not read `{value}`"))
+        }
         (Isolated, Some(value)) if ["nohz", "domain", "managed_irq"].contains(&value) => {
             Some(format!("a list of CPUs is missing after the flag, as in isolcpus={value},1"))
         }
@@ -228,7 +231,10 @@ mod tests {
     fn a_long_word_is_called_long() {
         let long = format!("a={}", "1".repeat(2046));
         let reason = refusal(&long, std::slice::from_ref(&long)).unwrap();
-        assert!(reason.starts_with("it has 2048 characters") && reason.contains("2047"), "{reason}");
+        assert!(
+            reason.starts_with("it has 2048 characters") && reason.contains("2047"),
+            "{reason}"
+        );
         let fits = &long[..2047];
         assert_eq!(refusal(fits, &[fits.to_owned()]), None);
     }
