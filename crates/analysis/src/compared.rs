@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use preemptlab_experiment::Recording;
 use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule, compare};
 
-use crate::{Error, disturbed, measured, mixed, named::unlabelled, unsound};
+use crate::{Error, disturbed, measured, mixed, named::unlabelled, shown, unsound};
 
 /// Recordings that can be compared, and how.
 pub struct Compared {
@@ -42,7 +42,13 @@ impl Compared {
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
         let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let notices = warnings.chain(overridden).chain(disturbed).chain(unsound).collect();
+        let mut shown: Vec<String> = borrowed
+            .iter()
+            .flat_map(|recording| shown::notes(&recording.manifest().experiment))
+            .collect();
+        shown.dedup();
+        let notices = warnings.chain(overridden).chain(disturbed).chain(unsound);
+        let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();
         let until = recordings.iter().find_map(Recording::until);
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
         let at_looks = until.and_then(|until| Margin::new(until.margin));

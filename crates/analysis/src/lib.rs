@@ -25,6 +25,7 @@ mod page;
 pub mod plan;
 pub mod scenario;
 mod sensitivity;
+pub mod shown;
 mod tables;
 pub mod timings;
 pub mod traceable;

@@ -14,7 +14,10 @@ use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
 use serde::Serialize;
 
-use crate::timings::{Pressure, Task, Tasks, Timings};
+use crate::{
+    shown,
+    timings::{Pressure, Task, Tasks, Timings},
+};
 
 /// A configuration of the plan.
 #[derive(Debug, Serialize)]
@@ -61,7 +64,7 @@ pub struct PlanDocument<'a> {
     boots: usize,
     jobs: usize,
     expected_wall_s: u64,
-    /// Reasons why the run takes longer than it could.
+    /// Reasons why the run takes longer than it could, and settings with a weak proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -114,7 +117,10 @@ impl<'a> PlanDocument<'a> {
             boots: needed.len(),
             jobs,
             expected_wall_s: wall.as_secs_f64().ceil() as u64,
-            notes: if missing == 0 { Vec::new() } else { pressure.notes(jobs, memory_mib) },
+            notes: notes(
+                manifest,
+                if missing == 0 { Vec::new() } else { pressure.notes(jobs, memory_mib) },
+            ),
         }
     }
 
@@ -176,6 +182,11 @@ impl<'a> PlanDocument<'a> {
         table.notes.extend(self.notes.iter().map(|note| format!("{}.", capitalized(note))));
         table
     }
+}
+
+/// Returns the notes on the machine that would execute the cells, and those on the settings.
+fn notes(manifest: &Manifest, of_machine: Vec<String>) -> Vec<String> {
+    of_machine.into_iter().chain(shown::notes(&manifest.experiment)).collect()
 }
 
 /// Returns a kernel with its label and its settings.

@@ -38,6 +38,34 @@ fn a_kernel_that_is_none_is_shown_in_its_line() {
     desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:5", "debian:"]);
 }
 
+/// Each part of a kernel's name is blamed for its own slip only.
+#[test]
+fn a_slip_in_the_parts_of_a_kernels_name_is_named() {
+    let desk = Desk::new();
+    for (kernel, said) in [
+        ("source:6.12,config=lab+HZ_1000=m", "`+HZ_1000=m` would be a module"),
+        ("source:6.12,config=lab+HZ_1000", "`+HZ_1000` has no value"),
+        ("source:6.12+HZ_1000=y,config=lab", "its parts stand in this order"),
+        ("source:6.12,config=PREEMPT", "the path of a file has a `/`"),
+    ] {
+        desk.write("bad.toml", &SMALL.replace("debian:6.12", kernel));
+        let finished = desk.run(&["plan", "bad.toml"]);
+        finished.fails(2, &["bad.toml:5", said, "did you mean `source:6.12,config="]);
+        assert!(!finished.stderr.contains("for example"), "{}", finished.stderr);
+    }
+}
+
+/// A vmlinux in the place of a bzImage.
+#[test]
+fn a_file_that_is_no_bzimage_is_named() {
+    let desk = Desk::new();
+    desk.write("vmlinux", "\u{7f}ELF\u{2}\u{1}\u{1}");
+    desk.write("bad.toml", &SMALL.replace("debian:6.12", "file:vmlinux"));
+    for verb in ["plan", "run"] {
+        desk.run(&[verb, "bad.toml"]).fails(2, &["`vmlinux`"]);
+    }
+}
+
 #[test]
 fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     let desk = Desk::new();

@@ -17,6 +17,7 @@ mod flavour;
 mod histogram;
 mod kconfig;
 mod kernel;
+mod kernel_slip;
 mod kernel_tree;
 mod label;
 mod machine;
@@ -71,7 +72,7 @@ pub use profile::{
 };
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};
-pub use settable::{NotSettable, settable};
+pub use settable::{NotSettable, settable, sysctls};
 pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };

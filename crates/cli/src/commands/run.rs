@@ -6,7 +6,10 @@ use std::{
 
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
-    available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
+    available::{self, unmeasured},
+    disturbed,
+    meant::RUNS,
+    named, shown, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
@@ -169,6 +172,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         return Ok(ExitCode::from(exit::OK));
     }
     session.open(output, |writer, jobs, execute| {
+        for note in available::known_before(writer.recording()) {
+            output.note(note);
+        }
         finished::check_planned(baseline, writer)?;
         let summary = match args.until {
             Some(margin) => {
@@ -183,6 +189,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         }
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
+        }
+        for note in shown::notes(&writer.recording().manifest().experiment) {
+            output.note(note);
         }
         let comparison = finished::comparison(baseline, &[writer.recording()])?;
         let terminal = output.terminal();

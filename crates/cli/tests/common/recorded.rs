@@ -77,7 +77,8 @@ fn record_of(
         .flat_map(|kernel| experiment.workload.keys().map(move |workload| image(kernel, workload)));
     let images = images.collect();
     let qemu = manifest.qemu.clone().filter(|_| backend != BackendKind::Host);
-    let manifest = manifest_on(backend, experiment, kernels, BTreeMap::new(), qemu, images);
+    let manifest =
+        manifest_on(backend, experiment, (kernels, BTreeMap::new()), BTreeMap::new(), qemu, images);
     let conditions = (!backend.is_vm()).then(|| {
         Box::new(Conditions {
             hypervisor: true,
