@@ -176,7 +176,7 @@ impl<'job> Cell<'job> {
         self.take_ended()?;
         self.kill();
         if self.is_out_of_memory() {
-            return Err(Trouble { kind: FailureKind::OutOfMemory, reason: OUT_OF_MEMORY.into() });
+            return Err(Trouble::of_kind(FailureKind::OutOfMemory, OUT_OF_MEMORY));
         }
         let load = reports(&self.job.load, &self.load)?;
         let probes = reports(&self.job.probes, &self.probes)?;
@@ -232,13 +232,11 @@ impl<'job> Cell<'job> {
     fn sleep(&mut self, until_ns: u64) -> Result<()> {
         let now_ns = clock::now_ns();
         if now_ns >= self.limit_ns {
-            return Err(Trouble {
-                kind: FailureKind::TimeLimit,
-                reason: format!(
-                    "the cell used up its {} ns of virtual time; give it more, or less to do",
-                    self.job.limit_ns
-                ),
-            });
+            let reason = format!(
+                "the cell used up its {} ns of virtual time; give it more, or less to do",
+                self.job.limit_ns
+            );
+            return Err(Trouble::of_kind(FailureKind::TimeLimit, reason));
         }
         self.watchdog.pet(now_ns);
         self.commands().for_each(|command| command.signal_if_due(now_ns));
@@ -264,7 +262,8 @@ impl<'job> Cell<'job> {
 /// sleeps init would sleep for good.
 fn priority_measuring(load: &[Command]) -> u8 {
     let priority = |command: &Command| match command.policy {
-        Policy::Other => 1,
+        // init cannot be above a deadline task, which leaves time to others by itself.
+        Policy::Other | Policy::Deadline(_) => 1,
         Policy::Fifo(priority) => priority,
     };
     load.iter().map(priority).max().unwrap_or(1).saturating_add(1).min(PRIORITY_MAX)

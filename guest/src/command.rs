@@ -3,7 +3,9 @@
 use alloc::{ffi::CString, format, string::String, vec::Vec};
 use core::ptr;
 
-use preemptlab_protocol::{Command, CommandReport, CommandSignal, EndSignal, Exit, Policy};
+use preemptlab_protocol::{
+    Command, CommandReport, CommandSignal, Deadline, EndSignal, Exit, Policy,
+};
 use rustix::{
     fd::{AsFd, OwnedFd},
     fs::{MemfdFlags, memfd_create},
@@ -66,11 +68,7 @@ impl<'job> Running<'job> {
         let _ = setpgid(Some(group), Some(group));
         // The child was forked to SCHED_OTHER (SCHED_RESET_ON_FORK). Its policy is set from here,
         // because among a heavy load it might wait long for the chance to do it itself.
-        if let Policy::Fifo(priority) = command.policy {
-            kernel::set_fifo(group, priority).attempt(|| {
-                format!("give {} the priority SCHED_FIFO {priority}", describe(command))
-            })?;
-        }
+        set_policy(group, command)?;
         Ok(Self {
             command,
             group,
@@ -238,6 +236,25 @@ impl<'job> Running<'job> {
                 .collect(),
         };
         (report, too_long)
+    }
+}
+
+/// Gives a process the policy that its command declares.
+fn set_policy(process: Pid, command: &Command) -> Result<()> {
+    match command.policy {
+        Policy::Other => Ok(()),
+        Policy::Fifo(priority) => kernel::set_fifo(process, priority)
+            .attempt(|| format!("give {} the priority SCHED_FIFO {priority}", describe(command))),
+        Policy::Deadline(Deadline { runtime_ns, deadline_ns, period_ns }) => {
+            let times = [runtime_ns, deadline_ns, period_ns];
+            let [runtime, deadline, period] = times;
+            kernel::set_deadline(process, times).attempt(|| {
+                format!(
+                    "give {} SCHED_DEADLINE with {runtime} ns in {deadline} ns of each {period} ns",
+                    describe(command)
+                )
+            })
+        }
     }
 }
 

@@ -4,9 +4,9 @@ use core::{ffi::CStr, ptr};
 
 use linux_raw_sys::general::{
     __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_rt_sigprocmask,
-    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_setgid, __NR_setgroups, __NR_setuid,
-    __NR_wait4, __kernel_timespec, SCHED_FIFO, SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG,
-    rusage,
+    __NR_rt_sigtimedwait, __NR_sched_setattr, __NR_sched_setscheduler, __NR_setgid, __NR_setgroups,
+    __NR_setuid, __NR_wait4, __kernel_timespec, SCHED_DEADLINE, SCHED_FIFO,
+    SCHED_FLAG_RESET_ON_FORK, SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG, rusage,
 };
 use rustix::{io::Errno, process::Pid};
 
@@ -116,6 +116,44 @@ fn set_scheduler(pid: i32, policy: u32, priority: u8) -> Result<(), Errno> {
     let arguments = [pid as usize, policy as usize, (&raw const priority).addr(), 0];
     // SAFETY: the pointer is to what the kernel reads.
     unsafe { syscall(__NR_sched_setscheduler, arguments) }.map(drop)
+}
+
+/// `struct sched_attr` of the first version (include/uapi/linux/sched/types.h).
+#[repr(C)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Sets a process to `SCHED_DEADLINE` with a runtime, a deadline and a period, and what it forks to
+/// `SCHED_OTHER`, because it could fork nothing else: sched_setattr(2).
+pub fn set_deadline(process: Pid, times_ns: [u64; 3]) -> Result<(), Errno> {
+    let [runtime, deadline, period] = times_ns;
+    set_attributes(
+        process.as_raw_pid(),
+        &Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: SCHED_DEADLINE,
+            flags: SCHED_FLAG_RESET_ON_FORK.into(),
+            nice: 0,
+            priority: 0,
+            runtime,
+            deadline,
+            period,
+        },
+    )
+}
+
+fn set_attributes(pid: i32, attributes: &Attributes) -> Result<(), Errno> {
+    let arguments = [pid as usize, ptr::from_ref(attributes).addr(), 0, 0];
+    // SAFETY: the pointer is to what the kernel reads.
+    unsafe { syscall(__NR_sched_setattr, arguments) }.map(drop)
 }
 
 /// The ordinary user of the guest's /etc/passwd.
