@@ -221,6 +221,7 @@ mod tests {
                     reason: format!("no {mode}"),
                     system: Some(system()),
                     commands: vec![],
+                    refusal: None,
                 })
             };
             Ok(Execution { message, said: vec![], console: vec![], conditions: None })

@@ -61,7 +61,8 @@ pub enum End {
 impl Cyclictest {
     pub fn command(&self) -> Command {
         let (policy, priority) = match self.policy {
-            Policy::Other => ("other", None),
+            // cyclictest has no threads of SCHED_DEADLINE, and no probe asks for them.
+            Policy::Other | Policy::Deadline(_) => ("other", None),
             Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
         };
         let end = match self.end {
