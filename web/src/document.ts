@@ -149,8 +149,8 @@ export type Effect = {
  */
 ratio: number | null,
 /**
- * The 95 % interval of the ratio, with all that the resolution may hide; absent for single replicates, and where some value is not
- * positive.
+ * The 95 % interval of the ratio, with all that the resolution may hide; absent for single
+ * replicates, and where some value is not positive.
  */
 interval: [number, number] | null,
 /**
@@ -635,7 +635,8 @@ min: number,
  */
 max: number,
 /**
- * The 95 % interval of the median, which is never narrower than the resolution; absent for a single replicate, which has no spread.
+ * The 95 % interval of the median, which is never narrower than the resolution; absent for a single
+ * replicate, which has no spread.
  */
 interval: [number, number] | null,
 /**

@@ -4,8 +4,8 @@ use std::{num::NonZero, thread};
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
-    CellCost, CellInputs, CellRecord, Direction, Distribution, Metric, MetricName, ModeFile, NoResult, Outcome,
-    Planned, PlannedCell, PreemptMode,
+    CellCost, CellInputs, CellRecord, Direction, Distribution, Metric, MetricName, ModeFile,
+    NoResult, Outcome, Planned, PlannedCell, PreemptMode,
 };
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::MeasuredCell;

@@ -44,7 +44,13 @@ fn cell(no_result: Option<NoResult>) -> Cell {
 
 fn metric(value: f64) -> Metric {
     let name = MetricName::Throughput;
-    Metric { name, value, unit: "messages/s".to_owned(), direction: Direction::Higher, resolution: 0.0 }
+    Metric {
+        name,
+        value,
+        unit: "messages/s".to_owned(),
+        direction: Direction::Higher,
+        resolution: 0.0,
+    }
 }
 
 fn probe(histogram: Histogram) -> Probe {

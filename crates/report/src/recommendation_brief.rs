@@ -47,10 +47,11 @@ fn measured(recommendation: &Recommendation, choice: &Choice) -> String {
     };
     let requirements = recommended.judgements.iter().map(requirement);
     let metric = &recommendation.objective.metric;
-    let objective = recommended.standing.map(|standing| match recommendation.objective.groups.len() {
-        1 => format!("{} {} {}", metric.name, number::number(standing.value), metric.unit),
-        _ => format!("{} {} of the baseline", metric.name, number::ratio(standing.value)),
-    });
+    let objective =
+        recommended.standing.map(|standing| match recommendation.objective.groups.len() {
+            1 => format!("{} {} {}", metric.name, number::number(standing.value), metric.unit),
+            _ => format!("{} {} of the baseline", metric.name, number::ratio(standing.value)),
+        });
     format!("{}.", requirements.chain(objective).collect::<Vec<_>>().join("; "))
 }
 

@@ -6,8 +6,9 @@ use preemptlab_stats::{
 };
 
 use crate::{
-    Cell, Column, Row, Table, Tone, label, number, verdict,
+    Cell, Column, Row, Table, Tone, label, number,
     recommendation_words::{self as words, candidate, constraint, statistic},
+    verdict,
 };
 
 /// Returns the table of the constraints that the recommended configuration satisfies, and of its

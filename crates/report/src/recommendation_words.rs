@@ -86,14 +86,17 @@ pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advic
         _ => String::new(),
     };
     let with = if with.is_empty() { with } else { format!(": {with}") };
-    let so_far = so_far(recommendation).map(|of| format!("So far, with {of}: ")).unwrap_or_default();
+    let so_far =
+        so_far(recommendation).map(|of| format!("So far, with {of}: ")).unwrap_or_default();
     let unshown = unshown(recommendation, choice);
     let but = match unshown.is_empty() {
         true => String::new(),
         false => format!(", though {} is not shown", unshown.join(" and ")),
     };
     let headline = match alike(recommendation, choice) {
-        Some(alike) => format!("{alike}: keep what you run if it is one of them, or run {name}{with}"),
+        Some(alike) => {
+            format!("{alike}: keep what you run if it is one of them, or run {name}{with}")
+        }
         None => format!("run {name}{with}"),
     };
     capital(&format!("{so_far}{headline}{but}"))
@@ -101,9 +104,9 @@ pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advic
 
 fn capital(text: &str) -> String {
     let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(characters).collect()
-    })
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// Returns how many cells are executed, where that is not all: `18 of 54 cells`.
@@ -111,9 +114,8 @@ fn so_far(recommendation: &Recommendation) -> Option<String> {
     let groups = recommendation.comparison.groups.iter();
     let possible = groups.flat_map(|group| &group.configurations);
     let possible = possible.filter(|each| each.unavailable.is_none());
-    let (all, missing) = possible.fold((0, 0), |(all, missing), each| {
-        (all + each.replicates, missing + each.missing)
-    });
+    let (all, missing) = possible
+        .fold((0, 0), |(all, missing), each| (all + each.replicates, missing + each.missing));
     (missing > 0).then(|| format!("{} of {}", all - missing, counted(all, "cell")))
 }
 
@@ -179,9 +181,7 @@ pub fn by_samples(recommendation: &Recommendation, choice: &Choice) -> Option<St
         true => "; the worst instant bounds it (`preemptlab run RUN --trace` in every cell)",
         false => "",
     };
-    Some(format!(
-        "A limit on a maximum is not shown by samples: the next one may exceed it{next}."
-    ))
+    Some(format!("A limit on a maximum is not shown by samples: the next one may exceed it{next}."))
 }
 
 /// Explains what a limit on the worst case that no replicate exceeded allows for further cells; of

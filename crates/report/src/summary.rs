@@ -96,7 +96,8 @@ fn alike(group: &Group, margin: Margin, metric: &MetricName) -> Option<String> {
     let coarsest = others.iter().find(|(_, verdict)| *verdict == Verdict::WithinResolution);
     let (summary, verdict) = coarsest.or(others.first())?;
     let medians = summaries.iter().map(|each| each.median);
-    let (least, most) = (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
+    let (least, most) =
+        (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
     Some(format!(
         "All have the same {}, {} {}, {}",
         metric.title(),

@@ -58,7 +58,8 @@ impl Table {
     /// Renders a table of numbers that is too wide as several below each other; `None` where that would be
     /// too many, and for words.
     fn parts(&self, terminal: Terminal) -> Option<String> {
-        let fits = |part: &Self| spaced(part.unspaced(terminal, None), 1).total_width() <= terminal.width;
+        let fits =
+            |part: &Self| spaced(part.unspaced(terminal, None), 1).total_width() <= terminal.width;
         let parts = table_split::split(self, fits)?;
         let parts: Vec<String> = parts.iter().map(|part| part.grid(terminal)).collect();
         Some(parts.join("\n"))

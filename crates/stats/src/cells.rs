@@ -1,4 +1,6 @@
-use preemptlab_model::{BackendKind, CellCost, Clocks, Distribution, Factors, Metric, NoResult, PreemptMode};
+use preemptlab_model::{
+    BackendKind, CellCost, Clocks, Distribution, Factors, Metric, NoResult, PreemptMode,
+};
 
 /// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,8 @@ use preemptlab_model::{CellCost, Factors, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
-    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, agree::agreements, contrast::Contrast,
-    multiplicity::adjust,
+    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, agree::agreements,
+    contrast::Contrast, multiplicity::adjust,
 };
 
 /// Rule of a comparison.

@@ -1,6 +1,9 @@
 use preemptlab_model::Direction;
 
-use crate::{Effect, Interval, Margin, Resolution, Summary, Verdict, bootstrap::MedianBootstrap, rank::rank_p};
+use crate::{
+    Effect, Interval, Margin, Resolution, Summary, Verdict, bootstrap::MedianBootstrap,
+    rank::rank_p,
+};
 
 /// Fewer replicates than this, of either configuration, decide nothing: the 4 and 4 values of two
 /// configurations that are the same stand apart in 1 of 35 experiments.

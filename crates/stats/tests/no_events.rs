@@ -62,7 +62,10 @@ fn a_cell_without_an_event_is_measured_and_keeps_its_numbers() {
     assert_eq!(none.samples, [Samples { of, count: 0, cells: 6, empty: 6 }]);
     // There is no number to compare with.
     assert_eq!(full.summary(&"gap.max".into()).unwrap().effect, None);
-    assert_eq!(compare(&all[..6], Rule::default()).unwrap().groups[0].configurations[0].measured(), 6);
+    assert_eq!(
+        compare(&all[..6], Rule::default()).unwrap().groups[0].configurations[0].measured(),
+        6
+    );
 }
 
 #[test]

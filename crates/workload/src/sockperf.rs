@@ -268,11 +268,7 @@ impl Sockperf {
                 let datagrams = Datagrams::read(counters, sent.messages)
                     .map_err(unreadable(client, counters))?;
                 vec![
-                    throughput(
-                        sent.per_second * datagrams.arrived(),
-                        "messages",
-                        RATE_RESOLUTION,
-                    ),
+                    throughput(sent.per_second * datagrams.arrived(), "messages", RATE_RESOLUTION),
                     higher(SENT, sent.per_second, "messages/s", RATE_RESOLUTION),
                     loss(1.0 - datagrams.arrived()),
                 ]
@@ -285,15 +281,14 @@ impl Sockperf {
         let log = outcome::file(client, LOG)?;
         let Exchanged { latencies_us, avg_us, per_second, lost } =
             sockperf_output::exchanged(log).map_err(unreadable(client, log))?;
-        let response =
-            Latency {
-                of: Distribution::Response,
-                histogram: latencies_us,
-                resolution_us: BUCKET_US,
-                avg_us,
-                avg_resolution_us: LOG_RESOLUTION_US,
-                omitted: None,
-            };
+        let response = Latency {
+            of: Distribution::Response,
+            histogram: latencies_us,
+            resolution_us: BUCKET_US,
+            avg_us,
+            avg_resolution_us: LOG_RESOLUTION_US,
+            omitted: None,
+        };
         let mut numbers = vec![throughput(per_second, "messages", RATE_RESOLUTION)];
         if self.protocol == Protocol::Udp {
             numbers.push(loss(lost));

@@ -237,7 +237,8 @@ fn no_response_time_is_a_result() {
         let measured = all(|report| report.probes[0].stderr = stderr.to_owned()).unwrap();
         assert_eq!(measured.latencies[0].histogram.count(), 0);
         let metrics = measured.metrics();
-        let of_response = metrics.iter().find(|metric| metric.name.to_string().starts_with("response"));
+        let of_response =
+            metrics.iter().find(|metric| metric.name.to_string().starts_with("response"));
         assert_eq!(of_response, None);
         assert!(metrics.len() > 1, "the other numbers stay");
         assert!(metrics.iter().all(|metric| metric.value.is_finite()));
@@ -254,7 +255,11 @@ fn the_last_digit_that_a_program_prints_is_the_resolution() {
         });
         let metrics = measured.unwrap().metrics();
         let told = metrics.iter().map(|metric| metric.resolution);
-        assert!(told.clone().any(|step| step == resolution), "{score}: {:?}", told.collect::<Vec<_>>());
+        assert!(
+            told.clone().any(|step| step == resolution),
+            "{score}: {:?}",
+            told.collect::<Vec<_>>()
+        );
     }
 }
 

@@ -348,10 +348,7 @@ mod tests {
 
     #[test]
     fn seeds_with_an_event_do_not_stand_for_those_without() {
-        let rule = GateRule {
-            metrics: vec![MetricName::FIFO_P99],
-            ..GateRule::default()
-        };
+        let rule = GateRule { metrics: vec![MetricName::FIFO_P99], ..GateRule::default() };
         let without = |seeds: &[u64]| {
             let mut cells = cells(8, noisy, 57.0);
             for cell in cells.iter_mut().filter(|cell| seeds.contains(&cell.seed)) {

@@ -170,11 +170,8 @@ fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Cons
                 continue;
             }
             let is_baseline = candidate.places[group] == of.baseline;
-            let judged = Judgement::new(
-                (index, constraint),
-                (group, of),
-                (configuration, is_baseline),
-            );
+            let judged =
+                Judgement::new((index, constraint), (group, of), (configuration, is_baseline));
             match judged {
                 Some(judgement) => judgements.push(judgement),
                 None => missing.push(Missing { group: Some(group), metric: Some(name.clone()) }),

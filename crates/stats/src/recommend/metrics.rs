@@ -45,7 +45,8 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
         }
     }
     let configurations = comparison.groups.iter().flat_map(|group| &group.configurations);
-    let samples = configurations.flat_map(|each| &each.samples).filter(|samples| samples.are_none());
+    let samples =
+        configurations.flat_map(|each| &each.samples).filter(|samples| samples.are_none());
     for name in samples.flat_map(|samples| of_latency(&samples.of)) {
         if known.iter().all(|kind| kind.name != name) {
             // Latencies are in microseconds.
