@@ -6,8 +6,11 @@ use syscalls::Sysno;
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
+    arch::DEVICE_ENTRY,
+    cause::Cause,
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
-    decode::{Event, Task},
+    decode::Event,
+    decisions::Decisions,
     kernel::{Kernel, Point, Tracepoint},
     wakeup::Wakeup,
 };
@@ -36,56 +39,6 @@ const WRAPPERS: [&str; 14] = [
     "smp_call_function",
     "on_each_cpu",
 ];
-
-/// Cause for which a task that was due did not run yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The timer had not fired: it may be late by its slack, and by the instruction at work.
-    TimerPending,
-    /// Interrupts were off.
-    IrqsOff,
-    /// An interrupt was handled.
-    HardIrq,
-    /// Softirqs were served.
-    Softirq,
-    /// Preemption was off.
-    PreemptOff,
-    /// The kernel was at work for a task and does not give way there under this model.
-    NotPreemptible,
-    /// The CPU spun until other CPUs had answered an interrupt.
-    IpiWait,
-    /// The CPU spun until another one had released a lock.
-    SpinWait,
-    /// Another CPU had woken the task, and the CPU had not been told yet.
-    RemoteWakeup,
-    /// The scheduler was at work.
-    Scheduling,
-    /// Another task was running, and the scheduler had not told it to give way.
-    OtherTask,
-    /// The task itself was on its way back to user space.
-    Return,
-}
-
-impl Cause {
-    /// Returns the cause in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TimerPending => "timer pending",
-            Self::IrqsOff => "interrupts off",
-            Self::HardIrq => "hard interrupt",
-            Self::Softirq => "softirq",
-            Self::PreemptOff => "preemption off",
-            Self::NotPreemptible => "not preemptible",
-            Self::IpiWait => "IPI wait",
-            Self::SpinWait => "spinlock wait",
-            Self::RemoteWakeup => "remote wakeup",
-            Self::Scheduling => "scheduling",
-            Self::OtherTask => "other task",
-            Self::Return => "return to user",
-        }
-    }
-}
 
 /// A stretch of a wakeup with one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +86,8 @@ pub struct Timeline {
     pub wakeup: Wakeup,
     /// Segments, in order.
     pub segments: Vec<Segment>,
+    /// Number of other tasks' timers that expired in hard interrupts of its CPU meanwhile.
+    pub other_timers: u64,
 }
 
 impl Timeline {
@@ -171,6 +126,9 @@ pub(crate) struct Painter {
     is_expired: bool,
     /// The task has the CPU.
     is_running: bool,
+    /// Decisions of the scheduler since the task was woken.
+    decisions: Decisions,
+    other_timers: u64,
     /// Address at which the last interrupt met kernel code.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
@@ -204,6 +162,8 @@ impl Painter {
             // A wakeup that did not happen has no timer to wait for.
             is_expired: wakeup_is_due,
             is_running: false,
+            decisions: Decisions::default(),
+            other_timers: 0,
             interrupted: None,
             interrupted_callers: Vec::new(),
             interrupted_softirq: false,
@@ -253,7 +213,17 @@ impl Painter {
             self.stack_of = Some(StackOf::Section(kind, since));
         }
         let SiteKind::Probe(probe) = event.site.kind else { return };
-        match kernel.tracepoint(probe).point {
+        let point = kernel.tracepoint(probe).point;
+        if self.is_expired && self.woken_by.is_none() {
+            self.decisions.follow(point, event, &self.wakeup);
+        }
+        if point == Point::TimerExpire
+            && event.values().get(2) != Some(&self.wakeup.task.address)
+            && matches!(machine.cpu(event.cpu).frames.last(), Some(Frame::Entry { .. }))
+        {
+            self.other_timers += 1;
+        }
+        match point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
             Point::Waking
                 if self.is_expired
@@ -315,7 +285,7 @@ impl Painter {
 
     pub fn finish(self) -> Timeline {
         let segments = self.segments.into_iter().map(|drawn| drawn.segment).collect();
-        Timeline { wakeup: self.wakeup, segments }
+        Timeline { wakeup: self.wakeup, segments, other_timers: self.other_timers }
     }
 
     fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
@@ -326,7 +296,7 @@ impl Painter {
             last.segment.end_ns = end_ns;
             return;
         }
-        let (cause, section) = self.cause(machine, cpu);
+        let (cause, section) = self.cause(kernel, machine, cpu);
         let other_cpu = match cause {
             Cause::RemoteWakeup => self.woken_by,
             // Who has answered before the CPU began to wait is not waited for.
@@ -338,7 +308,7 @@ impl Painter {
         };
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
-            Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
+            Cause::HardIrq | Cause::DeviceIrq => (innermost(kernel, cpu), Vec::new()),
             // Only an interrupt in the softirq tells which tasklet or timer ran.
             Cause::Softirq if self.interrupted_softirq => {
                 let function = self.interrupted.and_then(|address| kernel.function(address));
@@ -382,17 +352,24 @@ impl Painter {
         self.segments.push(Drawn { segment, section });
     }
 
-    fn cause(&self, machine: &Machine, cpu: &Cpu) -> (Cause, Option<(SectionKind, Since)>) {
+    fn cause(
+        &self,
+        kernel: &Kernel,
+        machine: &Machine,
+        cpu: &Cpu,
+    ) -> (Cause, Option<(SectionKind, Since)>) {
         let irqs = cpu.irqs_off.map(|since| (SectionKind::IrqsOff, since));
         let preempt = cpu.preempt_off.map(|since| (SectionKind::PreemptOff, since));
-        let is_left_alone = self.is_expired && self.is_left_alone(machine.task(cpu.task), cpu);
-        if let Some(wait) = cpu.waiting().filter(|_| !is_left_alone) {
+        let decision = self.decisions.leaves_alone(kernel, machine, cpu, &self.wakeup.task);
+        let decision = decision.filter(|_| self.is_expired);
+        if let Some(wait) = cpu.waiting().filter(|_| decision.is_none()) {
             let cause = if wait.is_for_answer { Cause::IpiWait } else { Cause::SpinWait };
             return (cause, irqs.or(preempt));
         }
         match cpu.frames.last() {
-            Some(Frame::Entry { is_exception: false, .. }) if !cpu.is_scheduling => {
-                return (Cause::HardIrq, None);
+            Some(&Frame::Entry { is_exception: false, probe, .. }) if !cpu.is_scheduling => {
+                let is_device = cpu.handles_device() || is_device(kernel.tracepoint(probe));
+                return (if is_device { Cause::DeviceIrq } else { Cause::HardIrq }, None);
             }
             Some(Frame::Softirq(_)) => return (Cause::Softirq, None),
             _ => {}
@@ -412,8 +389,8 @@ impl Painter {
         if self.woken_by.is_some() {
             return (Cause::RemoteWakeup, None);
         }
-        if is_left_alone {
-            return (Cause::OtherTask, None);
+        if let Some(decision) = decision {
+            return (decision, None);
         }
         match preempt {
             Some(_) => (Cause::PreemptOff, preempt),
@@ -421,26 +398,17 @@ impl Painter {
             None => (Cause::NotPreemptible, None),
         }
     }
-
-    /// Returns whether the current task need not give way to the woken one: it is more urgent, or
-    /// both are fair and the scheduler has decided so.
-    fn is_left_alone(&self, current: Option<&Task>, cpu: &Cpu) -> bool {
-        let Some(current) = current else { return false };
-        let woken = &self.wakeup.task;
-        if current.pid == 0 {
-            return false;
-        }
-        if woken.prio < 100 {
-            return current.prio <= woken.prio;
-        }
-        current.prio < 100 || !cpu.need_resched
-    }
 }
 
 /// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
 fn is_call(tracepoint: &Tracepoint) -> bool {
     tracepoint.point == Point::Interrupt
         && ["call_function", "call_function_single"].contains(&tracepoint.name.as_str())
+}
+
+/// Returns whether an event is the entry of devices' interrupts.
+fn is_device(tracepoint: &Tracepoint) -> bool {
+    tracepoint.name == DEVICE_ENTRY
 }
 
 /// Returns the name of the interrupt or softirq at work.

@@ -97,13 +97,18 @@ pub fn stretches<'a>(pieces: &'a [Piece<'a>]) -> impl Iterator<Item = Stretch<'a
 fn place<'a>(piece: &Piece<'a>) -> Option<(u32, &'a str)> {
     let segment = piece.segment?;
     let is_closed = match segment.cause {
-        Cause::IrqsOff | Cause::HardIrq | Cause::Softirq | Cause::PreemptOff => true,
-        Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait => true,
-        Cause::TimerPending
-        | Cause::RemoteWakeup
-        | Cause::Scheduling
-        | Cause::OtherTask
-        | Cause::Return => false,
+        Cause::IrqsOff | Cause::HardIrq | Cause::DeviceIrq | Cause::Softirq => true,
+        Cause::PreemptOff | Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait => true,
+        Cause::TimerPending | Cause::RemoteWakeup | Cause::Scheduling | Cause::Return => false,
+        // The scheduler has switched, or could have.
+        Cause::DeadlineTask
+        | Cause::MoreUrgentTask
+        | Cause::EqualTask
+        | Cause::StopTask
+        | Cause::FairShare
+        | Cause::FairServer
+        | Cause::Throttled
+        | Cause::OtherTask => false,
     };
     let outermost = segment.context.split(" > ").next().unwrap_or_default();
     is_closed.then_some((segment.pid, outermost))
