@@ -41,7 +41,7 @@ fn timeline(segments: impl IntoIterator<Item = (u64, Segment)>) -> Timeline {
         Segment { start_ns, end_ns, ..segment }
     };
     let segments: Vec<Segment> = segments.into_iter().map(place).collect();
-    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments, other_timers: 0 }
+    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments, other_timers_ns: 0 }
 }
 
 fn segment(cause: Cause, function: &str) -> Segment {
@@ -265,7 +265,7 @@ fn hostile_names_are_text() {
 
 #[test]
 fn nothing_known_and_nothing_late() {
-    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new(), other_timers: 0 };
+    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new(), other_timers_ns: 0 };
     insta::assert_snapshot!(timeline_terminal(&unknown, TERMINAL));
     assert_eq!(
         one_sentence(&unknown),
@@ -417,7 +417,7 @@ fn any_timeline() -> impl Strategy<Value = Timeline> {
         .prop_map(|(segments, latency_ns)| Timeline {
             wakeup: wakeup(latency_ns),
             segments,
-            other_timers: 0,
+            other_timers_ns: 0,
         })
 }
 

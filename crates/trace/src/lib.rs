@@ -36,6 +36,7 @@ mod virtual_window;
 mod waiting;
 mod wakeup;
 
+pub use arch::TIMER_ENTRY;
 pub use attribution::Attribution;
 pub use bound::{Bound, Closed};
 pub use cause::Cause;

@@ -86,8 +86,8 @@ pub struct Timeline {
     pub wakeup: Wakeup,
     /// Segments, in order.
     pub segments: Vec<Segment>,
-    /// Number of other tasks' timers that expired in hard interrupts of its CPU meanwhile.
-    pub other_timers: u64,
+    /// Time that the timers of other fair tasks took in hard interrupts meanwhile, in nanoseconds.
+    pub other_timers_ns: u64,
 }
 
 impl Timeline {
@@ -128,7 +128,9 @@ pub(crate) struct Painter {
     is_running: bool,
     /// Decisions of the scheduler since the task was woken.
     decisions: Decisions,
-    other_timers: u64,
+    /// The timer of another fair task has expired last.
+    is_others_timer: bool,
+    other_timers_ns: u64,
     /// Address at which the last interrupt met kernel code.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
@@ -163,7 +165,8 @@ impl Painter {
             is_expired: wakeup_is_due,
             is_running: false,
             decisions: Decisions::default(),
-            other_timers: 0,
+            is_others_timer: false,
+            other_timers_ns: 0,
             interrupted: None,
             interrupted_callers: Vec::new(),
             interrupted_softirq: false,
@@ -217,11 +220,10 @@ impl Painter {
         if self.is_expired && self.woken_by.is_none() {
             self.decisions.follow(point, event, &self.wakeup);
         }
-        if point == Point::TimerExpire
-            && event.values().get(2) != Some(&self.wakeup.task.address)
-            && matches!(machine.cpu(event.cpu).frames.last(), Some(Frame::Entry { .. }))
-        {
-            self.other_timers += 1;
+        if let Point::TimerExpire | Point::Interrupt = point {
+            let task = event.values().get(2).and_then(|address| machine.task(*address));
+            self.is_others_timer =
+                task.is_some_and(|it| it.address != self.wakeup.task.address && it.prio >= 100);
         }
         match point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
@@ -285,7 +287,7 @@ impl Painter {
 
     pub fn finish(self) -> Timeline {
         let segments = self.segments.into_iter().map(|drawn| drawn.segment).collect();
-        Timeline { wakeup: self.wakeup, segments, other_timers: self.other_timers }
+        Timeline { wakeup: self.wakeup, segments, other_timers_ns: self.other_timers_ns }
     }
 
     fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
@@ -297,6 +299,9 @@ impl Painter {
             return;
         }
         let (cause, section) = self.cause(kernel, machine, cpu);
+        if cause == Cause::HardIrq && self.is_others_timer {
+            self.other_timers_ns += end_ns - self.last_ns;
+        }
         let other_cpu = match cause {
             Cause::RemoteWakeup => self.woken_by,
             // Who has answered before the CPU began to wait is not waited for.
