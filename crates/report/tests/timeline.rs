@@ -41,7 +41,7 @@ fn timeline(segments: impl IntoIterator<Item = (u64, Segment)>) -> Timeline {
         Segment { start_ns, end_ns, ..segment }
     };
     let segments: Vec<Segment> = segments.into_iter().map(place).collect();
-    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments }
+    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments, other_timers_ns: 0 }
 }
 
 fn segment(cause: Cause, function: &str) -> Segment {
@@ -97,7 +97,7 @@ fn small() -> Timeline {
 fn long(turns: u32) -> Timeline {
     let turn = |index: u32| {
         let work = [
-            (2438, segment(Cause::OtherTask, "")),
+            (2438, segment(Cause::FairShare, "")),
             (302, segment(Cause::IrqsOff, "syscall_exit_to_user_mode")),
         ];
         let turn = work.into_iter().cycle().take(20 + index as usize * 4);
@@ -266,7 +266,7 @@ fn hostile_names_are_text() {
 
 #[test]
 fn nothing_known_and_nothing_late() {
-    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new() };
+    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new(), other_timers_ns: 0 };
     insta::assert_snapshot!(timeline_terminal(&unknown, TERMINAL));
     assert_eq!(
         one_sentence(&unknown),
@@ -308,6 +308,7 @@ fn every_cause_has_a_sentence() {
         told(&[(3366, segment(HardIrq, "apic_timer_interrupt"))]),
         told(&[(600, segment(HardIrq, "apic_timer_interrupt")), (500, segment(HardIrq, "x"))]),
         told(&[(600, segment(HardIrq, ""))]),
+        told(&[(600, segment(DeviceIrq, "common_interrupt"))]),
         told(&[(909_000, segment(Softirq, "rcu_core_si"))]),
         told(&[(600, segment(Softirq, "net_rx_action")), (500, segment(Softirq, "rcu_core_si"))]),
         told(&[(735_415, segment(PreemptOff, "unmap_page_range"))]),
@@ -321,8 +322,21 @@ fn every_cause_has_a_sentence() {
             (500, within("read()", segment(NotPreemptible, "g"))),
         ]),
         told(&[(4142, segment(Scheduling, ""))]),
-        told(&[(900, segment(OtherTask, ""))]),
+        told(&[(900, segment(FairShare, ""))]),
         one_sentence(&long(8)),
+        told(&[(900, segment(DeadlineTask, ""))]),
+        told(&[(900, segment(MoreUrgentTask, ""))]),
+        told(&[
+            (600, segment(MoreUrgentTask, "")),
+            (300, of("irq/9-acpi", 60, segment(MoreUrgentTask, ""))),
+        ]),
+        told(&[(900, segment(EqualTask, ""))]),
+        told(&[(900, of("migration/0", 20, segment(StopTask, "")))]),
+        told(&[(900, segment(FairServer, ""))]),
+        told(&[(600, segment(FairServer, "")), (300, of("sh", 60, segment(FairServer, "")))]),
+        told(&[(900, segment(Throttled, ""))]),
+        told(&[(600, of("swapper/0", 0, segment(Throttled, ""))), (300, segment(Throttled, ""))]),
+        told(&[(900, segment(OtherTask, ""))]),
         told(&[(914, segment(Return, ""))]),
         one_sentence(&small()),
     ];
@@ -359,7 +373,7 @@ fn waits_for_other_cpus_have_a_sentence() {
 
 #[test]
 fn a_picture_has_a_bounded_size() {
-    let once = [(37, segment(Cause::OtherTask, "")), (5, segment(Cause::IrqsOff, "f"))];
+    let once = [(37, segment(Cause::FairShare, "")), (5, segment(Cause::IrqsOff, "f"))];
     let timeline = timeline(once.into_iter().cycle().take(100_000));
     let svg = svg(&[&timeline]);
     check(&svg);
@@ -383,21 +397,7 @@ fn instants_at_the_ends_of_time_are_drawn() {
 }
 
 fn any_cause() -> impl Strategy<Value = Cause> {
-    use Cause::*;
-    prop::sample::select(vec![
-        TimerPending,
-        IrqsOff,
-        HardIrq,
-        Softirq,
-        PreemptOff,
-        NotPreemptible,
-        IpiWait,
-        SpinWait,
-        RemoteWakeup,
-        Scheduling,
-        OtherTask,
-        Return,
-    ])
+    prop::sample::select(Cause::ALL.to_vec())
 }
 
 /// Segments in any order, with gaps and overlaps, before and after the wakeup.
@@ -415,7 +415,11 @@ fn any_timeline() -> impl Strategy<Value = Timeline> {
         },
     );
     (prop::collection::vec(segment, 0..60), 0..50_000_u64)
-        .prop_map(|(segments, latency_ns)| Timeline { wakeup: wakeup(latency_ns), segments })
+        .prop_map(|(segments, latency_ns)| Timeline {
+            wakeup: wakeup(latency_ns),
+            segments,
+            other_timers_ns: 0,
+        })
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! The state of each CPU, followed from event to event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,11 @@ pub struct Cpu {
     pub is_scheduling: bool,
     /// Whether the current task has been told to give way.
     pub need_resched: bool,
+    /// Whether the scheduler has chosen the current task for the fair server, which has fair tasks run
+    /// before real-time ones.
+    pub is_served: bool,
+    /// Number of levels that the kernel was in when the handlers of a device's interrupt were called.
+    device_depth: Option<usize>,
     /// Waits for other CPUs, the innermost last; none in a trace that does not tell when they end.
     pub waits: Vec<Wait>,
     /// Whether the CPU halts until the next interrupt.
@@ -132,6 +137,8 @@ pub struct Machine {
     /// Levels of the tasks that do not run, by task.
     parked: HashMap<u64, Vec<Frame>>,
     tasks: HashMap<u64, Task>,
+    /// Tasks whose priority has changed since they were described.
+    changing: HashSet<u64>,
     /// Number of returns to user space at which `preempt_count` was not zero, which no kernel does.
     pub miscounts: u64,
 }
@@ -153,11 +160,22 @@ impl Machine {
     ///
     /// When the trace has more tasks than are remembered.
     pub fn describe(&mut self, task: Task) -> Result<(), TraceError> {
+        self.changing.remove(&task.address);
         self.tasks.insert(task.address, task);
         match self.tasks.len() > TASKS_MAX {
             true => Err(TraceError::TooMany { max: TASKS_MAX, what: "tasks" }),
             false => Ok(()),
         }
+    }
+
+    /// Returns whether a task has another priority than its description says.
+    pub fn is_changing(&self, address: u64) -> bool {
+        self.changing.contains(&address)
+    }
+
+    /// Returns whether the trace has shown one CPU only.
+    pub fn has_one_cpu(&self) -> bool {
+        self.cpus.len() == 1
     }
 
     /// Follows an event. Returns the section that it ends, if it ends one.
@@ -199,7 +217,18 @@ impl Machine {
                 let point = tracepoint.point;
                 match point {
                     Point::Switch => self.switch(event.cpu, value(0), value(1)),
-                    Point::Schedule => cpu.is_scheduling = true,
+                    Point::Schedule => {
+                        cpu.is_scheduling = true;
+                        cpu.is_served = false;
+                    }
+                    Point::ServerPick => cpu.is_served = true,
+                    Point::DeviceIrq => cpu.device_depth = Some(cpu.frames.len()),
+                    Point::TaskChange if tracepoint.changes_priority() => {
+                        if self.changing.len() >= TASKS_MAX {
+                            self.changing.clear();
+                        }
+                        self.changing.insert(value(0));
+                    }
                     Point::Syscall => {
                         cpu.frames.clear();
                         cpu.frames.push(Frame::Syscall(value(0) as u32));
@@ -231,8 +260,9 @@ impl Machine {
 
     fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
-        // Who spins does not sleep.
+        // Who spins does not sleep, and no handler does.
         cpu.waits.clear();
+        cpu.device_depth = None;
         let frames = std::mem::take(&mut cpu.frames);
         make_room(&mut self.parked);
         self.parked.insert(previous, frames);
@@ -258,6 +288,11 @@ impl Cpu {
             matches!(frame, Frame::Softirq(_) | Frame::Entry { is_exception: false, .. })
         };
         self.frames.iter().filter(is_one).count()
+    }
+
+    /// Returns whether the interrupt at work is a device's.
+    pub fn handles_device(&self) -> bool {
+        self.device_depth == Some(self.frames.len())
     }
 
     /// Returns the wait for another CPU that is all that this one does.
@@ -346,12 +381,14 @@ impl Cpu {
             self.irqs_off = irqs_off;
         }
         self.frames.truncate(place);
+        self.device_depth = self.device_depth.filter(|depth| *depth <= place);
         let since = off.filter(|_| self.irqs_off.is_none())?;
         Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
     }
 
     fn return_to_user(&mut self, here: Since) -> Option<Ended> {
         self.frames.clear();
+        self.device_depth = None;
         self.waits.clear();
         self.is_scheduling = false;
         // Nothing is off in user space: whatever was counted before the first return is unknown.

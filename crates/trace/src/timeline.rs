@@ -8,8 +8,11 @@ use syscalls::Sysno;
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
+    arch::DEVICE_ENTRY,
+    cause::Cause,
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
-    decode::{Event, Task},
+    decode::Event,
+    decisions::Decisions,
     kernel::{Kernel, Point, Tracepoint},
     thinned::{Thin, Thinned},
     wakeup::Wakeup,
@@ -35,70 +38,6 @@ const WRAPPERS: [&str; 14] = [
     "smp_call_function",
     "on_each_cpu",
 ];
-
-/// Cause for which a task that was due did not run yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The timer had not fired: it may be late by its slack, and by the instruction at work.
-    TimerPending,
-    /// Interrupts were off.
-    IrqsOff,
-    /// An interrupt was handled.
-    HardIrq,
-    /// Softirqs were served.
-    Softirq,
-    /// Preemption was off.
-    PreemptOff,
-    /// The kernel was at work for a task and does not give way there under this model.
-    NotPreemptible,
-    /// The CPU spun until other CPUs had answered an interrupt.
-    IpiWait,
-    /// The CPU spun until another one had released a lock.
-    SpinWait,
-    /// Another CPU had woken the task, and the CPU had not been told yet.
-    RemoteWakeup,
-    /// The scheduler was at work.
-    Scheduling,
-    /// Another task was running, and the scheduler had not told it to give way.
-    OtherTask,
-    /// The task itself was on its way back to user space.
-    Return,
-}
-
-impl Cause {
-    /// Returns the cause in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TimerPending => "timer pending",
-            Self::IrqsOff => "interrupts off",
-            Self::HardIrq => "hard interrupt",
-            Self::Softirq => "softirq",
-            Self::PreemptOff => "preemption off",
-            Self::NotPreemptible => "not preemptible",
-            Self::IpiWait => "IPI wait",
-            Self::SpinWait => "spinlock wait",
-            Self::RemoteWakeup => "remote wakeup",
-            Self::Scheduling => "scheduling",
-            Self::OtherTask => "other task",
-            Self::Return => "return to user",
-        }
-    }
-
-    /// Returns whether nothing can be switched to another task as long as the cause lasts.
-    pub fn is_closed(self) -> bool {
-        matches!(
-            self,
-            Self::IrqsOff
-                | Self::HardIrq
-                | Self::Softirq
-                | Self::PreemptOff
-                | Self::NotPreemptible
-                | Self::IpiWait
-                | Self::SpinWait
-        )
-    }
-}
 
 /// Segments that are drawn as one, because the wakeup has too many: they differ in their times alone and are
 /// near each other. The one is as long as they are together.
@@ -185,6 +124,8 @@ pub struct Timeline {
     pub wakeup: Wakeup,
     /// Segments, in order.
     pub segments: Vec<Segment>,
+    /// Time that the timers of other fair tasks took in hard interrupts meanwhile, in nanoseconds.
+    pub other_timers_ns: u64,
 }
 
 impl Timeline {
@@ -223,6 +164,11 @@ pub(crate) struct Painter {
     is_expired: bool,
     /// The task has the CPU.
     is_running: bool,
+    /// Decisions of the scheduler since the task was woken.
+    decisions: Decisions,
+    /// The timer of another fair task has expired last.
+    is_others_timer: bool,
+    other_timers_ns: u64,
     /// Address at which the last interrupt met kernel code.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
@@ -348,6 +294,9 @@ impl Painter {
             // A wakeup that did not happen has no timer to wait for.
             is_expired: wakeup_is_due,
             is_running: false,
+            decisions: Decisions::default(),
+            is_others_timer: false,
+            other_timers_ns: 0,
             interrupted: None,
             interrupted_callers: Vec::new(),
             interrupted_softirq: false,
@@ -397,7 +346,16 @@ impl Painter {
             self.stack_of = Some(StackOf::Section(kind, since));
         }
         let SiteKind::Probe(probe) = event.site.kind else { return };
-        match kernel.tracepoint(probe).point {
+        let point = kernel.tracepoint(probe).point;
+        if self.is_expired && self.woken_by.is_none() {
+            self.decisions.follow(point, event, &self.wakeup);
+        }
+        if let Point::TimerExpire | Point::Interrupt = point {
+            let task = event.values().get(2).and_then(|address| machine.task(*address));
+            self.is_others_timer =
+                task.is_some_and(|it| it.address != self.wakeup.task.address && it.prio >= 100);
+        }
+        match point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
             Point::Waking
                 if self.is_expired
@@ -472,11 +430,14 @@ impl Painter {
 
     pub fn finish(self) -> Timeline {
         let segments = self.segments.finish().into_iter().map(|drawn| drawn.segment).collect();
-        Timeline { wakeup: self.wakeup, segments }
+        Timeline { wakeup: self.wakeup, segments, other_timers_ns: self.other_timers_ns }
     }
 
     fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
-        let (cause, section) = self.cause(machine, cpu);
+        let (cause, section) = self.cause(kernel, machine, cpu);
+        if cause == Cause::HardIrq && self.is_others_timer {
+            self.other_timers_ns += end_ns - self.last_ns;
+        }
         let other_cpu = match cause {
             Cause::RemoteWakeup => self.woken_by,
             // Who has answered before the CPU began to wait is not waited for.
@@ -488,7 +449,7 @@ impl Painter {
         };
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
-            Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
+            Cause::HardIrq | Cause::DeviceIrq => (innermost(kernel, cpu), Vec::new()),
             // Only an interrupt in the softirq tells which tasklet or timer ran.
             Cause::Softirq if self.interrupted_softirq => {
                 let function = self.interrupted.and_then(|address| kernel.function(address));
@@ -534,17 +495,24 @@ impl Painter {
         self.segments.push(Drawn { segment, section, is_open, is_of_several: false });
     }
 
-    fn cause(&self, machine: &Machine, cpu: &Cpu) -> (Cause, Option<(SectionKind, Since)>) {
+    fn cause(
+        &self,
+        kernel: &Kernel,
+        machine: &Machine,
+        cpu: &Cpu,
+    ) -> (Cause, Option<(SectionKind, Since)>) {
         let irqs = cpu.irqs_off.map(|since| (SectionKind::IrqsOff, since));
         let preempt = cpu.preempt_off.map(|since| (SectionKind::PreemptOff, since));
-        let is_left_alone = self.is_expired && self.is_left_alone(machine.task(cpu.task), cpu);
-        if let Some(wait) = cpu.waiting().filter(|_| !is_left_alone) {
+        let decision = self.decisions.leaves_alone(kernel, machine, cpu, &self.wakeup.task);
+        let decision = decision.filter(|_| self.is_expired);
+        if let Some(wait) = cpu.waiting().filter(|_| decision.is_none()) {
             let cause = if wait.is_for_answer { Cause::IpiWait } else { Cause::SpinWait };
             return (cause, irqs.or(preempt));
         }
         match cpu.frames.last() {
-            Some(Frame::Entry { is_exception: false, .. }) if !cpu.is_scheduling => {
-                return (Cause::HardIrq, None);
+            Some(&Frame::Entry { is_exception: false, probe, .. }) if !cpu.is_scheduling => {
+                let is_device = cpu.handles_device() || is_device(kernel.tracepoint(probe));
+                return (if is_device { Cause::DeviceIrq } else { Cause::HardIrq }, None);
             }
             Some(Frame::Softirq(_)) => return (Cause::Softirq, None),
             _ => {}
@@ -564,8 +532,8 @@ impl Painter {
         if self.woken_by.is_some() {
             return (Cause::RemoteWakeup, None);
         }
-        if is_left_alone {
-            return (Cause::OtherTask, None);
+        if let Some(decision) = decision {
+            return (decision, None);
         }
         match preempt {
             Some(_) => (Cause::PreemptOff, preempt),
@@ -573,26 +541,17 @@ impl Painter {
             None => (Cause::NotPreemptible, None),
         }
     }
-
-    /// Returns whether the current task need not give way to the woken one: it is more urgent, or
-    /// both are fair and the scheduler has decided so.
-    fn is_left_alone(&self, current: Option<&Task>, cpu: &Cpu) -> bool {
-        let Some(current) = current else { return false };
-        let woken = &self.wakeup.task;
-        if current.pid == 0 {
-            return false;
-        }
-        if woken.prio < 100 {
-            return current.prio <= woken.prio;
-        }
-        current.prio < 100 || !cpu.need_resched
-    }
 }
 
 /// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
 fn is_call(tracepoint: &Tracepoint) -> bool {
     tracepoint.point == Point::Interrupt
         && ["call_function", "call_function_single"].contains(&tracepoint.name.as_str())
+}
+
+/// Returns whether an event is the entry of devices' interrupts.
+fn is_device(tracepoint: &Tracepoint) -> bool {
+    tracepoint.name == DEVICE_ENTRY
 }
 
 /// Returns the name of the interrupt or softirq at work.

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     beside::Beside,
     choice::{Chosen, name_of},
-    cure::{Sibling, cure, sibling},
+    cure::{Sibling, Situation, sibling},
     traced::{Traced, probe},
 };
 use crate::{
@@ -210,7 +210,8 @@ impl<'a> Explanation<'a> {
     /// When the recording cannot be read.
     pub fn sibling(&mut self) -> Result<Option<Chosen>> {
         let Some(first) = self.found.first() else { return Ok(None) };
-        match sibling(self.recording, self.cell, main_cause(first), self.is_fair)? {
+        let situation = Situation::new(self.cell, first, main_cause(first), self.is_fair);
+        match sibling(self.recording, self.cell, &situation)? {
             Sibling::Found(sibling) => return Ok(Some(*sibling)),
             Sibling::Missing => self.beside = Compared::Missing,
             Sibling::NoRemedy => self.beside = Compared::NoRemedy,
@@ -397,7 +398,7 @@ impl<'a> Explanation<'a> {
                 user_ns,
                 ordinal,
                 sentence: one_sentence(timeline),
-                cure: cure_of(cell, timeline, self.is_fair).to_owned(),
+                cure: cure_of(cell, timeline, self.is_fair),
                 segments_count: timeline.segments_count(),
                 segments: timeline.segments.clone(),
             }
@@ -484,8 +485,8 @@ fn caption(cell: &Chosen, timeline: &Timeline) -> String {
 }
 
 /// Returns the remedy for the main cause of a wakeup.
-fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> &'static str {
-    cure(main_cause(timeline), cell.factors.preempt, cell.report.system.realtime, is_fair)
+fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> String {
+    Situation::new(cell, timeline, main_cause(timeline), is_fair).help().words()
 }
 
 /// Returns the cause that took most of a wakeup, besides the costs of every wakeup.

@@ -431,7 +431,7 @@ mod tests {
         let what_if: Vec<WhatIf> = ["cut=a:30ns", "cut=b:60ns", "preemptible=b"]
             .map(|change| change.parse().unwrap())
             .into();
-        let timeline = shortened(Timeline { wakeup, segments }, &what_if);
+        let timeline = shortened(Timeline { wakeup, segments, other_timers_ns: 0 }, &what_if);
         let lengths: Vec<_> = timeline.segments.iter().map(|it| (it.start_ns, it.end_ns)).collect();
         assert_eq!(lengths, [(100, 130), (130, 180), (180, 210), (210, 260)]);
         assert_eq!(timeline.wakeup.latency_ns(), 160);

@@ -1,7 +1,7 @@
 //! The rows of a timeline's table: the pieces in order, or equal pieces together when those are too
 //! many to be read.
 
-use preemptlab_trace::{Cause, Segment};
+use preemptlab_trace::Segment;
 
 use super::{
     pieces::{Piece, causes},
@@ -97,7 +97,7 @@ pub fn rows<'a>(pieces: &'a [Piece<'a>]) -> Rows<'a> {
     }
     let is_small = |ns| is_small(ns, whole_ns);
     match causes(pieces).first() {
-        Some((Some(Cause::OtherTask), _)) if !has_gaps => {
+        Some((Some(cause), _)) if cause.is_decision() && !has_gaps => {
             Rows::Turns(list(alike(pieces), |turns| one_other(turns.sum_ns), is_small))
         }
         _ => Rows::Parts(list(kinds(pieces), |part| one_other(part.sum_ns), is_small)),
