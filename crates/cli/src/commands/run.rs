@@ -17,7 +17,7 @@ use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
-    args::{Machines, OverrideArgs, Packages},
+    args::{Machines, OverrideArgs, Packages, written_path},
     commands::{
         sensitivity::{self, SensitivityArgs},
         until::{self, UntilArgs},
@@ -53,7 +53,7 @@ pub struct Run {
     pub experiment: PathBuf,
     /// The recording's folder [default: runs/NAME, or runs/NAME-DIGEST
     /// where options take the place of what the experiment says]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
     /// time; host, the kernel that runs here, as root
