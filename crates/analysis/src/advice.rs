@@ -45,7 +45,7 @@ pub fn advise(
     refuse_mixed_time(&recordings)?;
     let rule = compared.rule();
     let mut recommendation = recommend(cells, rule, question)?;
-    recommendation.comparison = compared.beside_histograms(recommendation.comparison);
+    recommendation.comparison = compared.complete(recommendation.comparison);
     let choice = recommendation.choice.as_ref();
     let of =
         choice.and_then(|choice| Some((choice, recording(&recommendation, choice, &recordings)?)));

@@ -10,6 +10,7 @@ use crate::{Error, disturbed, histograms, measured, mixed, named::unlabelled, un
 /// Recordings that can be compared, and how; with the histograms of machines beside them.
 pub struct Compared {
     recordings: Vec<Recording>,
+    disturbances: Vec<String>,
     histograms: Vec<MachineHistogram>,
     baseline: Option<Baseline>,
     margin: Margin,
@@ -44,9 +45,9 @@ impl Compared {
         let warnings = warnings.into_iter().map(Notice::Warning);
         let overridden = borrowed.iter().filter_map(|recording| overridden(recording));
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
-        let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
+        let disturbances = disturbed::notes(&borrowed)?;
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let notices = warnings.chain(overridden).chain(disturbed).chain(unsound).collect();
+        let notices = warnings.chain(overridden).chain(unsound).collect();
         let until = recordings.iter().find_map(Recording::until);
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
         let at_looks = until.and_then(|until| Margin::new(until.margin));
@@ -54,6 +55,7 @@ impl Compared {
             baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
             margin: margin.or(at_looks).unwrap_or_default(),
             is_margin_default: margin.or(at_looks).is_none(),
+            disturbances,
             histograms: histograms::open(&files)?,
             recordings,
         };
@@ -75,12 +77,14 @@ impl Compared {
     ///
     /// When the baseline has no measurements.
     pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
-        Ok(self.beside_histograms(labelled(compare(cells, self.rule())?, &self.recordings())))
+        Ok(self.complete(labelled(compare(cells, self.rule())?, &self.recordings())))
     }
 
-    /// Returns a comparison of the recordings with the histograms of machines beside it.
-    pub(crate) fn beside_histograms(&self, comparison: Comparison) -> Comparison {
-        Comparison { histograms: self.histograms.clone(), ..comparison }
+    /// Returns a comparison of the recordings with what disturbed their cells, and with the histograms of
+    /// machines beside it.
+    pub(crate) fn complete(&self, comparison: Comparison) -> Comparison {
+        let (disturbances, histograms) = (self.disturbances.clone(), self.histograms.clone());
+        Comparison { disturbances, histograms, ..comparison }
     }
 
     /// Refuses histograms without a recording, which have no configuration; `what` is what needs one.
@@ -125,7 +129,8 @@ pub fn comparison(
     margin: Margin,
 ) -> Result<Comparison, Error> {
     let rule = rule(recordings, baseline, margin);
-    Ok(labelled(compare(&measured::cells(recordings)?, rule)?, recordings))
+    let comparison = labelled(compare(&measured::cells(recordings)?, rule)?, recordings);
+    Ok(Comparison { disturbances: disturbed::notes(recordings)?, ..comparison })
 }
 
 /// Reads a baseline, whose kernel may be called by its label.

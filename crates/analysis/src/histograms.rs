@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use preemptlab_durable::read;
 use preemptlab_model::plain;
+use preemptlab_recording::RecordingError;
 use preemptlab_stats::{MachineHistogram, MachineLatency};
 use preemptlab_workload::{
-    HISTOGRAM_FILE_BYTES_MAX, HistogramContext, HistogramFile, HistogramSeries, HistogramTool,
+    HISTOGRAM_FILE_BYTES_MAX, HistogramContext, HistogramFile, HistogramFileError, HistogramSeries,
+    HistogramTool,
 };
 
 use crate::{Error, Result};
@@ -16,17 +18,16 @@ pub fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     paths.iter().cloned().partition(|path| !path.is_file())
 }
 
-/// Refuses a file where only recordings will do; `doing` is what the command does with their cells.
+/// Refuses a histogram where only recordings will do; `doing` is what the command does.
 ///
 /// # Errors
 ///
-/// When one of the paths is a file.
+/// When one of the paths is a histogram.
 pub fn refuse(paths: &[PathBuf], doing: &str) -> Result<()> {
-    match paths.iter().find(|path| path.is_file()) {
+    match paths.iter().filter(|path| path.is_file()).find(|path| histogram(path).is_ok()) {
         None => Ok(()),
         Some(path) => Err(Error::unusable(format!(
-            "{} is a file and no recording, and {doing}; `preemptlab compare` reads histograms that \
-             cyclictest, rtla or oslat wrote",
+            "{} is a histogram and no recording, and {doing}; `preemptlab compare` shows it",
             path.display()
         ))),
     }
@@ -52,11 +53,14 @@ fn histogram(path: &Path) -> Result<MachineHistogram> {
         |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let bytes = read(path, HISTOGRAM_FILE_BYTES_MAX as u64)
         .map_err(|error| Error::Unusable(unreadable(&error)))?;
-    let text = std::str::from_utf8(&bytes).map_err(|_| {
-        Error::unusable(format!("{} is neither a recording nor text", path.display()))
-    })?;
-    let file = HistogramFile::parse(text).map_err(|error| {
-        Error::unusable(format!("{} is no recording; as a histogram {error}", path.display()))
+    let unknown = || Error::Recording(RecordingError::Absent(path.to_owned()));
+    let text = std::str::from_utf8(&bytes).map_err(|_| unknown())?;
+    let file = HistogramFile::parse(text).map_err(|error| match error {
+        HistogramFileError::Unknown => unknown(),
+        HistogramFileError::Refused(why) => {
+            let path = path.display();
+            Error::unusable(format!("{path} is no recording, and not read as a histogram: {why}"))
+        }
     })?;
     let file_name = plain::line(&path.display().to_string()).into_owned();
     Ok(MachineHistogram {

@@ -48,7 +48,12 @@ impl Passes {
     fn of(times: &Times) -> Self {
         let (done, differing) = (times.passes(), times.differing().len());
         let further = usize::from(differing > 0);
-        Self { done, expected: (done + further).clamp(PASSES_MIN, PASSES_MAX), most: PASSES_MAX, differing }
+        Self {
+            done,
+            expected: (done + further).clamp(PASSES_MIN, PASSES_MAX),
+            most: PASSES_MAX,
+            differing,
+        }
     }
 }
 

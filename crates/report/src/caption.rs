@@ -9,8 +9,10 @@ use crate::machine_histograms;
 /// numbers needs.
 pub fn caption(comparison: &Comparison) -> String {
     let of_machines = machine_histograms::caption(comparison);
-    let of_cells = (!comparison.groups.is_empty() || of_machines.is_none()).then(|| cells(comparison));
-    of_cells.into_iter().chain(of_machines).collect::<Vec<_>>().join(" ")
+    let of_cells =
+        (!comparison.groups.is_empty() || of_machines.is_none()).then(|| cells(comparison));
+    let disturbed = comparison.disturbances.iter().map(|what| format!("{what}."));
+    of_cells.into_iter().chain(disturbed).chain(of_machines).collect::<Vec<_>>().join(" ")
 }
 
 /// Describes the times of cells.

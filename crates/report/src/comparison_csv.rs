@@ -1,6 +1,7 @@
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::{
-    Comparison, Configuration, Effect, Group, MachineHistogram, MachineValue, Margin, Summary, Verdict,
+    Comparison, Configuration, Effect, Group, MachineHistogram, MachineValue, Margin, Summary,
+    Verdict,
 };
 
 use crate::{label, table_csv};
@@ -51,8 +52,7 @@ const BACKEND: &str = "backend";
 /// `more` is about how many more replicates would decide what is undecided.
 pub fn csv(comparison: &Comparison) -> String {
     let is_timed = |group: &Group| !group.backend.is_vm();
-    let has_backends =
-        comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();
+    let has_backends = comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();
     let with_backend = move |mut row: Vec<String>, backend: &str| {
         row.extend(has_backends.then(|| backend.to_owned()));
         row

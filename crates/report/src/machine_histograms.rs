@@ -88,9 +88,7 @@ pub fn beside(constraint: &Constraint, histograms: &[MachineHistogram]) -> Vec<S
     let Limit::Value(limit) = constraint.limit else { return Vec::new() };
     let is_upper = constraint.comparator.is_upper();
     let statistic = match constraint.metric.name.statistic() {
-        Some((Distribution::Wakeup(_) | Distribution::Bound, statistic)) if is_upper => {
-            statistic
-        }
+        Some((Distribution::Wakeup(_) | Distribution::Bound, statistic)) if is_upper => statistic,
         _ => return Vec::new(),
     };
     let mut said = Vec::new();
@@ -126,17 +124,28 @@ fn against(
         false => !constraint.comparator.holds(value, limit),
     };
     let name = plain::line(&file.file);
-    let unit = &file.unit;
-    let required = format!("{} {} us", constraint.comparator.as_str(), number::number(limit));
-    let seen = format!(
-        "{name}: {} was {} {unit} in {} samples",
+    let statistic = constraint.metric.name.statistic().map(|(_, statistic)| statistic.to_string());
+    let required = format!(
+        "{} {} {} us",
         constraint.metric.name,
+        constraint.comparator.as_str(),
+        number::number(limit)
+    );
+    let seen = format!(
+        "{name}: the {} of {} samples of {} was {} {}",
+        statistic.unwrap_or_default(),
+        grouped(of.samples),
+        of.of,
         words(found),
-        grouped(of.samples)
+        file.unit
     );
     match (is_beyond, found.is_above) {
-        (true, _) => format!("{seen}: on that machine not {required}."),
-        (false, true) => format!("{seen}, which does not tell whether it was {required}."),
-        (false, false) => format!("{seen}: {required} in this run, which does not show that it holds."),
+        (true, _) => format!("{seen}, which breaks `{required}` on that machine."),
+        (false, true) => format!("{seen}, which does not tell whether `{required}`."),
+        (false, false) => {
+            format!(
+                "{seen}, within `{required}` in that one run, which does not show that it holds."
+            )
+        }
     }
 }

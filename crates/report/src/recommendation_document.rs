@@ -1,6 +1,7 @@
 use preemptlab_model::{KernelRef, MetricName, PreemptMode, plain};
 use preemptlab_stats::{
-    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference, Recommendation, Verdict,
+    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
+    Recommendation, Verdict,
 };
 use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;

@@ -40,6 +40,10 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Configurations that were measured in two kinds of time, and whether these agree.
     pub agreements: Vec<Agreement>,
+    /// Disturbances of the cells in a machine's own time, a sentence each; none in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<String>>", optional)]
+    pub disturbances: Vec<String>,
     /// Histograms from machines, which stand beside the groups: they have no ratio to any of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[ts(as = "Option<Vec<MachineHistogram>>", optional)]

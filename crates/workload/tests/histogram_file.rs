@@ -79,6 +79,8 @@ fn the_json_of_cyclictest_tells_its_unit() {
         .replace("\"resolution_in_ns\": 0", "\"resolution_in_ns\": 1");
     assert_eq!(HistogramFile::parse(&ns).unwrap().unit, "ns");
     assert!(refusal("{\"thread\": 1}").contains("it is no histogram"));
+    let huge = ns.replace("\"avg\": ", "\"avg\": 9e99");
+    assert!(refusal(&huge).contains("thread 0: a number is too large"), "{}", refusal(&huge));
     assert!(refusal("{\"thread\": ").contains("as JSON it is damaged"));
 }
 
@@ -144,7 +146,11 @@ fn damage_is_named() {
         ("000002 564632", "0x0002 564632", "line 5: `0x0002` is no whole number"),
         ("564632", "-564632", "line 5: `-564632` is no whole number"),
         ("564632", "99999999999999999", "is too large"),
-        ("# Avg Latencies: 00002 00002", "# Avg Latencies: 00002", "other columns than the 2 minima"),
+        (
+            "# Avg Latencies: 00002 00002",
+            "# Avg Latencies: 00002",
+            "other columns than the 2 minima",
+        ),
         ("564632", "\u{1b}[2J", "`\\u{1b}[2J`"),
     ] {
         assert!(sound.contains(from), "{from:?}");
@@ -157,8 +163,16 @@ fn damage_is_named() {
     let timerlat = text("rtla-timerlat-user.hist");
     for (from, to, said) in [
         ("Index ", "Inde ", "it has no line `Index`"),
-        ("max:          2        41        44         1         2         9\n", "", "ends before its summary"),
-        ("count:     1000", "count:     1001", "CPU 1, timer interrupt: 1000 samples in the buckets"),
+        (
+            "max:          2        41        44         1         2         9\n",
+            "",
+            "ends before its summary",
+        ),
+        (
+            "count:     1000",
+            "count:     1001",
+            "CPU 1, timer interrupt: 1000 samples in the buckets",
+        ),
         ("Usr-001", "Xyz-001", "the column `Xyz-001` is unknown"),
     ] {
         let whole = timerlat.replacen(from, to, 1);
@@ -167,10 +181,17 @@ fn damage_is_named() {
         assert!(said_of_it.contains(said), "{from:?}: {said_of_it}");
     }
     let oslat = text("oslat-2.4.out");
-    assert!(refusal(&oslat.replace("(including overflows)", "")).contains("ends before its summary"));
+    assert!(
+        refusal(&oslat.replace("(including overflows)", "")).contains("ends before its summary")
+    );
     assert!(refusal("").contains("it is no histogram that `cyclictest -h`"));
-    assert!(refusal("# Histogram\n# Min Latencies:\n# Avg Latencies:\n# Max Latencies:\n\
-        # Histogram Overflows:\n").contains("has no samples"));
+    assert!(
+        refusal(
+            "# Histogram\n# Min Latencies:\n# Avg Latencies:\n# Max Latencies:\n\
+        # Histogram Overflows:\n"
+        )
+        .contains("has no samples")
+    );
 }
 
 #[test]

@@ -16,10 +16,7 @@ use self::{
     found::{Cure, Found, Outcome},
     searched::{Between, Searched, kernel_in},
 };
-use super::gate::{
-    self,
-    options::GateArgs,
-};
+use super::gate::{self, options::GateArgs};
 use crate::{
     args::{Machines, Packages, written_path},
     budget::Budget,

@@ -99,7 +99,9 @@ fn check_forms(forms: &[GateForm]) -> exit::Result<()> {
             "two formats go to standard output: give one of them a file, as in --format junit=gate.xml",
         ));
     }
-    for (at, file) in forms.iter().enumerate().filter_map(|(at, form)| Some((at, form.file.as_ref()?))) {
+    for (at, file) in
+        forms.iter().enumerate().filter_map(|(at, form)| Some((at, form.file.as_ref()?)))
+    {
         if forms[..at].iter().any(|other| other.file.as_ref() == Some(file)) {
             let message = format!("two formats go to {}: give each a file", file.display());
             return Err(exit::unusable(message));

@@ -4,7 +4,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter};
+use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter, meant};
 use preemptlab_report::{in_words, recommendation_in_words};
 
 use crate::{
@@ -73,7 +73,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     };
     let data = data(gathered, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
-        (Some(path), _) => filled(&lab::read(path)?, &data, &comparison)
+        (Some(path), _) => filled(&lab::read(path, meant::Kind::Other)?, &data, &comparison)
             .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),

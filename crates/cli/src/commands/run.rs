@@ -5,9 +5,7 @@ use std::{
 };
 
 use clap::{ArgGroup, Args};
-use preemptlab_analysis::{
-    available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
-};
+use preemptlab_analysis::{available::unmeasured, meant::RUNS, named, traceable, unsound};
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_preparation::LabError;
@@ -178,9 +176,6 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             }
             None => execute(writer)?.0,
         };
-        for note in disturbed::notes(&[writer.recording()])? {
-            output.note(note);
-        }
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }

@@ -172,7 +172,7 @@ fn check_files(args: &Scenario) -> exit::Result<()> {
 /// Reads every file with all of its variants; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
-        let text = lab::read(path)?;
+        let text = lab::read(path, meant::Kind::Scenario)?;
         let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
             match meant::no_scenario(&text, path) {
                 Some(other) => exit::unusable(other),

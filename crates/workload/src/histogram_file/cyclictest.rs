@@ -6,7 +6,7 @@ use preemptlab_model::Histogram;
 use super::{
     Context, HistogramFile, HistogramFileError, Series, Tool,
     error::{quoted, refused},
-    numbers::{Rows, checked, number, numbers},
+    numbers::{NUMBER_MAX, Rows, checked, number, numbers},
 };
 use crate::cyclictest::Output;
 
@@ -128,6 +128,11 @@ pub fn json(text: &str) -> Result<HistogramFile, HistogramFileError> {
     let bucket_last = values.max().copied().unwrap_or(0);
     let series = output.thread.iter().map(|(number, of)| {
         let name = format!("thread {number}");
+        let numbers = of.histogram.iter().flat_map(|(value, count)| [*value, *count]);
+        let largest = numbers.chain([of.cycles, of.min, of.max]).max().unwrap_or(0);
+        if largest > NUMBER_MAX || !(0.0..=NUMBER_MAX as f64).contains(&of.avg) {
+            return refused(format!("{name}: a number is too large, or below zero"));
+        }
         let buckets = Histogram::new(of.histogram.iter().map(|(value, count)| (*value, *count)));
         let Some(overflow) = of.cycles.checked_sub(buckets.count()) else {
             let (counted, cycles) = (buckets.count(), of.cycles);

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// Largest number that is read: a histogram of longer runs or latencies is no histogram.
-const NUMBER_MAX: u64 = 1 << 50;
+pub const NUMBER_MAX: u64 = 1 << 50;
 
 /// Most threads or CPUs, and contexts of each.
 pub const COLUMNS_MAX: usize = 3 * 8192;
@@ -95,7 +95,8 @@ impl Rows {
             return refused(format!("line {line}: {has} columns after rows of {before}"));
         }
         self.last = Some(value);
-        for (column, count) in self.columns.iter_mut().zip(counts).filter(|(_, count)| **count > 0) {
+        for (column, count) in self.columns.iter_mut().zip(counts).filter(|(_, count)| **count > 0)
+        {
             column.push((value, *count));
             self.kept += 1;
         }

@@ -76,11 +76,8 @@ fn names(at: usize, text: &str, tool: Tool) -> Result<Vec<(Context, u32)>, Histo
             Err(_) => refused(format!("line {at}: the column {} has no CPU", quoted(word))),
         }
     };
-    let columns: Vec<(Context, u32)> = text
-        .split_ascii_whitespace()
-        .take(COLUMNS_MAX + 1)
-        .map(name)
-        .collect::<Result<_, _>>()?;
+    let columns: Vec<(Context, u32)> =
+        text.split_ascii_whitespace().take(COLUMNS_MAX + 1).map(name).collect::<Result<_, _>>()?;
     match columns.len() {
         1..=COLUMNS_MAX => Ok(columns),
         _ => refused(format!("line {at}: it names no column, or too many")),
@@ -105,7 +102,10 @@ impl Summary {
         buckets.resize_with(buckets.len().max(columns.len()), Default::default);
         let lengths = [buckets.len(), over.len(), count.len(), min.len(), avg.len(), max.len()];
         if lengths.into_iter().any(|length| length != columns.len()) {
-            return refused(format!("its lines have other columns than the {} named", columns.len()));
+            return refused(format!(
+                "its lines have other columns than the {} named",
+                columns.len()
+            ));
         }
         let mut series = Vec::new();
         for (index, ((context, number), buckets)) in columns.iter().zip(buckets).enumerate() {

@@ -1,10 +1,6 @@
 //! The command line of `preemptlab gate`.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt,
-    path::PathBuf,
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
 use clap::{
     Args, ValueEnum,
@@ -99,7 +95,8 @@ fn form() -> impl TypedValueParser<Value = GateForm> {
         };
         let name = String::from_utf8_lossy(name);
         let format = GateFormat::from_str(&name, false).map_err(|_| {
-            let known = GateFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let known =
+                GateFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
             let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
             format!("`{}` is no format; there are {}", name.escape_debug(), known.join(", "))
         })?;
