@@ -195,15 +195,15 @@ fn a_path_that_is_no_recording_is_told_from_the_one_that_was_meant() {
 fn a_suggestion_is_of_the_kind_that_the_command_reads() {
     let desk = desk_of_runs();
     fs::create_dir(desk.path("scenarios")).unwrap();
-    fs::copy(desk.path("play.toml"), desk.path("scenarios/late-tick.toml")).unwrap();
+    fs::copy(desk.path("play.toml"), desk.path("scenarios/late.toml")).unwrap();
     for (path, hint) in [
         // A recording and an experiment are near, and are no scenarios.
         ("fien", None),
         ("runs/mvoe", None),
         ("mvoe.toml", None),
         ("paly.toml", Some("did you mean play.toml?")),
-        ("late-tikc.toml", Some("did you mean scenarios/late-tick.toml?")),
-        ("scenarios/lat-tick.toml", Some("did you mean scenarios/late-tick.toml?")),
+        ("laet.toml", Some("did you mean scenarios/late.toml?")),
+        ("scenarios/lat.toml", Some("did you mean scenarios/late.toml?")),
     ] {
         let finished = desk.run(&["scenario", path]);
         finished.fails(2, &[hint.unwrap_or("cannot read")]);
