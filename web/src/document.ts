@@ -368,6 +368,86 @@ image_sha256: string,
 packages: Array<Package>, };
 
 /**
+ * Histogram that a tool wrote on a machine, which has a kind of time of its own: a clock, a processor and
+ * a load that no recording has. It is one run, so it has no spread, and nothing is decided from it.
+ */
+export type MachineHistogram = {
+/**
+ * Path of its file, as it was named.
+ */
+file: string,
+/**
+ * Tool that wrote it: `cyclictest`, `rtla timerlat`, `rtla osnoise`, `oslat`.
+ */
+tool: string,
+/**
+ * Unit of the latencies.
+ */
+unit: string,
+/**
+ * Latencies of all threads or CPUs together, by context, and then of each.
+ */
+latencies: Array<MachineLatency>, };
+
+/**
+ * Latencies of a machine in one context.
+ */
+export type MachineLatency = {
+/**
+ * Latency that was measured, such as `wakeup` or `timer interrupt`.
+ */
+of: string,
+/**
+ * The thread or CPU, such as `CPU 3`; absent where it is all of them together.
+ */
+only?: string,
+/**
+ * Whether it is the latency of a wakeup from a timer, as `wakeup.fifo` and `wakeup.other` are.
+ */
+is_wakeup: boolean,
+/**
+ * Number of samples.
+ */
+samples: number,
+/**
+ * Least sample.
+ */
+min: MachineValue,
+/**
+ * Mean of the samples.
+ */
+avg: number,
+/**
+ * The median.
+ */
+p50: MachineValue,
+/**
+ * The value that one sample in a hundred exceeds.
+ */
+p99: MachineValue,
+/**
+ * The value that one sample in a thousand exceeds.
+ */
+"p99.9": MachineValue,
+/**
+ * Largest sample.
+ */
+max: MachineValue, };
+
+/**
+ * Latency, as far as a file tells it.
+ */
+export type MachineValue = {
+/**
+ * The latency, or a bound from below.
+ */
+value: number,
+/**
+ * Whether the latency is above `value`, since its sample is in no bucket.
+ */
+is_above: boolean, };
+
+/**
  * Kind of a metric.
  */
 export type MetricClass = "statistic" | "throughput" | "number" | "part";
@@ -514,7 +594,15 @@ groups: Array<Group>,
 /**
  * Configurations that were measured in two kinds of time, and whether these agree.
  */
-agreements: Array<Agreement>, };
+agreements: Array<Agreement>,
+/**
+ * Disturbances of the cells in a machine's own time, a sentence each; none in virtual time.
+ */
+disturbances?: Array<string>,
+/**
+ * Histograms from machines, which stand beside the groups: they have no ratio to any of them.
+ */
+histograms?: Array<MachineHistogram>, };
 
 /**
  * Preemption mode of a kernel; `rt` is a second axis and not a mode.

@@ -12,6 +12,7 @@ pub mod disturbed;
 mod error;
 pub mod explain;
 pub mod gate;
+pub mod histograms;
 mod history;
 mod letter;
 pub mod looks;

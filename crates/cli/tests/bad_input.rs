@@ -220,6 +220,55 @@ fn a_path_that_is_no_recording_is_told_from_the_one_that_was_meant() {
 }
 
 #[test]
+fn a_suggestion_is_of_the_kind_that_the_command_reads() {
+    let desk = desk_of_runs();
+    fs::create_dir(desk.path("scenarios")).unwrap();
+    fs::copy(desk.path("play.toml"), desk.path("scenarios/late.toml")).unwrap();
+    for (path, hint) in [
+        // A recording and an experiment are near, and are no scenarios.
+        ("fien", None),
+        ("runs/mvoe", None),
+        ("mvoe.toml", None),
+        ("paly.toml", Some("did you mean play.toml?")),
+        ("laet.toml", Some("did you mean scenarios/late.toml?")),
+        ("scenarios/lat.toml", Some("did you mean scenarios/late.toml?")),
+    ] {
+        let finished = desk.run(&["scenario", path]);
+        finished.fails(2, &[hint.unwrap_or("cannot read")]);
+        assert_eq!(finished.stderr.contains("did you mean"), hint.is_some(), "{}", finished.stderr);
+    }
+    // An experiment's suggestion is no scenario.
+    desk.write(
+        "movie.toml",
+        "format = 1\nname = \"play\"\ndescription = \"d\"\nend = \"50ms\"\n\
+        [thread.a]\nsteps = [{ busy = \"1ms\" }]\n",
+    );
+    desk.run(&["run", "mvie.toml"]).fails(2, &["did you mean move.toml?"]);
+}
+
+#[test]
+fn a_path_to_write_to_is_not_standard_output() {
+    let desk = desk_of_runs();
+    let recording = format!("{}/../../studies/check", env!("CARGO_MANIFEST_DIR"));
+    let recording = recording.as_str();
+    for arguments in [
+        &["export", recording, "--out", "-"][..],
+        &["report", recording, "-o", "-"],
+        &["history", recording, "--out", "-"],
+        &["explain", recording, "--svg", "-"],
+        &["explain", recording, "--export", "ftrace", "--out", "-"],
+        &["run", "move.toml", "--out", "-"],
+        &["gate", "debian:6.12", "debian:7.2", "--out", "-"],
+        &["scenario", "play.toml", "--html", "-"],
+        &["calibrate", "--out", "-"],
+    ] {
+        let finished = desk.run(arguments);
+        finished.fails(2, &["`-` is not taken for standard output"]);
+        assert!(!desk.path("-").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_file_that_is_missing_or_of_another_kind_is_told_from_the_one_that_was_meant() {
     let desk = desk_of_runs();
     for (arguments, said) in [

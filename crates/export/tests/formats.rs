@@ -35,6 +35,7 @@ fn cell(no_result: Option<NoResult>) -> Cell {
         rt: None,
         observed: None,
         seed: None,
+        prices: None,
         look: 0,
         no_result,
         id: None,

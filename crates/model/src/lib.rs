@@ -53,7 +53,7 @@ pub use counted::counted;
 pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
 pub use flavour::Flavour;
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Ranked};
 pub use kconfig::KernelConfig;
 pub use kernel::{Kernel, KernelRef, ParseKernelRefError};
 pub use kernel_tree::{ConfigBase, Configured, KernelSource};

@@ -13,6 +13,7 @@ mod gate;
 mod history;
 mod label;
 mod lanes;
+mod machine_histograms;
 mod number;
 mod overview;
 mod recommendation;
@@ -71,6 +72,13 @@ pub fn markdown(comparison: &Comparison, view: View) -> String {
     document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
 }
 
+/// Writes lines as they are in GitHub's Markdown: as a block that nothing in them ends.
+pub fn block_markdown(text: &str) -> String {
+    let text = plain::lines(text).replace("```", "` ` `");
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("```\n{text}{end}```\n")
+}
+
 /// Returns a comparison as JSON.
 ///
 /// # Panics
@@ -92,7 +100,8 @@ fn document(
         View::Details => details::tables(group, comparison.margin),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
-    parts.extend(agreement::tables(comparison).iter().map(table));
+    parts.extend(agreement::tables(comparison).iter().map(&table));
+    parts.extend(machine_histograms::tables(comparison, view).iter().map(&table));
     parts.extend(verdict::legend(comparison, view).map(|legend| note(&legend)));
     parts.push(note(&caption(comparison)));
     parts.join("\n")

@@ -1,6 +1,7 @@
 use preemptlab_model::{KernelRef, MetricName, PreemptMode, plain};
 use preemptlab_stats::{
-    Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
+    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
+    Recommendation, Verdict,
 };
 use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;
@@ -45,6 +46,9 @@ struct Document<'a> {
     refused: &'a [Refusal],
     install: Option<Command>,
     targets: Vec<(Target, Measures)>,
+    /// Histograms of machines, which decide nothing; absent where none was named.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    histograms: &'a [MachineHistogram],
 }
 
 #[derive(Serialize)]
@@ -223,6 +227,7 @@ fn document(advice: &Advice) -> Document<'_> {
         targets: settings
             .map(|settings| Target::BOOT.map(|target| (target, emit(settings, target))).to_vec())
             .unwrap_or_default(),
+        histograms: &comparison.histograms,
     }
 }
 

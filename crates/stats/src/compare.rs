@@ -82,6 +82,8 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             clocks: cells.iter().filter_map(|cell| cell.clocks).collect(),
             groups,
             agreements: Vec::new(),
+            disturbances: Vec::new(),
+            histograms: Vec::new(),
         }),
     }
 }

@@ -7,7 +7,7 @@ use preemptlab_model::{
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Agreement, Baseline, Margin, Samples, Summary};
+use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary};
 
 /// The version of [`Comparison`] as others read it. Fields may be added within a version.
 pub const FORMAT: u32 = 2;
@@ -40,6 +40,14 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Configurations that were measured in two kinds of time, and whether these agree.
     pub agreements: Vec<Agreement>,
+    /// Disturbances of the cells in a machine's own time, a sentence each; none in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<String>>", optional)]
+    pub disturbances: Vec<String>,
+    /// Histograms from machines, which stand beside the groups: they have no ratio to any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<MachineHistogram>>", optional)]
+    pub histograms: Vec<MachineHistogram>,
 }
 
 /// The configurations of one workload on one number of CPUs, all in the same kind of time: a

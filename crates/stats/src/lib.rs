@@ -18,6 +18,7 @@ mod gate;
 mod history;
 mod interval;
 mod looks;
+mod machine_histogram;
 mod margin;
 mod multiplicity;
 mod only;
@@ -48,6 +49,7 @@ pub use history::{
 };
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
+pub use machine_histogram::{MachineHistogram, MachineLatency, MachineValue};
 pub use margin::{Margin, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{

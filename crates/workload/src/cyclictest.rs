@@ -282,20 +282,20 @@ impl Cyclictest {
 
 /// The part of cyclictest's JSON that is used (`write_stats` in cyclictest.c).
 #[derive(Deserialize)]
-struct Output {
+pub(crate) struct Output {
     /// A flag, in spite of its name.
-    resolution_in_ns: u32,
-    thread: BTreeMap<u32, Thread>,
+    pub(crate) resolution_in_ns: u32,
+    pub(crate) thread: BTreeMap<u32, Thread>,
 }
 
 #[derive(Deserialize)]
-struct Thread {
+pub(crate) struct Thread {
     /// Samples by latency in microseconds, without empty buckets and without samples beyond the
     /// last bucket.
-    histogram: BTreeMap<u64, u64>,
+    pub(crate) histogram: BTreeMap<u64, u64>,
     /// Number of samples.
-    cycles: u64,
-    min: u64,
-    max: u64,
-    avg: f64,
+    pub(crate) cycles: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) avg: f64,
 }

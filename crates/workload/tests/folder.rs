@@ -150,6 +150,24 @@ fn every_source_of_a_number() {
     assert!((response.avg_us - (1250.0 + 0.5 + 30_000.0) / 3.0).abs() < 1e-9);
 }
 
+/// The example of docs/workload.md with control groups, on what its program said in a cell.
+#[test]
+fn a_service_in_a_control_group_is_measured_by_its_response_times() {
+    let definition = include_str!("../../../examples/control-groups/workload.toml");
+    let measured = measure(definition, |report| {
+        report.probes[0].stdout = "requests 4\n".to_owned();
+        let times = "2019\n6021\n2019\n2020\n".to_owned();
+        report.probes[0].files.insert("/tmp/times".to_owned(), times);
+    })
+    .unwrap();
+    let [latency] = &measured.latencies[..] else { panic!("{measured:?}") };
+    assert_eq!(
+        (latency.histogram.quantile(500), latency.histogram.max()),
+        (Some(2019), Some(6021))
+    );
+    assert!(measured.numbers.iter().any(|it| it.name == "requests" && it.value == 4.0));
+}
+
 #[test]
 fn the_job_holds_what_the_definition_says() {
     let workload = workload(ALL);

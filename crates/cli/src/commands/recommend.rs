@@ -23,7 +23,7 @@ A limit on a maximum is held against the worst instant of every replicate, which
 omitted periods is held against the largest value of all replicates, every other one against the
 median. % is of the baseline's median.")]
 pub struct Recommend {
-    /// The recordings
+    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]

@@ -7,7 +7,6 @@ use std::{
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::{self, unmeasured},
-    disturbed,
     meant::RUNS,
     named, shown, traceable, unsound,
 };
@@ -20,7 +19,7 @@ use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
-    args::{Machines, OverrideArgs, Packages},
+    args::{Machines, OverrideArgs, Packages, written_path},
     commands::{
         sensitivity::{self, SensitivityArgs},
         until::{self, UntilArgs},
@@ -56,7 +55,7 @@ pub struct Run {
     pub experiment: PathBuf,
     /// The recording's folder [default: runs/NAME, or runs/NAME-DIGEST
     /// where options take the place of what the experiment says]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
     /// time; host, the kernel that runs here, as root
@@ -184,9 +183,6 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             }
             None => execute(writer)?.0,
         };
-        for note in disturbed::notes(&[writer.recording()])? {
-            output.note(note);
-        }
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
