@@ -234,6 +234,11 @@ fn folded(count: u64, max_ns: u64, segment: Segment) -> Segment {
     Segment { folded: Some(folded), ..segment }
 }
 
+/// Returns a text with one space between words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What a piece stands for is counted, and the longest single segment is not the longest sum.
 #[test]
 fn a_thinned_timeline_says_so_and_keeps_its_sums() {
@@ -252,11 +257,11 @@ fn a_thinned_timeline_says_so_and_keeps_its_sums() {
         "9,480 us late: the kernel was not preemptible in write() of hackbench/187 for 9,000 us (95 %), \
          having been interrupted in mas_wr_bnode."
     );
-    let text = timeline_terminal(&thinned, TERMINAL);
+    let text = words(&timeline_terminal(&thinned, TERMINAL));
     for line in [
         "one stretch of 200000 pieces:",
-        "9000.000  94.9 130000 0.002–2.600",
-        "400.000   4.2  69999 0.002–9.000",
+        "9000.000 94.9 130000 0.002–2.600",
+        "400.000 4.2 69999 0.002–9.000",
         "The bar is thinned: 5 pieces stand for 200000 segments;",
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
@@ -283,8 +288,8 @@ fn what_is_not_known_of_a_timeline_is_not_said() {
         "580 us late: the scheduler let more than 2 other tasks run for 580 us (100 %), the longest of them \
          worker/1 for 50 us."
     );
-    let text = timeline_terminal(&mixed, TERMINAL);
-    assert!(text.contains("500.000  86.2  1000 0.002–0.900"), "{text}");
+    let text = words(&timeline_terminal(&mixed, TERMINAL));
+    assert!(text.contains("500.000 86.2 1000 0.002–0.900"), "{text}");
     assert!(text.contains("other (1000 segments)"), "{text}");
     assert!(!text.contains("turns of tasks"), "{text}");
     let rest = with(within("", of("", 0, segment(Cause::NotPreemptible, ""))), true, true);
