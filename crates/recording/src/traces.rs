@@ -110,6 +110,9 @@ impl TraceFolder {
                 let reason = format!("it is cut off or damaged ({error})");
                 RecordingError::Damaged { path, reason }
             }
+            error @ TraceError::TooMany { .. } => {
+                RecordingError::TooLarge { path, reason: error.to_string() }
+            }
             error => RecordingError::Damaged { path, reason: error.to_string() },
         }
     }

@@ -3,7 +3,7 @@
 use preemptlab_report::{
     Lane, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
-use preemptlab_trace::{Cause, Segment, Task, Timeline, Wakeup};
+use preemptlab_trace::{Cause, Folded, Segment, Task, Timeline, Wakeup};
 use proptest::prelude::*;
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -226,6 +226,79 @@ fn numbers(text: &str) -> Vec<&str> {
         })
     };
     text.split([' ', '\n', '–']).filter(is_number).collect()
+}
+
+/// Returns a segment that stands for so many that are alike.
+fn folded(count: u64, max_ns: u64, segment: Segment) -> Segment {
+    let folded = Folded { count, min_ns: 2, max_ns, has_gaps: false, is_rest: false };
+    Segment { folded: Some(folded), ..segment }
+}
+
+/// Returns a text with one space between words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a piece stands for is counted, and the longest single segment is not the longest sum.
+#[test]
+fn a_thinned_timeline_says_so_and_keeps_its_sums() {
+    let met = segment(Cause::NotPreemptible, "mas_wr_bnode");
+    let section = segment(Cause::IrqsOff, "put_cpu_partial");
+    let parts = [
+        (4_000_000, folded(60_000, 2_500, met.clone())),
+        (300_000, folded(50_000, 9_000, section.clone())),
+        (5_000_000, folded(70_000, 2_600, met)),
+        (80_000, segment(Cause::IrqsOff, "free_one_page")),
+        (100_000, folded(19_999, 700, section)),
+    ];
+    let thinned = timeline(parts);
+    assert_eq!(
+        one_sentence(&thinned),
+        "9,480 us late: the kernel was not preemptible in write() of hackbench/187 for 9,000 us (95 %), \
+         having been interrupted in mas_wr_bnode."
+    );
+    let text = words(&timeline_terminal(&thinned, TERMINAL));
+    for line in [
+        "one stretch of 200000 pieces:",
+        "9000.000 94.9 130000 0.002–2.600",
+        "400.000 4.2 69999 0.002–9.000",
+        "The bar is thinned: 5 pieces stand for 200000 segments;",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let svg = svg(&[&thinned]);
+    check(&svg);
+    assert!(svg.contains(">thinned: 5 pieces stand for 200000 segments;"), "{svg}");
+    let small = timeline_terminal(&small(), TERMINAL);
+    assert!(!small.contains("thinned"), "{small}");
+}
+
+/// Where segments of several tasks are one piece there are no turns to count; what is not known is nobody's.
+#[test]
+fn what_is_not_known_of_a_timeline_is_not_said() {
+    let with = |segment: Segment, has_gaps, is_rest| {
+        let folded = Folded { count: 1_000, min_ns: 2, max_ns: 900, has_gaps, is_rest };
+        Segment { folded: Some(folded), ..segment }
+    };
+    let of_task = |pid| with(of("worker", pid, segment(Cause::OtherTask, "")), true, false);
+    let rest = with(within("", of("", 0, segment(Cause::OtherTask, ""))), true, true);
+    let mixed = timeline([(50_000, of_task(1)), (30_000, of_task(2)), (500_000, rest)]);
+    assert_eq!(
+        one_sentence(&mixed),
+        "580 us late: the scheduler let more than 2 other tasks run for 580 us (100 %), the longest of them \
+         worker/1 for 50 us."
+    );
+    let text = words(&timeline_terminal(&mixed, TERMINAL));
+    assert!(text.contains("500.000 86.2 1000 0.002–0.900"), "{text}");
+    assert!(text.contains("other (1000 segments)"), "{text}");
+    assert!(!text.contains("turns of tasks"), "{text}");
+    let rest = with(within("", of("", 0, segment(Cause::NotPreemptible, ""))), true, true);
+    let nobodys = timeline([(900, segment(Cause::HardIrq, "irq")), (90_000, rest)]);
+    assert_eq!(
+        one_sentence(&nobodys),
+        "90.9 us late: the kernel was not preemptible for 90 us (99 %)."
+    );
+    assert_eq!(cause_in_words(&nobodys), "the kernel was not preemptible");
 }
 
 #[test]

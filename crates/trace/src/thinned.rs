@@ -45,13 +45,15 @@ pub(crate) struct Thinned<P> {
     list: Vec<P>,
     /// Pieces are put together only within such a part of time, in nanoseconds; 0 while none are.
     grain_ns: u64,
+    /// Number of pieces that were put together at this grain. To do it again would move them farther.
+    done: usize,
     /// Whether there are too many runs to keep their bounds.
     mixes_runs: bool,
 }
 
 impl<P> Default for Thinned<P> {
     fn default() -> Self {
-        Self { list: Vec::new(), grain_ns: 0, mixes_runs: false }
+        Self { list: Vec::new(), grain_ns: 0, done: 0, mixes_runs: false }
     }
 }
 
@@ -71,8 +73,8 @@ impl<P: Thin> Thinned<P> {
 
     /// Returns the pieces that may hold time since an instant.
     pub fn since_mut(&mut self, ns: u64) -> impl Iterator<Item = &mut P> {
-        // A piece is no farther from its true place than the pieces of a grain reach.
-        let grain_ns = self.grain_ns.saturating_mul(2);
+        // Each grain has moved a piece by less than twice its length, and was half as long as the next one.
+        let grain_ns = self.grain_ns.saturating_mul(4);
         let is_before = move |piece: &P| piece.span().1.saturating_add(grain_ns) <= ns;
         self.list.iter_mut().rev().take_while(move |piece| !is_before(piece))
     }
@@ -89,6 +91,9 @@ impl<P: Thin> Thinned<P> {
             _ => return,
         };
         self.mixes_runs |= self.list.chunk_by(P::is_one_run).count() > PIECES_MAX / 4;
+        if self.grain_ns > 0 {
+            self.put_together(self.done);
+        }
         while self.list.len() > PIECES_MAX / 2 {
             if self.grain_ns > span_ns {
                 self.put_all_together();
@@ -96,7 +101,7 @@ impl<P: Thin> Thinned<P> {
             }
             let least_ns = span_ns / PIECES_MAX as u64;
             self.grain_ns = self.grain_ns.saturating_mul(2).max(least_ns).max(1);
-            self.put_together();
+            self.put_together(0);
         }
     }
 
@@ -104,7 +109,7 @@ impl<P: Thin> Thinned<P> {
     /// but for their sums.
     fn put_all_together(&mut self) {
         self.mixes_runs = true;
-        self.put_together();
+        self.put_together(0);
         if self.list.len() <= PIECES_MAX / 2 {
             return;
         }
@@ -113,11 +118,12 @@ impl<P: Thin> Thinned<P> {
         for place in order.into_iter().skip(PIECES_MAX / 4) {
             self.list[place].forget();
         }
-        self.put_together();
+        self.put_together(0);
     }
 
-    /// Puts the short pieces of each grain together, but for the last one, which may still grow.
-    fn put_together(&mut self) {
+    /// Puts the short pieces of each grain together, from a place in the list on, but for the last one, which
+    /// may still grow.
+    fn put_together(&mut self, from: usize) {
         let Some(last) = self.list.pop() else { return };
         let (grain_ns, mixes_runs) = (self.grain_ns, self.mixes_runs);
         let first_ns = self.list.first().map_or(0, |first| first.span().0);
@@ -126,9 +132,10 @@ impl<P: Thin> Thinned<P> {
             let is_short = left.len_ns() < grain_ns && right.len_ns() < grain_ns;
             is_short && grain(left) == grain(right) && (mixes_runs || left.is_one_run(right))
         };
-        let sizes: Vec<usize> = self.list.chunk_by(is_together).map(<[P]>::len).collect();
-        let mut joined = Vec::with_capacity(PIECES_MAX);
-        let mut pieces = std::mem::take(&mut self.list).into_iter();
+        let rest = self.list.get(from..).unwrap_or_default();
+        let sizes: Vec<usize> = rest.chunk_by(is_together).map(<[P]>::len).collect();
+        let mut pieces = self.list.split_off(from.min(self.list.len())).into_iter();
+        let mut joined = std::mem::take(&mut self.list);
         for size in sizes {
             if size == 1 {
                 joined.extend(pieces.next());
@@ -136,6 +143,7 @@ impl<P: Thin> Thinned<P> {
             }
             put_group(pieces.by_ref().take(size), mixes_runs, &mut joined);
         }
+        self.done = joined.len();
         joined.push(last);
         self.list = joined;
     }
