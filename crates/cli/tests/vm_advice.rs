@@ -162,13 +162,8 @@ fn full_preemption_switches_in_the_kernel() {
 
 #[test]
 fn full_preemption_does_not_wait_for_the_tick() {
-    let lazy = Place {
-        kernel: "debian:7.2",
-        preempt: "lazy",
-        loads: IN_KERNEL,
-        is_fair: true,
-        ..PLACE
-    };
+    let lazy =
+        Place { kernel: "debian:7.2", preempt: "lazy", loads: IN_KERNEL, is_fair: true, ..PLACE };
     let full = Place { preempt: "full", ..lazy };
     follow(Cure::FullForFair, "not_preemptible", lazy, &[full]);
 }
@@ -233,8 +228,7 @@ fn a_real_time_policy_waits_for_no_share() {
 
 #[test]
 fn a_real_time_policy_precedes_less_urgent_ones() {
-    let fair =
-        Place { loads: &["fifo:50|spin as-started 2000 15003"], is_fair: true, ..PLACE };
+    let fair = Place { loads: &["fifo:50|spin as-started 2000 15003"], is_fair: true, ..PLACE };
     let fifo = Place { is_fair: false, ..fair };
     follow(Cure::RealtimePriority, "more_urgent_task", fair, &[fifo]);
 }
@@ -262,11 +256,8 @@ fn the_fair_server_takes_nothing_where_it_is_off_or_nobody_starves() {
         settings: "sysctl.kernel.sched_rt_runtime_us=-1 sched/fair_server/cpu0/runtime=0",
         ..starving
     };
-    let mended = Place {
-        kernel: "debian:7.2",
-        settings: "sched/fair_server/cpu0/runtime=0",
-        ..starving
-    };
+    let mended =
+        Place { kernel: "debian:7.2", settings: "sched/fair_server/cpu0/runtime=0", ..starving };
     follow(Cure::FairServerRuntime, "fair_server", starving, &[sleeping, off, mended]);
 }
 

@@ -9,8 +9,8 @@ use crate::{
     arch::DEVICE_ENTRY,
     cause::Cause,
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
-    decode::Event,
     decisions::Decisions,
+    decode::Event,
     kernel::{Kernel, Point, Tracepoint},
     wakeup::Wakeup,
 };

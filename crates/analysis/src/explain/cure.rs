@@ -421,7 +421,9 @@ mod tests {
         for situation in situations().filter(|it| it.cause == Cause::HardIrq) {
             assert_ne!(situation.help(), Help::Cure(Cure::ThreadedInterrupts));
         }
-        assert!(hard.help().words().starts_with("nothing here removes it: the interrupt is that of"));
+        assert!(
+            hard.help().words().starts_with("nothing here removes it: the interrupt is that of")
+        );
         let timers = Situation { is_for_timers: true, ..hard };
         assert_eq!(timers.help(), Help::Cure(Cure::RtTimers));
         let realtime = Situation { is_realtime_kernel: true, ..timers };
