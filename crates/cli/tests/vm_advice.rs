@@ -161,19 +161,6 @@ fn full_preemption_switches_in_the_kernel() {
 }
 
 #[test]
-fn full_preemption_does_not_wait_for_the_tick() {
-    let lazy = Place {
-        kernel: "debian:7.2",
-        preempt: "lazy",
-        loads: IN_KERNEL,
-        is_fair: true,
-        ..PLACE
-    };
-    let full = Place { preempt: "full", ..lazy };
-    follow(Cure::FullForFair, "not_preemptible", lazy, &[full]);
-}
-
-#[test]
 fn spinlocks_sleep_under_preempt_rt() {
     let generic = Place { loads: &["other|call spin 2000 15003"], ..PLACE };
     let rt = Place { kernel: "debian:6.12-rt", ..generic };
@@ -205,12 +192,15 @@ fn ordinary_timers_expire_in_a_thread_under_preempt_rt() {
     assert_eq!(threaded.cure, Cure::RtTimers.as_str(), "{threaded:?}");
 }
 
+/// With `threadirqs` alone the handler has a thread, which keeps interrupts off.
 #[test]
-fn interrupts_of_devices_have_threads() {
+fn interrupts_of_devices_have_threads_under_preempt_rt() {
     let generic = Place { loads: &["other|line hard 2000 15003"], ..PLACE };
-    let threaded = Place { settings: "threadirqs", ..generic };
     let rt = Place { kernel: "debian:6.12-rt", ..generic };
-    follow(Cure::ThreadedInterrupts, "device_irq", generic, &[threaded, rt]);
+    follow(Cure::RtInterrupts, "device_irq", generic, &[rt]);
+    let threaded = Place { settings: "threadirqs", ..generic }.worst();
+    let found = (threaded.cause.as_str(), threaded.cure.as_str());
+    assert_eq!(found, ("irqs_off", Cure::RtIrqsOff.as_str()), "{threaded:?}");
 }
 
 #[test]
@@ -226,15 +216,14 @@ fn a_priority_above_or_below_helps() {
 
 #[test]
 fn a_real_time_policy_waits_for_no_share() {
-    let fair = Place { loads: &["other|spin as-started 1000 0"], is_fair: true, ..PLACE };
+    let fair = Place { loads: &["other|spin as-started 2000 15003"; 6], is_fair: true, ..PLACE };
     let fifo = Place { is_fair: false, ..fair };
     follow(Cure::RealtimePolicy, "fair_share", fair, &[fifo]);
 }
 
 #[test]
 fn a_real_time_policy_precedes_less_urgent_ones() {
-    let fair =
-        Place { loads: &["fifo:50|spin as-started 2000 15003"], is_fair: true, ..PLACE };
+    let fair = Place { loads: &["fifo:50|spin as-started 2000 15003"], is_fair: true, ..PLACE };
     let fifo = Place { is_fair: false, ..fair };
     follow(Cure::RealtimePriority, "more_urgent_task", fair, &[fifo]);
 }
@@ -262,11 +251,8 @@ fn the_fair_server_takes_nothing_where_it_is_off_or_nobody_starves() {
         settings: "sysctl.kernel.sched_rt_runtime_us=-1 sched/fair_server/cpu0/runtime=0",
         ..starving
     };
-    let mended = Place {
-        kernel: "debian:7.2",
-        settings: "sched/fair_server/cpu0/runtime=0",
-        ..starving
-    };
+    let mended =
+        Place { kernel: "debian:7.2", settings: "sched/fair_server/cpu0/runtime=0", ..starving };
     follow(Cure::FairServerRuntime, "fair_server", starving, &[sleeping, off, mended]);
 }
 

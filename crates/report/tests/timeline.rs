@@ -487,12 +487,9 @@ fn any_timeline() -> impl Strategy<Value = Timeline> {
             ..segment(cause, &name)
         },
     );
-    (prop::collection::vec(segment, 0..60), 0..50_000_u64)
-        .prop_map(|(segments, latency_ns)| Timeline {
-            wakeup: wakeup(latency_ns),
-            segments,
-            other_timers_ns: 0,
-        })
+    (prop::collection::vec(segment, 0..60), 0..50_000_u64).prop_map(|(segments, latency_ns)| {
+        Timeline { wakeup: wakeup(latency_ns), segments, other_timers_ns: 0 }
+    })
 }
 
 proptest! {

@@ -246,7 +246,8 @@ impl Layout {
             let is_it = |tracepoint: &Tracepoint| tracepoint.name == **name;
             self.tracepoints.iter().any(is_it) || !has_symbol(&self.kallsyms, name)
         };
-        tells_callers && PRIORITY_CHANGED.iter().chain(&SERVER_PICKS).chain(&[DEVICE_IRQ]).all(is_recorded)
+        tells_callers
+            && PRIORITY_CHANGED.iter().chain(&SERVER_PICKS).chain(&[DEVICE_IRQ]).all(is_recorded)
     }
 }
 

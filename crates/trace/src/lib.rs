@@ -10,6 +10,8 @@ mod change;
 mod changed;
 mod counterfactual;
 mod cpu;
+#[cfg(test)]
+mod decided;
 mod decisions;
 mod decode;
 mod divergence;

@@ -13,8 +13,6 @@ use crate::Result;
 pub enum Cure {
     /// Full preemption, for real-time tasks.
     FullPreemption,
-    /// Full preemption, for fair tasks under lazy preemption.
-    FullForFair,
     /// PREEMPT_RT, for sections with preemption off.
     RtPreemptOff,
     /// PREEMPT_RT, for sections with interrupts off.
@@ -23,8 +21,8 @@ pub enum Cure {
     RtSoftirqs,
     /// PREEMPT_RT, for the timers of other tasks.
     RtTimers,
-    /// Threads for the interrupts of devices.
-    ThreadedInterrupts,
+    /// PREEMPT_RT, for the interrupts of devices.
+    RtInterrupts,
     /// Another order of priorities.
     Priority,
     /// A real-time policy, beside fair tasks.
@@ -43,14 +41,13 @@ pub enum Cure {
 
 impl Cure {
     /// Every advice.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 13] = [
         Self::FullPreemption,
-        Self::FullForFair,
         Self::RtPreemptOff,
         Self::RtIrqsOff,
         Self::RtSoftirqs,
         Self::RtTimers,
-        Self::ThreadedInterrupts,
+        Self::RtInterrupts,
         Self::Priority,
         Self::RealtimePolicy,
         Self::RealtimePriority,
@@ -67,16 +64,14 @@ impl Cure {
                 "preempt=full lets the scheduler switch inside such kernel code (lazy does so for \
                  real-time tasks only)"
             }
-            Self::FullForFair => {
-                "preempt=full does not wait for the tick before a fair task gives way"
-            }
             Self::RtPreemptOff => {
                 "no mode of this kernel; PREEMPT_RT, if the section is that of a spinlock: under it most \
                  spinlocks become sleeping locks, and the section preemptible"
             }
             Self::RtIrqsOff => {
                 "no mode of this kernel; PREEMPT_RT, if the section is that of a spinlock \
-                 (spin_lock_irqsave): under it most of these leave interrupts on"
+                 (spin_lock_irqsave) or of a handler in a thread (threadirqs): under it most of these leave \
+                 interrupts on"
             }
             Self::RtSoftirqs => {
                 "PREEMPT_RT, which serves softirqs in threads, less urgent than the task"
@@ -85,9 +80,9 @@ impl Cure {
                 "PREEMPT_RT, which has the timers of ordinary tasks expire in a thread; threadirqs does not, \
                  because it leaves the local timer's interrupt as it is"
             }
-            Self::ThreadedInterrupts => {
-                "threadirqs or PREEMPT_RT, which handle most interrupts of devices in threads of \
-                 priority 50"
+            Self::RtInterrupts => {
+                "PREEMPT_RT, which handles most interrupts of devices in threads of priority 50; threadirqs \
+                 does not help, because such a thread keeps interrupts off"
             }
             Self::Priority => {
                 "a higher priority for the task than the other one has, or a lower one for the other"
@@ -142,8 +137,6 @@ pub(super) struct Situation {
     pub cause: Cause,
     pub preempt: PreemptMode,
     pub is_realtime_kernel: bool,
-    /// Whether the kernel handles interrupts of devices in threads already.
-    pub has_threaded_interrupts: bool,
     pub task: Policy,
     /// Whether the hard interrupt that took longest was the local timer's.
     pub is_local_timer: bool,
@@ -162,7 +155,6 @@ pub(super) enum Policy {
 impl Situation {
     pub fn new(cell: &Chosen, timeline: &Timeline, cause: Cause, is_fair: bool) -> Self {
         let system = &cell.report.system;
-        let cmdline = cell.inputs.snapshot.cmdline.split_whitespace();
         let is_hard = |segment: &&Segment| segment.cause == Cause::HardIrq;
         let hard = timeline.segments.iter().filter(is_hard);
         let hard_ns: u64 = hard.clone().map(Segment::len_ns).sum();
@@ -171,8 +163,6 @@ impl Situation {
             cause,
             preempt: cell.factors.preempt,
             is_realtime_kernel: system.realtime,
-            has_threaded_interrupts: system.realtime
-                || cmdline.into_iter().any(|word| word == "threadirqs"),
             task: match timeline.wakeup.task.prio {
                 _ if is_fair => Policy::Fair,
                 ..0 => Policy::Deadline,
@@ -193,7 +183,10 @@ impl Situation {
             Cause::NotPreemptible
                 if self.task == Policy::Fair && self.preempt == PreemptMode::Lazy =>
             {
-                Help::Cure(Cure::FullForFair)
+                Help::None(
+                    "under lazy preemption a fair task that works in the kernel goes on until a tick, and \
+                     under full preemption it has its slice all the same",
+                )
             }
             Cause::NotPreemptible => Help::None("the kernel code there has to become shorter"),
             Cause::PreemptOff if is_rt => Help::None(
@@ -209,11 +202,11 @@ impl Situation {
             ),
             Cause::Softirq => Help::Cure(Cure::RtSoftirqs),
             Cause::HardIrq => self.against_interrupts(),
-            Cause::DeviceIrq if self.has_threaded_interrupts => Help::None(
+            Cause::DeviceIrq if is_rt => Help::None(
                 "interrupts of devices have threads here but for their first part, which has to \
                  become shorter",
             ),
-            Cause::DeviceIrq => Help::Cure(Cure::ThreadedInterrupts),
+            Cause::DeviceIrq => Help::Cure(Cure::RtInterrupts),
             Cause::IpiWait => Help::None("the other CPU has to answer sooner, or not be asked"),
             Cause::SpinWait => Help::None(
                 "the section under this lock has to become shorter on the CPU that holds it",
@@ -282,13 +275,13 @@ impl Situation {
     /// Returns the remedy; none where no model and no build acts on the cause.
     fn remedy(&self) -> Option<Remedy> {
         match self.help() {
-            Help::Cure(Cure::FullPreemption | Cure::FullForFair) => Some(Remedy::StrongerModel),
+            Help::Cure(Cure::FullPreemption) => Some(Remedy::StrongerModel),
             Help::Cure(
                 Cure::RtPreemptOff
                 | Cure::RtIrqsOff
                 | Cure::RtSoftirqs
                 | Cure::RtTimers
-                | Cure::ThreadedInterrupts,
+                | Cure::RtInterrupts,
             ) => Some(Remedy::Realtime),
             _ => None,
         }
@@ -367,16 +360,15 @@ mod tests {
         use PreemptMode::{Full, Lazy, None, Voluntary};
         let modes = [None, Voluntary, Lazy, Full];
         let tasks = [Policy::Deadline, Policy::RealTime, Policy::Fair];
-        let bits = |number: usize| [0, 1, 2, 3].map(|bit| number >> bit & 1 == 1);
+        let bits = |number: usize| [0, 1, 2].map(|bit| number >> bit & 1 == 1);
         let causes = Cause::ALL.into_iter();
         causes.flat_map(move |cause| {
             modes.into_iter().flat_map(move |preempt| {
                 tasks.into_iter().flat_map(move |task| {
-                    (0..16).map(bits).map(move |[realtime, threaded, local, timers]| Situation {
+                    (0..8).map(bits).map(move |[realtime, local, timers]| Situation {
                         cause,
                         preempt,
                         is_realtime_kernel: realtime,
-                        has_threaded_interrupts: realtime || threaded,
                         task,
                         is_local_timer: local,
                         is_for_timers: timers,
@@ -391,7 +383,6 @@ mod tests {
             cause,
             preempt: PreemptMode::Full,
             is_realtime_kernel: false,
-            has_threaded_interrupts: false,
             task: Policy::RealTime,
             is_local_timer: true,
             is_for_timers: false,
@@ -419,9 +410,11 @@ mod tests {
     fn the_local_timer_has_no_thread() {
         let hard = of(Cause::HardIrq);
         for situation in situations().filter(|it| it.cause == Cause::HardIrq) {
-            assert_ne!(situation.help(), Help::Cure(Cure::ThreadedInterrupts));
+            assert_ne!(situation.help(), Help::Cure(Cure::RtInterrupts));
         }
-        assert!(hard.help().words().starts_with("nothing here removes it: the interrupt is that of"));
+        assert!(
+            hard.help().words().starts_with("nothing here removes it: the interrupt is that of")
+        );
         let timers = Situation { is_for_timers: true, ..hard };
         assert_eq!(timers.help(), Help::Cure(Cure::RtTimers));
         let realtime = Situation { is_realtime_kernel: true, ..timers };
@@ -433,9 +426,9 @@ mod tests {
     #[test]
     fn devices_interrupts_have_threads_once() {
         let device = of(Cause::DeviceIrq);
-        assert_eq!(device.help(), Help::Cure(Cure::ThreadedInterrupts));
-        let threaded = Situation { has_threaded_interrupts: true, ..device };
-        assert!(matches!(threaded.help(), Help::None(_)));
+        assert_eq!(device.help(), Help::Cure(Cure::RtInterrupts));
+        let realtime = Situation { is_realtime_kernel: true, ..device };
+        assert!(matches!(realtime.help(), Help::None(_)));
     }
 
     #[test]
@@ -469,8 +462,9 @@ mod tests {
             assert_eq!(help, Help::Cure(Cure::FullPreemption));
             assert!(matches!(helps(preempt, true, Policy::RealTime), Help::None(_)));
         }
-        assert_eq!(helps(Lazy, false, Policy::Fair), Help::Cure(Cure::FullForFair));
-        assert!(matches!(helps(Lazy, false, Policy::RealTime), Help::None(_)));
+        for task in [Policy::Fair, Policy::RealTime] {
+            assert!(matches!(helps(Lazy, false, task), Help::None(_)));
+        }
         assert!(matches!(helps(Full, false, Policy::Fair), Help::None(_)));
     }
 

@@ -84,9 +84,7 @@ impl Clause<'_> {
             Some(Cause::RemoteWakeup) => format!("{}{}", self.woken(), self.lasted()),
             Some(Cause::Scheduling) => format!("the scheduler was at work{}", self.lasted()),
             Some(Cause::DeadlineTask) => self.ran("the deadline task", "deadline tasks"),
-            Some(Cause::MoreUrgentTask) => {
-                self.ran("the more urgent task", "more urgent tasks")
-            }
+            Some(Cause::MoreUrgentTask) => self.ran("the more urgent task", "more urgent tasks"),
             Some(Cause::EqualTask) => self.ran("the equally urgent task", "equally urgent tasks"),
             Some(Cause::StopTask) => self.ran("the stop task", "stop tasks"),
             Some(Cause::OtherTask) => self.ran("the task", "other tasks"),
@@ -248,10 +246,14 @@ impl Clause<'_> {
         };
         match self.places(busy).as_slice() {
             [(busy, _)] => format!("the task was throttled while {busy}{}", self.lasted()),
-            others => format!("the task was throttled{}{}", self.lasted(), match others.first() {
-                Some((busy, ns)) => most(*ns, self.ns, &format!(" while {busy}")),
-                None => String::new(),
-            }),
+            others => format!(
+                "the task was throttled{}{}",
+                self.lasted(),
+                match others.first() {
+                    Some((busy, ns)) => most(*ns, self.ns, &format!(" while {busy}")),
+                    None => String::new(),
+                }
+            ),
         }
     }
 

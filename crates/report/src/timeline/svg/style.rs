@@ -85,9 +85,9 @@ pub fn fill(cause: Option<Cause>) -> String {
 pub fn ink(cause: Option<Cause>) -> &'static str {
     match cause {
         None | Some(Cause::TimerPending) => "on-grey",
-        Some(
-            Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait | Cause::DeadlineTask,
-        ) => "on-blue",
+        Some(Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait | Cause::DeadlineTask) => {
+            "on-blue"
+        }
         Some(Cause::Return) => "on-return",
         Some(_) => "on-color",
     }
