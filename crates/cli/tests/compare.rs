@@ -47,7 +47,8 @@ fn sound(text: &str) {
 fn one_replicate_decides_nothing() {
     let desk = Desk::new();
     record(&desk.path("a"), &with_count(1), |_, _| Cell::Measured);
-    compare(&desk, &["a"]).says(&["undecided +4", "Fewer than 5 replicates decide nothing."]);
+    compare(&desk, &["a"])
+        .says(&["undecided, +4 replicates", "Fewer than 5 replicates decide nothing."]);
     let overview = desk.run(&["compare", "a"]);
     overview.says(&["1 replicate (n=1: no spread)"]);
 }
@@ -57,7 +58,8 @@ fn values_that_are_all_equal_are_the_same() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let finished = compare(&desk, &["a"]);
-    finished.says(&["are better, 0 worse, 15 within 5%, 0 undecided"]);
+    // cyclictest cannot tell whether equal numbers of a few microseconds are within 5%.
+    finished.says(&["are better, 0 worse,", "within the resolution of the", " 0 undecided"]);
     finished.says(&["5 replicates are too few for an extreme-value fit"]);
 }
 
@@ -67,7 +69,7 @@ fn the_counts_are_of_what_the_table_shows() {
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let overview = desk.run(&["compare", "a"]);
     overview.says(&[
-        "0 worse, 7 within 5%, 0 undecided",
+        "Of 7 comparisons 0 are better, 0 worse,",
         "8 more, of metrics that are",
         "compare RUN --all",
         "adjusted for all 15",

@@ -71,7 +71,9 @@ export class Figures {
       rows: entries,
       text: (entry) => this.#text(entry, infos),
       instead: ({ configuration, metrics }) =>
-        metrics.size === 0 ? h("span", { class: "reason" }, trouble(configuration)) : undefined,
+        metrics.size === 0 && configuration.samples.length === 0
+          ? h("span", { class: "reason" }, trouble(configuration))
+          : undefined,
       counted: (shown) => {
         this.#count.textContent = `${shown} of ${plural(entries.length, "configuration")}`;
       },
