@@ -171,13 +171,13 @@ impl<'job> Cell<'job> {
         for waiting in probes {
             self.sleep_until(origin_ns.saturating_add(waiting.command().delay_ns))?;
             self.probes.push(waiting.start()?);
-            // What init does from here on, starting the next probe or noting the end of one, must
-            // not delay a probe that measures.
-            set_own_priority(priority_measuring(&self.job.load))?;
         }
+        // A load that is more urgent than init from here on would keep it from that.
         if let Some(guard) = &self.guard {
             guard.watch_probes(self.probes.iter().map(Running::group))?;
         }
+        // When init notes the end of a probe, it must not delay another one, which measures.
+        set_own_priority(priority_measuring(&self.job.load))?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
         }

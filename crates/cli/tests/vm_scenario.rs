@@ -174,7 +174,10 @@ fn a_period_counts_from_when_it_was_due() {
     let arguments = ["scenario", &case("late-period"), "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(1, &[]);
-    said.says(&["server latency (wait 2): expected at most 100 us, found 3", "0 of 1 expectations"]);
+    said.says(&[
+        "server latency (wait 2): expected at most 100 us, found 3",
+        "0 of 1 expectations",
+    ]);
 }
 
 #[test]
@@ -183,5 +186,9 @@ fn each_variant_shows_its_own_time() {
     let arguments = ["scenario", &case("audio-priority"), "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.succeeds();
-    assert!(!said.stdout.contains("0 of 0") && !said.stdout.contains("added 0 "), "{}", said.stdout);
+    assert!(
+        !said.stdout.contains("0 of 0") && !said.stdout.contains("added 0 "),
+        "{}",
+        said.stdout
+    );
 }

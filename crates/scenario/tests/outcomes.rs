@@ -508,12 +508,8 @@ proptest! {
 #[test]
 fn a_period_that_begins_late_is_late() {
     let scenario = Scenario::parse(include_str!("cases/late-period.toml")).unwrap();
-    let server = vec![
-        step(span(0, 17)),
-        step(span(17, 18)),
-        step(span(18, 18)),
-        step(span(18, 19)),
-    ];
+    let server =
+        vec![step(span(0, 17)), step(span(17, 18)), step(span(18, 18)), step(span(18, 19))];
     let client = vec![step(span(0, 9)), step(span(9, 17))];
     let threads = scenario.script().threads.iter().map(|thread| match thread.name.as_str() {
         "server" => server.clone(),

@@ -1,14 +1,13 @@
-// A program that keeps to nothing: unruly HOW [SECONDS]. Without SECONDS it never ends.
+// A program that keeps to nothing: unruly HOW [NUMBER], the seconds to sleep or a priority. Only the one that
+// sleeps ever ends.
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 struct attributes {
@@ -19,26 +18,22 @@ struct attributes {
 	uint64_t runtime, deadline, period;
 };
 
-static int fifo(int priority)
+static int fifo(long priority)
 {
-	struct sched_param param = { .sched_priority = priority };
+	struct sched_param param = { .sched_priority = (int)priority };
 	return sched_setscheduler(0, SCHED_FIFO, &param);
 }
 
-static void spin(long seconds)
+static void spin(void)
 {
-	struct timespec begin, now;
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while (!seconds || now.tv_sec - begin.tv_sec < seconds);
-	exit(0);
+	for (;;)
+		;
 }
 
 int main(int count, char **arguments)
 {
 	const char *how = arguments[1];
-	long seconds = count > 2 ? atol(arguments[2]) : 0;
+	long number = count > 2 ? atol(arguments[2]) : 99;
 
 	if (!strcmp(how, "fifo") || !strcmp(how, "pinned")) {
 		cpu_set_t first;
@@ -46,7 +41,7 @@ int main(int count, char **arguments)
 		CPU_SET(0, &first);
 		if (!strcmp(how, "pinned") && sched_setaffinity(0, sizeof first, &first))
 			return 2;
-		if (fifo(99))
+		if (fifo(number))
 			return 3;
 	} else if (!strcmp(how, "deadline")) {
 		struct attributes all = { sizeof all, 6, 1, 0, 0, 9000000, 10000000, 10000000 };
@@ -60,12 +55,12 @@ int main(int count, char **arguments)
 			if (!fork() && fork())
 				setsid();
 	} else if (!strcmp(how, "fifo-forks")) {
-		if (fifo(99))
+		if (fifo(number))
 			return 5;
 		for (int i = 0; i < 100; i++)
 			if (!fork()) {
 				setsid();
-				spin(0);
+				spin();
 			}
 	} else if (!strcmp(how, "signals")) {
 		sigset_t all;
@@ -74,13 +69,13 @@ int main(int count, char **arguments)
 		for (int i = 1; i < 65; i++)
 			signal(i, SIG_IGN);
 		setsid();
-		if (fifo(99))
+		if (fifo(number))
 			return 6;
 	} else if (!strcmp(how, "sleep")) {
-		sleep(seconds);
+		sleep(number);
 		return 0;
 	} else {
 		return 7;
 	}
-	spin(seconds);
+	spin();
 }
