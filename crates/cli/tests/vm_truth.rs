@@ -158,7 +158,7 @@ fn found(trace: impl Read, kernel: &Kernel) -> Found {
             }
         }
         match item {
-            Some(Item::Task(task)) => machine.describe(task),
+            Some(Item::Task(task)) => machine.describe(task).unwrap(),
             Some(Item::Stack(_)) => {}
             Some(Item::Event(event)) => {
                 if event.site.kind == SiteKind::Iret {
