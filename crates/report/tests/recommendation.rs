@@ -155,7 +155,8 @@ fn json_holds_what_the_text_says() {
     let runner_up = &document["candidates"][3];
     assert_eq!(runner_up["relations"][0][0], "throughput");
     assert_eq!(runner_up["relations"][0][1]["verdict"], "worse");
-    assert_eq!(runner_up["requirements"][0]["answer"], "holds");
+    assert_eq!(runner_up["requirements"][0]["answer"], "unclear");
+    assert_eq!(runner_up["requirements"][0]["statistic"], "largest");
     assert_eq!(document["candidates"][0]["requirements"][0]["answer"], "fails");
     assert_eq!(document["candidates"][6]["status"], "unmeasured");
     assert_eq!(document["targets"].as_array().unwrap().len(), 3);

@@ -176,6 +176,12 @@ impl Configuration {
         self.summaries.iter().find(|summary| summary.name == *metric)
     }
 
+    /// Returns the samples behind a metric; `None` for a metric that is no statistic of samples.
+    pub fn samples(&self, metric: &MetricName) -> Option<&Samples> {
+        let (of, _) = metric.statistic()?;
+        self.samples.iter().find(|samples| samples.of == *of)
+    }
+
     /// Replicates with metrics, or in which nothing happened that would have one.
     pub fn measured(&self) -> usize {
         let with_samples = self.samples.iter().map(|samples| samples.cells);

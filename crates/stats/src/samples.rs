@@ -1,8 +1,8 @@
-use preemptlab_model::{Distribution, MetricName};
+use preemptlab_model::Distribution;
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Configuration, MeasuredCell};
+use crate::MeasuredCell;
 
 /// Number of samples of a distribution in the cells of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
@@ -39,13 +39,5 @@ impl Samples {
     /// Returns whether no cell had a sample.
     pub fn are_none(&self) -> bool {
         self.empty == self.cells
-    }
-}
-
-impl Configuration {
-    /// Returns the samples behind a metric; `None` for a metric that is no statistic of samples.
-    pub fn samples(&self, metric: &MetricName) -> Option<&Samples> {
-        let (of, _) = metric.statistic()?;
-        self.samples.iter().find(|samples| samples.of == *of)
     }
 }

@@ -1,6 +1,5 @@
-use super::sampled;
 use crate::{
-    Comparator, Configuration, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Summary,
+    Comparator, Configuration, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Samples, Summary,
 };
 
 /// A requirement of which everything is known.
@@ -110,7 +109,7 @@ impl Judgement {
         let (index, Constraint { metric, comparator, limit }) = constraint;
         let samples = configuration.samples(&metric.name);
         let Some(summary) = configuration.summary(&metric.name) else {
-            return sampled::no_event((index, constraint.1), group, samples?);
+            return no_event((index, constraint.1), group, samples?);
         };
         if let (true, Limit::OfBaseline(share)) = (is_baseline, limit) {
             return Some(Self::of_itself((index, group.0), *comparator, *share, summary));
@@ -217,10 +216,38 @@ fn of_baseline(summary: &Summary, baseline: &Summary) -> Option<Interval> {
     Some(Interval { low: low * baseline.median, high: high * baseline.median })
 }
 
+/// Judges a limit on a statistic of a distribution in which nothing happened. No event is beyond an
+/// upper limit, as far as the windows go; there is no value that a lower limit could be compared with.
+fn no_event(
+    (constraint, of): (usize, &Constraint),
+    (group, in_group): (usize, &Group),
+    samples: &Samples,
+) -> Option<Judgement> {
+    if !samples.are_none() || !of.comparator.is_upper() {
+        return None;
+    }
+    let limit = match of.limit {
+        Limit::Value(limit) => limit,
+        Limit::OfBaseline(share) => share * in_group.baseline()?.summary(&of.metric.name)?.median,
+    };
+    Some(Judgement {
+        constraint,
+        group,
+        value: 0.0,
+        statistic: Statistic::NoEvent,
+        unit: of.metric.unit.clone(),
+        limit,
+        interval: None,
+        n: samples.cells,
+        samples: Some(0),
+        answer: if samples.cells > 1 { Answer::Holds } else { Answer::Unclear },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Requirement, Samples};
+    use crate::Requirement;
     use preemptlab_model::{Direction, Distribution, Metric, PreemptMode};
 
     fn judge(requirement: &str, name: &str, values: &[f64]) -> Judgement {

@@ -8,7 +8,6 @@ mod combined;
 mod judgement;
 mod metrics;
 mod requirement;
-mod sampled;
 #[cfg(test)]
 mod tests;
 
