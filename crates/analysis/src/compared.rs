@@ -42,10 +42,8 @@ impl Compared {
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
         let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let mut shown: Vec<String> = borrowed
-            .iter()
-            .flat_map(|recording| shown::notes(&recording.manifest().experiment))
-            .collect();
+        let mut shown: Vec<String> =
+            borrowed.iter().flat_map(|recording| shown::notes(recording.manifest())).collect();
         shown.dedup();
         let notices = warnings.chain(overridden).chain(disturbed).chain(unsound);
         let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();
