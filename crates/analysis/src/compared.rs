@@ -49,10 +49,8 @@ impl Compared {
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
         let disturbances = disturbed::notes(&borrowed)?;
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let mut shown: Vec<String> = borrowed
-            .iter()
-            .flat_map(|recording| shown::notes(&recording.manifest().experiment))
-            .collect();
+        let mut shown: Vec<String> =
+            borrowed.iter().flat_map(|recording| shown::notes(recording.manifest())).collect();
         shown.dedup();
         let notices = warnings.chain(overridden).chain(unsound);
         let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();

@@ -186,7 +186,7 @@ impl<'a> PlanDocument<'a> {
 
 /// Returns the notes on the machine that would execute the cells, and those on the settings.
 fn notes(manifest: &Manifest, of_machine: Vec<String>) -> Vec<String> {
-    of_machine.into_iter().chain(shown::notes(&manifest.experiment)).collect()
+    of_machine.into_iter().chain(shown::notes(manifest)).collect()
 }
 
 /// Returns a kernel with its label and its settings.

@@ -1,13 +1,15 @@
 //! Kernel parameters that nothing but the kernel's command line shows.
 
-use preemptlab_experiment::{Experiment, is_shown_by_cmdline_alone};
+use std::collections::BTreeSet;
 
-/// Names the parameters of an experiment whose only proof is /proc/cmdline.
-pub fn notes(experiment: &Experiment) -> Vec<String> {
-    let mut words: Vec<String> = experiment
-        .factors
-        .settings
-        .iter()
+use preemptlab_experiment::{Manifest, is_shown_by_cmdline_alone};
+
+/// Names the parameters of executed cells whose only proof is /proc/cmdline.
+pub fn notes(manifest: &Manifest) -> Vec<String> {
+    let executed = manifest.plan.cells.iter().filter(|cell| cell.inputs().is_some());
+    let levels: BTreeSet<_> = executed.map(|cell| &cell.factors.settings).collect();
+    let mut words: Vec<String> = levels
+        .into_iter()
         .flat_map(|level| level.iter())
         .filter(|setting| is_shown_by_cmdline_alone(setting))
         .map(ToString::to_string)

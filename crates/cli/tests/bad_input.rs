@@ -84,7 +84,7 @@ fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     run("tree:linux,clean").fails(2, &["nothing can say that it is clean"]);
     run("tree:linux,config=./none").fails(2, &["`./none` cannot be read"]);
     run("tree:linux,confg=lab").fails(2, &["did you mean `tree:linux,config=lab`?"]);
-    run("tree:linux+HZ_1000=m").fails(2, &["has no modules"]);
+    run("tree:linux+HZ_1000=m").fails(2, &["`+HZ_1000=m` would be a module"]);
     run("source:6.12,config=./none").fails(2, &["`./none` cannot be read"]);
     run("source:6.12,confg=lab").fails(2, &["did you mean `source:6.12,config=lab`?"]);
     run("source:6.12-rt,config=lab").fails(2, &["config=lab+EXPERT=y+PREEMPT_RT=y"]);

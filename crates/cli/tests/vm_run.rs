@@ -300,11 +300,10 @@ fn a_setting_that_the_kernel_refuses_is_unavailable() {
         [workload.idle]\nkind = \"cyclictest\"\nload = \"none\"\nwindow = \"50ms\"\n";
     desk.write("refused.toml", text);
     let finished = run(&desk, &["run", "refused.toml", "--out", "a"]);
-    assert_eq!(finished.code, 2, "{}{}", finished.stdout, finished.stderr);
     finished.fails(
-        2,
+        3,
         &[
-            "this kernel refuses the setting sched/fair_server/cpu1/runtime=0",
+            "this kernel refuses the setting",
             "EBUSY",
             "nosmt: this virtual machine cannot be asked",
         ],

@@ -98,12 +98,7 @@ const GONE: &[Gone] = &[
         "debugfs sched/domains shows the domains",
         "kernel/sched/debug.c, commit 3b87f136f8fc",
     ),
-    gone(
-        "sysctl.kernel.sched_time_avg_ms",
-        (4, 19),
-        "nothing took its place",
-        "kernel/sched/core.c, commit 5fd778915ad2",
-    ),
+    gone("sysctl.kernel.sched_time_avg_ms", (4, 19), "nothing took its place", "kernel/sysctl.c"),
     gone(
         "sysctl.kernel.sched_child_runs_first",
         (6, 6),
@@ -125,12 +120,7 @@ const GONE: &[Gone] = &[
         "nothing took its place",
         "kernel/sysctl.c, commit d6cb41cc44c6",
     ),
-    gone(
-        "sysctl.vm.swap_token_timeout",
-        (3, 5),
-        "nothing took its place",
-        "mm/thrash.c, commit e709ffd6169c",
-    ),
+    gone("sysctl.vm.swap_token_timeout", (3, 5), "nothing took its place", "mm/thrash.c"),
     gone(
         "sysctl.net.ipv4.tcp_tw_recycle",
         (4, 12),
@@ -149,7 +139,12 @@ const GONE: &[Gone] = &[
         "clearcpuid=smap does it",
         "arch/x86/kernel/cpu/common.c, commit dbae0a934f09",
     ),
-    gone("nosmep", (5, 18), "clearcpuid=smep does it", "arch/x86/kernel/cpu/common.c"),
+    gone(
+        "nosmep",
+        (5, 18),
+        "clearcpuid=smep does it",
+        "arch/x86/kernel/cpu/common.c, commit 385d2ae0a1b5",
+    ),
     gone(
         "sched_debug",
         (5, 13),

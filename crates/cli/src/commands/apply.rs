@@ -165,16 +165,18 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         if !args.skip_ignored {
             return Err(refusal("this would not do what it says", &refusals));
         }
-        let before = settings.clone();
+        let mut is_left_out = false;
         for refusal in &refusals {
+            let before = settings.clone();
             settings.leave_out(&refusal.setting);
+            if settings != before {
+                output.note(format!("Left out: {refusal}."));
+                is_left_out = true;
+            }
         }
         // Of a line that is too long, nobody knows what to leave out.
-        if settings == before {
+        if !is_left_out {
             return Err(refusal("this would not do what it says", &refusals));
-        }
-        for refusal in &refusals {
-            output.note(format!("Left out: {refusal}."));
         }
     }
     if settings.is_empty() {

@@ -186,7 +186,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
         }
-        for note in shown::notes(&writer.recording().manifest().experiment) {
+        for note in shown::notes(writer.recording().manifest()) {
             output.note(note);
         }
         let comparison = finished::comparison(baseline, &[writer.recording()])?;
