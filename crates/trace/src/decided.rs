@@ -68,7 +68,7 @@ impl Late {
     }
 
     /// The scheduler chooses the other task again, on the way out of the interrupt.
-    fn is_passed_over(mut self, by_server: bool) -> Self {
+    fn chosen_again(mut self, by_server: bool) -> Self {
         self.stream.probe(5_100, "__schedule", &[]).event(5_110, IrqsOff, "__schedule", &[]);
         if by_server {
             self.stream.probe(5_120, "fair_server_pick_task", &[]);
@@ -144,10 +144,10 @@ fn a_task_that_precedes_the_woken_one_has_a_cause_of_its_own() {
 
 /// Who is less urgent has to give way, unless the scheduler has chosen it.
 #[test]
-fn a_task_that_is_passed_over_is_throttled_or_behind_the_fair_server() {
+fn a_task_that_chosen_again_is_throttled_or_behind_the_fair_server() {
     let late = |prio, other: i32, by_server, kernel: &Kernel| {
         let late = Late::new(prio, program(other)).expires(true);
-        late.is_passed_over(by_server).leaves().cause(kernel)
+        late.chosen_again(by_server).leaves().cause(kernel)
     };
     assert_eq!(late(PRIO, 120, true, &kernel()), Cause::FairServer);
     // As in a control group whose real-time runtime is used up.
@@ -163,7 +163,7 @@ fn a_task_that_is_passed_over_is_throttled_or_behind_the_fair_server() {
 #[test]
 fn an_idle_cpu_is_no_reason_to_wait() {
     let idle = || task(OTHER, 0, 0, 120, "swapper/0");
-    let throttled = Late::new(PRIO, idle()).expires(true).is_passed_over(false).leaves();
+    let throttled = Late::new(PRIO, idle()).expires(true).chosen_again(false).leaves();
     assert_eq!(throttled.cause(&kernel_before_6_12()), Cause::Throttled);
     let woken = Late::new(PRIO, idle()).expires(true).leaves();
     assert_eq!(woken.cause(&kernel()), Cause::NotPreemptible);
@@ -179,7 +179,7 @@ fn an_older_trace_knows_the_fair_server_by_its_kernel() {
         }
     }
     let kernel = Kernel::new(layout).unwrap();
-    let late = Late::new(PRIO, program(120)).expires(true).is_passed_over(false).leaves();
+    let late = Late::new(PRIO, program(120)).expires(true).chosen_again(false).leaves();
     assert_eq!(late.cause(&kernel), Cause::FairServer);
 }
 

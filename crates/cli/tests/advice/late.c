@@ -171,7 +171,6 @@ int main(int count, char **words)
 {
 	const char *mode = count > 2 ? words[1] : "";
 	long number = count > 2 ? atol(words[2]) : 0;
-	int device = open("/dev/preemptlab_scenario", O_RDWR);
 
 	start_ns = now_ns() + 20000 * NS_PER_US;
 	period_ns = count > 3 ? atol(words[count - 1]) * NS_PER_US : 0;
@@ -189,9 +188,14 @@ int main(int count, char **words)
 		return herd();
 	} else if (count > 4) {
 		long busy_ns = atol(words[3]) * NS_PER_US;
+		int device;
 
 		if (!strcmp(mode, "spin"))
 			return spin(words[2], busy_ns);
+		/* The module calibrates itself with interrupts off when the device is opened. */
+		device = open("/dev/preemptlab_scenario", O_RDWR);
+		if (device < 0)
+			fail("the device");
 		if (!strcmp(mode, "call"))
 			return call(device, words[2], busy_ns);
 		if (!strcmp(mode, "line"))
