@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,prices,id,look,status,\
          reason,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,amd-epyc,\
-         e582107344b94bda53509c0f3cd9a0d5df9448c5ac22f2c32ee0c47c5648812a,0,completed,,\
-         1f1422b86aecddd5e9ed4315d7b0546ae3383f88bdb3ad8352d3789fe1aafec7\n"
+         ecc905d9552f193c82a7bb5aca24bcbb78da88921ccda1090a3294cbe76799d5,0,completed,,\
+         65d17a0db4f24a6134aae88601e82bc4f05ac9851b7dc4514d1f6ada3895ee2f\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);

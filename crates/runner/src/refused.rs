@@ -1,55 +1,48 @@
 //! Settings that a guest's kernel refused: what an error of errno(3) means for the setting.
 
 use preemptlab_experiment::is_known_parameter;
-use preemptlab_protocol::{Failure, FailureKind, Job, Stage};
+use preemptlab_protocol::{Failure, Job, Refusal, Setting};
 
-/// Errors by which a kernel says that a setting cannot be had here, as the guest names them: by name,
-/// or by number where it has no name for it.
-const REFUSALS: [(&str, &str); 13] = [
-    ("EACCES", "the file is there to be read only"),
-    ("EBUSY", "the kernel's present state does not allow it"),
-    ("EINVAL", "the kernel does not take this value"),
-    ("ENODEV", "this machine lacks what it would act on"),
-    ("ENXIO", "this machine lacks what it would act on"),
-    ("EOPNOTSUPP", NOT_SUPPORTED),
-    ("EPERM", "the kernel lets nobody change it"),
-    ("ERANGE", OUT_OF_RANGE),
-    ("EROFS", "the file is there to be read only"),
-    ("error 30", "the file is there to be read only"),
-    ("error 34", OUT_OF_RANGE),
-    ("error 95", NOT_SUPPORTED),
-    // ENOTSUPP, which is the kernel's own (include/linux/errno.h).
-    ("error 524", NOT_SUPPORTED),
-];
-
-const NOT_SUPPORTED: &str = "this kernel, or this machine, does not support it";
-const OUT_OF_RANGE: &str = "the value is outside of the range that the kernel takes";
-
-/// Returns the kernel's refusal of one of the job's settings; `None` for every other failure. Only the
-/// guest's own words about a write of this job count.
-pub(crate) fn refusal(job: &Job, failure: &Failure) -> Option<String> {
-    if failure.stage != Stage::Setup || failure.kind != FailureKind::Other {
-        return None;
-    }
-    job.settings.iter().find_map(|setting| {
-        let (name, file) = (&setting.name, &setting.write.as_ref()?.file);
-        let error = failure.reason.strip_prefix(&format!("cannot set {name} in {file}: "))?;
-        let (_, meaning) = REFUSALS.iter().find(|(it, _)| *it == error)?;
-        let meaning = here(file, error).unwrap_or(meaning);
-        Some(format!("this kernel refuses the setting {name} ({file}: {error}): {meaning}"))
+/// What an error of errno(3) says of a setting, by its number on Linux.
+fn meaning(errno: i32) -> Option<&'static str> {
+    Some(match errno {
+        libc::EACCES | libc::EROFS => "the file is there to be read only",
+        libc::EBUSY => "the kernel's present state does not allow it",
+        libc::EINVAL => "the kernel does not take this value",
+        libc::ENODEV | libc::ENXIO => "this machine lacks what it would act on",
+        libc::EOPNOTSUPP | ENOTSUPP => "this kernel, or this machine, does not support it",
+        libc::EPERM => "the kernel lets nobody change it",
+        libc::ERANGE => "the value is outside of the range that the kernel takes",
+        _ => return None,
     })
 }
 
+/// The kernel's own error for what it does not support (include/linux/errno.h).
+const ENOTSUPP: i32 = 524;
+
+/// Returns the kernel's refusal of one of the job's settings; `None` for every other failure. Only a
+/// write of this job counts.
+pub(crate) fn refusal(job: &Job, failure: &Failure) -> Option<String> {
+    let Refusal { setting, file, text, errno } = failure.refusal.as_ref()?;
+    let is_it = |of: &&Setting| {
+        of.name == *setting
+            && of.write.as_ref().is_some_and(|write| (&write.file, &write.text) == (file, text))
+    };
+    job.settings.iter().find(is_it)?;
+    let meaning = here(file, *errno).or_else(|| meaning(*errno))?;
+    Some(format!("{}: {meaning}", failure.reason))
+}
+
 /// Returns what an error means for one file.
-fn here(file: &str, error: &str) -> Option<&'static str> {
-    match error {
+fn here(file: &str, errno: i32) -> Option<&'static str> {
+    match errno {
         // `dl_server_apply_params`, kernel/sched/deadline.c.
-        "EBUSY" if file.contains("/sched/fair_server/") => Some(
+        libc::EBUSY if file.contains("/sched/fair_server/") => Some(
             "the bandwidth for deadline tasks has no room for the server of this CPU, as of one that \
              isolcpus= takes out of the scheduler's domains",
         ),
         // `sched_dl_global_validate`, kernel/sched/deadline.c.
-        "EBUSY" if file.contains("/sched_rt_") => {
+        libc::EBUSY if file.contains("/sched_rt_") => {
             Some("deadline tasks and servers have reserved more than that")
         }
         _ => None,
@@ -72,10 +65,11 @@ pub(crate) fn told_apart(reason: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_protocol::{FORMAT, LoadStart, Setting, Write};
+    use preemptlab_protocol::{FORMAT, FailureKind, LoadStart, Stage, Write};
 
     use super::*;
 
+    const NAME: &str = "sched/fair_server/cpu1/runtime=0";
     const FILE: &str = "/sys/kernel/debug/sched/fair_server/cpu1/runtime";
 
     fn job() -> Job {
@@ -85,7 +79,7 @@ mod tests {
             preempt: "full".to_owned(),
             hz: None,
             settings: vec![Setting {
-                name: "sched/fair_server/cpu1/runtime=0".to_owned(),
+                name: NAME.to_owned(),
                 write: Some(Write { file: FILE.to_owned(), text: "0".to_owned() }),
                 evidence: Vec::new(),
             }],
@@ -97,41 +91,55 @@ mod tests {
         }
     }
 
-    fn of(stage: Stage, reason: &str) -> Option<String> {
+    fn of(setting: &str, file: &str, errno: i32) -> Option<String> {
+        let refusal = Refusal {
+            setting: setting.to_owned(),
+            file: file.to_owned(),
+            text: "0".to_owned(),
+            errno,
+        };
         let failure = Failure {
-            stage,
-            kind: FailureKind::Other,
-            reason: reason.to_owned(),
+            stage: Stage::Setup,
+            kind: FailureKind::Unavailable,
+            reason: format!("this kernel refuses the setting {setting}"),
             system: None,
             commands: Vec::new(),
+            refusal: Some(refusal),
         };
-        refusal(&job(), &failure)
+        refused(&failure)
+    }
+
+    fn refused(failure: &Failure) -> Option<String> {
+        refusal(&job(), failure)
     }
 
     #[test]
     fn the_kernels_refusal_has_its_meaning() {
-        let said = |error: &str| {
-            let reason = format!("cannot set sched/fair_server/cpu1/runtime=0 in {FILE}: {error}");
-            of(Stage::Setup, &reason)
-        };
-        let busy = said("EBUSY").unwrap();
+        let said = |errno| of(NAME, FILE, errno);
+        let busy = said(libc::EBUSY).unwrap();
         assert!(busy.starts_with("this kernel refuses the setting sched/fair_server"), "{busy}");
-        assert!(busy.contains("EBUSY") && busy.contains("isolcpus="), "{busy}");
-        for error in ["EPERM", "ERANGE", "error 34", "EOPNOTSUPP", "error 95", "error 524"] {
-            assert!(said(error).unwrap().contains(error));
+        assert!(busy.contains("isolcpus="), "{busy}");
+        for errno in [libc::EPERM, libc::ERANGE, libc::EOPNOTSUPP, ENOTSUPP, libc::EINVAL] {
+            assert!(said(errno).unwrap().contains(": "));
         }
-        for error in ["EIO", "ENOSPC", "ENOMEM", "error 12", "EBUSY and more", ""] {
-            assert_eq!(said(error), None, "{error}");
+        for errno in [libc::EIO, libc::ENOSPC, libc::ENOMEM, 0, -1] {
+            assert_eq!(said(errno), None, "{errno}");
         }
     }
 
     #[test]
     fn no_other_failure_is_a_refusal() {
-        let of_this = format!("cannot set sched/fair_server/cpu1/runtime=0 in {FILE}: EBUSY");
-        assert!(of(Stage::Setup, &of_this).is_some());
-        assert_eq!(of(Stage::Window, &of_this), None);
-        assert_eq!(of(Stage::Setup, "cannot set x in /proc/x: EBUSY"), None);
-        assert_eq!(of(Stage::Setup, "cannot mount /proc: EBUSY"), None);
+        assert_eq!(of("x", FILE, libc::EBUSY), None);
+        assert_eq!(of(NAME, "/proc/x", libc::EBUSY), None);
+        let failure = Failure {
+            stage: Stage::Setup,
+            kind: FailureKind::Other,
+            reason: "cannot mount /proc: EBUSY".to_owned(),
+            system: None,
+            commands: Vec::new(),
+            refusal: None,
+        };
+        assert_eq!(refused(&failure), None);
     }
 
     #[test]
