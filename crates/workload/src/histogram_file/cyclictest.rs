@@ -4,9 +4,10 @@
 use preemptlab_model::Histogram;
 
 use super::{
-    Context, HistogramFile, HistogramFileError, Series, Tool,
-    error::{quoted, refused},
+    error::{HistogramFileError, quoted, refused},
+    file::HistogramFile,
     numbers::{NUMBER_MAX, Rows, checked, number, numbers},
+    series::{Context, Series, Tool},
 };
 use crate::cyclictest::Output;
 

@@ -2,10 +2,7 @@
 
 use preemptlab_model::Histogram;
 
-use super::{
-    HistogramFileError,
-    error::{quoted, refused},
-};
+use super::error::{HistogramFileError, quoted, refused};
 
 /// Largest number that is read: a histogram of longer runs or latencies is no histogram.
 pub const NUMBER_MAX: u64 = 1 << 50;

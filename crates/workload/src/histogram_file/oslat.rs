@@ -4,9 +4,10 @@
 use preemptlab_model::Histogram;
 
 use super::{
-    Context, HistogramFile, HistogramFileError, Series, Tool,
-    error::refused,
+    error::{HistogramFileError, refused},
+    file::HistogramFile,
     numbers::{Rows, checked, means, number, numbers},
+    series::{Context, Series, Tool},
 };
 
 /// Reads a histogram.

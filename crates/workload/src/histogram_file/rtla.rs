@@ -3,9 +3,10 @@
 //! samples, named by its lower end, and a summary.
 
 use super::{
-    Context, HistogramFile, HistogramFileError, Series, Tool,
-    error::{quoted, refused},
+    error::{HistogramFileError, quoted, refused},
+    file::HistogramFile,
     numbers::{COLUMNS_MAX, Rows, checked, means, number, numbers},
+    series::{Context, Series, Tool},
 };
 
 /// Lines below the rows. A column without samples has a `-` for what it lacks.
