@@ -127,7 +127,20 @@ prop_compose! {
         let settings = Settings::default();
         let factors = Factors { workload, kernel, preempt: mode, cpus, settings, replicate };
         let id = hash.map(CellId);
-        Cell { run, backend, factors, release, rt, observed, seed, look, no_result, id, digest: hash }
+        Cell {
+            run,
+            backend,
+            factors,
+            release,
+            rt,
+            observed,
+            seed,
+            prices: None,
+            look,
+            no_result,
+            id,
+            digest: hash,
+        }
     }
 }
 
