@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,prices,id,look,status,\
          reason,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,amd-epyc,\
-         ecc905d9552f193c82a7bb5aca24bcbb78da88921ccda1090a3294cbe76799d5,0,completed,,\
-         65d17a0db4f24a6134aae88601e82bc4f05ac9851b7dc4514d1f6ada3895ee2f\n"
+         e434c7bcb0a2115138234836f4f19b681252270a88689c4c37be1237953e0de3,0,completed,,\
+         d3485189770b31119fc8a70e34f9c27022893d0738351683a2fbf332b93206b6\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
