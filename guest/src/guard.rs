@@ -19,8 +19,9 @@ use rustix::{
     io::{Errno, read, write},
     pipe::{PipeFlags, pipe_with},
     process::{Pid, PidfdFlags, Signal, pidfd_open, setpgid, test_kill_process},
-    thread::{CpuSet, sched_setaffinity},
 };
+#[cfg(not(feature = "cell"))]
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
     clock, kernel,
@@ -29,6 +30,7 @@ use crate::{
 };
 
 /// Runtime, deadline and period of the guard: a thousandth of a CPU, soon after it wakes.
+#[cfg(not(feature = "cell"))]
 const TIMES_NS: [u64; 3] = [100_000, 10_000_000, 100_000_000];
 
 /// Of `SCHED_FIFO`, where the kernel does not grant that much (`sched_rt_runtime_us`), or where the
@@ -61,12 +63,7 @@ impl Guard {
         };
         // Among the commands' groups it would be waited for.
         setpgid(Some(guard), Some(guard)).attempt(cannot)?;
-        let mut all = CpuSet::new();
-        (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-        // The scheduler grants a part of every CPU that the task can be on, and only all of them.
-        let granted = sched_setaffinity(Some(guard), &all)
-            .and_then(|()| kernel::set_deadline(guard, TIMES_NS));
-        granted.or_else(|_| kernel::set_fifo(guard, PRIORITY)).attempt(cannot)?;
+        precede_all(guard).attempt(cannot)?;
         Ok(Self { probes })
     }
 
@@ -76,6 +73,25 @@ impl Guard {
         write(&self.probes, &bytes).attempt(|| "tell the cell's guard of the probes".into())?;
         Ok(())
     }
+}
+
+/// Makes the guard more urgent than every command.
+#[cfg(not(feature = "cell"))]
+fn precede_all(guard: Pid) -> core::result::Result<(), Errno> {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    // The scheduler grants a part of every CPU that the task can be on, and only all of them.
+    let granted =
+        sched_setaffinity(Some(guard), &all).and_then(|()| kernel::set_deadline(guard, TIMES_NS));
+    granted.or_else(|_| kernel::set_fifo(guard, PRIORITY))
+}
+
+/// Makes the guard as urgent as a command can be: on the machine's own kernel none may become a deadline
+/// task. As one the guard would have a thousandth of a CPU for its end, which takes the cell's file systems
+/// down.
+#[cfg(feature = "cell")]
+fn precede_all(guard: Pid) -> core::result::Result<(), Errno> {
+    kernel::set_fifo(guard, PRIORITY)
 }
 
 /// The life of the guard.
