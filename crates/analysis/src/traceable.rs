@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use preemptlab_experiment::Experiment;
+use preemptlab_workload::Workload;
 
 /// Returns the questions that the traces of workloads cannot answer, before they are recorded; none
 /// where every workload has the real-time probe whose wakeups `explain` explains.
@@ -15,6 +16,10 @@ pub fn notes(experiment: &Experiment) -> Vec<String> {
             (false, true) => {
                 "only the fair probe of cyclictest: its traces tell why that one was late \
                  (explain --fair), and have no wakeup.bound"
+            }
+            (false, false) if matches!(workload, Workload::Folder(_)) => {
+                "no cyclictest, and no probe with `wakeups = true`: its traces tell what the kernel did \
+                 (explain --export, --zoom), not why a wakeup was late"
             }
             (false, false) => {
                 "no cyclictest: its traces tell what the kernel did (explain --export, --zoom), \

@@ -5,7 +5,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use crate::{
     decode::Event,
     explain::Window,
-    kernel::{Kernel, Point},
+    kernel::Kernel,
     wakeup::Expiry,
 };
 
@@ -47,9 +47,6 @@ impl VirtualWindow {
 /// nanoseconds.
 fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
     let SiteKind::Probe(probe) = event.site.kind else { return None };
-    if kernel.tracepoint(probe).point != Point::TimerExpire {
-        return None;
-    }
-    let expiry = Expiry::of(event.values())?;
+    let expiry = Expiry::of(kernel.tracepoint(probe).point, event.values())?;
     Some(expiry.due_ns()?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
 }
