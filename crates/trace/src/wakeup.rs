@@ -254,6 +254,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_target_is_every_thread_that_does_not_only_wait() {
+        let task = |comm: &str, pid, prio| Task {
+            address: 1,
+            pid,
+            tgid: 7,
+            prio,
+            comm: comm.to_owned(),
+        };
+        let of = |comm| Target { comm, is_realtime: true };
+        // Fair ones, FIFO 90, and deadline ones.
+        let found = |target: Target<'_>, comm| {
+            [7, 8].map(|pid| [120, 9, -1].map(|prio| target.is(&task(comm, pid, prio))))
+        };
+        let [none, all] = [[false; 3], [false, true, true]];
+        assert_eq!(found(of("servo"), "servo"), [all, all]);
+        assert_eq!(found(of("servo"), "stress-ng"), [none, none]);
+        assert_eq!(found(of("cyclictest"), "cyclictest"), [none, all]);
+        let fair = Target { is_realtime: false, ..of("servo") };
+        assert_eq!(found(fair, "servo"), [[true, false, false]; 2]);
+    }
+
+    #[test]
     fn a_due_time_is_converted_back() {
         // 1 GHz: one cycle a nanosecond.
         let expiry = |soft_expires_ns| Expiry {
