@@ -67,6 +67,9 @@ mod tests {
         let (note, next) = said(fair);
         assert!(note.contains("b has only the fair probe"), "{note}");
         assert!(next.ends_with("runs/x --fair"), "{next}");
+        let (note, next) = said("[workload.d]\nkind = \"folder\"\npath = \"d\"\n");
+        assert!(note.contains("no probe with `wakeups = true`"), "{note}");
+        assert!(next.ends_with("--export perfetto --out trace.pftrace"), "{next}");
         let (note, next) = said(&format!("{fair}[workload.c]\nkind = \"cyclictest\"\n"));
         assert_eq!(note.lines().count(), 1, "{note}");
         assert!(next.ends_with("explain runs/x"), "{next}");
