@@ -5,9 +5,7 @@ use preemptlab_stats::{
     Baseline, Comparison, Looks, MachineHistogram, Margin, MeasuredCell, Rule, compare,
 };
 
-use crate::{
-    Error, disturbed, histograms, measured, mixed, named::unlabelled, shown, unsound,
-};
+use crate::{Error, disturbed, histograms, measured, mixed, named::unlabelled, shown, unsound};
 
 /// Recordings that can be compared, and how; with the histograms of machines beside them.
 pub struct Compared {

@@ -147,7 +147,10 @@ fn wakeups_that_no_trace_can_follow_are_refused() {
             let definition = DEFINITION.replace("name = \"work\"\n", &work);
             desk.write("mine/workload.toml", &definition);
         },
-        &["mine/workload.toml:13", "`work` has `wakeups`, but traces follow the cyclictest beside it"],
+        &[
+            "mine/workload.toml:13",
+            "`work` has `wakeups`, but traces follow the cyclictest beside it",
+        ],
     );
     refused(
         |desk| beside(desk, WAKEUPS, "", ""),

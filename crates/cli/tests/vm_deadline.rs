@@ -26,10 +26,11 @@ fn explained(desk: &Desk, folder: &Path) -> Value {
          [replicates]\ncount = 1\n[workload.deadline]\nkind = \"folder\"\npath = {folder:?}\n"
     );
     desk.write("deadline.toml", &experiment);
-    let arguments = ["run", "deadline.toml", "--trace", "--out", "run", "--metric", "wakeup.bound"];
+    let arguments = ["run", "deadline.toml", "--trace", "--out", "run"];
     let said = run(desk, &arguments);
-    said.succeeds().says(&["wakeup", "bound", "next: preemptlab explain run\n"]);
-    assert!(!format!("{}{}", said.stdout, said.stderr).contains("cyclictest"), "{}", said.stderr);
+    said.succeeds().says(&["wakeup, us", "bound"]);
+    assert!(said.stderr.contains("next: preemptlab explain run\n"), "{}", said.stderr);
+    assert!(!said.stderr.contains("cyclictest"), "{}", said.stderr);
     run(desk, &["explain", "run"]).succeeds().says(&[", deadline, wakeup ", "At every instant"]);
     let json = run(desk, &["explain", "run", "--format", "json", "--worst", "200"]);
     serde_json::from_str(&json.succeeds().stdout).unwrap()
@@ -64,7 +65,7 @@ fn cyclicdeadline_has_the_timeline_of_its_worst_wakeup_and_a_bound() {
 
     let compared = run(&desk, &["compare", "run", "--all", "--format", "json"]);
     let comparison: Value = serde_json::from_str(&compared.succeeds().stdout).unwrap();
-    let summaries = &comparison["groups"][0]["configurations"][0]["summaries"];
+    let summaries = &comparison["groups"][0]["configurations"][0]["metrics"];
     let summary = |name: &str| {
         let found = summaries.as_array().unwrap().iter().find(|it| it["name"] == name);
         found.unwrap_or_else(|| panic!("{summaries}"))["median"].as_f64().unwrap()
@@ -79,7 +80,7 @@ fn cyclicdeadline_has_the_timeline_of_its_worst_wakeup_and_a_bound() {
 #[test]
 fn a_declared_deadline_task_waits_by_timers_and_by_yielding() {
     const DEFINITION: &str = "format = 1\nwindow = \"1s\"\n\
-        [[probe]]\nname = \"other\"\nargv = [\"/workload/other\", \"1\"]\n\
+        [[probe]]\nname = \"beside\"\nargv = [\"/workload/beside\", \"1\"]\n\
         [[probe]]\nname = \"servo\"\nargv = [\"/workload/servo\", \"20\"]\n\
         policy = \"deadline:2ms:10ms:10ms\"\nwakeups = true\n\
         [[metric]]\nname = \"took\"\nunit = \"s\"\nbetter = \"lower\"\nfrom = \"servo.real\"\n";
@@ -88,7 +89,7 @@ fn a_declared_deadline_task_waits_by_timers_and_by_yielding() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("workload.toml"), DEFINITION).unwrap();
     let source = root().join("crates/cli/tests/deadline/servo.c");
-    for program in ["servo", "other"] {
+    for program in ["servo", "beside"] {
         let built = Command::new("gcc")
             .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O1", "-static", "-o"])
             .args([&folder.join(program), &source])

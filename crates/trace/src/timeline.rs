@@ -365,8 +365,7 @@ impl Painter {
                 self.go_where_it_wakes();
             }
             Point::Waking
-                if self.is_expired
-                    && event.values().first() == Some(&self.wakeup.task.address) =>
+                if self.is_expired && event.values().first() == Some(&self.wakeup.task.address) =>
             {
                 self.go_where_it_wakes();
             }

@@ -2,12 +2,7 @@
 
 use preemptlab_protocol::trace::stream::SiteKind;
 
-use crate::{
-    decode::Event,
-    explain::Window,
-    kernel::Kernel,
-    wakeup::Expiry,
-};
+use crate::{decode::Event, explain::Window, kernel::Kernel, wakeup::Expiry};
 
 /// A window of the guest's `CLOCK_MONOTONIC`, in virtual time once a timer has told how the clocks differ.
 #[derive(Debug)]

@@ -255,13 +255,8 @@ mod tests {
 
     #[test]
     fn a_target_is_every_thread_that_does_not_only_wait() {
-        let task = |comm: &str, pid, prio| Task {
-            address: 1,
-            pid,
-            tgid: 7,
-            prio,
-            comm: comm.to_owned(),
-        };
+        let task =
+            |comm: &str, pid, prio| Task { address: 1, pid, tgid: 7, prio, comm: comm.to_owned() };
         let of = |comm| Target { comm, is_realtime: true };
         // Fair ones, FIFO 90, and deadline ones.
         let found = |target: Target<'_>, comm| {

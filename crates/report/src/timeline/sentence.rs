@@ -241,7 +241,9 @@ impl Clause<'_> {
 
     fn throttled(&self) -> String {
         let busy = |segment: &Segment| match segment.pid {
-            0 if segment.folded.is_none_or(|folded| !folded.is_rest) => "its CPU was idle".to_owned(),
+            0 if segment.folded.is_none_or(|folded| !folded.is_rest) => {
+                "its CPU was idle".to_owned()
+            }
             _ => format!("{} ran", task(segment)),
         };
         match self.places(busy).as_slice() {
