@@ -169,10 +169,10 @@ fn wakeups_that_no_trace_can_follow_are_refused() {
         &["mine/workload.toml:41", "`work` and `mine` both have `wakeups`"],
     );
     refused(
-        |desk| beside(desk, "", "", &format!("{mine}{}", probe("other", "cyclictest"))),
+        |desk| beside(desk, "", "", &format!("{mine}{}", probe("next", "cyclictest"))),
         &[
-            "mine/workload.toml:45",
-            "`mine` has `wakeups`, but traces follow the cyclictest of `other`",
+            "mine/workload.toml:44",
+            "`mine` has `wakeups`, but traces follow the cyclictest of `next`",
         ],
     );
     refused(|desk| beside(desk, "", "wakeups = \"yes\"\n", ""), &["wakeups = \"yes\""]);
