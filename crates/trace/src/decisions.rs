@@ -49,11 +49,16 @@ impl Class {
 }
 
 impl Decisions {
+    /// Returns the decisions about a task that has just got into the queue: none.
+    pub fn of_queued() -> Self {
+        Self { is_queued: true, ..Self::default() }
+    }
+
     /// Looks at an event of the CPU that the wakeup waits for, behind the timer's expiry.
     pub fn follow(&mut self, point: Point, event: &Event, wakeup: &Wakeup) {
         let is_woken = |index: usize| event.values().get(index) == Some(&wakeup.task.address);
         match point {
-            Point::Waking if is_woken(0) => *self = Self { is_queued: true, ..Self::default() },
+            Point::Waking if is_woken(0) => *self = Self::of_queued(),
             Point::NeedResched { is_lazy: true } => self.is_told_lazily = self.is_queued,
             Point::Schedule => {
                 self.has_chosen = self.is_queued;

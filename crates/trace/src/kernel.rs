@@ -79,6 +79,9 @@ const PRIORITY_CHANGED: [&str; 6] = [
 /// Functions that choose the task of a deadline server (kernel/sched/fair.c and ext.c, since 6.12).
 const SERVER_PICKS: [&str; 2] = ["ext_server_pick_task", FAIR_SERVER_PICK];
 
+/// The function of the timer by which a deadline task waits for its next period.
+const PERIOD_TIMER: &str = "dl_task_timer";
+
 /// The one of [`SERVER_PICKS`] that every kernel with the fair server has.
 const FAIR_SERVER_PICK: &str = "fair_server_pick_task";
 
@@ -147,6 +150,12 @@ pub enum Point {
     /// `hrtimer_wakeup`: the timer, its `_softexpires`, the task that it wakes, and the clock:
     /// `base`, `cycle_last`, `mult`, `shift` and `xtime_nsec` of the timekeeper.
     TimerExpire,
+    /// `dl_task_timer`: the next period of a deadline task begins, for which it waits. The values are those of
+    /// [`Point::TimerExpire`], with the timer in the place of the task whose part it is.
+    PeriodExpire {
+        /// Offset of the timer in `struct task_struct`.
+        timer_offset: u64,
+    },
     /// A task is new or has changed, or is about to.
     TaskChange,
     /// The scheduler chooses a fair task for the fair server, before real-time tasks.
@@ -235,8 +244,8 @@ impl Layout {
         Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer })
     }
 
-    /// Returns whether every call of `__cond_resched` is recorded with its caller, and every task with its
-    /// present priority. Layouts that earlier versions made lack them.
+    /// Returns whether every call of `__cond_resched` is recorded with its caller, every task with its
+    /// present priority, and the begin of a deadline task's next period. Layouts that earlier versions made lack them.
     pub fn is_complete(&self) -> bool {
         let mut probes = self.program.probes.iter().zip(&self.tracepoints);
         let tells_callers = probes.all(|(probe, tracepoint)| {
@@ -247,7 +256,11 @@ impl Layout {
             self.tracepoints.iter().any(is_it) || !has_symbol(&self.kallsyms, name)
         };
         tells_callers
-            && PRIORITY_CHANGED.iter().chain(&SERVER_PICKS).chain(&[DEVICE_IRQ]).all(is_recorded)
+            && PRIORITY_CHANGED
+                .iter()
+                .chain(&SERVER_PICKS)
+                .chain(&[DEVICE_IRQ, PERIOD_TIMER])
+                .all(is_recorded)
     }
 }
 
@@ -492,7 +505,7 @@ impl Finder<'_> {
             let offset = offset(types, "timekeeper", member)?;
             Ok::<_, KernelError>(memory(None, keeper.wrapping_add(offset), bytes))
         };
-        let operands = vec![
+        let mut operands = vec![
             Operand::Register(Register::Rdi),
             timer("hrtimer", "_softexpires")?,
             timer("hrtimer_sleeper", "task")?,
@@ -502,7 +515,13 @@ impl Finder<'_> {
             clock("tkr_mono.shift", 4)?,
             clock("tkr_mono.xtime_nsec", 8)?,
         ];
-        self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands, vec![]);
+        self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands.clone(), vec![]);
+        if let Some(address) = self.address(PERIOD_TIMER) {
+            let timer_offset = offset(types, "task_struct", "dl.dl_timer")?;
+            operands[2] = Operand::Register(Register::Rdi);
+            let point = Point::PeriodExpire { timer_offset };
+            self.push(address, PERIOD_TIMER, point, operands, vec![]);
+        }
         Ok(())
     }
 

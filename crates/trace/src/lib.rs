@@ -28,6 +28,8 @@ mod long_waits;
 mod moved;
 mod observe;
 mod opportunity;
+#[cfg(test)]
+mod periods;
 mod probe;
 mod ranking;
 mod response;

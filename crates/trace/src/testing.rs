@@ -42,7 +42,7 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
 ];
 
 /// Functions of timers, of locks, of several CPUs and of priorities with a probe, in the form of [`PROBES`].
-const TIMERS: [(&str, Point, &str, usize); 11] = [
+const TIMERS: [(&str, Point, &str, usize); 12] = [
     ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
     ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
     ("__cond_resched", Point::CondResched, "__cond_resched", 1),
@@ -54,7 +54,16 @@ const TIMERS: [(&str, Point, &str, usize); 11] = [
     ("handle_irq_event", Point::DeviceIrq, "handle_irq_event", 0),
     ("fair_server_pick_task", Point::ServerPick, "fair_server_pick_task", 0),
     ("__sched_setscheduler", Point::TaskChange, "__sched_setscheduler", 1),
+    (
+        "dl_task_timer",
+        Point::PeriodExpire { timer_offset: PERIOD_TIMER_OFFSET },
+        "dl_task_timer",
+        8,
+    ),
 ];
+
+/// Offset of the timer of a deadline task's periods in its `struct task_struct`.
+pub const PERIOD_TIMER_OFFSET: u64 = 0x300;
 
 /// Functions without a probe.
 const FUNCTIONS: [&str; 12] = [

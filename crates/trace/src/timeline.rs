@@ -15,7 +15,7 @@ use crate::{
     decode::Event,
     kernel::{Kernel, Point, Tracepoint},
     thinned::{Thin, Thinned},
-    wakeup::Wakeup,
+    wakeup::{Expiry, Wakeup},
 };
 
 /// Largest number of callers of a function that are named.
@@ -350,22 +350,24 @@ impl Painter {
         if self.is_expired && self.woken_by.is_none() {
             self.decisions.follow(point, event, &self.wakeup);
         }
-        if let Point::TimerExpire | Point::Interrupt = point {
-            let task = event.values().get(2).and_then(|address| machine.task(*address));
+        let expiry = Expiry::of(point, event.values());
+        if expiry.is_some() || point == Point::Interrupt {
+            let task = expiry.and_then(|expiry| machine.task(expiry.task));
             self.is_others_timer =
                 task.is_some_and(|it| it.address != self.wakeup.task.address && it.prio >= 100);
         }
         match point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
+            // The timer's function puts the task into the queue itself.
+            Point::PeriodExpire { .. } if event.ns == self.wakeup.expire_ns => {
+                self.is_expired = true;
+                self.decisions = Decisions::of_queued();
+                self.go_where_it_wakes();
+            }
             Point::Waking
-                if self.is_expired
-                    && self.cpu != self.wakeup.cpu
-                    && event.values().first() == Some(&self.wakeup.task.address) =>
+                if self.is_expired && event.values().first() == Some(&self.wakeup.task.address) =>
             {
-                self.woken_by = Some(self.cpu);
-                self.cpu = self.wakeup.cpu;
-                self.interrupted = None;
-                self.interrupted_callers.clear();
+                self.go_where_it_wakes();
             }
             Point::Schedule | Point::NeedResched { .. } => self.woken_by = None,
             Point::Switch => {
@@ -384,6 +386,16 @@ impl Painter {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Follows the wakeup to the CPU on which its task goes on.
+    fn go_where_it_wakes(&mut self) {
+        if self.cpu != self.wakeup.cpu {
+            self.woken_by = Some(self.cpu);
+            self.cpu = self.wakeup.cpu;
+            self.interrupted = None;
+            self.interrupted_callers.clear();
         }
     }
 

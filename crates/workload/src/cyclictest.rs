@@ -13,6 +13,9 @@ use crate::{Latency, MeasureError, WindowTime, outcome};
 /// Package that holds cyclictest.
 pub const PACKAGE: &str = "rt-tests";
 
+/// Name of the program.
+pub const PROGRAM: &str = "cyclictest";
+
 /// Packages that rt-tests needs for its helper scripts only, which are written in Python.
 pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
 
@@ -71,7 +74,7 @@ impl Cyclictest {
                 window.whole_seconds().map(|seconds| format!("--duration={}", seconds.get()))
             }
         };
-        let argv = ["/usr/bin/cyclictest".to_owned()]
+        let argv = [format!("/usr/bin/{PROGRAM}")]
             .into_iter()
             .chain([format!("--policy={policy}")])
             .chain(priority)

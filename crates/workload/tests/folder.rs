@@ -4,8 +4,8 @@
 mod common;
 
 use common::{cell, command, named, report};
-use preemptlab_model::{CellInputs, Digest, Distribution, VirtualDuration};
-use preemptlab_protocol::{Exit, Policy, Report};
+use preemptlab_model::{CellInputs, Digest, Distribution, MetricName, VirtualDuration};
+use preemptlab_protocol::{Exit, Job, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};
 use proptest::prelude::*;
 
@@ -166,6 +166,69 @@ fn a_service_in_a_control_group_is_measured_by_its_response_times() {
         (Some(2019), Some(6021))
     );
     assert!(measured.numbers.iter().any(|it| it.name == "requests" && it.value == 4.0));
+}
+
+/// The example of docs/workload.md with a deadline task, on what cyclicdeadline said in a cell.
+#[test]
+fn a_deadline_task_is_the_probe_that_traces_follow() {
+    let definition = include_str!("../../../examples/cyclicdeadline/workload.toml");
+    let names = workload(definition).metric_names();
+    assert!(names.has_realtime_wakeups() && !names.has_fair_wakeups());
+    assert!(!names.contains(&MetricName::FIFO_MAX), "no histogram is made up");
+    let measured = measure(definition, |report| {
+        report.probes[0].stdout = "Using all CPUS\n\
+            T: 0 (  126) I:10000 C:    101 Min:      0 Act:    4 Avg:   11 Max:     392\n"
+            .to_owned();
+    })
+    .unwrap();
+    assert_eq!(measured.latencies, []);
+    assert!(measured.numbers.iter().any(|it| it.name == "max" && it.value == 392.0));
+}
+
+const FOLLOWED: &str = r#"format = 1
+[[load]]
+name = "noise"
+argv = ["/workload/noise"]
+[[probe]]
+name = "first"
+argv = ["/workload/first"]
+[[probe]]
+name = "second"
+argv = ["/workload/second", "{seed}"]
+[[probe]]
+name = "third"
+argv = ["/workload/third"]
+[[metric]]
+name = "time"
+unit = "s"
+better = "lower"
+from = "first.real"
+"#;
+
+fn following(probe: &str) -> String {
+    let name = format!("name = \"{probe}\"");
+    FOLLOWED.replace(&name, &format!("{name}\nwakeups = true"))
+}
+
+/// Traces follow the first probe of a job, and a workload without the key has the job that it always had.
+#[test]
+fn the_followed_probe_is_the_first_of_the_job_and_nothing_else_changes() {
+    let job = |definition: &str| cell(&workload(definition), 1).job;
+    let names = |job: &Job| job.probes.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let plain = job(FOLLOWED);
+    assert_eq!(names(&plain), ["first", "second", "third"]);
+    assert_eq!(job(&following("first")), plain);
+    let mut moved = job(&following("second"));
+    assert_eq!(names(&moved), ["second", "first", "third"]);
+    moved.probes[..2].reverse();
+    assert_eq!(moved, plain);
+    assert_eq!(names(&job(&following("third"))), ["third", "first", "second"]);
+    // A recording of a workload without the key does not mention it.
+    let recorded = serde_json::to_string(&workload(FOLLOWED)).unwrap();
+    assert!(!recorded.contains("wakeups"), "{recorded}");
+    let followed = workload(&following("second"));
+    let recorded = serde_json::to_string(&followed).unwrap();
+    assert_eq!(serde_json::from_str::<Workload>(&recorded).unwrap(), followed);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Pricing, Profile, counted};
+use preemptlab_model::{Pricing, Profile, counted, plain};
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
@@ -193,9 +193,7 @@ impl<'a> Explanation<'a> {
         let count = all.len();
         let found = traced.timelines(worst(all, wakeups))?;
         if found.is_empty() {
-            return Err(Error::unusable(
-                "the probe has no wakeup by a timer in its window; is it a cyclictest?",
-            ));
+            return Err(Error::Unusable(no_wakeup(&comm, is_fair)));
         }
         let worst = if is_fair { None } else { Worst::of(&traced)? };
         let beside = Compared::NotYet;
@@ -482,6 +480,19 @@ impl Worst {
 
 fn caption(cell: &Chosen, timeline: &Timeline) -> String {
     format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3)
+}
+
+/// Says that a probe has no wakeup, and where there may be some.
+fn no_wakeup(comm: &str, is_fair: bool) -> String {
+    let comm = plain::line(comm);
+    let (policy, other) = match is_fair {
+        true => ("a fair", "; leave --fair out for those under a real-time policy"),
+        false => ("a real-time", "; --fair explains those under a fair policy"),
+    };
+    format!(
+        "no thread of `{comm}` has a wakeup by a timer under {policy} policy in the window{other}. A trace \
+         follows the program of the probe's own `argv`, and none that it starts"
+    )
 }
 
 /// Returns the remedy for the main cause of a wakeup.

@@ -23,6 +23,9 @@ pub struct FolderCommand {
     /// Whether the command runs as an ordinary user.
     #[serde(default)]
     pub unprivileged: bool,
+    /// Whether a trace explains the wakeups of its program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wakeups: bool,
 }
 
 /// Placeholder in an argument for the seed, which differs from cell to cell.
@@ -32,6 +35,14 @@ const CPUS: &str = "{cpus}";
 const SECONDS: &str = "{seconds}";
 
 impl FolderCommand {
+    /// Returns the name that the kernel gives the command's program.
+    pub fn program(&self) -> Option<String> {
+        /// `TASK_COMM_LEN` without the NUL.
+        const COMM_CHARS_MAX: usize = 15;
+        let name = self.argv.first()?.rsplit('/').next()?;
+        Some(name.chars().take(COMM_CHARS_MAX).collect())
+    }
+
     /// Returns whether the command's arguments depend on the cell.
     pub fn varies(&self) -> bool {
         self.argv.iter().any(|argument| argument.contains(SEED) || argument.contains(CPUS))
