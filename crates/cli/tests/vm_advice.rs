@@ -142,7 +142,8 @@ fn build(program: &Path) {
 #[track_caller]
 fn follow(cure: Cure, cause: &str, before: Place<'_>, after: &[Place<'_>]) {
     let late = before.worst();
-    assert_eq!((late.cause.as_str(), late.cure.as_str()), (cause, cure.as_str()), "{late:?}");
+    let found = (late.cause.as_str(), late.cure.as_str());
+    assert_eq!(found, (cause, cure.as_str()), "{}", late.sentence);
     for place in after {
         let earlier = place.worst();
         let most_ns = late.latency_ns * LEFT_MAX / 100;

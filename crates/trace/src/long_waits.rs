@@ -208,11 +208,11 @@ fn take_turns(wait: &mut Wait, turns: u64, tasks: u64) -> u64 {
         if turn == 0 {
             wait.add(MET.0, MET.1, 10);
         } else {
-            wait.add(Cause::OtherTask, "", 10);
+            wait.add(Cause::MoreUrgentTask, "", 10);
         }
-        wait.add(Cause::OtherTask, "turn", 10);
+        wait.add(Cause::MoreUrgentTask, "turn", 10);
         wait.add(Cause::IrqsOff, "default_idle", 10);
-        wait.add(Cause::OtherTask, "", 30);
+        wait.add(Cause::MoreUrgentTask, "", 30);
         previous = next;
     }
     previous
