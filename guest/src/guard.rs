@@ -13,6 +13,8 @@
 
 use alloc::vec::Vec;
 
+#[cfg(not(feature = "cell"))]
+use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     fd::{AsFd, OwnedFd},
@@ -20,8 +22,6 @@ use rustix::{
     pipe::{PipeFlags, pipe_with},
     process::{Pid, PidfdFlags, Signal, pidfd_open, setpgid, test_kill_process},
 };
-#[cfg(not(feature = "cell"))]
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
     clock, kernel,

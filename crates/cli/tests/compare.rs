@@ -113,7 +113,8 @@ fn maxima_that_are_all_equal_are_no_distribution() {
 fn what_is_apart_is_better_or_worse() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |mode, replicate| match mode {
-        "none" => Cell::Later(replicate.into()),
+        // Beyond the resolution of cyclictest's buckets.
+        "none" => Cell::Later(u64::from(replicate) + 5),
         _ => Cell::Measured,
     });
     let row = |finished: &Finished, mode: &str| {
@@ -263,7 +264,7 @@ fn a_report_answers_what_it_is_asked() {
     let asked = ["report", "a", "--format", "markdown", "--require", "wakeup.max<1us"];
     desk.run(&asked).says(&["No configuration satisfies every requirement."]);
     let plain = desk.run(&["report", "a", "--format", "markdown"]);
-    plain.says(&["has the lowest FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
+    plain.says(&["All have the same FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
     desk.run(&["report", "a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
 }
 

@@ -59,7 +59,8 @@ fn an_explained_cell_changes_no_reading() {
     }
     // The explanation has its trace, and executes nothing again.
     let cell = cells[0].id.to_string();
-    desk.run(&["explain", "run", "--cell", &cell, "--what-if", "preemptible=schedule"]).succeeds();
+    desk.run(&["explain", "run", "--cell", &cell, "--what-if", "preemptible=__schedule"])
+        .succeeds();
     desk.run(&["explain", "run", "--ranking"]).succeeds();
 
     // A trace of the run's own is read before that of an explanation.

@@ -189,7 +189,7 @@ fn the_overflow_is_a_row_of_its_own_kind() {
     let case = (cell(None), vec![], vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
-    let own: Vec<String> = rows[1..].iter().map(|row| row[12..].join(" ")).collect();
+    let own: Vec<String> = rows[1..].iter().map(|row| row[14..].join(" ")).collect();
     assert_eq!(
         own,
         [

@@ -285,7 +285,7 @@ fn what_is_not_known_of_a_timeline_is_not_said() {
     let mixed = timeline([(50_000, of_task(1)), (30_000, of_task(2)), (500_000, rest)]);
     assert_eq!(
         one_sentence(&mixed),
-        "580 us late: the scheduler let more than 2 other tasks run for 580 us (100 %), the longest of them \
+        "580 us late: more than 2 other tasks ran for 580 us (100 %), the longest of them \
          worker/1 for 50 us."
     );
     let text = words(&timeline_terminal(&mixed, TERMINAL));

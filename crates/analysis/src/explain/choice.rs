@@ -1,7 +1,7 @@
 //! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellId, CellInputs, Factors, Label, MetricName, Outcome, counted};
+use preemptlab_model::{CellId, CellInputs, Factors, Label, Metric, MetricName, Outcome, counted};
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
 
@@ -101,11 +101,14 @@ pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<V
         let Outcome::Completed { report, .. } = record.outcome else { continue };
         let workload = experiment.workload.get(planned.factors.workload.as_str());
         let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
-        let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
-        let max_us = match metrics.iter().find(|found| found.name == *latency) {
-            Some(metric) => metric.value,
-            None if *latency == MetricName::FIFO_MAX => traced_us(recording, record.id)?,
-            None => 0.0,
+        let metrics = measured.map(|measured| measured.metrics());
+        let found = |metrics: &Vec<Metric>| {
+            metrics.iter().find(|found| found.name == *latency).map(|metric| metric.value)
+        };
+        let max_us = match metrics.as_ref().map(found) {
+            Some(Some(value)) => value,
+            Some(None) if *latency == MetricName::FIFO_MAX => traced_us(recording, record.id)?,
+            Some(None) | None => 0.0,
         };
         cells.push(Chosen {
             factors: planned.factors.clone(),
