@@ -288,7 +288,7 @@ impl<'job> Cell<'job> {
 fn priority_measuring(load: &[Command]) -> u8 {
     let priority = |command: &Command| match command.policy {
         // init cannot be above a deadline task, which leaves time to others by itself.
-        Policy::Other | Policy::Urgent | Policy::Deadline(_) => 1,
+        Policy::Other | Policy::Deadline(_) => 1,
         Policy::Fifo(priority) => priority,
     };
     load.iter().map(priority).max().unwrap_or(1).saturating_add(1).min(PRIORITY_MAX)

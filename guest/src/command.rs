@@ -244,8 +244,6 @@ impl<'job> Running<'job> {
 fn set_policy(process: Pid, command: &Command) -> Result<()> {
     match command.policy {
         Policy::Other => Ok(()),
-        Policy::Urgent => kernel::set_urgent(process)
-            .attempt(|| format!("give {} the nice value -20", describe(command))),
         Policy::Fifo(priority) => kernel::set_fifo(process, priority)
             .attempt(|| format!("give {} the priority SCHED_FIFO {priority}", describe(command))),
         Policy::Deadline(Deadline { runtime_ns, deadline_ns, period_ns }) => {

@@ -101,9 +101,9 @@ pub fn take() -> Result<(), Errno> {
 
 /// Sets a limit. One that this process may not raise stays as it is.
 fn limit(resource: Resource, soft: Option<u64>, hard: Option<u64>) -> Result<(), Errno> {
-    match setrlimit(resource.clone(), Rlimit { current: soft, maximum: hard }) {
+    match setrlimit(resource, Rlimit { current: soft, maximum: hard }) {
         Err(Errno::PERM) => {
-            let Rlimit { maximum, .. } = getrlimit(resource.clone());
+            let Rlimit { maximum, .. } = getrlimit(resource);
             let current = soft.into_iter().chain(maximum).min();
             setrlimit(resource, Rlimit { current, maximum })
         }

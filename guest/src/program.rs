@@ -57,7 +57,7 @@ impl Process {
         if read_byte(&ready) {
             return Ok(Self { group, go });
         }
-        let what = outputs.error().map_or_else(|| "it ended".into(), |errno| name(errno));
+        let what = outputs.error().map_or_else(|| "it ended".into(), name);
         Err(Trouble::other(format!("cannot {}: {what}", cannot())))
     }
 

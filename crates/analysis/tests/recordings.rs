@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_analysis::{Compared, Error, Gathered, Notice, data, filled, letter, mixed, tables};
+use preemptlab_analysis::{Compared, Error, Gathered, data, filled, letter, mixed, tables};
 use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
 use preemptlab_export::Format;
 use preemptlab_model::{BackendKind, Digest, MetricName};

@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,prices,id,look,status,\
          reason,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,amd-epyc,\
-         e434c7bcb0a2115138234836f4f19b681252270a88689c4c37be1237953e0de3,0,completed,,\
-         d3485189770b31119fc8a70e34f9c27022893d0738351683a2fbf332b93206b6\n"
+         9c3d5cbbd3a8a7a56ffe97510eea5fb70f94903af96e2c5d332231db432c875b,0,completed,,\
+         f47e2e33adeb6bffe05487a4e4ddabda5e2a85e65855850a71a294a40f878355\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
@@ -117,7 +117,7 @@ fn the_committed_recording_is_exported() {
     // Each row of each table says of which cell it is, and by which prices.
     for table in TABLES {
         let rows = columns(&csv(&folder, table), &["prices", "id"]);
-        let cell = "amd-epyc e434c7bcb0a2115138234836f4f19b681252270a88689c4c37be1237953e0de3";
+        let cell = "amd-epyc 9c3d5cbbd3a8a7a56ffe97510eea5fb70f94903af96e2c5d332231db432c875b";
         assert!(!rows.is_empty() && rows.iter().all(|row| row == cell), "{table}");
     }
     // The job's number of loops.

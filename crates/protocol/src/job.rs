@@ -150,9 +150,6 @@ pub enum CommandSignal {
 pub enum Policy {
     /// `SCHED_OTHER`, nice 0.
     Other,
-    /// `SCHED_OTHER`, nice -20; what it forks has nice 0. A real-time task has no timer slack, and its
-    /// children take that for their own, even where they are ordinary tasks.
-    Urgent,
     /// `SCHED_FIFO` at this priority, 1 to 99.
     Fifo(u8),
     /// `SCHED_DEADLINE`; what it forks is `SCHED_OTHER`, because the kernel lets such a task fork

@@ -39,9 +39,9 @@ pub struct Cyclictest {
     pub probe: Probe,
     /// The policy of the measuring threads.
     pub policy: Policy,
-    /// The priority of the main thread, where it is under `SCHED_FIFO`. It prepares the measuring threads, polls
-    /// for their end and writes the result; as a fair task like others it would take seconds for that
-    /// beside the load.
+    /// The priority of the main thread, under `SCHED_FIFO`. It prepares the measuring threads, polls
+    /// for their end and writes the result; as a fair task it would take seconds for that beside the
+    /// load.
     pub main_priority: u8,
     /// Start, in nanoseconds after the earliest start of any probe.
     pub delay_ns: u64,
@@ -65,7 +65,7 @@ impl Cyclictest {
     pub fn command(&self) -> Command {
         let (policy, priority) = match self.policy {
             // cyclictest has no threads of SCHED_DEADLINE, and no probe asks for them.
-            Policy::Other | Policy::Urgent | Policy::Deadline(_) => ("other", None),
+            Policy::Other | Policy::Deadline(_) => ("other", None),
             Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
         };
         let end = match self.end {
@@ -102,7 +102,7 @@ impl Cyclictest {
             name: self.name().to_owned(),
             argv: argv.collect(),
             unprivileged: false,
-            policy: self.main_policy(),
+            policy: Policy::Fifo(self.main_priority),
             delay_ns: self.delay_ns,
             files: vec![self.file()],
             end: match self.end {
@@ -111,15 +111,6 @@ impl Cyclictest {
                     window.end(CommandSignal::Terminate, self.begins_within_us() * 1_000)
                 }
             },
-        }
-    }
-
-    /// Returns the policy of the main thread. That of a fair probe is as urgent as a fair task can be, so that the
-    /// measuring threads have an ordinary task's timer slack; beside a real-time load it could not even start.
-    fn main_policy(&self) -> Policy {
-        match self.probe {
-            Probe::Other if self.main_priority == MAIN_PRIORITY => Policy::Urgent,
-            Probe::Other | Probe::Fifo => Policy::Fifo(self.main_priority),
         }
     }
 

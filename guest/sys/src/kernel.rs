@@ -156,25 +156,19 @@ pub fn set_deadline(process: Pid, times_ns: [u64; 3]) -> Result<(), Errno> {
 
 /// Sets the calling process to `SCHED_OTHER`, nice 0, and so what it forks.
 pub fn set_own_ordinary() -> Result<(), Errno> {
-    set_attributes(0, &ordinary(0, 0))
-}
-
-/// Sets a process to `SCHED_OTHER`, nice -20, and what it forks to nice 0.
-pub fn set_urgent(process: Pid) -> Result<(), Errno> {
-    set_attributes(process.as_raw_pid(), &ordinary(-20, SCHED_FLAG_RESET_ON_FORK.into()))
-}
-
-fn ordinary(nice: i32, flags: u64) -> Attributes {
-    Attributes {
-        size: size_of::<Attributes>() as u32,
-        policy: SCHED_NORMAL,
-        flags,
-        nice,
-        priority: 0,
-        runtime: 0,
-        deadline: 0,
-        period: 0,
-    }
+    set_attributes(
+        0,
+        &Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: SCHED_NORMAL,
+            flags: 0,
+            nice: 0,
+            priority: 0,
+            runtime: 0,
+            deadline: 0,
+            period: 0,
+        },
+    )
 }
 
 fn set_attributes(pid: i32, attributes: &Attributes) -> Result<(), Errno> {

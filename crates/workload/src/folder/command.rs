@@ -105,7 +105,7 @@ impl StartPolicy {
     /// Returns the priority under `SCHED_FIFO`, 1 to 98; `None` for a task of another policy.
     pub fn priority(self) -> Option<u8> {
         match self.0 {
-            Policy::Other | Policy::Urgent | Policy::Deadline(_) => None,
+            Policy::Other | Policy::Deadline(_) => None,
             Policy::Fifo(priority) => Some(priority),
         }
     }
@@ -168,8 +168,7 @@ impl TryFrom<String> for StartPolicy {
 impl fmt::Display for StartPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // No text is the urgent one, which is of preemptlab's own commands.
-            Policy::Other | Policy::Urgent => f.write_str("other"),
+            Policy::Other => f.write_str("other"),
             Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
             Policy::Deadline(Deadline { runtime_ns, deadline_ns, period_ns }) => {
                 write!(f, "deadline:{runtime_ns}ns:{deadline_ns}ns:{period_ns}ns")
