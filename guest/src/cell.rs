@@ -32,6 +32,9 @@ const OUT_OF_MEMORY: &str = "the guest ran out of memory; give it more, or a sma
 /// How often a starting load is looked at.
 const LOAD_POLL_NS: u64 = 2 * clock::NS_PER_MS;
 
+/// How often starting probes are looked at.
+const PROBE_POLL_NS: u64 = clock::NS_PER_MS;
+
 /// Of `SCHED_FIFO`: above every command, so that what init does is one step for all of them.
 const PRIORITY_MAX: u8 = 99;
 
@@ -178,6 +181,7 @@ impl<'job> Cell<'job> {
         }
         // When init notes the end of a probe, it must not delay another one, which measures.
         set_own_priority(priority_measuring(&self.job.load))?;
+        self.give_slack()?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
         }
@@ -191,6 +195,21 @@ impl<'job> Cell<'job> {
             tick::check(hz, &activity, end_ns - start_ns)?;
         }
         Ok(Measured { window: Window { start_ns, end_ns }, activity, kernel_threads_ns })
+    }
+
+    /// Waits until those threads of the probes are ordinary tasks that are to be, with the timer slack
+    /// of such tasks.
+    fn give_slack(&mut self) -> Result<()> {
+        loop {
+            let mut all = true;
+            for probe in &self.probes {
+                all &= probe.takes_slack()?;
+            }
+            if all {
+                return Ok(());
+            }
+            self.sleep(clock::now_ns() + PROBE_POLL_NS)?;
+        }
     }
 
     fn collect(&mut self, system: System, measured: Measured) -> Result<Report> {

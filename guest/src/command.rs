@@ -17,6 +17,7 @@ use crate::{
     children::{self, Ended},
     clock, file, kernel,
     program::{Outputs, Process, describe},
+    slack,
     trouble::{Attempt, Result, Trouble, name},
 };
 
@@ -96,6 +97,16 @@ impl<'job> Running<'job> {
     /// The process group that the command leads.
     pub fn group(&self) -> Pid {
         self.group
+    }
+
+    /// Whether all threads of the command that are to be ordinary tasks have the timer slack of one,
+    /// after they were given it; so has a command that has ended, and one that has no such threads.
+    pub fn takes_slack(&self) -> Result<bool> {
+        match self.command.ordinary_threads {
+            0 => Ok(true),
+            _ if !self.is_alive() => Ok(true),
+            threads => slack::give(self.group, threads),
+        }
     }
 
     /// Whether the command itself still runs.

@@ -35,6 +35,7 @@ mod program;
 mod results;
 #[cfg_attr(feature = "cell", expect(dead_code, reason = "no module is loaded"))]
 mod settings;
+mod slack;
 #[cfg(not(feature = "cell"))]
 mod snapshot;
 mod stage;

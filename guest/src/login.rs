@@ -26,7 +26,7 @@ use preemptlab_sys::{
 
 /// What a timer of an ordinary task may be late so that it expires together with others
 /// (`init_task` in init/init_task.c).
-const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(50_000).expect("it is not 0");
+pub const TIMER_SLACK_NS: NonZeroU64 = NonZeroU64::new(50_000).expect("it is not 0");
 
 /// New files are not writable for others (`init_fs` in fs/fs_struct.c, UMASK in login.defs(5)).
 const UMASK: Mode = Mode::WGRP.union(Mode::WOTH);

@@ -18,6 +18,9 @@ use crate::{
 /// The process that this is.
 const INIT: i32 = 1;
 
+/// The procfs in which a process of the cell can be written to.
+pub const WRITABLE: &str = "/proc/";
+
 /// Room for some hundred entries of /proc at a time.
 const FOLDER_BYTES: usize = 16 << 10;
 
@@ -26,7 +29,7 @@ const FOLDER_BYTES: usize = 16 << 10;
 /// (kernel/exit.c, `wait_task_zombie`), so the sum never shrinks while a group's leader lives.
 pub fn written_bytes(groups: &[Pid]) -> Result<Vec<u64>> {
     let mut written = vec![0; groups.len()];
-    for_each(|pid| {
+    for_each("/proc", |pid| {
         let Ok(group) = kernel::process_group(pid) else { return Ok(()) };
         for (_, written) in
             groups.iter().zip(&mut written).filter(|(of, _)| of.as_raw_pid() == group)
@@ -48,7 +51,7 @@ pub struct KernelThread {
 /// The kernel's own threads, by their process id.
 pub fn kernel_threads() -> Result<BTreeMap<i32, KernelThread>> {
     let mut threads = BTreeMap::new();
-    for_each(|pid| {
+    for_each("/proc", |pid| {
         // Kernel threads alone are in no process group (kernel/fork.c, `init_struct_pid`), but for
         // init, which began as one.
         if pid != INIT
@@ -99,14 +102,32 @@ pub fn thread_name(comm: &str) -> &str {
     }
 }
 
-/// Calls a function with every process of /proc.
-fn for_each(mut visit: impl FnMut(i32) -> Result<()>) -> Result<()> {
+/// The threads of a process; none when it is gone.
+pub fn threads(process: Pid) -> Result<Vec<i32>> {
+    let mut threads = Vec::new();
+    let folder = format!("/proc/{}/task", process.as_raw_pid());
+    for_each(&folder, |thread| {
+        threads.push(thread);
+        Ok(())
+    })?;
+    Ok(threads)
+}
+
+/// Calls a function with every process or thread that is in a folder of /proc.
+fn for_each(path: &str, mut visit: impl FnMut(i32) -> Result<()>) -> Result<()> {
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BYTES];
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = open("/proc", flags, Mode::empty()).attempt(|| "open /proc".into())?;
+    let folder = match open(path, flags, Mode::empty()) {
+        Err(Errno::NOENT | Errno::SRCH) => return Ok(()),
+        folder => folder.attempt(|| format!("open {path}"))?,
+    };
     let mut entries = RawDir::new(folder, &mut buffer);
     while let Some(entry) = entries.next() {
-        let entry = entry.attempt(|| "read /proc".into())?;
+        let entry = match entry {
+            // The process has just ended.
+            Err(Errno::NOENT | Errno::SRCH) => return Ok(()),
+            entry => entry.attempt(|| format!("read {path}"))?,
+        };
         if let Some(pid) = entry.file_name().to_str().ok().and_then(|name| name.parse().ok()) {
             visit(pid)?;
         }

@@ -32,25 +32,14 @@ pub fn apply(settings: &[Setting]) -> Result<()> {
 }
 
 fn write(setting: &Setting, to: &Write) -> Result<()> {
-    let Write { file, text } = to;
-    match write_kernel(file, text) {
+    let file = &to.file;
+    match write_kernel(file, &to.text) {
         Err(Errno::NOENT) => Err(lacks(setting, file)),
-        Err(errno) if REFUSALS.contains(&errno) => Err(refused(setting, to, errno)),
-        result => result.attempt(|| format!("set {} in {file}", setting.name)),
+        result => result.map_err(|errno| refused(setting, to, errno)),
     }
 }
 
-/// The kernel has the file and does not want the text: the value, at this time, or from anybody.
-const REFUSALS: [Errno; 7] = [
-    Errno::INVAL,
-    Errno::RANGE,
-    Errno::BUSY,
-    Errno::PERM,
-    Errno::ACCESS,
-    Errno::OPNOTSUPP,
-    Errno::NODEV,
-];
-
+/// The kernel has the file and did not take the text. What that means for the cell the host knows.
 fn refused(setting: &Setting, Write { file, text }: &Write, errno: Errno) -> Trouble {
     let name = &setting.name;
     let reason = format!(
@@ -63,7 +52,7 @@ fn refused(setting: &Setting, Write { file, text }: &Write, errno: Errno) -> Tro
         text: text.clone(),
         errno: errno.raw_os_error(),
     };
-    Trouble { refusal: Some(refusal), ..Trouble::unavailable(reason) }
+    Trouble { refusal: Some(refusal), ..Trouble::other(reason) }
 }
 
 fn check(setting: &Setting, evidence: &Evidence) -> Result<()> {
@@ -204,7 +193,6 @@ mod tests {
         let write = Write { file: "/proc/self/oom_score_adj".into(), text: "9999".into() };
         let evidence = Evidence::Text { file: write.file.clone(), any_of: ["9999".into()].into() };
         let trouble = apply(&[setting(Some(write.clone()), evidence)]).unwrap_err();
-        assert_eq!(trouble.kind, FailureKind::Unavailable);
         let Write { file, text } = write;
         let errno = Errno::INVAL.raw_os_error();
         let refusal = Refusal { setting: "switch".into(), file, text, errno };

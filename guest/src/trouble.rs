@@ -79,6 +79,7 @@ pub fn name(errno: Errno) -> Cow<'static, str> {
         Errno::OPNOTSUPP => "EOPNOTSUPP",
         Errno::PERM => "EPERM",
         Errno::RANGE => "ERANGE",
+        Errno::ROFS => "EROFS",
         Errno::TOOBIG => "E2BIG",
         Errno::TXTBSY => "ETXTBSY",
         other => return Cow::Owned(format!("error {}", other.raw_os_error())),

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, fs, path::Path, process::Command};
 use common::{Desk, Finished};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
+use serde_json::Value;
 
 /// Runs an experiment of these workloads: each a folder with the text of its `workload.toml`, and all
 /// with the same program.
@@ -68,6 +69,37 @@ fn a_command_starts_as_a_login_would_start_it() {
         };
         assert_eq!(of(1), BTreeMap::from([policy("1")]));
         assert_eq!(of(2), BTreeMap::from([policy("1073741830")]));
+    }
+}
+
+/// cyclictest's main thread is a real-time task, and what that forks has no slack since Linux 6.12.
+#[test]
+fn the_fair_probe_has_the_slack_of_a_login() {
+    let desk = Desk::new();
+    desk.write(
+        "slack.toml",
+        "format = 1\nname = \"slack\"\n[factors]\nkernel = [\"debian:6.1\", \"debian:6.12\"]\n\
+         preempt = [\"full\"]\ncpus = [1, 2]\n[machine]\ncost = \"instructions\"\n[replicates]\ncount = 1\n\
+         [workload.idle]\nkind = \"cyclictest\"\nload = \"none\"\nwindow = \"300ms\"\n",
+    );
+    let finished =
+        |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    finished(&["run", "slack.toml", "--out", "recording"]).succeeds();
+    let compared = finished(&["compare", "recording", "--format", "json"]);
+    let document: Value = serde_json::from_str(&compared.succeeds().stdout).unwrap();
+    let each = |list: &Value| list.as_array().unwrap().clone();
+    let configurations: Vec<Value> =
+        each(&document["groups"]).iter().flat_map(|group| each(&group["configurations"])).collect();
+    assert_eq!(configurations.len(), 4);
+    for configuration in configurations {
+        let median = |name: &str| {
+            let metrics = each(&configuration["metrics"]);
+            metrics.iter().find(|metric| metric["name"] == name).unwrap()["median"]
+                .as_f64()
+                .unwrap()
+        };
+        let later_us = median("wakeup.other.p50") - median("wakeup.fifo.p50");
+        assert!((49.0..60.0).contains(&later_us), "{configuration}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! kernels are kept in the user's own store, or in `PREEMPTLAB_STORE`.
 
 mod common;
+mod inherited;
 mod inside;
 
 use std::{
@@ -71,6 +72,36 @@ from = "attempts.stdout"
 pattern = '^attempts (\d+)$'
 "#;
 
+/// A cell whose command prints what it was started with.
+const INHERITED: &str = r#"format = 1
+name = "inherited"
+
+[factors]
+kernel = ["debian:6.12"]
+preempt = ["full"]
+
+[replicates]
+count = 1
+
+[workload.inherited]
+kind = "folder"
+path = "inherited"
+"#;
+
+const INHERITED_DEFINITION: &str = r#"format = 1
+
+[[probe]]
+name = "first"
+argv = ["/workload/cell"]
+
+[[metric]]
+name = "printed"
+unit = "programs"
+better = "higher"
+from = "first.stdout"
+pattern = '^printed (\d)$'
+"#;
+
 /// Machine that is booted.
 struct Machine {
     qemu: Vec<OsString>,
@@ -108,18 +139,27 @@ fn prepare(desk: &Desk) -> Machine {
     let on_event = |_| ();
     let provision = || Provision::new(store.clone(), Options::default(), &on_event);
     let qemu = provision().qemu(None).unwrap().command;
-    let hostile = desk.path("hostile");
-    fs::create_dir(&hostile).unwrap();
-    fs::write(hostile.join("workload.toml"), DEFINITION).unwrap();
-    compile(&hostile.join("cell"));
-
     let mut own = Archive::default();
-    own.folder("store").folder("store/images").folder("newroot").folder("hostile");
-    for name in ["workload.toml", "cell"] {
-        own.file(&format!("hostile/{name}"), &fs::read(hostile.join(name)).unwrap());
+    own.folder("store").folder("store/images").folder("newroot");
+    for (name, definition) in [("hostile", DEFINITION), ("inherited", INHERITED_DEFINITION)] {
+        let folder = desk.path(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("workload.toml"), definition).unwrap();
+        let program = folder.join("cell");
+        if name == "hostile" {
+            compile(&program)
+        } else {
+            inherited::compile(&program)
+        }
+        own.folder(name);
+        for file in ["workload.toml", "cell"] {
+            own.file(&format!("{name}/{file}"), &fs::read(folder.join(file)).unwrap());
+        }
     }
     let mut booted = None;
-    for (name, experiment) in [("inside", EXPERIMENT), ("hostile", HOSTILE)] {
+    for (name, experiment) in
+        [("inside", EXPERIMENT), ("hostile", HOSTILE), ("inherited", INHERITED)]
+    {
         let path = desk.write(&format!("{name}.toml"), experiment);
         let experiment = Experiment::parse(experiment).unwrap();
         let (experiment, folders) = embed(experiment, path.parent().unwrap()).unwrap();

@@ -124,9 +124,13 @@ pub fn kernel_config(root: &Path, release: &str) -> Option<(PathBuf, KernelConfi
     let path = root.join("proc/config.gz");
     let mut text = String::new();
     GzDecoder::new(fs::File::open(&path).ok()?)
-        .take(CONFIG_BYTES_MAX)
+        .take(CONFIG_BYTES_MAX + 1)
         .read_to_string(&mut text)
         .ok()?;
+    // A part of a config would say of the rest that it is off.
+    if text.len() as u64 > CONFIG_BYTES_MAX {
+        return None;
+    }
     Some((path, KernelConfig::parse(&text)))
 }
 

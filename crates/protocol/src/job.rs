@@ -114,6 +114,10 @@ pub struct Command {
     pub unprivileged: bool,
     /// The policy it starts under; what it then sets for itself is its own business.
     pub policy: Policy,
+    /// Threads besides the first one that become ordinary tasks by themselves, and are then given the
+    /// timer slack of a login: since Linux 6.12 what a real-time task forks has none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ordinary_threads: u32,
     /// Waits this long before it starts, in nanoseconds.
     pub delay_ns: u64,
     /// Files that it writes, whose content goes into the report.
@@ -121,6 +125,10 @@ pub struct Command {
     /// What ends it; `None` for a command that knows its end, or is killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<EndSignal>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A signal that every process of a command is sent, so that it comes to its end.

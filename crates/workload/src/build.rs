@@ -239,6 +239,7 @@ fn command(argv: Vec<String>, delay_ns: u64) -> Command {
         argv,
         unprivileged: false,
         policy: Policy::Other,
+        ordinary_threads: 0,
         delay_ns,
         files: Vec::new(),
         end: None,

@@ -63,10 +63,10 @@ pub enum End {
 
 impl Cyclictest {
     pub fn command(&self) -> Command {
-        let (policy, priority) = match self.policy {
+        let (policy, priority, ordinary_threads) = match self.policy {
             // cyclictest has no threads of SCHED_DEADLINE, and no probe asks for them.
-            Policy::Other | Policy::Deadline(_) => ("other", None),
-            Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
+            Policy::Other | Policy::Deadline(_) => ("other", None, self.cpus),
+            Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}")), 0),
         };
         let end = match self.end {
             End::Samples(samples) => Some(format!("--loops={samples}")),
@@ -103,6 +103,7 @@ impl Cyclictest {
             argv: argv.collect(),
             unprivileged: false,
             policy: Policy::Fifo(self.main_priority),
+            ordinary_threads,
             delay_ns: self.delay_ns,
             files: vec![self.file()],
             end: match self.end {

@@ -58,6 +58,7 @@ impl Hackbench {
             ],
             unprivileged: false,
             policy: Policy::Other,
+            ordinary_threads: 0,
             delay_ns: 0,
             files: Vec::new(),
             end: None,

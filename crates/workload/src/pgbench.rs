@@ -210,6 +210,7 @@ impl Pgbench {
             argv: argv.collect(),
             unprivileged: true,
             policy: Policy::Other,
+            ordinary_threads: 0,
             delay_ns,
             files: vec![LOG.to_owned()],
             end,

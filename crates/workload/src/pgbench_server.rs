@@ -97,6 +97,7 @@ fn command(name: &str, argv: Vec<String>) -> Command {
         argv,
         unprivileged: true,
         policy: Policy::Other,
+        ordinary_threads: 0,
         delay_ns: 0,
         files: Vec::new(),
         end: None,

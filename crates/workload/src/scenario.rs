@@ -77,6 +77,7 @@ impl Program for Scenario {
                 argv: vec![PROGRAM.to_owned(), script],
                 unprivileged: false,
                 policy: Policy::Other,
+                ordinary_threads: 0,
                 delay_ns: 0,
                 files: Vec::new(),
                 end: None,

@@ -252,6 +252,7 @@ impl Sockperf {
             argv: argv.map(str::to_owned).chain(arguments).collect(),
             unprivileged: false,
             policy: Policy::Other,
+            ordinary_threads: 0,
             delay_ns: 0,
             files,
             end: None,

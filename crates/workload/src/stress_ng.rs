@@ -284,6 +284,7 @@ pub fn stress(seed: u64, arguments: impl Iterator<Item = String>) -> Command {
         argv: argv.collect(),
         unprivileged: false,
         policy: Policy::Other,
+        ordinary_threads: 0,
         delay_ns: 0,
         files: vec![YAML.to_owned()],
         end: None,

@@ -19,19 +19,25 @@ pub const DEBUGFS: &str = "/sys/kernel/debug/";
 /// cell's process namespace has none.
 pub const MACHINE_PROC: &str = "/run/machine/proc/";
 
+/// What names a file of the procfs of the cell's own process namespace, where it can be written to; the
+/// one that commands see cannot (`live/proc.rs`).
+pub const CELL_PROC: &str = "/run/cell/proc/";
+
 /// A descriptor that is none.
 const NONE: i32 = -1;
 
 static PROC_MOUNT: AtomicI32 = AtomicI32::new(NONE);
+static CELL_PROC_MOUNT: AtomicI32 = AtomicI32::new(NONE);
 static SYSFS_MOUNT: AtomicI32 = AtomicI32::new(NONE);
 static DEBUGFS_MOUNT: AtomicI32 = AtomicI32::new(NONE);
 
 /// What a path begins with, the mount that it is in, and where in that; the first that fits counts.
-static PLACES: [(&str, &AtomicI32, &str); 4] = [
+static PLACES: [(&str, &AtomicI32, &str); 5] = [
     (DEBUGFS, &DEBUGFS_MOUNT, "./"),
     ("/sys/", &SYSFS_MOUNT, "./"),
     ("/proc/sys/", &PROC_MOUNT, "sys/"),
     (MACHINE_PROC, &PROC_MOUNT, "./"),
+    (CELL_PROC, &CELL_PROC_MOUNT, "./"),
 ];
 
 /// Makes the mounts. Whose processes the procfs shows is decided here: those of the caller's
@@ -44,6 +50,12 @@ pub fn take() -> Result<(), Errno> {
         Err(Errno::NODEV) => {}
         mount => DEBUGFS_MOUNT.store(mount?.into_raw_fd(), Ordering::Relaxed),
     }
+    Ok(())
+}
+
+/// Makes the mount of the caller's own process namespace.
+pub fn take_own() -> Result<(), Errno> {
+    CELL_PROC_MOUNT.store(mounted("proc")?.into_raw_fd(), Ordering::Relaxed);
     Ok(())
 }
 

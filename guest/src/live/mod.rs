@@ -46,6 +46,7 @@ pub fn run() -> ! {
 fn prepare() -> Result<()> {
     channel::take().attempt(|| "keep the job and the place for the results".into())?;
     boot::leave_console().attempt(|| "open /dev/null".into())?;
+    machine::take_own().attempt(|| "mount the cell's own /proc".into())?;
     proc::mount()?;
     network::bring_up_loopback()?;
     match file::write_kernel(FIRST_FREE_PORT, "0") {

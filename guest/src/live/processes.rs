@@ -7,7 +7,7 @@ mod guest;
 use alloc::{collections::BTreeMap, format};
 use core::mem::MaybeUninit;
 
-pub use guest::{KernelThread, ran_ns, written_bytes};
+pub use guest::{KernelThread, ran_ns, threads, written_bytes};
 use rustix::{
     fs::{OFlags, RawDir},
     io::Errno,
@@ -18,6 +18,8 @@ use crate::{
     live::machine::{self, MACHINE_PROC},
     trouble::{Attempt, Result},
 };
+
+pub use crate::live::machine::CELL_PROC as WRITABLE;
 
 /// Room for some hundred entries of /proc at a time.
 const FOLDER_BYTES: usize = 16 << 10;

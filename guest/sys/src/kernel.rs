@@ -122,59 +122,52 @@ fn set_scheduler(pid: i32, policy: u32, priority: u8) -> Result<(), Errno> {
     unsafe { syscall(__NR_sched_setscheduler, arguments) }.map(drop)
 }
 
-/// `struct sched_attr` of the first version (include/uapi/linux/sched/types.h).
-#[repr(C)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
+/// `struct sched_attr` of the first version (include/uapi/linux/sched/types.h), but for its size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// One of the kernel's numbers.
+    pub policy: u32,
+    /// Of `SCHED_FLAG_*`.
+    pub flags: u64,
+    /// Of an ordinary task.
+    pub nice: i32,
+    /// Of a real-time task.
+    pub priority: u32,
+    /// Runtime, deadline and period of a deadline task.
+    pub times_ns: [u64; 3],
 }
 
 /// Sets a process to `SCHED_DEADLINE` with a runtime, a deadline and a period, and what it forks to
-/// `SCHED_OTHER`, because it could fork nothing else: sched_setattr(2).
+/// `SCHED_OTHER`, because it could fork nothing else.
 pub fn set_deadline(process: Pid, times_ns: [u64; 3]) -> Result<(), Errno> {
-    let [runtime, deadline, period] = times_ns;
-    set_attributes(
-        process.as_raw_pid(),
-        &Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: SCHED_DEADLINE,
-            flags: SCHED_FLAG_RESET_ON_FORK.into(),
-            nice: 0,
-            priority: 0,
-            runtime,
-            deadline,
-            period,
-        },
-    )
+    let flags = SCHED_FLAG_RESET_ON_FORK.into();
+    let attributes =
+        Attributes { policy: SCHED_DEADLINE, flags, times_ns, ..Attributes::default() };
+    set_attributes(Some(process), attributes)
 }
 
 /// Sets the calling process to `SCHED_OTHER`, nice 0, and so what it forks.
 pub fn set_own_ordinary() -> Result<(), Errno> {
-    set_attributes(
-        0,
-        &Attributes {
-            size: size_of::<Attributes>() as u32,
-            policy: SCHED_NORMAL,
-            flags: 0,
-            nice: 0,
-            priority: 0,
-            runtime: 0,
-            deadline: 0,
-            period: 0,
-        },
-    )
+    set_attributes(None, Attributes { policy: SCHED_NORMAL, ..Attributes::default() })
 }
 
-fn set_attributes(pid: i32, attributes: &Attributes) -> Result<(), Errno> {
-    let arguments = [pid as usize, ptr::from_ref(attributes).addr(), 0, 0];
+/// Sets the policy of a process, or of the calling one: sched_setattr(2).
+pub fn set_attributes(process: Option<Pid>, attributes: Attributes) -> Result<(), Errno> {
+    /// As the kernel reads it.
+    #[repr(C)]
+    struct Raw {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        times_ns: [u64; 3],
+    }
+    let Attributes { policy, flags, nice, priority, times_ns } = attributes;
+    let raw = Raw { size: size_of::<Raw>() as u32, policy, flags, nice, priority, times_ns };
+    let pid = process.map_or(0, Pid::as_raw_pid);
     // SAFETY: the pointer is to what the kernel reads.
-    unsafe { syscall(__NR_sched_setattr, arguments) }.map(drop)
+    unsafe { syscall(__NR_sched_setattr, [pid as usize, (&raw const raw).addr(), 0, 0]) }.map(drop)
 }
 
 /// The ordinary user of the guest's /etc/passwd.

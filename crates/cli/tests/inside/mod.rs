@@ -2,6 +2,7 @@
 //! look at the kernel after each.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::Read,
     os::unix::fs::chroot,
@@ -11,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::inherited;
 use preemptlab_experiment::Recording;
 use preemptlab_model::{ModeFile, Outcome};
 use rustix::{
@@ -59,6 +61,7 @@ pub fn run() {
     let before = held();
     println!("inside: begins with {before:?}");
     nothing_gets_out(&before);
+    commands_start_as_after_a_login();
     ends_when_asked(&before);
     survives_being_killed(&before);
     finishes(&before);
@@ -145,26 +148,53 @@ fn copy_recording(from: &str, to: &str) {
     fs::copy(format!("{from}/recording.json"), format!("{to}/recording.json")).unwrap();
 }
 
-/// Checks that the attempts of a stranger's command are refused, whether the machine's root may
-/// raise limits, so that the cell has users of its own, or not.
-fn nothing_gets_out(before: &(String, String)) {
-    let kept = || KEPT.map(|file| fs::read_to_string(file).unwrap());
-    let before_cells = kept();
-    for (recording, has_users) in [("/hostile-users", true), ("/hostile-root", false)] {
-        copy_recording("/recording-hostile", recording);
+/// Returns the output of the only probe of an experiment's only cell, and whether the machine's root
+/// may raise limits, so that the cell has users of its own: once with that, once without.
+fn printed(experiment: &'static str) -> [(String, bool); 2] {
+    [true, false].map(|has_users| {
+        let recording = format!("/{experiment}-{has_users}");
+        copy_recording(&format!("/recording-{experiment}"), &recording);
+        let into = recording.clone();
         // On a thread of its own, since the set is the thread's, and for good.
         let run = thread::spawn(move || {
             if !has_users {
                 remove_capability_from_bounding_set(CapabilitySet::SYS_RESOURCE).unwrap();
             }
-            ended(command_into("/hostile.toml", recording).spawn().unwrap(), 0)
+            ended(command_into(&format!("/{experiment}.toml"), &into).spawn().unwrap(), 0)
         });
         let said = run.join().unwrap();
-        let recording = Recording::open(Path::new(recording)).unwrap();
+        let recording = Recording::open(Path::new(&recording)).unwrap();
         let (_, record) = recording.cells().next().unwrap().unwrap();
         let outcome = record.expect("the cell was executed").outcome;
         let Outcome::Completed { report, .. } = outcome else { panic!("{outcome:?}\n{said}") };
-        let stdout = &report.probes[0].stdout;
+        (report.probes[0].stdout.clone(), has_users)
+    })
+}
+
+/// Checks that a command differs from a process of a login in what docs/workload.md names, although
+/// preemptlab was started by something else.
+fn commands_start_as_after_a_login() {
+    let always = [("limit_core", "1 1"), ("no_new_privs", "1"), ("oom_score_adj", "1000")];
+    let raised: &[(&str, &str)] =
+        &[("limit_memlock", "-1 -1"), ("limit_nice", "40 40"), ("limit_rtprio", "99 99")];
+    // The first process has the kernel's own limit of files (`INR_OPEN_MAX`).
+    let kept: &[(&str, &str)] = &[("limit_nofile", "1024 4096")];
+    for (stdout, has_users) in printed("inherited") {
+        let also = if has_users { raised } else { kept };
+        let expected = always
+            .iter()
+            .chain(also)
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        assert_eq!(inherited::differences(&stdout), expected.collect::<BTreeMap<_, _>>());
+    }
+}
+
+/// Checks that the attempts of a stranger's command are refused, whether the machine's root may
+/// raise limits or not.
+fn nothing_gets_out(before: &(String, String)) {
+    let kept = || KEPT.map(|file| fs::read_to_string(file).unwrap());
+    let before_cells = kept();
+    for (stdout, has_users) in printed("hostile") {
         let count = |word: &str| stdout.lines().filter(|line| line.starts_with(word)).count();
         assert!(count("refused ") > ATTEMPTS_MIN, "{stdout}");
         assert_eq!((count("DONE"), count("LACKING")), (0, 0), "{stdout}");

@@ -204,7 +204,14 @@ fn names(folder: &Path) -> Result<Vec<String>, RoundError> {
         Err(error) => return Err(RoundError::from(unreadable(folder, error))),
     };
     let mut names = Vec::new();
-    for entry in entries.take(PARTS_MAX) {
+    for (number, entry) in entries.enumerate() {
+        if number >= PARTS_MAX {
+            let reason = format!("it holds more than {PARTS_MAX} entries");
+            return Err(RoundError::from(RecordingError::Damaged {
+                path: folder.to_owned(),
+                reason,
+            }));
+        }
         let entry = entry.map_err(|error| unreadable(folder, error))?;
         names.extend(entry.file_name().into_string());
     }

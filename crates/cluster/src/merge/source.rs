@@ -152,7 +152,11 @@ pub fn parts(workplace: &Workplace) -> Result<Vec<PathBuf>, RecordingError> {
         entries => entries.map_err(failed)?,
     };
     let mut parts = Vec::new();
-    for entry in entries.take(FILES_MAX) {
+    for (number, entry) in entries.enumerate() {
+        if number >= FILES_MAX {
+            let reason = format!("it holds more than {FILES_MAX} entries");
+            return Err(RecordingError::Damaged { path: folder, reason });
+        }
         let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             parts.push(path);

@@ -65,6 +65,7 @@ impl FolderCommand {
             argv: argv.to_vec(),
             unprivileged: self.unprivileged,
             policy: self.policy.0,
+            ordinary_threads: 0,
             delay_ns,
             files,
             end: None,
