@@ -7,6 +7,7 @@ mod advice;
 mod agreement;
 mod caption;
 mod comparison_csv;
+mod curves;
 mod details;
 mod extremes;
 mod gate;
@@ -38,6 +39,7 @@ mod words;
 pub use advice::Advice;
 pub use caption::caption;
 pub use comparison_csv::csv;
+pub use curves::{LatencyCurve, LatencyCurves};
 pub use extremes::extreme_in_words;
 pub use gate::{
     gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,

@@ -17,6 +17,7 @@ use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    curve::Curve,
     decode::Event,
     kernel::{Kernel, Point},
     opportunity::Seen,
@@ -87,6 +88,9 @@ pub struct Bound {
     pub p99_ns: u64,
     /// Latency that 99.9 % of all instants do not exceed, in nanoseconds.
     pub p99_9_ns: u64,
+    /// The instants that are later than each latency; empty in findings of older traces.
+    #[serde(default)]
+    pub curve: Curve,
     /// The longest closed stretches, the longest first.
     pub longest: Vec<Closed>,
 }
@@ -103,6 +107,7 @@ impl Bound {
             p50_ns: 0,
             p99_ns: 0,
             p99_9_ns: 0,
+            curve: Curve::default(),
             longest,
         }
     }
@@ -304,8 +309,26 @@ impl Closures {
             p50_ns: at(0.5),
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),
+            curve: Curve::new(window_ns, |latency_ns| {
+                self.later_ns(latency_ns, floor_ns, window_ns)
+            }),
             longest: self.all.longest,
         }
+    }
+
+    /// Returns the number of instants at which a task would be later than this, by the cost of a wakeup with
+    /// nothing in the way.
+    fn later_ns(&self, latency_ns: u64, floor_ns: u64, window_ns: u64) -> u64 {
+        let Some(wait_ns) = latency_ns.checked_sub(floor_ns) else { return window_ns };
+        let lengths = self.all.lengths.iter().rev();
+        let beyond = lengths.map(|(steps, stretches)| {
+            let length_ns = steps.saturating_mul(STEP_NS).saturating_add(STEP_NS / 2);
+            (length_ns.saturating_sub(wait_ns), *stretches)
+        });
+        let beyond = beyond.take_while(|(rest_ns, _)| *rest_ns > 0);
+        beyond.fold(0, |sum: u64, (rest_ns, stretches)| {
+            sum.saturating_add(rest_ns.saturating_mul(stretches))
+        })
     }
 
     /// Returns the smallest wait that is exceeded at no more than `allowed_ns` of instants. A

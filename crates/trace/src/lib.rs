@@ -10,6 +10,7 @@ mod change;
 mod changed;
 mod counterfactual;
 mod cpu;
+mod curve;
 #[cfg(test)]
 mod decided;
 mod decisions;
@@ -51,6 +52,7 @@ pub use census::{CallSite, Census, census};
 pub use change::{Change, Changes};
 pub use counterfactual::{Affected, Counterfactual, counterfactual};
 pub use cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since, Wait};
+pub use curve::Curve;
 pub use decode::{Decoder, Event, Item, Site, Task, TraceError};
 pub use divergence::{Divergence, divergence};
 pub use explain::{Window, closed_timeline, timelines, wakeups, worst};
