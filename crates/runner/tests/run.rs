@@ -231,7 +231,7 @@ fn run_traced(lab: &Lab, out: &str, kernel: &KernelOf<'_>) -> Result<Summary, Ru
     let folder = TraceFolder::new(lab.folder.path().join("traces"));
     folder.create().unwrap();
     let options =
-        Options { cache: None, traces: Some(Traces { folder: &folder, kernel }), ..lab.options() };
+        Options { cache: None, traces: Some(Traces { folder: &folder, kernel, kept: Kept::Stream }), ..lab.options() };
     lab.run(out, &options, &Cancel::default(), |_| panic!("nothing can be traced"))
 }
 
