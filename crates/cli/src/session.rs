@@ -9,8 +9,8 @@ use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, counted};
 use preemptlab_preparation::{Kernels, Lab, Prepared, check_host, finished_cells};
-use preemptlab_recording::{Claim, Override};
-use preemptlab_runner::{Backend, Options, Order, Summary, Traces};
+use preemptlab_recording::{Claim, Override, TraceFolder};
+use preemptlab_runner::{Backend, Kept, Options, Order, Summary, Traces};
 
 use crate::{
     args::{Machines, Packages},
@@ -42,7 +42,7 @@ pub struct Session<'a> {
     pub no_cache: bool,
     /// Executes failed cells again.
     pub retry_failed: bool,
-    /// Records what kernels do.
+    /// Keeps what kernels do, besides what it tells of every instant.
     pub trace: bool,
     /// The engine that executes the cells elsewhere.
     pub engine: Option<OnEngine<'a>>,
@@ -133,12 +133,16 @@ impl Session<'_> {
         };
         let backend = backend.as_ref();
         let folder = writer.recording().traces();
-        let kernels = Kernels::new(&prepared, backend, &folder);
+        let scratch = scratch(&prepared);
+        let kernels = Kernels::new(&prepared, backend, self.trace.then_some(&folder));
         let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
-        if self.trace {
+        let kept = if self.trace { Kept::Stream } else { Kept::Findings(&scratch) };
+        // Only virtual time knows every instant.
+        let traces = is_vm.then_some(Traces { folder: &folder, kernel: &kernel, kept });
+        if is_vm {
             folder.create()?;
+            scratch.create()?;
         }
-        let traces = self.trace.then_some(Traces { folder: &folder, kernel: &kernel });
         let seed = prepared.manifest.experiment.replicates.seed;
         let order = if is_vm { Order::Planned } else { Order::Interleaved(seed) };
         let options =
@@ -153,6 +157,12 @@ impl Session<'_> {
         };
         work(&mut writer, jobs, &mut execute)
     }
+}
+
+/// Returns the folder in which streams grow that are not kept: on the disk of the store, where a recording may be on
+/// one of the network.
+pub fn scratch(prepared: &Prepared) -> TraceFolder {
+    TraceFolder::new(prepared.store().layouts())
 }
 
 /// Says what has to be booted for the cells that are left.

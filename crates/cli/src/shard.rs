@@ -15,7 +15,7 @@ use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
 use preemptlab_preparation::Kernels;
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
-use preemptlab_runner::{Options, Order, Summary, Traces};
+use preemptlab_runner::{Kept, Options, Order, Summary, Traces};
 
 use crate::{
     exit::{self, OrExit},
@@ -23,7 +23,7 @@ use crate::{
     output::Output,
     progress::Progress,
     seed,
-    session::Session,
+    session::{Session, scratch},
     twice::Twice,
 };
 
@@ -126,7 +126,7 @@ pub struct Work<'a> {
     pub store: Option<PathBuf>,
     /// Virtual machines at a time.
     pub jobs: Option<u16>,
-    /// Records what kernels do.
+    /// Keeps what kernels do, besides what it tells of every instant.
     pub trace: bool,
 }
 
@@ -221,12 +221,13 @@ fn execute(
     let backend = prepared.backend(&[])?;
     let backend = backend.as_ref();
     let folder = writer.recording().traces();
-    let kernels = Kernels::new(prepared, backend, &folder);
+    let scratch = scratch(prepared);
+    let kernels = Kernels::new(prepared, backend, work.trace.then_some(&folder));
     let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
-    if work.trace {
-        folder.create()?;
-    }
-    let traces = work.trace.then_some(Traces { folder: &folder, kernel: &kernel });
+    let kept = if work.trace { Kept::Stream } else { Kept::Findings(&scratch) };
+    folder.create()?;
+    scratch.create()?;
+    let traces = Some(Traces { folder: &folder, kernel: &kernel, kept });
     // Without a cache: a cell that two shards have is executed twice.
     let options = Options {
         jobs,

@@ -73,7 +73,7 @@ fn an_explained_cell_changes_no_reading() {
     traces.create().unwrap();
     traces.put_layout(cells[0].inputs.snapshot.id(), &layout()).unwrap();
     traced::trace(&traces, &cells[0]);
-    let [read, _] = recording.explained().files(cells[0].id);
+    let [read, ..] = recording.explained().files(cells[0].id);
     assert!(read.starts_with(traces.path()), "{}", read.display());
     let compared = desk.run(&["compare", "run"]);
     compared.succeeds();

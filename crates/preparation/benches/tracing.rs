@@ -39,7 +39,7 @@ fn main() {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let folder = TraceFolder::new(temporary.path().join("traces"));
     folder.create().expect("a folder of traces");
-    let kernels = Kernels::new(&prepared, &vm, &folder);
+    let kernels = Kernels::new(&prepared, &vm, Some(&folder));
 
     let cells = prepared.manifest.plan.cells.iter();
     let first =

@@ -4,6 +4,7 @@ use preemptlab_backend_qemu::libraries_sha256;
 use preemptlab_model::Digest;
 use preemptlab_provision::{Store, guest_sha256};
 use preemptlab_recording::CellFolder;
+use preemptlab_trace::FINDINGS_FORMAT;
 use serde::{Deserialize, Serialize};
 
 /// Build of preemptlab: what it executes in guests and loads into QEMU. Two builds that agree here make
@@ -24,9 +25,11 @@ impl Build {
 }
 
 /// Returns the cells that a store keeps for this build. What is loaded into QEMU is no part of a cell's identity, and
-/// a build that loads something else may make other cells of the same inputs.
+/// a build that loads something else may make other cells of the same inputs. One that finds something else in a
+/// stream needs the stream again.
 pub fn finished_cells(store: &Store) -> CellFolder {
-    CellFolder::of_store(store.cells().join(libraries_sha256().short()))
+    let build = format!("{}-{FINDINGS_FORMAT}", libraries_sha256().short());
+    CellFolder::of_store(store.cells().join(build))
 }
 
 impl fmt::Display for Build {

@@ -99,6 +99,9 @@ pub enum LabError {
     /// A kernel cannot be traced.
     #[error(transparent)]
     Untraceable(#[from] preemptlab_trace::KernelError),
+    /// A kernel cannot be traced, for a reason that was found before.
+    #[error("{0}")]
+    NoLayout(String),
     /// A kernel's layout cannot be found out.
     #[error("the kernel's layout cannot be found out: {0}")]
     Layout(String),

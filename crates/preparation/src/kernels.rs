@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use preemptlab_model::{CellInputs, ModeFile, PreemptMode, SnapshotId};
@@ -16,21 +16,40 @@ use crate::{LabError, Prepared};
 
 const KALLSYMS: &str = "/proc/kallsyms";
 
+/// Largest number of kernels that stay in memory, each with some 30 MB. Others are read from the store again.
+const KERNELS_MAX: usize = 16;
+
 /// Finds out how kernels are laid out, each once: from their guest's kallsyms and their image's BTF.
 pub struct Kernels<'a> {
     prepared: &'a Prepared,
     vm: &'a dyn Backend,
-    folder: &'a TraceFolder,
+    folder: Option<&'a TraceFolder>,
     known: Mutex<BTreeMap<SnapshotId, Slot>>,
+    recent: Mutex<VecDeque<Arc<Kernel>>>,
 }
 
-/// Two threads that need the same kernel find out about it once.
-type Slot = Arc<Mutex<Option<Arc<Kernel>>>>;
+/// What is known of a kernel. Two threads that need the same one find out about it once.
+type Slot = Arc<Mutex<Known>>;
+
+#[derive(Default)]
+enum Known {
+    #[default]
+    Nothing,
+    /// Read before, and in memory as long as somebody needs it.
+    Read(Weak<Kernel>),
+    /// It cannot be traced, for this reason.
+    Untraceable(String),
+}
 
 impl<'a> Kernels<'a> {
-    /// Creates the reader for a recording's traces in `folder`, which keeps the layouts too.
-    pub fn new(prepared: &'a Prepared, vm: &'a dyn Backend, folder: &'a TraceFolder) -> Self {
-        Self { prepared, vm, folder, known: Mutex::default() }
+    /// Creates the reader of kernels. `folder` is that of traces that are kept, which need the layouts beside
+    /// them.
+    pub fn new(
+        prepared: &'a Prepared,
+        vm: &'a dyn Backend,
+        folder: Option<&'a TraceFolder>,
+    ) -> Self {
+        Self { prepared, vm, folder, known: Mutex::default(), recent: Mutex::default() }
     }
 
     /// Returns the kernel of a cell.
@@ -45,20 +64,48 @@ impl<'a> Kernels<'a> {
             Arc::clone(known.entry(id).or_default())
         };
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = &*slot {
-            return Ok(Arc::clone(kernel));
+        match &*slot {
+            Known::Read(kernel) => {
+                if let Some(kernel) = kernel.upgrade() {
+                    return Ok(kernel);
+                }
+            }
+            Known::Untraceable(reason) => return Err(LabError::NoLayout(reason.clone())),
+            Known::Nothing => {}
         }
-        let layout = match self.folder.layout(id)? {
+        let kernel = match self.read(cell, cancel) {
+            Ok(kernel) => Arc::new(kernel),
+            Err(error) => {
+                // Every cell of it would ask again, and be told the same.
+                if is_of_kernel(&error) {
+                    *slot = Known::Untraceable(error.to_string());
+                }
+                return Err(error);
+            }
+        };
+        *slot = Known::Read(Arc::downgrade(&kernel));
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.push_back(Arc::clone(&kernel));
+        if recent.len() > KERNELS_MAX {
+            recent.pop_front();
+        }
+        Ok(kernel)
+    }
+
+    fn read(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Kernel, LabError> {
+        let id = cell.snapshot.id();
+        let kept = self.folder.map(|folder| folder.layout(id)).transpose()?.flatten();
+        let layout = match kept {
             Some(layout) => layout,
             None => {
                 let layout = self.stored_or_made(cell, cancel)?;
-                self.folder.put_layout(id, &layout)?;
+                if let Some(folder) = self.folder {
+                    folder.put_layout(id, &layout)?;
+                }
                 layout
             }
         };
-        let kernel = Arc::new(Kernel::new(layout)?);
-        *slot = Some(Arc::clone(&kernel));
-        Ok(kernel)
+        Ok(Kernel::new(layout)?)
     }
 
     /// Returns the kernel of a cell, as the runner asks for it.
@@ -116,6 +163,14 @@ impl<'a> Kernels<'a> {
             .remove(KALLSYMS)
             .ok_or_else(|| LabError::Layout(format!("its guest has no {KALLSYMS}")))
     }
+}
+
+/// Returns whether an error says something about a kernel, and not about the run.
+fn is_of_kernel(error: &LabError) -> bool {
+    !matches!(
+        error,
+        LabError::Stopped(Stop::Cancelled | Stop::Host { .. }) | LabError::Recording(_)
+    )
 }
 
 /// Returns the report of a cell in its own mode, or else in the first other one that the kernel

@@ -492,7 +492,7 @@ impl Bench {
 
     fn kernel(&self, cell: &CellInputs, folder: &TraceFolder) -> std::sync::Arc<Kernel> {
         let vm = self.prepared.vm();
-        Kernels::new(&self.prepared, &vm, folder).get(cell, &Cancel::default()).unwrap()
+        Kernels::new(&self.prepared, &vm, Some(folder)).get(cell, &Cancel::default()).unwrap()
     }
 }
 

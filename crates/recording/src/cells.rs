@@ -6,7 +6,7 @@ use std::{
 use preemptlab_model::{CellId, CellRecord};
 
 use crate::{
-    RecordingError,
+    RecordingError, TraceFolder,
     json::{Bounds, read_bytes, unsealed, write_json},
 };
 
@@ -34,6 +34,21 @@ impl CellFolder {
     /// can be executed again.
     pub fn of_store(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), sealed: true }
+    }
+
+    /// Returns the folder of what is known of the cells' instants beside the cells themselves, as a store keeps
+    /// it.
+    pub fn instants(&self) -> TraceFolder {
+        TraceFolder::new(&self.path)
+    }
+
+    /// Makes the folder.
+    ///
+    /// # Errors
+    ///
+    /// When that is not allowed.
+    pub fn create(&self) -> Result<(), RecordingError> {
+        create_folder(&self.path)
     }
 
     /// Returns whether a cell is small enough to be kept.
@@ -123,7 +138,7 @@ impl CellFolder {
     ///
     /// When the disk is full or the folder cannot be written to; then the cell is not there.
     pub fn put(&self, record: &CellRecord) -> Result<(), RecordingError> {
-        create_folder(&self.path)?;
+        self.create()?;
         write_json(&self.file(record.id), record, BOUNDS).map(drop)
     }
 

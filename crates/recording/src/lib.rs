@@ -6,9 +6,10 @@
 //! RUN/until.json        of a run with --until: until when replicates are added
 //! RUN/looks/NNN.json    the cells that were added after the results had been looked at NNN times
 //! RUN/folders/          of the users' own workloads: SHA256.tar.zst, the files of a folder
-//! RUN/traces/           of cells that were traced: ID.trace.zst, the plugin's stream, and
-//!                       ID.findings.zst, what it says; of boots: ID.layout.zst, the kernel's
-//!                       symbols and probes, with which traces are read
+//! RUN/traces/           of cells in virtual time: ID.findings.zst, what the plugin's stream says, or
+//!                       ID.unmeasured.zst, the reason why there is none; of cells that were traced:
+//!                       ID.trace.zst, the stream; of their boots: ID.layout.zst, the kernel's symbols
+//!                       and probes, with which traces are read
 //! ```
 //!
 //! A part, which one of several machines makes, holds the cells of one shard of the plan:

@@ -47,6 +47,7 @@ const LABEL_BYTES_MAX: usize = 256;
 pub(crate) enum Kind {
     Trace,
     Findings,
+    Unmeasured,
     Layout,
     Files,
 }
@@ -56,6 +57,7 @@ impl Kind {
         match self {
             Self::Trace => "trace",
             Self::Findings => "findings",
+            Self::Unmeasured => "unmeasured",
             Self::Layout => "layout",
             Self::Files => "tar",
         }
@@ -68,6 +70,8 @@ impl Kind {
             Self::Layout => 64 << 20,
             // Some 100 KB.
             Self::Findings => 16 << 20,
+            // One sentence.
+            Self::Unmeasured => 64 << 10,
             Self::Trace | Self::Files => 0,
         };
         Bounds { bytes, values: 1 << 18 }

@@ -4,10 +4,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_model::plain;
 use preemptlab_model::{CellId, SnapshotId};
 use preemptlab_trace::{
     FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     RecordingError,
@@ -15,7 +17,19 @@ use crate::{
     packed::{Copied, Kind, Packed},
 };
 
-/// Folder of the traces of a recording's cells, and of the layouts with which they are read.
+/// The version of [`Unmeasured`].
+const UNMEASURED_FORMAT: u32 = 1;
+
+/// What is kept of a cell that was executed without the recording of its instants.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unmeasured {
+    format: u32,
+    reason: String,
+}
+
+/// Folder of the traces of a recording's cells, of what they tell, and of the layouts with which they are read.
+/// Most cells have findings and no trace: a trace takes up a hundred times as much.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
@@ -56,9 +70,9 @@ impl TraceFolder {
         self.path.is_dir()
     }
 
-    /// Returns whether a cell has a trace.
+    /// Returns whether a cell has a trace and its findings.
     pub fn contains(&self, id: CellId) -> bool {
-        is_whole(self.folder_of(id), id)
+        is_whole(self.trace_folder_of(id), id)
     }
 
     /// Creates a file without a name in which a stream can grow, on the disk of the traces.
@@ -71,7 +85,7 @@ impl TraceFolder {
             .map_err(RecordingError::io("create a file in", &self.path))
     }
 
-    /// Keeps a cell's stream and then its findings, instead of those that it has.
+    /// Keeps a cell's stream and its findings, instead of those that it has.
     ///
     /// # Errors
     ///
@@ -83,9 +97,67 @@ impl TraceFolder {
         findings: &Findings,
     ) -> Result<(), RecordingError> {
         stream.rewind().map_err(RecordingError::io("read", &self.path))?;
-        self.remove(id)?;
-        Packed::new(&self.path, Kind::Trace, &id).write(stream)?;
-        Packed::new(&self.path, Kind::Findings, &id).write_value(findings)
+        self.remove_file(id, Kind::Trace)?;
+        self.put_findings(id, findings)?;
+        Packed::new(&self.path, Kind::Trace, &id).write(stream)
+    }
+
+    /// Keeps a cell's findings, instead of others that it has.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full; then the cell has no findings.
+    pub fn put_findings(&self, id: CellId, findings: &Findings) -> Result<(), RecordingError> {
+        let file = Packed::new(&self.path, Kind::Findings, &id);
+        let known = file.read_value::<Findings>(FINDINGS_FORMAT..=FINDINGS_FORMAT);
+        if !known.is_ok_and(|known| known.as_ref() == Some(findings)) {
+            self.remove_file(id, Kind::Findings)?;
+            file.write_value(findings)?;
+        }
+        self.remove_file(id, Kind::Unmeasured)
+    }
+
+    /// Keeps the reason for which a cell has no findings.
+    ///
+    /// # Errors
+    ///
+    /// When the disk is full.
+    pub fn put_unmeasured(&self, id: CellId, reason: &str) -> Result<(), RecordingError> {
+        let value =
+            Unmeasured { format: UNMEASURED_FORMAT, reason: plain::line(reason).to_string() };
+        self.remove_file(id, Kind::Unmeasured)?;
+        Packed::new(&self.path, Kind::Unmeasured, &id).write_value(&value)
+    }
+
+    /// Reads the reason for which a cell has no findings; `None` where none was kept.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn unmeasured(&self, id: CellId) -> Result<Option<String>, RecordingError> {
+        let file = Packed::new(self.findings_folder_of(id), Kind::Unmeasured, &id);
+        let kept: Option<Unmeasured> = file.read_value(UNMEASURED_FORMAT..=UNMEASURED_FORMAT)?;
+        Ok(kept.map(|kept| plain::line(&kept.reason).to_string()))
+    }
+
+    /// Copies what another folder has of a cell's instants: its findings, or the reason why it has none.
+    /// Returns whether there is either, in the form that this version writes.
+    ///
+    /// # Errors
+    ///
+    /// When the other's files are damaged, or these cannot be written.
+    pub fn take_findings(&self, id: CellId, other: &Self) -> Result<bool, RecordingError> {
+        if let Some(findings) = other.findings(id)? {
+            let is_current = findings.format == FINDINGS_FORMAT;
+            if is_current {
+                self.put_findings(id, &findings)?;
+            }
+            return Ok(is_current);
+        }
+        match other.unmeasured(id)? {
+            Some(reason) => self.put_unmeasured(id, &reason).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// Opens a cell's stream; `None` when it has none.
@@ -117,7 +189,7 @@ impl TraceFolder {
         }
     }
 
-    /// Reads the findings of a cell's trace; `None` when it has none.
+    /// Reads the findings of a cell; `None` when it has none.
     ///
     /// # Errors
     ///
@@ -167,24 +239,29 @@ impl TraceFolder {
         fs::remove_file(&path).map_err(RecordingError::io("remove", path))
     }
 
-    /// Copies a cell's stream and then its findings from another folder, byte for byte. Those that are
-    /// here already stay as they are.
+    /// Copies a cell's stream and findings, or its findings alone, from another folder, byte for byte. Those
+    /// that are here already stay as they are.
     ///
     /// # Errors
     ///
     /// When the other's files are damaged, or these cannot be written.
     pub fn copy(&self, id: CellId, other: &Self) -> Result<Copied, RecordingError> {
-        if !other.contains(id) || other.findings(id)?.is_none() {
-            return Ok(Copied::Absent);
+        if other.findings(id)?.is_none() {
+            return match other.unmeasured(id)? {
+                Some(_) => self.copy_file(id, Kind::Unmeasured, other),
+                None => Ok(Copied::Absent),
+            };
         }
-        let stream = self.trace(id).copy_from(&other.trace(id))?;
-        if matches!(stream, Copied::Absent | Copied::Other) {
-            return Ok(stream);
+        let findings = self.copy_file(id, Kind::Findings, other)?;
+        if findings == Copied::Other || !other.contains(id) {
+            return Ok(findings);
         }
-        match self.packed_findings(id).copy_from(&other.packed_findings(id))? {
-            Copied::Other => Ok(Copied::Other),
-            _ => Ok(stream),
-        }
+        self.copy_file(id, Kind::Trace, other)
+    }
+
+    fn copy_file(&self, id: CellId, kind: Kind, other: &Self) -> Result<Copied, RecordingError> {
+        let (here, there) = (self.folder_of(id, kind), other.folder_of(id, kind));
+        Packed::new(here, kind, &id).copy_from(&Packed::new(there, kind, &id))
     }
 
     /// Copies the layout of a boot's kernel from another folder, byte for byte. One that is here already
@@ -201,9 +278,11 @@ impl TraceFolder {
         packed.copy_from(&other.packed_layout(id))
     }
 
-    /// Lists the paths of a cell's stream and findings, which need not be there.
-    pub fn files(&self, id: CellId) -> [PathBuf; 2] {
-        [self.trace(id).path, self.packed_findings(id).path]
+    /// Lists the paths of a cell's stream, of its findings, and of the reason why it has none, which need not
+    /// be there.
+    pub fn files(&self, id: CellId) -> [PathBuf; 3] {
+        let unmeasured = Packed::new(self.findings_folder_of(id), Kind::Unmeasured, &id);
+        [self.trace(id).path, self.packed_findings(id).path, unmeasured.path]
     }
 
     /// Returns the path of the layout of a boot's kernel, which need not be there.
@@ -224,11 +303,11 @@ impl TraceFolder {
     }
 
     fn trace(&self, id: CellId) -> Packed {
-        Packed::new(self.folder_of(id), Kind::Trace, &id)
+        Packed::new(self.folder_of(id, Kind::Trace), Kind::Trace, &id)
     }
 
     fn packed_findings(&self, id: CellId) -> Packed {
-        Packed::new(self.folder_of(id), Kind::Findings, &id)
+        Packed::new(self.findings_folder_of(id), Kind::Findings, &id)
     }
 
     fn packed_layout(&self, id: SnapshotId) -> Packed {
@@ -236,31 +315,51 @@ impl TraceFolder {
         Packed::new(self.before.as_ref().filter(has).unwrap_or(&self.path), Kind::Layout, &id)
     }
 
-    /// Returns the folder that a cell's trace is read from: its stream and its findings are of one
-    /// execution.
-    fn folder_of(&self, id: CellId) -> &Path {
+    fn folder_of(&self, id: CellId, kind: Kind) -> &Path {
+        match kind {
+            Kind::Trace => self.trace_folder_of(id),
+            _ => self.findings_folder_of(id),
+        }
+    }
+
+    /// Returns the folder that a cell's trace is read from.
+    fn trace_folder_of(&self, id: CellId) -> &Path {
         match &self.before {
             Some(before) if is_whole(before, id) || !is_whole(&self.path, id) => before,
             _ => &self.path,
         }
     }
 
-    /// Removes a cell's trace, so that it is made again.
+    /// Returns the folder that a cell's findings are read from: where it has a trace, that of the trace.
+    /// Findings without a trace are those of another execution of the same cell, which says the same.
+    fn findings_folder_of(&self, id: CellId) -> &Path {
+        let Some(before) = &self.before else { return &self.path };
+        let has = |folder: &Path| Packed::new(folder, Kind::Findings, &id).path.exists();
+        match is_whole(before, id) || !is_whole(&self.path, id) && !has(&self.path) {
+            true => before,
+            false => &self.path,
+        }
+    }
+
+    /// Removes a cell's trace and findings, so that they are made again.
     ///
     /// # Errors
     ///
     /// When the folder cannot be written to.
     pub fn remove(&self, id: CellId) -> Result<(), RecordingError> {
-        for kind in [Kind::Findings, Kind::Trace] {
-            let path = Packed::new(&self.path, kind, &id).path;
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(RecordingError::io("remove", path)(error));
-                }
-                _ => {}
+        [Kind::Findings, Kind::Trace, Kind::Unmeasured]
+            .into_iter()
+            .try_for_each(|kind| self.remove_file(id, kind))
+    }
+
+    fn remove_file(&self, id: CellId, kind: Kind) -> Result<(), RecordingError> {
+        let path = Packed::new(&self.path, kind, &id).path;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(RecordingError::io("remove", path)(error))
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -27,5 +27,5 @@ pub use queue::Queue;
 pub use run::{boots_waiting, run, work};
 pub use sensitivity::{Narrowed, sensitivity};
 pub use trace::trace;
-pub use traces::{KernelOf, Traces, Untraceable};
+pub use traces::{Kept, KernelOf, Traces, Untraceable};
 pub use verify::{Verdict, against, verify};

@@ -14,7 +14,7 @@ pub struct Options<'a> {
     pub cache: Option<CellFolder>,
     /// Execute the recording's failed cells again.
     pub retry_failed: bool,
-    /// Trace every cell; `None` traces none.
+    /// Measure every cell at every instant; `None` measures none.
     pub traces: Option<Traces<'a>>,
     /// Order in which cells are executed.
     pub order: Order,

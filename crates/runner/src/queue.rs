@@ -6,6 +6,7 @@ use std::{
 
 use preemptlab_experiment::{Derived, RecordingWriter};
 use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, SnapshotInputs};
+use preemptlab_recording::{CellFolder, RecordingError};
 
 use crate::{
     Backend, Cell, Event, Options, RunError, Summary,
@@ -135,15 +136,30 @@ impl<'a> Queue<'a> {
                 return Err(RunError::Different(record.id));
             }
         }
+        let cache = self.options.cache.as_ref().filter(|_| !is_failed(record));
         // The cache first: whoever is killed in between finds the cell there. What the recording alone
         // has may be somebody else's, and never gets into the cache. A cache that cannot be written to
         // takes nothing from the recording.
-        let cached = match &self.options.cache {
-            Some(cache) if !is_failed(record) => cache.put(record),
-            _ => Ok(()),
-        };
+        let cached = cache.map_or(Ok(()), |cache| self.put_in_cache(cache, record));
         self.writer.cells().put(record)?;
-        Ok(cached?)
+        cached
+    }
+
+    /// Puts a cell into the cache, and before it what is known of its instants: a cell there has both.
+    fn put_in_cache(&self, cache: &CellFolder, record: &CellRecord) -> Result<(), RunError> {
+        // One that was executed again for what was missing.
+        if let Ok(Some(before)) = cache.get(record.id)
+            && before.outcome.digest() != record.outcome.digest()
+        {
+            return Err(RunError::Different(record.id));
+        }
+        if let Some(traces) = self.options.traces
+            && is_completed(record)
+        {
+            cache.create()?;
+            cache.instants().take_findings(record.id, traces.folder)?;
+        }
+        Ok(cache.put(record)?)
     }
 
     fn state(&self) -> MutexGuard<'_, State<'a>> {
@@ -162,7 +178,8 @@ fn finished_before(
     let found = match writer.cells().get(id)? {
         Some(record)
             if options.retry_failed && is_failed(&record)
-                || options.traces.is_none() && is_untraceable(&record) =>
+                || !options.traces.is_some_and(|traces| traces.kept.is_stream())
+                    && is_untraceable(&record) =>
         {
             writer.cells().remove(id)?;
             None
@@ -173,13 +190,15 @@ fn finished_before(
     Ok(found.filter(|record| is_traced(record, options)).map(|record| record.outcome))
 }
 
-/// Returns whether a finished cell has its trace, if traces are wanted.
+/// Returns whether a finished cell has its trace, if traces are kept. Findings alone are no reason to execute
+/// a cell again that the recording has.
 fn is_traced(record: &CellRecord, options: &Options<'_>) -> bool {
-    let is_completed = matches!(record.outcome, Outcome::Completed { .. });
-    options.traces.is_none_or(|traces| !is_completed || traces.folder.contains(record.id))
+    let traces = options.traces.filter(|traces| traces.kept.is_stream());
+    traces.is_none_or(|traces| !is_completed(record) || traces.folder.contains(record.id))
 }
 
-/// Copies a cell from the cache. A damaged cell does not stop the run: it is executed again.
+/// Copies a cell from the cache, with what is known of its instants. A damaged cell, or one of which that is
+/// missing, does not stop the run: it is executed again.
 fn from_cache(
     writer: &RecordingWriter,
     options: &Options<'_>,
@@ -187,18 +206,35 @@ fn from_cache(
     on_event: &(dyn Fn(Event<'_>) + Sync),
 ) -> Result<Option<CellRecord>, RunError> {
     let Some(cache) = &options.cache else { return Ok(None) };
-    match cache.get(id) {
-        Ok(Some(record)) => {
-            writer.cells().put(&record)?;
-            Ok(Some(record))
-        }
-        Ok(None) => Ok(None),
+    let record = match cache.get(id) {
+        Ok(Some(record)) => record,
+        Ok(None) => return Ok(None),
         Err(error) => {
             cache.remove(id)?;
             on_event(Event::Damaged(&error));
-            Ok(None)
+            return Ok(None);
+        }
+    };
+    if let Some(traces) = options.traces
+        && is_completed(&record)
+    {
+        match traces.folder.take_findings(id, &cache.instants()) {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error @ (RecordingError::Damaged { .. } | RecordingError::OtherFormat { .. })) => {
+                cache.instants().remove(id)?;
+                on_event(Event::Damaged(&error));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
         }
     }
+    writer.cells().put(&record)?;
+    Ok(Some(record))
+}
+
+fn is_completed(record: &CellRecord) -> bool {
+    matches!(record.outcome, Outcome::Completed { .. })
 }
 
 fn is_failed(record: &CellRecord) -> bool {

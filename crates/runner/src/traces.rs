@@ -7,8 +7,11 @@ use std::{
 };
 
 use preemptlab_model::{CellInputs, FailureCause, Outcome};
+use preemptlab_protocol::Report;
 use preemptlab_recording::TraceFolder;
-use preemptlab_trace::{Kernel, Target, findings, opportunities, target, window};
+use preemptlab_trace::{
+    Findings, Kernel, Target, TraceError, findings, opportunities, target, window,
+};
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
 
@@ -28,10 +31,29 @@ pub enum Untraceable {
 /// Tracing of a run's cells.
 #[derive(Clone, Copy)]
 pub struct Traces<'a> {
-    /// Folder of the traces.
+    /// Folder of the traces and findings.
     pub folder: &'a TraceFolder,
     /// The kernel of a cell, ready to be traced. May execute something to find out.
     pub kernel: &'a KernelOf<'a>,
+    /// What is kept.
+    pub kept: Kept<'a>,
+}
+
+/// What is kept of the stream that an execution writes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kept<'a> {
+    /// What it says. A cell whose kernel cannot be traced is executed without a stream, and the reason is
+    /// kept. The stream grows in this folder, which need not be on the recording's disk.
+    Findings(&'a TraceFolder),
+    /// The stream, and what it says. A cell whose kernel cannot be traced fails.
+    Stream,
+}
+
+impl Kept<'_> {
+    /// Returns whether the stream is kept.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Self::Stream)
+    }
 }
 
 impl std::fmt::Debug for Traces<'_> {
@@ -40,10 +62,12 @@ impl std::fmt::Debug for Traces<'_> {
     }
 }
 
-/// A cell's stream, which is not kept yet.
-pub(crate) struct Traced {
-    stream: File,
-    kernel: Arc<Kernel>,
+/// What an execution has left besides its result, which is not kept yet.
+pub(crate) enum Traced {
+    /// The stream, and the kernel with which it is read.
+    Stream(File, Arc<Kernel>),
+    /// The reason why there is no stream.
+    Unmeasured(String),
 }
 
 impl Traces<'_> {
@@ -57,39 +81,57 @@ impl Traces<'_> {
         let kernel = match (self.kernel)(cell) {
             Ok(kernel) => kernel,
             Err(Untraceable::Run(error)) => return Err(error),
-            Err(Untraceable::Kernel(reason)) => {
+            Err(Untraceable::Kernel(reason)) if self.kept.is_stream() => {
                 let reason = format!("it cannot be traced: {reason}");
                 let cause = FailureCause::Trace;
                 return Ok((Err(Stop::Failed { cause, reason, console: Vec::new() }), None));
             }
+            Err(Untraceable::Kernel(reason)) => {
+                return Ok((backend.execute(cell, None, cancel), Some(Traced::Unmeasured(reason))));
+            }
         };
-        let stream = self.folder.scratch()?;
+        let stream = match self.kept {
+            Kept::Findings(scratch) => scratch.scratch()?,
+            Kept::Stream => self.folder.scratch()?,
+        };
         let tracing = Tracing { program: kernel.program(), out: &stream };
         let result = backend.execute(cell, Some(tracing), cancel);
-        Ok((result, Some(Traced { stream, kernel })))
+        Ok((result, Some(Traced::Stream(stream, kernel))))
     }
 
-    /// Reads the stream of a completed cell, and keeps it with its findings.
+    /// Keeps what a completed cell has left: the findings, with the stream where that is wanted.
     pub(crate) fn keep(
         &self,
         cell: &CellInputs,
         outcome: &Outcome,
-        mut traced: Traced,
+        traced: Traced,
     ) -> Result<(), RunError> {
         let Outcome::Completed { report, .. } = outcome else { return Ok(()) };
-        traced.stream.rewind().map_err(|error| RunError::Host(error.to_string()))?;
-        let probe = target(&cell.job);
-        let findings = findings(
-            BufReader::new(&traced.stream),
-            &traced.kernel,
-            probe.as_ref().map_or(Target { comm: "", is_realtime: true }, |comm| Target {
-                comm,
-                is_realtime: true,
-            }),
-            opportunities(&cell.job, report),
-            window(report),
-        )
-        .map_err(|error| RunError::Host(error.to_string()))?;
-        Ok(self.folder.put(cell.id(), &mut traced.stream, &findings)?)
+        match traced {
+            Traced::Unmeasured(reason) => Ok(self.folder.put_unmeasured(cell.id(), &reason)?),
+            Traced::Stream(mut stream, kernel) => {
+                let findings = read(cell, report, &mut stream, &kernel)
+                    .map_err(|error| RunError::Host(error.to_string()))?;
+                Ok(match self.kept {
+                    Kept::Findings(_) => self.folder.put_findings(cell.id(), &findings)?,
+                    Kept::Stream => self.folder.put(cell.id(), &mut stream, &findings)?,
+                })
+            }
+        }
     }
+}
+
+/// Reads what a cell's stream says.
+fn read(
+    cell: &CellInputs,
+    report: &Report,
+    stream: &mut File,
+    kernel: &Kernel,
+) -> Result<Findings, TraceError> {
+    let probe = target(&cell.job);
+    let target = Target { comm: probe.as_deref().unwrap_or_default(), is_realtime: true };
+    let opportunities = opportunities(&cell.job, report);
+    stream.rewind()?;
+    let found = findings(BufReader::new(&*stream), kernel, target, opportunities, window(report))?;
+    Ok(found)
 }

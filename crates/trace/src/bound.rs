@@ -11,7 +11,7 @@
 //! that another CPU holds. What the switch of a late wakeup costs is then no longer in the cheapest
 //! wakeup, and the most expensive one that was observed takes its place.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
@@ -20,12 +20,13 @@ use crate::{
     curve::Curve,
     decode::Event,
     kernel::{Kernel, Point},
+    lengths::Lengths,
     opportunity::Seen,
     wakeup::Wakeup,
 };
 
-/// The lengths of closed stretches are kept in steps of so many nanoseconds.
-const STEP_NS: u64 = 100;
+/// Number of the last stretches' lengths that are kept one by one, until it is known whether they count.
+const PENDING_MAX: usize = 1 << 16;
 
 /// Number of the last stretches that are kept one by one, to tell whether a CPU was open when a wakeup became
 /// due. A wakeup behind more of them is not the cheapest, which is all that is asked for.
@@ -91,6 +92,13 @@ pub struct Bound {
     /// The instants that are later than each latency; empty in findings of older traces.
     #[serde(default)]
     pub curve: Curve,
+    /// Latency that 99.999 % of all instants do not exceed, in nanoseconds; findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_999_ns: Option<u64>,
+    /// Number of these instants: the time between the first and the last wakeup of the probe, in nanoseconds;
+    /// findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instants_ns: Option<u64>,
     /// The longest closed stretches, the longest first.
     pub longest: Vec<Closed>,
 }
@@ -108,6 +116,8 @@ impl Bound {
             p99_ns: 0,
             p99_9_ns: 0,
             curve: Curve::default(),
+            p99_999_ns: None,
+            instants_ns: None,
             longest,
         }
     }
@@ -145,15 +155,13 @@ impl Bound {
 pub(crate) struct Closures {
     /// Due times of the probe's first wakeup and of its last so far, in nanoseconds.
     probed: Option<(u64, u64)>,
-    open: BTreeMap<u32, Closed>,
-    /// Starts of the closed stretches in which CPUs were last given to another task, by CPU.
-    switching: BTreeMap<u32, u64>,
+    /// The closed stretches that last, and the starts of those in which CPUs were last given to another task.
+    cpus: Vec<OfCpu>,
     /// Largest cost of a switch to the probe, from there to user space, in nanoseconds.
     switch_ns_max: u64,
     /// Smallest latency of a wakeup that became due outside of closed stretches, in nanoseconds. One
     /// that becomes due while another interrupt is delivered pays for a part of its own only.
     open_ns_min: Option<u64>,
-    cpus: BTreeSet<u32>,
     /// The last stretches, in the order in which they ended, and when the last one ended that is missing, in
     /// nanoseconds.
     recent: VecDeque<Closed>,
@@ -163,43 +171,65 @@ pub(crate) struct Closures {
     all: Sums,
 }
 
+/// What is known of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfCpu {
+    is_met: bool,
+    open: Option<Closed>,
+    switching_ns: Option<u64>,
+}
+
 /// Closed stretches together.
 #[derive(Debug, Default)]
 struct Sums {
-    /// Number of stretches, by length in steps.
-    lengths: BTreeMap<u64, u64>,
+    lengths: Lengths,
+    /// Lengths that are not in `lengths` yet, in nanoseconds.
+    last_ns: Vec<u64>,
     /// All of them together, in nanoseconds.
     closed_ns: u64,
     longest: Vec<Closed>,
 }
 
 impl Sums {
-    fn add(&mut self, closed: Closed) {
-        self.count(closed.len_ns() / STEP_NS, 1);
-        self.closed_ns = self.closed_ns.saturating_add(closed.len_ns());
-        self.rank(closed);
+    /// Adds a stretch. One that is not longer than `longer_than_ns` is none of the longest.
+    fn add(&mut self, closed: Closed, longer_than_ns: Option<u64>) {
+        let len_ns = closed.len_ns();
+        if self.last_ns.len() == PENDING_MAX {
+            self.settle();
+        }
+        self.last_ns.push(len_ns);
+        self.closed_ns = self.closed_ns.saturating_add(len_ns);
+        if longer_than_ns.is_none_or(|ns| len_ns > ns) {
+            self.rank(closed);
+        }
     }
 
-    fn count(&mut self, steps: u64, stretches: u64) {
-        let known = self.lengths.entry(steps).or_default();
-        *known = known.saturating_add(stretches);
+    fn settle(&mut self) {
+        self.last_ns.drain(..).for_each(|ns| self.lengths.add(ns));
+    }
+
+    /// Returns the length that a stretch has to exceed to be one of the longest; `None` while there is room.
+    fn threshold_ns(&self) -> Option<u64> {
+        self.longest.get(LONGEST_MAX - 1).map(|closed| closed.len_ns())
     }
 
     fn rank(&mut self, closed: Closed) {
-        let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
-        if place < LONGEST_MAX {
-            self.longest.insert(place, closed);
-            self.longest.truncate(LONGEST_MAX);
+        if self.threshold_ns().is_some_and(|ns| closed.len_ns() <= ns) {
+            return;
         }
+        let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
+        self.longest.truncate(LONGEST_MAX - 1);
+        self.longest.insert(place, closed);
     }
 
     /// Takes in what came later.
     fn take_in(&mut self, later: &mut Self) {
-        for (steps, stretches) in std::mem::take(&mut later.lengths) {
-            self.count(steps, stretches);
+        if later.lengths.count() > 0 {
+            self.lengths.take_in(&mut later.lengths);
         }
+        later.last_ns.drain(..).for_each(|ns| self.lengths.add(ns));
         self.closed_ns = self.closed_ns.saturating_add(std::mem::take(&mut later.closed_ns));
-        for closed in std::mem::take(&mut later.longest) {
+        for closed in later.longest.drain(..) {
             self.rank(closed);
         }
     }
@@ -208,26 +238,26 @@ impl Sums {
 impl Closures {
     /// Takes note of an event.
     pub fn look(&mut self, kernel: &Kernel, event: &Event, seen: Seen) {
-        if let SiteKind::Probe(probe) = event.site.kind
-            && kernel.tracepoint(probe).point == Point::Switch
-            && let Some(closed) = self.open.get(&event.cpu)
-        {
-            self.switching.insert(event.cpu, closed.start_ns);
+        let place = event.cpu as usize;
+        if place >= self.cpus.len() {
+            self.cpus.resize(place + 1, OfCpu::default());
         }
-        self.cpus.insert(event.cpu);
-        if let Some(closed) = self.open.get_mut(&event.cpu) {
+        let cpu = &mut self.cpus[place];
+        cpu.is_met = true;
+        if let Some(closed) = &mut cpu.open {
+            if let SiteKind::Probe(probe) = event.site.kind
+                && kernel.tracepoint(probe).point == Point::Switch
+            {
+                cpu.switching_ns = Some(closed.start_ns);
+            }
             closed.removed_ns = closed.removed_ns.saturating_add(seen.removed_ns);
         }
-        if seen.is_opportunity()
-            && let Some(closed) = self.open.remove(&event.cpu)
-            && self.probed.is_some()
-        {
-            let closed = Closed { end_ns: event.ns, ..closed };
-            self.pending.add(closed);
-            self.keep(closed);
+        let ended = cpu.open.filter(|_| seen.is_opportunity());
+        if ended.is_some() {
+            cpu.open = None;
         }
         if seen.is_closed {
-            let open = self.open.entry(event.cpu).or_insert(Closed {
+            let open = cpu.open.get_or_insert(Closed {
                 cpu: event.cpu,
                 start_ns: event.ns,
                 start_address: event.site.address,
@@ -236,6 +266,11 @@ impl Closures {
                 removed_ns: 0,
             });
             open.has_softirq |= seen.serves_softirqs;
+        }
+        if let Some(closed) = ended.filter(|_| self.probed.is_some()) {
+            let closed = Closed { end_ns: event.ns, ..closed };
+            self.pending.add(closed, self.all.threshold_ns());
+            self.keep(closed);
         }
     }
 
@@ -249,10 +284,11 @@ impl Closures {
         }
         let (first_ns, _) = self.probed.unwrap_or((due_ns, due_ns));
         self.probed = Some((first_ns, due_ns));
-        if let Some(since_ns) = self.switching.get(&wakeup.cpu)
-            && *since_ns <= wakeup.switch_ns
+        let of_cpu = self.cpus.get(wakeup.cpu as usize);
+        if let Some(since_ns) = of_cpu.and_then(|cpu| cpu.switching_ns)
+            && since_ns <= wakeup.switch_ns
         {
-            let cost_ns = wakeup.user_ns.saturating_sub(*since_ns).min(wakeup.latency_ns());
+            let cost_ns = wakeup.user_ns.saturating_sub(since_ns).min(wakeup.latency_ns());
             self.switch_ns_max = self.switch_ns_max.max(cost_ns);
         }
         self.all.take_in(&mut self.pending);
@@ -284,7 +320,8 @@ impl Closures {
     /// Returns the bound. The observed latencies lie between `least_ns` and `observed_ns`.
     pub fn finish(self, least_ns: u64, observed_ns: u64) -> Bound {
         let floor_ns = self.open_ns_min.unwrap_or(least_ns);
-        let cost_ns = if self.cpus.len() > 1 { floor_ns.max(self.switch_ns_max) } else { floor_ns };
+        let met = self.cpus.iter().filter(|cpu| cpu.is_met).count();
+        let cost_ns = if met > 1 { floor_ns.max(self.switch_ns_max) } else { floor_ns };
         self.bound(floor_ns, cost_ns, observed_ns)
     }
 
@@ -312,6 +349,8 @@ impl Closures {
             curve: Curve::new(window_ns, |latency_ns| {
                 self.later_ns(latency_ns, floor_ns, window_ns)
             }),
+            p99_999_ns: Some(at(0.99999)),
+            instants_ns: Some(window_ns),
             longest: self.all.longest,
         }
     }
@@ -320,37 +359,28 @@ impl Closures {
     /// nothing in the way.
     fn later_ns(&self, latency_ns: u64, floor_ns: u64, window_ns: u64) -> u64 {
         let Some(wait_ns) = latency_ns.checked_sub(floor_ns) else { return window_ns };
-        let lengths = self.all.lengths.iter().rev();
-        let beyond = lengths.map(|(steps, stretches)| {
-            let length_ns = steps.saturating_mul(STEP_NS).saturating_add(STEP_NS / 2);
-            (length_ns.saturating_sub(wait_ns), *stretches)
-        });
-        let beyond = beyond.take_while(|(rest_ns, _)| *rest_ns > 0);
-        beyond.fold(0, |sum: u64, (rest_ns, stretches)| {
-            sum.saturating_add(rest_ns.saturating_mul(stretches))
-        })
+        let buckets = self.all.lengths.longest_first();
+        let longer = buckets
+            .map(|bucket| bucket.sum_ns.saturating_sub(bucket.count.saturating_mul(wait_ns)));
+        longer.take_while(|rest_ns| *rest_ns > 0).fold(0, u64::saturating_add)
     }
 
     /// Returns the smallest wait that is exceeded at no more than `allowed_ns` of instants. A
     /// stretch of length `l` has `l - w` instants at which a task waits longer than `w`.
     fn exceeded_ns(&self, allowed_ns: f64) -> u64 {
         let (mut count, mut sum_ns) = (0.0, 0.0);
-        let mut above_ns = None;
-        for (steps, stretches) in self.all.lengths.iter().rev() {
-            let length_ns = (*steps * STEP_NS + STEP_NS / 2) as f64;
+        for bucket in self.all.lengths.longest_first() {
             // How much waits longer than this length: the area of all longer stretches beyond it.
-            let area_ns = sum_ns - count * length_ns;
-            if area_ns > allowed_ns {
+            if sum_ns - count * bucket.mean_ns() > allowed_ns {
                 break;
             }
-            count += *stretches as f64;
-            sum_ns += *stretches as f64 * length_ns;
-            above_ns = Some(());
+            count += bucket.count as f64;
+            sum_ns += bucket.sum_ns as f64;
         }
-        if above_ns.is_none() || count == 0.0 {
-            return 0;
+        match count > 0.0 {
+            true => ((sum_ns - allowed_ns) / count).max(0.0) as u64,
+            false => 0,
         }
-        ((sum_ns - allowed_ns) / count).max(0.0) as u64
     }
 }
 
@@ -368,9 +398,10 @@ mod tests {
         let mut start_ns = 0;
         for length_ns in lengths_ns {
             let end_ns = start_ns + length_ns;
-            closures.all.add(closed(0, start_ns, end_ns));
+            closures.all.add(closed(0, start_ns, end_ns), None);
             start_ns += length_ns;
         }
+        closures.all.settle();
         closures
     }
 
@@ -415,10 +446,11 @@ mod tests {
 
     #[test]
     fn with_several_cpus_the_most_expensive_switch_counts() {
-        let bound = |cpus: &[u32], since_ns: u64| {
+        let bound = |cpus: &[usize], since_ns: u64| {
             let mut closures = closures(&[50_000]);
-            closures.cpus.extend(cpus);
-            closures.switching.insert(1, since_ns);
+            closures.cpus = vec![OfCpu::default(); 2];
+            cpus.iter().for_each(|cpu| closures.cpus[*cpu].is_met = true);
+            closures.cpus[1].switching_ns = Some(since_ns);
             for cpu in [1, 0] {
                 // What is in the way of it says nothing about the floor.
                 closures.recent = [closed(cpu, 0, 30_000)].into();
@@ -454,7 +486,7 @@ mod tests {
             let start_ns = number * 1_000;
             let len_ns = if number == 1_000 { 900 } else { 200 };
             let closed = closed(0, start_ns, start_ns + len_ns);
-            closures.pending.add(closed);
+            closures.pending.add(closed, None);
             closures.keep(closed);
         }
         let end_ns = stretches * 1_000;
@@ -465,8 +497,10 @@ mod tests {
             |latency_ns| Wakeup { due_ns: end_ns, user_ns: end_ns + latency_ns, ..wakeup(0) };
         closures.probed(&wakeup(5_000));
         assert_eq!(closures.closed_ns(), stretches * 200 + 700);
-        assert_eq!(closures.all.lengths, BTreeMap::from([(2, stretches - 1), (9, 1)]));
-        assert!(closures.recent.is_empty() && closures.pending.lengths.is_empty());
+        let lengths = closures.all.lengths.longest_first().map(|it| (it.mean_ns(), it.count));
+        assert_eq!(lengths.collect::<Vec<_>>(), [(900.0, 1), (200.0, stretches - 1)]);
+        assert!(closures.recent.is_empty() && closures.pending.lengths.count() == 0);
+        assert!(closures.pending.last_ns.is_empty());
         let bound = closures.finish(5_000, 5_000);
         assert_eq!((bound.max_ns(), bound.longest.len()), (5_900, LONGEST_MAX));
     }
@@ -476,9 +510,10 @@ mod tests {
         // 1 ms, of which 100 us are closed in one stretch: at 99 % of all instants one waits no
         // longer than 90 us, because 10 us of instants have more before them.
         let bound = closures(&[100_000]).finish(0, 0);
-        assert!(bound.p99_ns.abs_diff(90_000) <= STEP_NS, "{bound:?}");
-        assert!(bound.p99_9_ns.abs_diff(99_000) <= STEP_NS, "{bound:?}");
-        assert_eq!(bound.p50_ns, 0);
+        let near = |ns: u64, wanted_ns: u64| ns.abs_diff(wanted_ns) <= 1;
+        assert!(near(bound.p99_ns, 90_000) && near(bound.p99_9_ns, 99_000), "{bound:?}");
+        assert!(near(bound.p99_999_ns.unwrap(), 99_990), "{bound:?}");
+        assert_eq!((bound.p50_ns, bound.instants_ns), (0, Some(1_000_000)));
         assert_eq!(closures(&[]).finish(5, 5).p99_ns, 5);
     }
 }

@@ -79,6 +79,8 @@ pub struct Wait {
 pub struct Cpu {
     /// The address of the current task; 0 until the first switch.
     pub task: u64,
+    /// Whether the current task is not the idle one, by its description.
+    pub(crate) is_busy: bool,
     /// Levels that the kernel is in, from the outermost to the innermost; empty in user space.
     pub frames: Vec<Frame>,
     /// `preempt_count`, without the flag.
@@ -161,6 +163,9 @@ impl Machine {
     /// When the trace has more tasks than are remembered.
     pub fn describe(&mut self, task: Task) -> Result<(), TraceError> {
         self.changing.remove(&task.address);
+        for cpu in self.cpus.values_mut().filter(|cpu| cpu.task == task.address) {
+            cpu.is_busy = task.pid != 0;
+        }
         self.tasks.insert(task.address, task);
         match self.tasks.len() > TASKS_MAX {
             true => Err(TraceError::TooMany { max: TASKS_MAX, what: "tasks" }),
@@ -268,6 +273,7 @@ impl Machine {
         self.parked.insert(previous, frames);
         cpu.frames = self.parked.remove(&next).unwrap_or_else(|| vec![Frame::Thread]);
         cpu.task = next;
+        cpu.is_busy = self.tasks.get(&next).is_some_and(|task| task.pid != 0);
     }
 }
 

@@ -24,6 +24,7 @@ mod graph;
 mod hostile;
 mod kernel;
 mod lanes;
+mod lengths;
 #[cfg(test)]
 mod long_waits;
 mod moved;

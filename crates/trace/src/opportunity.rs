@@ -41,11 +41,8 @@ impl Seen {
         machine: &mut Machine,
         event: &Event,
     ) -> Self {
-        let idles = {
-            let task = machine.cpu(event.cpu).task;
-            machine.task(task).is_none_or(|task| task.pid == 0)
-        };
         let cpu = machine.cpu(event.cpu);
+        let idles = !cpu.is_busy;
         let is_instant = match event.site.kind {
             // The scheduler takes notice of a woken task before it turns interrupts off.
             SiteKind::IrqsOff => {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpu::{Ended, SectionKind},
     kernel::Kernel,
-    timeline::{blame, callers},
+    timeline::{blame, callers, is_wrapper},
     wakeup::Wakeup,
 };
 
@@ -37,6 +37,7 @@ const BEFORE_MAX: usize = 1 << 16;
 /// Collector of sections. Its memory is bounded by the number of functions that a kernel has.
 #[derive(Debug, Default)]
 pub(crate) struct Ranking {
+    names: Names,
     ranked: Sums,
     /// The section that the last event has ended, until it is known whether its stack follows.
     ended: Option<Ended>,
@@ -49,22 +50,36 @@ pub(crate) struct Ranking {
     bursts: BTreeMap<u32, Burst>,
 }
 
-/// Sections by kind and function.
-type Sums = HashMap<(SectionKind, String), Ranked>;
+/// Sections of one kind, by the number of the function's name.
+type Sums = HashMap<(SectionKind, u32), Sum>;
+
+/// Sections of a function.
+#[derive(Clone, Debug)]
+struct Sum {
+    count: u64,
+    total_ns: u64,
+    max_ns: u64,
+    max_start_ns: u64,
+    /// Callers at the longest section.
+    callers: Vec<String>,
+}
 
 /// Sections before the end of the probe's first wakeup. Only those that end after it was due delayed it:
 /// what programs do before the measurement does not count.
 #[derive(Debug, Default)]
 struct Before {
     /// The last ones, in the order in which they ended.
-    last: VecDeque<(u64, Ranked)>,
+    last: VecDeque<(u64, Section)>,
     /// The earlier ones, and when the last of these ended, in nanoseconds.
     earlier: Sums,
     earlier_end_ns: u64,
 }
 
+/// A section, whose function has this number.
+type Section = (SectionKind, u32, Sum);
+
 impl Before {
-    fn push(&mut self, end_ns: u64, section: Ranked) {
+    fn push(&mut self, end_ns: u64, section: Section) {
         if self.last.len() == BEFORE_MAX
             && let Some((end_ns, section)) = self.last.pop_front()
         {
@@ -86,8 +101,8 @@ impl Before {
 }
 
 /// Adds sections to the sums of their function.
-fn add(sums: &mut Sums, section: Ranked) {
-    match sums.entry((section.kind, section.function.clone())) {
+fn add(sums: &mut Sums, (kind, function, section): Section) {
+    match sums.entry((kind, function)) {
         Entry::Vacant(entry) => {
             entry.insert(section);
         }
@@ -100,6 +115,61 @@ fn add(sums: &mut Sums, section: Ranked) {
             }
             (known.count, known.total_ns) = (count, total_ns);
         }
+    }
+}
+
+/// Names of functions by numbers, and the numbers of those to blame by where sections begin.
+#[derive(Debug, Default)]
+struct Names {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+    /// What is known of sections whose stack says nothing about the function to blame.
+    sites: HashMap<u64, u32>,
+    softirqs: HashMap<u32, u32>,
+}
+
+impl Names {
+    fn number(&mut self, name: String) -> u32 {
+        let Self { names, numbers, .. } = self;
+        *numbers.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            (names.len() - 1) as u32
+        })
+    }
+
+    /// Returns the number of the function to blame for a section, and its callers. `is_known` says of a
+    /// function whether its callers are of no interest.
+    fn blamed(
+        &mut self,
+        kernel: &Kernel,
+        ended: Ended,
+        words: &[u64],
+        is_known: impl FnOnce(u32) -> bool,
+    ) -> (u32, Vec<String>) {
+        let address = ended.since.address;
+        if let Some(probe) = ended.softirq {
+            let known = self.softirqs.get(&probe).copied();
+            let number = known.unwrap_or_else(|| {
+                let number = self.number(kernel.tracepoint(probe).name.clone());
+                self.softirqs.insert(probe, number);
+                number
+            });
+            return (number, Vec::new());
+        }
+        if let Some(number) = self.sites.get(&address)
+            && is_known(*number)
+        {
+            return (*number, Vec::new());
+        }
+        let function = kernel.function(address);
+        let is_own = function.is_some_and(|function| !is_wrapper(function));
+        let (blamed, callers) = blame(function, callers(kernel, words));
+        let number = self.number(blamed.unwrap_or_else(|| format!("{address:#x}")));
+        // Only events name addresses, of which a trace has so many sites.
+        if is_own {
+            self.sites.insert(address, number);
+        }
+        (number, callers)
     }
 }
 
@@ -119,17 +189,17 @@ impl Ranking {
     pub fn probed(&mut self, kernel: &Kernel, wakeup: &Wakeup) {
         // No stack follows the event before this one.
         if let Some(ended) = self.ended.take() {
-            self.count(kernel, ended, Vec::new());
+            self.count(kernel, ended, &[]);
         }
         for burst in std::mem::take(&mut self.bursts).into_values() {
-            self.count(kernel, burst.whole, Vec::new());
+            self.count(kernel, burst.whole, &[]);
         }
         let counted = match self.before.take() {
             Some(before) => before.since(wakeup.due_ns),
             None => std::mem::take(&mut self.pending),
         };
-        for section in counted.into_values() {
-            add(&mut self.ranked, section);
+        for ((kind, function), sum) in counted {
+            add(&mut self.ranked, (kind, function, sum));
         }
     }
 
@@ -143,7 +213,7 @@ impl Ranking {
             ended => ended,
         };
         if let Some(before) = std::mem::replace(&mut self.ended, ended) {
-            self.count(kernel, before, Vec::new());
+            self.count(kernel, before, &[]);
         }
     }
 
@@ -160,7 +230,7 @@ impl Ranking {
             _ => {
                 let before = self.bursts.insert(cpu, Burst { whole: softirq, longest_ns: ns });
                 if let Some(burst) = before {
-                    self.count(kernel, burst.whole, Vec::new());
+                    self.count(kernel, burst.whole, &[]);
                 }
             }
         }
@@ -168,31 +238,40 @@ impl Ranking {
 
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
         if let Some(ended) = self.ended.take() {
-            self.count(kernel, ended, callers(kernel, words));
+            self.count(kernel, ended, words);
         }
     }
 
     /// Returns the ranking, the longest maximum first.
     pub fn finish(self) -> Vec<Ranked> {
-        let mut ranked: Vec<Ranked> = self.ranked.into_values().collect();
+        let names = self.names.names;
+        let ranked = self.ranked.into_iter().map(|((kind, function), sum)| {
+            let Sum { count, total_ns, max_ns, max_start_ns, callers } = sum;
+            let function = names[function as usize].clone();
+            Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns }
+        });
+        let mut ranked: Vec<Ranked> = ranked.collect();
         ranked
             .sort_by(|a, b| (b.max_ns, a.kind, &a.function).cmp(&(a.max_ns, b.kind, &b.function)));
         ranked
     }
 
-    fn count(&mut self, kernel: &Kernel, ended: Ended, callers: Vec<String>) {
-        let Ended { kind, since, end_ns, softirq } = ended;
-        let (function, callers) = match softirq {
-            Some(probe) => (Some(kernel.tracepoint(probe).name.clone()), Vec::new()),
-            None => blame(kernel.function(since.address), callers),
-        };
-        let function = function.unwrap_or_else(|| format!("{:#x}", since.address));
+    fn count(&mut self, kernel: &Kernel, ended: Ended, words: &[u64]) {
+        let Ended { kind, since, end_ns, .. } = ended;
         let ns = end_ns.saturating_sub(since.ns);
-        let (count, total_ns, max_ns, max_start_ns) = (1, ns, ns, since.ns);
-        let section = Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns };
-        match &mut self.before {
-            Some(before) => before.push(end_ns, section),
-            None => add(&mut self.pending, section),
+        let Self { names, ranked, pending, before, .. } = self;
+        // Callers are those at the longest section.
+        let is_shorter = |sums: &Sums, function| {
+            sums.get(&(kind, function)).is_some_and(|known| known.max_ns >= ns)
+        };
+        let is_known = |function| {
+            before.is_none() && (is_shorter(pending, function) || is_shorter(ranked, function))
+        };
+        let (function, callers) = names.blamed(kernel, ended, words, is_known);
+        let sum = Sum { count: 1, total_ns: ns, max_ns: ns, max_start_ns: since.ns, callers };
+        match before {
+            Some(before) => before.push(end_ns, (kind, function, sum)),
+            None => add(pending, (kind, function, sum)),
         }
     }
 }
@@ -228,11 +307,10 @@ mod tests {
         assert!(ranked(1, Window { start_ns: 2_000_000, end_ns: u64::MAX }).is_empty());
     }
 
-    fn section(number: u64) -> Ranked {
-        let function = format!("f{}", number % 3);
-        let (kind, callers) = (SectionKind::IrqsOff, Vec::new());
+    fn section(number: u64) -> Section {
         let (count, total_ns, max_ns, max_start_ns) = (1, number, number, number);
-        Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns }
+        let sum = Sum { count, total_ns, max_ns, max_start_ns, callers: Vec::new() };
+        (SectionKind::IrqsOff, (number % 3) as u32, sum)
     }
 
     #[test]

@@ -606,12 +606,16 @@ pub(crate) fn callers(kernel: &Kernel, words: &[u64]) -> Vec<String> {
     callers
 }
 
+/// Returns whether a function works for its caller, which is to blame for what it does.
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Returns the function to blame, the first that does not work for its caller, and its callers.
 pub(crate) fn blame(
     function: Option<&str>,
     mut callers: Vec<String>,
 ) -> (Option<String>, Vec<String>) {
-    let is_wrapper = |name: &str| WRAPPERS.iter().any(|prefix| name.starts_with(prefix));
     let blamed = match function {
         Some(function) if !is_wrapper(function) => Some(function.to_owned()),
         function => {

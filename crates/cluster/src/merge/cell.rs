@@ -168,7 +168,7 @@ impl Found {
     }
 }
 
-/// Copies the trace of a cell from one of the places with the cell's bytes.
+/// Copies the trace of a cell, or its findings alone, from one of the places with the cell's bytes.
 fn take_trace(
     cell: &Named,
     sources: &[Source],
@@ -177,7 +177,7 @@ fn take_trace(
 ) -> Result<(), RecordingError> {
     let recorded = &sources[0];
     for source in places.iter().map(|place| &sources[*place]) {
-        if !source.has_traces || source.path == recorded.path || !source.traces.contains(cell.id) {
+        if !source.has_traces || source.path == recorded.path {
             continue;
         }
         let files = source.traces.files(cell.id);
@@ -186,7 +186,7 @@ fn take_trace(
             continue;
         }
         match recorded.traces.copy(cell.id, &source.traces) {
-            Ok(Copied::New) => merged.is_trace_taken = true,
+            Ok(Copied::New) => merged.is_trace_taken = source.traces.contains(cell.id),
             Ok(Copied::Absent | Copied::Same) => {}
             Ok(Copied::Other) => merged.conflicts.push(Conflict {
                 cell: cell.clone(),

@@ -13,7 +13,7 @@ use preemptlab_model::CellInputs;
 use preemptlab_preparation::{Kernels, Prepared};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_recording::RecordingError;
-use preemptlab_runner::{Backend, Cancel, RunError, Traces, Tracing as Request};
+use preemptlab_runner::{Backend, Cancel, Kept, RunError, Traces, Tracing as Request};
 
 use crate::{
     args::{Machines, Packages},
@@ -61,9 +61,9 @@ impl Tracing<'_> {
         let recording = self.derived()?;
         let prepared = self.prepare(recording)?;
         let vm = prepared.vm();
-        let kernels = Kernels::new(&prepared, &vm, &folder);
+        let kernels = Kernels::new(&prepared, &vm, Some(&folder));
         let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
-        let traces = Traces { folder: &folder, kernel: &kernel };
+        let traces = Traces { folder: &folder, kernel: &kernel, kept: Kept::Stream };
         let jobs = lab::jobs(self.machines.jobs);
         let progress = Progress::new(&prepared, true, jobs);
         let traced = preemptlab_runner::trace(
