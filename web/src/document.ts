@@ -343,6 +343,19 @@ sha256: string,
 packages: Array<Package>, };
 
 /**
+ * Latencies of a group's configurations at every instant, as a picture.
+ */
+export type Instants = {
+/**
+ * The index of the group.
+ */
+group: number,
+/**
+ * Complete SVG with a `viewBox`, that preemptlab drew, with all texts escaped.
+ */
+svg: string, };
+
+/**
  * A kernel that cells ran on.
  */
 export type KernelUsed = {
@@ -521,7 +534,7 @@ sha256: string, };
 
 /**
  * Everything that the page shows: a comparison as `compare --format json` prints it, and evidence.
- * Every text in it may be hostile, except [`Timeline::svg`].
+ * Every text in it may be hostile, except [`Timeline::svg`] and [`Instants::svg`].
  */
 export type PageData = {
 /**
@@ -544,6 +557,10 @@ headline: string,
  * Grounds of the result and further notes; a sentence each.
  */
 points: Array<string>,
+/**
+ * Latencies at every instant, of each group in which they are known.
+ */
+instants: Array<Instants>,
 /**
  * Evidence, one per configuration of each group, in their order.
  */

@@ -16,6 +16,7 @@ import { cells } from "./views/cells.ts";
 import { controls, reading } from "./views/controls.ts";
 import { Distributions } from "./views/distributions.ts";
 import { Figures } from "./views/figures.ts";
+import { instants } from "./views/instants.ts";
 import { machines } from "./views/machines.ts";
 import { missing } from "./views/missing.ts";
 import { provenance } from "./views/provenance.ts";
@@ -44,7 +45,7 @@ const refreshes = [
 function rest(): void {
   const distributions = new Distributions(state);
   const figures = new Figures(state);
-  const [lacking, worst] = [h("div", { class: "missing" }), h("div")];
+  const [lacking, every, worst] = [h("div", { class: "missing" }), h("div"), h("div")];
   const meaning = h("p", { class: "note" });
   const entries = () => state.shown;
   const strips = new Plot(
@@ -53,6 +54,7 @@ function rest(): void {
   const bars = new Plot(replicates({ title: "Throughput", bars: true, info: () => state.throughput, entries }));
   at("rest").append(
     lacking,
+    section("instants", "Latency at every instant", every),
     section("distributions", "Distributions", distributions.element),
     section("replicates", "Replicates and throughput", meaning, strips.element, bars.element),
     section("figures", "All figures", figures.element),
@@ -66,6 +68,7 @@ function rest(): void {
     const { latency } = state;
     meaning.textContent = latency ? `${names.metric(latency)}. ${latency.meaning}` : "";
     missing(state, lacking);
+    instants(state, every);
     timelines(state, worst);
   };
   describe();

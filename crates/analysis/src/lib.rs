@@ -38,7 +38,7 @@ pub use error::{Error, Result};
 pub use history::history;
 pub use letter::{filled, letter};
 pub use moment::Moment;
-pub use page::{Gathered, data};
+pub use page::{Gathered, curves, data};
 pub use sensitivity::sensitivity;
 pub use tables::{Tables, tables};
 pub use what_if::WhatIf;

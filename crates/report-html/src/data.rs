@@ -7,7 +7,7 @@ use ts_rs::TS;
 use crate::{CellRow, Histogram, ImageUsed, KernelUsed, QemuUsed};
 
 /// Everything that the page shows: a comparison as `compare --format json` prints it, and evidence.
-/// Every text in it may be hostile, except [`Timeline::svg`].
+/// Every text in it may be hostile, except [`Timeline::svg`] and [`Instants::svg`].
 #[derive(Clone, Debug, PartialEq, Serialize, TS)]
 pub struct PageData {
     /// Comparison, whose fields stand among those of the page.
@@ -23,6 +23,8 @@ pub struct PageData {
     pub headline: String,
     /// Grounds of the result and further notes; a sentence each.
     pub points: Vec<String>,
+    /// Latencies at every instant, of each group in which they are known.
+    pub instants: Vec<Instants>,
     /// Evidence, one per configuration of each group, in their order.
     pub evidence: Vec<Evidence>,
     /// The kernels, of each recording.
@@ -51,6 +53,15 @@ pub struct Evidence {
     /// Further notes by the name of their metric: the fit of its maxima, or the reason why there is
     /// none.
     pub notes: BTreeMap<String, String>,
+}
+
+/// Latencies of a group's configurations at every instant, as a picture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+pub struct Instants {
+    /// The index of the group.
+    pub group: usize,
+    /// Complete SVG with a `viewBox`, that preemptlab drew, with all texts escaped.
+    pub svg: String,
 }
 
 /// Timeline of one late wakeup.

@@ -10,7 +10,7 @@ mod histogram;
 mod provenance;
 
 pub use cells::CellRow;
-pub use data::{Evidence, PageData, Timeline};
+pub use data::{Evidence, Instants, PageData, Timeline};
 #[cfg(feature = "bundle")]
 pub use document::html;
 pub use histogram::Histogram;

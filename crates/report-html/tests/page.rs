@@ -13,6 +13,7 @@ fn empty() -> PageData {
         caption: String::new(),
         headline: String::new(),
         points: Vec::new(),
+        instants: Vec::new(),
         evidence: Vec::new(),
         kernels: Vec::new(),
         qemu: Vec::new(),

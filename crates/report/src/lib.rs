@@ -10,6 +10,7 @@ mod comparison_csv;
 mod curves;
 mod details;
 mod extremes;
+mod file_names;
 mod gate;
 mod history;
 mod label;
@@ -39,12 +40,14 @@ mod words;
 pub use advice::Advice;
 pub use caption::caption;
 pub use comparison_csv::csv;
-pub use curves::{LatencyCurve, LatencyCurves};
+pub use curves::{LatencyCurve, LatencyCurves, curves_svg, curves_terminal};
 pub use extremes::extreme_in_words;
+pub use file_names::file_names;
 pub use gate::{
     gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
 pub use history::{HistoryPicture, history_markdown, history_pictures, history_terminal};
+pub use label::{group as label_group, kernel as label_kernel};
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;

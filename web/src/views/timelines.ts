@@ -3,6 +3,7 @@
 import type { Timeline } from "../document.ts";
 import { h } from "../dom.ts";
 import type { State } from "../state.ts";
+import { parsed } from "../svg.ts";
 
 type Box = { x: number; y: number; width: number; height: number };
 
@@ -66,15 +67,10 @@ class Zoomable {
 
   /** The drawing stands in a shadow tree, so that its style and its names are its own. */
   static of(text: string, area: HTMLElement): Zoomable | undefined {
-    const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-    if (!(root instanceof SVGSVGElement)) return undefined;
-    const { x, y, width, height } = root.viewBox.baseVal;
-    if (!(width > 0 && height > 0)) return undefined;
-    // Paper is light whatever the screen is.
-    for (const style of root.querySelectorAll("style")) {
-      style.textContent = (style.textContent ?? "").replace(/@media\s*\(prefers-color-scheme/g, "@media screen and (prefers-color-scheme");
-    }
-    return new Zoomable(document.importNode(root, true), area, { x, y, width, height });
+    const svg = parsed(text);
+    if (!svg) return undefined;
+    const { x, y, width, height } = svg.viewBox.baseVal;
+    return new Zoomable(svg, area, { x, y, width, height });
   }
 
   constructor(svg: SVGSVGElement, area: HTMLElement, full: Box) {
@@ -82,8 +78,6 @@ class Zoomable {
     this.#area = area;
     this.#full = full;
     this.#box = full;
-    svg.removeAttribute("width");
-    svg.removeAttribute("height");
     svg.style.cssText = "display:block;width:100%;min-width:var(--timeline-min,44rem);height:auto";
     area.attachShadow({ mode: "open" }).append(svg);
     area.addEventListener("wheel", (event) => {

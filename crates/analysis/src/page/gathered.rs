@@ -6,6 +6,7 @@ use preemptlab_model::{
 };
 use preemptlab_report_html::CellRow;
 use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell};
+use preemptlab_trace::Curve;
 
 use crate::{
     Error,
@@ -25,6 +26,7 @@ pub struct Gathered<'a> {
     pub histograms: BTreeMap<Key, Vec<(Distribution, Histogram)>>,
     /// Traced cell with the worst wakeup, of each configuration.
     pub worst: BTreeMap<Key, Worst<'a>>,
+    instants: BTreeMap<Key, Instants>,
     rows: Vec<Row<'a>>,
 }
 
@@ -35,6 +37,15 @@ pub struct Worst<'a> {
     pub factors: &'a Factors,
     /// Largest latency of the cell, in microseconds.
     pub max_us: f64,
+}
+
+/// Latencies at every instant of a configuration's cells together.
+#[derive(Clone, Debug, Default)]
+pub struct Instants {
+    /// Instants that are later than each latency.
+    pub curve: Curve,
+    /// The worst instant, in nanoseconds.
+    pub worst_ns: u64,
 }
 
 struct Row<'a> {
@@ -72,6 +83,7 @@ impl<'a> Gathered<'a> {
             cells: Vec::new(),
             histograms: BTreeMap::new(),
             worst: BTreeMap::new(),
+            instants: BTreeMap::new(),
             rows: Vec::new(),
             recordings: recordings.clone(),
         };
@@ -90,6 +102,14 @@ impl<'a> Gathered<'a> {
                 }
             }
         }
+        if let Ok(measured) = &reading.result
+            && let Some(bound) = &measured.bound
+            && !bound.curve.later.is_empty()
+        {
+            let instants = self.instants.entry(key.clone()).or_default();
+            instants.curve.merge(&bound.curve);
+            instants.worst_ns = instants.worst_ns.max(bound.max_ns());
+        }
         self.keep_if_worst(&key, &reading);
         self.rows.push(Row { inputs: reading.planned.inputs(), row: row(&reading), key });
         self.cells.push(reading.into_cell());
@@ -106,6 +126,15 @@ impl<'a> Gathered<'a> {
             let record = record.clone();
             self.worst.insert(key.clone(), Worst { recording, record, factors, max_us });
         }
+    }
+
+    /// Returns the latencies of a configuration at every instant; `None` where they are not known.
+    pub(crate) fn instants(
+        &self,
+        group: &Group,
+        configuration: &Configuration,
+    ) -> Option<&Instants> {
+        self.instants.get(&key_of(group, configuration))
     }
 
     /// Returns the distinct command lines, and a row per cell that refers to them and to the

@@ -1,14 +1,16 @@
 //! From recordings and their comparison to the data of the HTML page.
 
+mod curves;
 mod evidence;
 mod gathered;
 mod provenance;
 mod timelines;
 
-use preemptlab_report::{InWords, caption};
-use preemptlab_report_html::PageData;
+use preemptlab_report::{InWords, caption, curves_svg};
+use preemptlab_report_html::{Instants, PageData};
 use preemptlab_stats::Comparison;
 
+pub use curves::curves;
 pub use gathered::Gathered;
 
 use crate::Error;
@@ -34,6 +36,10 @@ pub fn data(
         caption: caption(comparison),
         headline,
         points,
+        instants: curves(&gathered, comparison)
+            .into_iter()
+            .map(|(group, curves)| Instants { group, svg: curves_svg(&curves) })
+            .collect(),
         evidence: evidence::evidence(&gathered, comparison)?,
         kernels: provenance::kernels(&recordings),
         qemu: provenance::qemu(&recordings),

@@ -1,13 +1,17 @@
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::Args;
-use preemptlab_analysis::{Compared, Notice};
-use preemptlab_report::View;
+use preemptlab_analysis::{Compared, Gathered, Notice, curves};
+use preemptlab_report::{LatencyCurves, View, curves_svg, curves_terminal, file_names};
 
 use crate::{
-    args::{Format, RuleArgs},
+    args::{Format, RuleArgs, written_path},
     exit::{self, OrExit},
     output::Output,
+    writable,
 };
 
 /// Compare the configurations of recordings
@@ -17,6 +21,7 @@ Examples:
   preemptlab compare runs/quick
   preemptlab compare runs/quick --baseline debian:6.12/full
   preemptlab compare runs/quick --metric wakeup.fifo --metric throughput
+  preemptlab compare runs/quick --picture --svg pictures
   preemptlab compare runs/quick --format markdown")]
 pub struct Compare {
     /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
@@ -30,6 +35,12 @@ pub struct Compare {
     /// Show this metric only, or all of a class such as `wakeup`; may be repeated
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
+    /// Draw the latencies at every instant below the tables, those of all modes in one picture
+    #[arg(long, conflicts_with = "format")]
+    pub picture: bool,
+    /// Draw them into this folder, too, as an SVG of each workload
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
+    pub svg: Option<PathBuf>,
     /// How to print it
     #[arg(long, default_value = "table")]
     pub format: Format,
@@ -37,12 +48,51 @@ pub struct Compare {
 
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
-    let mut comparison = open(&args.recordings, &args.rule, output)?.comparison()?;
+    let compared = open(&args.recordings, &args.rule, output)?;
+    if args.picture || args.svg.is_some() {
+        compared.check_recordings("a picture of every instant")?;
+    }
+    let gathered = Gathered::new(compared.recordings())?;
+    let mut comparison = compared.comparison_of(&gathered.cells)?;
+    let pictures = curves(&gathered, &comparison);
     if !args.metrics.is_empty() {
         comparison = comparison.only(&args.metrics).or_exit(exit::UNUSABLE)?;
     }
+    if pictures.is_empty() && (args.picture || args.svg.is_some()) {
+        return Err(exit::unusable(
+            "no cell was measured at every instant: that takes virtual time, and a kernel with type \
+             information (BTF)",
+        ));
+    }
+    if let Some(folder) = &args.svg {
+        let workloads = pictures.iter().map(|(group, _)| &*comparison.groups[*group].workload);
+        draw(&pictures, file_names(workloads), folder, output)?;
+    }
     let view = if args.all { View::Details } else { View::Overview };
-    output.comparison(&comparison, args.format, view)
+    let code = output.comparison(&comparison, args.format, view)?;
+    if args.picture {
+        let drawn = pictures.iter().map(|(_, curves)| curves_terminal(curves, output.terminal().width));
+        return output.data(&format!("\n{}", drawn.collect::<Vec<_>>().join("\n")));
+    }
+    Ok(code)
+}
+
+/// Writes the picture of each workload.
+fn draw(
+    pictures: &[(usize, LatencyCurves)],
+    names: Vec<String>,
+    folder: &Path,
+    output: &Output,
+) -> exit::Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        exit::host(format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
+    for ((_, curves), name) in pictures.iter().zip(names) {
+        let path = folder.join(format!("{name}.svg"));
+        writable::write(&path, curves_svg(curves).as_bytes(), output)?;
+        output.note(format!("wrote {}", path.display()));
+    }
+    Ok(())
 }
 
 /// Opens recordings, and prints everything that makes them less comparable.

@@ -7,7 +7,7 @@ use preemptlab_model::{
     BackendKind, Direction, Distribution, Factors, KernelRef, Metric, NoResult, PreemptMode,
 };
 use preemptlab_report_html::{
-    CellRow, Evidence, Histogram, ImageUsed, KernelUsed, PageData, QemuUsed, Timeline,
+    CellRow, Evidence, Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
 };
 use preemptlab_stats::{Comparison, Effect, MeasuredCell, Rule, Verdict, compare};
 
@@ -28,6 +28,10 @@ pub fn data() -> PageData {
         caption: TEXT.to_owned(),
         headline: TEXT.to_owned(),
         points: vec![long(), String::new()],
+        instants: vec![Instants {
+            group: 0,
+            svg: "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 3'><title>&lt;/script&gt;</title></svg>".to_owned(),
+        }],
         evidence: (0..5).map(evidence).collect(),
         kernels: vec![KernelUsed {
             run: Some(TEXT.to_owned()),

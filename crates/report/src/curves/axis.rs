@@ -1,6 +1,6 @@
 //! Logarithmic axes.
 
-use super::LatencyCurves;
+use super::latencies::LatencyCurves;
 
 /// Decades of a logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn share(exponent: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curves::testing;
+    use crate::curves::latencies::testing;
 
     #[test]
     fn axes_hold_every_value() {

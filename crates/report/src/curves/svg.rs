@@ -1,8 +1,8 @@
 use preemptlab_model::PreemptMode;
 
 use super::{
-    LatencyCurve, LatencyCurves,
     axis::{self, Decades},
+    latencies::{LatencyCurve, LatencyCurves},
 };
 use crate::{
     number,
@@ -25,6 +25,8 @@ const LINE: f64 = 32.0;
 /// Dashes of the lines of each kernel, in their order.
 const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
+/// Draws the curves as an SVG. It stands alone: it has neither scripts nor links nor fonts, and follows the
+/// viewer's light or dark colours.
 pub fn svg(curves: &LatencyCurves) -> String {
     let axes = axis::axes(curves);
     let mut kernels: Vec<&str> = Vec::new();
@@ -192,11 +194,13 @@ const STYLE: &str = r##"<style>
 
 #[cfg(test)]
 mod tests {
-    use crate::curves::testing;
+    use crate::curves::latencies::testing;
+
+    use super::svg;
 
     #[test]
     fn the_picture_is_xml_with_a_line_and_a_name_for_each_curve() {
-        let svg = testing::curves().svg();
+        let svg = svg(&testing::curves());
         let document = roxmltree::Document::parse(&svg).unwrap();
         let texts: Vec<&str> = document.descendants().filter_map(|node| node.text()).collect();
         for text in
@@ -211,6 +215,6 @@ mod tests {
     fn nothing_that_was_measured_is_a_picture_without_curves() {
         let mut none = testing::curves();
         none.curves.clear();
-        roxmltree::Document::parse(&none.svg()).unwrap();
+        roxmltree::Document::parse(&svg(&none)).unwrap();
     }
 }

@@ -1,6 +1,6 @@
 use super::{
-    LatencyCurve, LatencyCurves,
     axis::{self, Decades},
+    latencies::{LatencyCurve, LatencyCurves},
 };
 use crate::number;
 
@@ -13,6 +13,7 @@ const LEFT: usize = 11;
 /// Least number of columns of the plot, so that a decade can be seen.
 const PLOT_MIN: usize = 24;
 
+/// Draws the curves with characters, a letter for each.
 pub fn terminal(curves: &LatencyCurves, width: usize) -> String {
     let (latencies, shares) = axis::axes(curves);
     let columns = width.saturating_sub(LEFT + 1).max(PLOT_MIN);
@@ -85,17 +86,19 @@ fn below(latencies: Decades, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::curves::testing;
+    use crate::curves::latencies::testing;
+
+    use super::terminal;
 
     #[test]
     fn every_curve_has_a_letter_and_its_worst() {
-        let text = testing::curves().terminal(80);
+        let text = terminal(&testing::curves(), 80);
         insta::assert_snapshot!(text);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
     fn a_narrow_terminal_has_a_plot() {
-        assert!(testing::curves().terminal(10).contains("1 us"));
+        assert!(terminal(&testing::curves(), 10).contains("1 us"));
     }
 }

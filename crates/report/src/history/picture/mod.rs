@@ -16,6 +16,7 @@ use self::{
     panel::panel,
 };
 use super::words;
+use crate::file_names::file_names;
 use crate::timeline::{
     escape_xml as escape,
     svg::geometry::{SMALL_CHAR, coordinate, fitting},
@@ -48,36 +49,18 @@ pub struct HistoryPicture {
 /// Draws the pictures of a history as SVGs. They stand alone: they have neither scripts nor links nor
 /// fonts, and follow the viewer's light or dark colours.
 pub fn history_pictures(history: &History) -> Vec<HistoryPicture> {
-    let mut pictures: Vec<HistoryPicture> = Vec::new();
     let mut groups: Vec<&HistoryGroup> = history.panels.iter().map(|panel| &panel.of).collect();
     groups.dedup();
-    for of in groups {
-        let title = words::group(of);
-        let is_taken = |name: &str| {
-            pictures.iter().any(|picture| picture.file.eq_ignore_ascii_case(&format!("{name}.svg")))
-        };
-        let name = file_name(&of.workload);
-        let more = (2..).map(|count| format!("{name}-{count}"));
-        let file = std::iter::once(name.clone()).chain(more).find(|name| !is_taken(name));
-        pictures.push(HistoryPicture {
-            svg: svg(history, of, &title),
-            file: format!("{}.svg", file.unwrap_or(name)),
-            of: of.clone(),
-            title,
-        });
-    }
-    pictures
-}
-
-/// Returns a workload's name as that of a file.
-fn file_name(workload: &str) -> String {
-    let is_kept = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
-    let name: String =
-        workload.chars().map(|char| if is_kept(char) { char } else { '-' }).collect();
-    match name.trim_start_matches(['.', '-']) {
-        "" => "workload".to_owned(),
-        name => name.to_owned(),
-    }
+    let names = file_names(groups.iter().map(|of| &*of.workload));
+    groups
+        .into_iter()
+        .zip(names)
+        .map(|(of, name)| {
+            let title = words::group(of);
+            let (svg, file) = (svg(history, of, &title), format!("{name}.svg"));
+            HistoryPicture { svg, file, of: of.clone(), title }
+        })
+        .collect()
 }
 
 /// Returns the panels that are drawn: the usual metrics, and others where there is room.
@@ -163,7 +146,5 @@ mod tests {
         let files: Vec<String> =
             history_pictures(&history).into_iter().map(|picture| picture.file).collect();
         assert_eq!(files, ["load.svg", "load-2.svg"]);
-        assert_eq!(file_name("../a b"), "a-b");
-        assert_eq!(file_name("<>"), "workload");
     }
 }

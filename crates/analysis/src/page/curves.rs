@@ -1,0 +1,24 @@
+//! The latencies of configurations at every instant, for pictures.
+
+use preemptlab_report::{LatencyCurve, LatencyCurves, label_group, label_kernel};
+use preemptlab_stats::Comparison;
+
+use super::Gathered;
+
+/// Returns the curves of each group of a comparison in which every instant was measured, with the group's
+/// index.
+pub fn curves(gathered: &Gathered<'_>, comparison: &Comparison) -> Vec<(usize, LatencyCurves)> {
+    let groups = comparison.groups.iter().enumerate().map(|(at, group)| {
+        let curves = group.configurations.iter().filter_map(|configuration| {
+            let instants = gathered.instants(group, configuration)?;
+            Some(LatencyCurve {
+                kernel: label_kernel(configuration),
+                preempt: configuration.preempt,
+                later: instants.curve.shares().collect(),
+                worst_us: instants.worst_ns as f64 / 1e3,
+            })
+        });
+        (at, LatencyCurves { title: label_group(group), curves: curves.collect() })
+    });
+    groups.filter(|(_, group)| !group.curves.is_empty()).collect()
+}
