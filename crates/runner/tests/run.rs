@@ -21,7 +21,7 @@ use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, TraceFolder};
 use preemptlab_runner::{
-    Backend, Cancel, Event, Execution, KernelOf, Options, Order, Queue, RunError, Stop, Summary,
+    Backend, Cancel, Event, Execution, Kept, KernelOf, Options, Order, Queue, RunError, Stop, Summary,
     Traces, Tracing, Untraceable, fake::Fake, run, work,
 };
 
