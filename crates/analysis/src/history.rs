@@ -21,12 +21,13 @@ use crate::{
 };
 
 /// Metrics that are shown of a workload that has them, in this order.
-const USUAL: [&str; 6] = [
+const USUAL: [&str; 7] = [
     "throughput",
+    "latency.p99.9",
+    "latency.p99.999",
+    "latency.worst",
     "wakeup.fifo.p99",
     "wakeup.fifo.max",
-    "wakeup.other.p99",
-    "wakeup.bound",
     "response.p99",
 ];
 

@@ -21,7 +21,7 @@ impl Look {
     pub fn at(comparison: &Comparison, metrics: &[String]) -> Self {
         Self {
             undecided: undecided(metrics, comparison),
-            needed: needed(comparison, |metric| decides(metrics, metric)),
+            needed: needed(comparison, |group, metric| decides(metrics, group, metric)),
         }
     }
 
@@ -62,22 +62,24 @@ impl Look {
     }
 }
 
-/// Returns whether a metric is to be decided.
-fn decides(metrics: &[String], metric: &MetricName) -> bool {
+/// Returns whether a metric of a group is to be decided.
+fn decides(metrics: &[String], group: &Group, metric: &MetricName) -> bool {
     if metrics.is_empty() {
-        metric.is_headline()
+        group.metrics.iter().any(|info| info.headline && info.name == *metric)
     } else {
         metrics.iter().any(|each| *metric == **each)
     }
 }
 
 fn undecided(metrics: &[String], comparison: &Comparison) -> usize {
-    let configurations = comparison.groups.iter().flat_map(|group| &group.configurations);
-    configurations
-        .flat_map(|configuration| &configuration.summaries)
-        .filter(|summary| decides(metrics, &summary.name))
-        .filter(|summary| summary.effect.is_some_and(|effect| !effect.verdict.is_decided()))
-        .count()
+    let of_group = |group: &Group| {
+        let summaries = group.configurations.iter().flat_map(|each| &each.summaries);
+        summaries
+            .filter(|summary| decides(metrics, group, &summary.name))
+            .filter(|summary| summary.effect.is_some_and(|effect| !effect.verdict.is_decided()))
+            .count()
+    };
+    comparison.groups.iter().map(of_group).sum()
 }
 
 /// Refuses a metric that nothing has.

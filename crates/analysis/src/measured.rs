@@ -8,8 +8,8 @@ use preemptlab_model::{
     NoResult, Outcome, Planned, PlannedCell, PreemptMode,
 };
 use preemptlab_recording::RecordingError;
-use preemptlab_stats::MeasuredCell;
-use preemptlab_trace::Bound;
+use preemptlab_stats::{MeasuredCell, Worst};
+use preemptlab_trace::{Bound, WorstInstant};
 use preemptlab_workload::Latency;
 
 /// Number of cells that are in memory at a time, with all of their output.
@@ -37,8 +37,10 @@ pub struct Measured {
     pub metrics: Vec<Metric>,
     /// Latencies that its probes measured.
     pub latencies: Vec<Latency>,
-    /// Latencies of the wakeups that did not happen, from its trace.
+    /// Latencies of the wakeups that did not happen.
     pub bound: Option<Bound>,
+    /// What makes the worst instant.
+    pub worst: Option<WorstInstant>,
 }
 
 /// Returns the measured cells of recordings, in the order of their plans.
@@ -106,7 +108,9 @@ fn read<'a>(
     let record = recording.record(planned)?;
     let mut result = measure(recording.manifest(), planned, record.as_ref());
     if let (Ok(measured), Some(record)) = (&mut result, &record) {
-        measured.bound = bound(recording, record, &measured.metrics)?;
+        let findings = recording.traces().findings(record.id)?;
+        measured.worst = findings.as_ref().and_then(|findings| findings.worst.clone());
+        measured.bound = findings.and_then(|it| it.bound).map(|it| observing(it, &measured.metrics));
         measured.metrics.extend(measured.bound.iter().flat_map(metrics_of));
     }
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })
@@ -152,6 +156,7 @@ impl<'a> Reading<'a> {
             factors: self.planned.factors.clone(),
             look: self.look,
             samples: self.result.as_ref().map_or_else(|_| Vec::new(), samples_of),
+            worst: self.result.as_ref().ok().and_then(worst_of),
             result: self.result.map(|measured| measured.metrics),
         }
     }
@@ -163,37 +168,38 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Returns the number of samples of each distribution.
+/// Returns the number of samples of each distribution; of every instant, one a nanosecond.
 fn samples_of(measured: &Measured) -> Vec<(Distribution, u64)> {
     let each = measured.latencies.iter();
-    each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect()
+    let samples = each.map(|latency| (latency.of.clone(), latency.histogram.count()));
+    let instants = measured.bound.as_ref().and_then(|bound| bound.instants_ns).filter(|ns| *ns > 0);
+    samples.chain(instants.map(|instants| (Distribution::Bound, instants))).collect()
 }
 
-/// Returns the bound of a cell's trace, raised to its probe's maximum: an observation is never
-/// above the bound.
-fn bound(
-    recording: &Recording,
-    record: &CellRecord,
-    metrics: &[Metric],
-) -> Result<Option<Bound>, RecordingError> {
-    let findings = recording.traces().findings(record.id)?;
-    let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
+/// Returns the worst instant of a cell in words.
+fn worst_of(measured: &Measured) -> Option<Worst> {
+    let (bound, worst) = (measured.bound.as_ref()?, measured.worst.as_ref()?);
+    Some(Worst { us: bound.max_ns() as f64 / 1e3, of: worst.to_string() })
+}
+
+/// Returns the bound of a cell, raised to its probe's maximum: an observation is never above the bound.
+fn observing(bound: Bound, metrics: &[Metric]) -> Bound {
     let reported = metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
-    let reported_ns = reported.map_or(0, |metric| (metric.value * 1e3) as u64);
-    Ok(Some(bound.observing(reported_ns)))
+    bound.observing(reported.map_or(0, |metric| (metric.value * 1e3) as u64))
 }
 
-fn metrics_of(bound: &Bound) -> [Metric; 2] {
-    let metric = |name, ns: u64| Metric {
-        name,
-        value: ns as f64 / 1e3,
-        unit: "us".to_owned(),
-        direction: Direction::Lower,
-        // Times of a trace are whole nanoseconds.
-        resolution: 1e-3,
+/// Returns the metrics of all instants that a cell's findings tell; those of an older trace lack some.
+fn metrics_of(bound: &Bound) -> Vec<Metric> {
+    let values_ns = [Some(bound.p99_9_ns), bound.p99_999_ns, Some(bound.max_ns())];
+    let known = MetricName::BOUNDS.into_iter().zip(values_ns);
+    let metric = |(name, ns): (MetricName, Option<u64>)| {
+        let value = ns? as f64 / 1e3;
+        let unit = "us".to_owned();
+        // Times of a trace are whole nanoseconds; quantiles are of lengths that are kept to one in 2048.
+        let resolution = if name.is_maximum() { 1e-3 } else { f64::max(1e-3, value / 2048.0) };
+        Some(Metric { name, value, unit, direction: Direction::Lower, resolution })
     };
-    let [p99_9, max] = MetricName::BOUNDS;
-    [metric(p99_9, bound.p99_9_ns), metric(max, bound.max_ns())]
+    known.filter_map(metric).collect()
 }
 
 fn measure(
@@ -222,6 +228,7 @@ fn measure(
                 metrics: measurements.metrics(),
                 latencies: measurements.latencies,
                 bound: None,
+                worst: None,
             })
             .map_err(NoResult::Failed),
     }

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 /// Number of configurations that are listed.
 const SHOWN: usize = 12;
 
-/// Refuses metrics that no workload has. With traces there is the bound, too.
+/// Refuses metrics that no workload has. In virtual time there are those of every instant, too.
 ///
 /// # Errors
 ///
 /// [`Error::Unusable`] with the nearest name.
-pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: bool) -> Result<()> {
+pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_virtual: bool) -> Result<()> {
     let workloads = experiment.workload.values().map(|workload| workload.metric_names());
     let workloads: Vec<_> = workloads.collect();
     let has_bound = workloads.iter().any(|names| names.has_realtime_wakeups());
@@ -23,11 +23,11 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_traced: boo
     for metric in metrics {
         let name = MetricName::from(metric.as_str());
         let is_bound = has_bound && MetricName::BOUNDS.contains(&name);
-        if is_bound && is_traced || workloads.iter().any(|names| names.contains(&name)) {
+        if is_bound && is_virtual || workloads.iter().any(|names| names.contains(&name)) {
             continue;
         }
         let hint = match nearest(metric, known.iter().map(String::as_str)) {
-            _ if is_bound => "; it needs cells that are traced: --trace".to_owned(),
+            _ if is_bound => "; only virtual time has it: leave --backend out".to_owned(),
             Some(nearest) => format!("; did you mean `{nearest}`?"),
             None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
         };
@@ -129,8 +129,8 @@ mod tests {
         Experiment::parse(text).unwrap()
     }
 
-    fn metric(name: &str, is_traced: bool) -> Result<(), String> {
-        let checked = check_metrics(&[name.to_owned()], &experiment(), is_traced);
+    fn metric(name: &str, is_virtual: bool) -> Result<(), String> {
+        let checked = check_metrics(&[name.to_owned()], &experiment(), is_virtual);
         checked.map_err(|error| error.to_string())
     }
 
@@ -146,8 +146,8 @@ mod tests {
         }
         assert!(metric("responce.p99", false).unwrap_err().contains("did you mean `response.p99`"));
         assert!(metric("x", false).unwrap_err().contains("compare RUN --all"));
-        assert!(metric("wakeup.bound", false).unwrap_err().contains("--trace"));
-        metric("wakeup.bound", true).unwrap();
+        assert!(metric("latency.worst", false).unwrap_err().contains("only virtual time"));
+        metric("latency.worst", true).unwrap();
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub fn notes(experiment: &Experiment) -> Vec<String> {
             (true, _) => continue,
             (false, true) => {
                 "only the fair probe of cyclictest: its traces tell why that one was late \
-                 (explain --fair), and have no wakeup.bound"
+                 (explain --fair); such a cell has no latency.worst"
             }
             (false, false) if matches!(workload, Workload::Folder(_)) => {
                 "no cyclictest, and no probe with `wakeups = true`: its traces tell what the kernel did \

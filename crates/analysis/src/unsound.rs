@@ -27,7 +27,7 @@ pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
         })?;
         if unsound > 0 {
             notes.push(format!(
-                "{}: in {unsound} of {traced} traced cells wakeup.bound is what was observed and \
+                "{}: in {unsound} of {traced} cells latency.worst is what was observed and \
                  bounds nothing: {UNSOUND}",
                 recording.path().display()
             ));

@@ -193,7 +193,7 @@ fn metrics_are_those_of_compare() {
             }
         }
     }
-    assert!(expected.iter().any(|row| row.contains(" wakeup.bound ")), "{expected:?}");
+    assert!(expected.iter().any(|row| row.contains(" latency.worst ")), "{expected:?}");
     let sorted = |mut rows: Vec<String>| {
         rows.sort();
         rows

@@ -105,7 +105,7 @@ fn unknown_metrics_are_answered_with_the_nearest_and_the_list() {
     require(&desk, "wakeup.fifo.maxx<=1us")
         .fails(2, &["`wakeup.fifo.maxx`; did you mean `wakeup.fifo.max`?", "throughput"]);
     recommend(&desk, &["--maximize", "througput"]).fails(2, &["did you mean `throughput`?"]);
-    require(&desk, "wakeup.bound<=1us").fails(2, &["no metric `wakeup.bound`", "--trace"]);
+    require(&desk, "latency.worst<=1us").fails(2, &["no metric `latency.worst`", "every instant"]);
 }
 
 #[test]

@@ -68,6 +68,28 @@ fn the_same_inputs_give_the_same_bytes() {
     let json = run(&desk, &["compare", "a", "--format", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
     assert_eq!(json["format"], 2);
+    // Every cell is measured at every instant without a trace, and the worst has a name.
+    let kept: Vec<PathBuf> = tree(&desk.path("a")).into_iter().map(|(path, _)| path).collect();
+    let count = |end: &str| kept.iter().filter(|path| path.to_string_lossy().ends_with(end)).count();
+    let completed = json["groups"][0]["configurations"].as_array().unwrap().iter();
+    let completed = completed.filter(|each| !each["metrics"].as_array().unwrap().is_empty());
+    let said = a.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut configurations = 0;
+    for configuration in completed {
+        configurations += 1;
+        let metrics = configuration["metrics"].as_array().unwrap();
+        let median = |name: &str| {
+            let metric = metrics.iter().find(|metric| metric["name"] == name).expect(name);
+            metric["median"].as_f64().unwrap()
+        };
+        let (worst, p99_9) = (median("latency.worst"), median("latency.p99.9"));
+        assert!(worst >= median("latency.p99.999") && median("latency.p99.999") >= p99_9);
+        assert!(worst >= median("wakeup.fifo.max"), "{configuration}");
+        let named = configuration["worst"]["of"].as_str().unwrap();
+        assert!(named.contains(" in ") && said.contains(named), "{named}: {said}");
+    }
+    assert_eq!(count(".findings.zst"), 2 * configurations);
+    assert_eq!((count(".trace.zst"), count(".layout.zst")), (0, 0));
     for format in ["csv", "markdown", "table"] {
         let table = run(&desk, &["compare", "a", "--format", format]);
         assert!(table.succeeds().stdout.contains("6.12"), "{format}");

@@ -42,7 +42,7 @@ impl Direction {
 /// Name of a metric, by its meaning. Every text is a name, and is printed as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricName {
-    /// A statistic of a distribution: `wakeup.fifo.p99`, `response.max`, `wakeup.bound`.
+    /// A statistic of a distribution: `wakeup.fifo.p99`, `response.max`, `latency.worst`.
     Of(Distribution, Statistic),
     /// Work of a load per second: `throughput`.
     Throughput,
@@ -77,8 +77,7 @@ pub enum MetricClass {
 pub enum Distribution {
     /// Wakeup latency of a cyclictest: `wakeup.fifo`, `wakeup.other`.
     Wakeup(Probe),
-    /// Latency that the real-time probe would have had, had it been due at another instant; from a
-    /// trace: `wakeup.bound`.
+    /// Latency that the most urgent task would have had, had it been due at any other instant: `latency`.
     Bound,
     /// Response time of a client: `response`.
     Response,
@@ -102,9 +101,9 @@ pub enum Statistic {
     Min,
     /// The mean of the samples.
     Avg,
-    /// A quantile by nearest rank, in per mille: `p50`, `p99.9`.
-    Quantile(u16),
-    /// The largest sample. That of the bound has no word: it is `wakeup.bound`.
+    /// A quantile by nearest rank, in hundred-thousandths: `p50`, `p99.9`, `p99.999`.
+    Quantile(u32),
+    /// The largest sample. That of all instants is the worst one: `latency.worst`.
     Max,
     /// Periods without a sample.
     Omitted,
@@ -125,16 +124,19 @@ impl MetricName {
     pub const FIFO_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Max);
     /// The latency that one in a hundred of the real-time probe's exceeds.
     pub const FIFO_P99: Self =
-        Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(990));
+        Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(99_000));
     /// The largest latency that the fair probe saw.
     pub const OTHER_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Max);
     /// The largest response time.
     pub const RESPONSE_MAX: Self = Self::Of(Distribution::Response, Statistic::Max);
     /// Latency that the real-time probe would have had, had it been due at the worst instant.
     pub const BOUND: Self = Self::Of(Distribution::Bound, Statistic::Max);
-    /// Metrics that a trace adds to those of the real-time probe.
-    pub const BOUNDS: [Self; 2] =
-        [Self::Of(Distribution::Bound, Statistic::Quantile(999)), Self::BOUND];
+    /// The metrics of all instants, which virtual time adds to those of a real-time probe.
+    pub const BOUNDS: [Self; 3] = [
+        Self::Of(Distribution::Bound, Statistic::Quantile(99_900)),
+        Self::Of(Distribution::Bound, Statistic::Quantile(99_999)),
+        Self::BOUND,
+    ];
 
     /// Returns what kind of number it is.
     pub const fn class(&self) -> MetricClass {
@@ -176,12 +178,20 @@ impl MetricName {
         matches!(self, Self::Of(_, Statistic::Max | Statistic::Omitted))
     }
 
-    /// Returns whether the metric is one of those that tell configurations apart.
-    pub fn is_headline(&self) -> bool {
+    /// Returns whether the metric is one of those that tell configurations apart, among others of the same
+    /// cells. Where every instant is measured, that is what tells: of the real-time probe only the maximum
+    /// stays, as the check by what was sampled. A fair probe has some hundred samples, too few for their tail
+    /// to tell anything beside a real-time latency.
+    pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
         match self {
             Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
-            Self::Of(Distribution::Bound, statistic) => *statistic == Statistic::Max,
-            Self::Of(_, Statistic::Quantile(500 | 990) | Statistic::Max) => true,
+            Self::Of(Distribution::Bound, _) => true,
+            Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
+                !among.any(|other| *other == Self::BOUND)
+            }
+            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000))
+            | &Self::OTHER_MAX => !among.any(|other| [Self::BOUND, Self::FIFO_MAX].contains(other)),
+            Self::Of(_, Statistic::Quantile(50_000 | 99_000) | Statistic::Max) => true,
             Self::Of(..) => false,
             Self::Throughput | Self::Number(_) => true,
         }
@@ -191,7 +201,7 @@ impl MetricName {
 impl fmt::Display for MetricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Of(Distribution::Bound, Statistic::Max) => f.pad("wakeup.bound"),
+            Self::Of(Distribution::Bound, Statistic::Max) => f.pad("latency.worst"),
             Self::Of(of, statistic) => f.pad(&format!("{of}.{statistic}")),
             Self::Throughput => f.pad("throughput"),
             Self::Number(name) => f.pad(name),
@@ -204,7 +214,7 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Wakeup(probe) => write!(f, "wakeup.{}", probe.as_str()),
-            Self::Bound => f.write_str("wakeup.bound"),
+            Self::Bound => f.write_str("latency"),
             Self::Response => f.write_str("response"),
             Self::Own(name) => f.write_str(name),
         }
@@ -216,12 +226,17 @@ impl fmt::Display for Statistic {
         match self {
             Self::Min => f.write_str("min"),
             Self::Avg => f.write_str("avg"),
-            Self::Quantile(permille) if permille % 10 == 0 => write!(f, "p{}", permille / 10),
-            Self::Quantile(permille) => write!(f, "p{}.{}", permille / 10, permille % 10),
+            Self::Quantile(parts) => write!(f, "p{}", percent(*parts)),
             Self::Max => f.write_str("max"),
             Self::Omitted => f.write_str("omitted"),
         }
     }
+}
+
+/// Returns hundred-thousandths in percent, without zeros at the end.
+pub(crate) fn percent(parts: u32) -> String {
+    let text = format!("{}.{:03}", parts / 1_000, parts % 1_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Kinds of the system's activity, whose parts the guest names.
@@ -233,7 +248,7 @@ impl From<&str> for MetricName {
             |(dot, _)| Some(Self::Of(distribution(&name[..dot]), statistic(&name[dot + 1..])?));
         match (name, name.split_once('.')) {
             ("throughput", _) => Self::Throughput,
-            ("wakeup.bound", _) => Self::BOUND,
+            ("latency.worst", _) => Self::BOUND,
             (_, None) => Self::Number(name.to_owned()),
             (_, Some((first, part))) => (name.match_indices('.').find_map(of))
                 .filter(|read| *read != Self::BOUND && !SYSTEM.contains(&first))
@@ -273,7 +288,7 @@ fn distribution(name: &str) -> Distribution {
     match name {
         "wakeup.fifo" => Distribution::Wakeup(Probe::Fifo),
         "wakeup.other" => Distribution::Wakeup(Probe::Other),
-        "wakeup.bound" => Distribution::Bound,
+        "latency" => Distribution::Bound,
         "response" => Distribution::Response,
         own => Distribution::Own(own.to_owned()),
     }
@@ -287,10 +302,10 @@ fn statistic(name: &str) -> Option<Statistic> {
         "max" => Statistic::Max,
         "omitted" => Statistic::Omitted,
         _ => {
-            let (percent, tenth) =
-                name.strip_prefix('p')?.split_once('.').unwrap_or((&name[1..], "0"));
-            let (percent, tenth) = (percent.parse::<u8>().ok()?, tenth.parse::<u8>().ok()?);
-            Statistic::Quantile(u16::from(percent) * 10 + u16::from(tenth))
+            let number = name.strip_prefix('p')?;
+            let (percent, rest) = number.split_once('.').unwrap_or((number, ""));
+            let (percent, rest) = (percent.parse::<u8>().ok()?, format!("{rest:0<3}"));
+            Statistic::Quantile(u32::from(percent) * 1_000 + u32::from(rest.parse::<u16>().ok()?))
         }
     };
     (read.to_string() == name).then_some(read)
@@ -333,17 +348,26 @@ mod tests {
         for (name, read) in [
             ("wakeup.fifo.p99.9", MetricName::Of(Wakeup(Probe::Fifo), Quantile(999))),
             ("wakeup.other.omitted", MetricName::Of(Wakeup(Probe::Other), Omitted)),
-            ("wakeup.bound", MetricName::Of(Bound, Max)),
-            ("wakeup.bound.p99.9", MetricName::Of(Bound, Quantile(999))),
+            ("latency.worst", MetricName::Of(Bound, Max)),
+            ("latency.p99.9", MetricName::Of(Bound, Quantile(99_900))),
+            ("latency.p99.999", MetricName::Of(Bound, Quantile(99_999))),
             ("response.min", MetricName::Of(Response, Min)),
-            ("response.p50", MetricName::Of(Response, Quantile(500))),
+            ("response.p50", MetricName::Of(Response, Quantile(50_000))),
             ("request.time.avg", MetricName::Of(Own("request.time".into()), Avg)),
             ("throughput", MetricName::Throughput),
             ("p99", MetricName::Number("p99".into())),
         ] {
             assert_eq!(MetricName::from(name), read);
         }
-        for name in ["interrupts.LOC", "kthread.max", "wakeup.fifo.p099", "wakeup.fifo.p\u{e9}"] {
+        for name in [
+            "interrupts.LOC",
+            "kthread.max",
+            "wakeup.fifo.p099",
+            "wakeup.fifo.p99.90",
+            "wakeup.fifo.p99.9999",
+            "wakeup.fifo.p\u{e9}",
+            "latency.max",
+        ] {
             let (of, part) = name.split_once('.').unwrap();
             let read = MetricName::Part { of: of.into(), part: part.into() };
             assert_eq!(MetricName::from(name), read);
@@ -354,25 +378,43 @@ mod tests {
     fn what_is_known_of_a_metric_follows_from_its_name() {
         let is = |name: &str| {
             let name = MetricName::from(name);
-            (name.is_headline(), name.is_maximum(), name.is_worst_of_cell())
+            let none = std::iter::empty();
+            (name.is_headline(none), name.is_maximum(), name.is_worst_of_cell())
         };
-        for name in ["wakeup.fifo.max", "response.max", "wakeup.bound"] {
+        for name in ["wakeup.fifo.max", "response.max", "latency.worst"] {
             assert_eq!(is(name), (true, true, true), "{name}");
         }
-        for name in ["wakeup.fifo.p50", "wakeup.other.p99", "throughput", "real"] {
+        for name in ["wakeup.fifo.p50", "wakeup.other.p99", "latency.p99.9", "throughput", "real"] {
             assert_eq!(is(name), (true, false, false), "{name}");
         }
-        for name in ["wakeup.fifo.p99.9", "wakeup.bound.p99.9", "response.avg", "kthread.total"] {
+        for name in ["wakeup.fifo.p99.9", "response.avg", "kthread.total"] {
             assert_eq!(is(name), (false, false, false), "{name}");
         }
         assert_eq!(is("wakeup.other.omitted"), (false, false, true));
         assert_eq!(is("request.max"), (false, true, true));
     }
 
+    #[test]
+    fn what_is_sampled_gives_way_to_every_instant() {
+        let headline = |names: &[&str]| -> Vec<String> {
+            let names: Vec<MetricName> = names.iter().map(|name| (*name).into()).collect();
+            let shown = names.iter().filter(|name| name.is_headline(names.iter()));
+            shown.map(ToString::to_string).collect()
+        };
+        let fifo = ["wakeup.fifo.p50", "wakeup.fifo.p99", "wakeup.fifo.max"];
+        let other = ["wakeup.other.p50", "wakeup.other.p99", "wakeup.other.max"];
+        let latency = ["latency.p99.9", "latency.p99.999", "latency.worst"];
+        assert_eq!(headline(&other), other);
+        let sampled = [fifo, other].concat();
+        assert_eq!(headline(&sampled), [&fifo[..], &other[..1]].concat());
+        let all = [fifo, other, latency].concat();
+        assert_eq!(headline(&all), [&fifo[2..], &other[..1], &latency[..]].concat());
+    }
+
     proptest! {
         #[test]
         fn every_text_is_printed_as_it_was_read(
-            text in "(wakeup\\.)?(fifo|other|bound|response|x)?\\.?(p[0-9]{0,3}(\\.[0-9])?|max|\\PC{0,8})"
+            text in "(wakeup\\.)?(fifo|other|latency|response|x)?\\.?(p[0-9]{0,3}(\\.[0-9]{1,4})?|max|worst|\\PC{0,8})"
         ) {
             prop_assert_eq!(MetricName::from(text.as_str()).to_string(), text);
         }

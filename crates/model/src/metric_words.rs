@@ -1,4 +1,4 @@
-use crate::{Distribution, MetricName, Probe, Statistic};
+use crate::{Distribution, MetricName, Probe, Statistic, metric::percent};
 
 impl MetricName {
     /// Returns the distribution in words and the statistic of a metric such as `wakeup.fifo.p99.9`
@@ -7,8 +7,7 @@ impl MetricName {
         let (of, statistic) = self.statistic()?;
         let statistic = match (of, statistic) {
             (Distribution::Own(_), _) => return None,
-            (Distribution::Bound, Statistic::Max) => "bound".to_owned(),
-            (Distribution::Bound, statistic) => format!("bound {statistic}"),
+            (Distribution::Bound, Statistic::Max) => "worst".to_owned(),
             (_, statistic) => statistic.to_string(),
         };
         Some((of.title(), statistic))
@@ -45,8 +44,8 @@ impl MetricName {
         match statistic {
             Statistic::Min => format!("The least of all {samples}: {what}."),
             Statistic::Avg => format!("The mean of all {samples}: {what}."),
-            Statistic::Quantile(permille) => {
-                format!("{} % of {samples} were at most this: {what}.", f64::from(permille) / 10.0)
+            Statistic::Quantile(parts) => {
+                format!("{} % of {samples} were at most this: {what}.", percent(parts))
             }
             Statistic::Max => format!(
                 "The largest that was observed: {what}. It grows with the number of {samples}."
@@ -64,7 +63,7 @@ impl Distribution {
         match self {
             Self::Wakeup(Probe::Fifo) => "FIFO wakeup",
             // That of the most urgent task, whose policy may be SCHED_DEADLINE.
-            Self::Bound => "wakeup",
+            Self::Bound => "latency",
             Self::Wakeup(Probe::Other) => "OTHER wakeup",
             Self::Response => "response",
             Self::Own(name) => name,
@@ -73,15 +72,14 @@ impl Distribution {
 }
 
 fn bound(statistic: Statistic) -> String {
-    let instants = match statistic {
-        Statistic::Quantile(permille) => {
-            format!("{} % of all instants", f64::from(permille) / 10.0)
-        }
-        _ => "any instant".to_owned(),
+    let at_most = match statistic {
+        Statistic::Quantile(parts) => format!("At {} % of all instants", percent(parts)),
+        _ => "At the worst of all instants".to_owned(),
     };
     format!(
-        "From the trace: the longest that a real-time task due at {instants} would have waited. An \
-         upper bound, not an observation."
+        "{at_most} of the window, a real-time task that became due would have been late by at most this. \
+         Computed from what the kernel did at every instant, and executed by `search`; not a promise about \
+         code that did not run."
     )
 }
 
@@ -93,8 +91,8 @@ mod tests {
     fn metrics_are_named_for_people() {
         for (name, title) in [
             ("wakeup.fifo.p99.9", "FIFO wakeup p99.9"),
-            ("wakeup.bound", "wakeup bound"),
-            ("wakeup.bound.p99.9", "wakeup bound p99.9"),
+            ("latency.worst", "latency worst"),
+            ("latency.p99.999", "latency p99.999"),
             ("response.max", "response max"),
             ("request.time.p50", "request.time.p50"),
             ("interrupts.LOC", "interrupts.LOC"),
@@ -107,8 +105,8 @@ mod tests {
     fn a_sentence_says_what_a_metric_is() {
         let meaning = |name: &str| MetricName::from(name).meaning();
         assert!(meaning("wakeup.fifo.p99.9").starts_with("99.9 % of wakeups were at most this"));
-        assert!(meaning("wakeup.bound.p99.9").contains("due at 99.9 % of all instants"));
-        assert!(meaning("wakeup.bound").contains("due at any instant"));
+        assert!(meaning("latency.p99.9").starts_with("At 99.9 % of all instants"));
+        assert!(meaning("latency.worst").starts_with("At the worst of all instants"));
         assert!(meaning("response.max").contains("the number of requests"));
         assert_eq!(meaning("real"), "");
     }

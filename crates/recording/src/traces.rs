@@ -75,6 +75,11 @@ impl TraceFolder {
         is_whole(self.trace_folder_of(id), id)
     }
 
+    /// Returns whether a cell has findings, without reading them.
+    pub fn has_findings(&self, id: CellId) -> bool {
+        self.packed_findings(id).path.exists()
+    }
+
     /// Creates a file without a name in which a stream can grow, on the disk of the traces.
     ///
     /// # Errors
@@ -374,23 +379,23 @@ fn is_whole(folder: &Path, id: CellId) -> bool {
 fn check(findings: &Findings) -> Result<(), &'static str> {
     /// Sums of a few times stay in range.
     const NS_MAX: u64 = u64::MAX >> 4;
-    let Findings { start_ns, end_ns, clock_offset_ns, bound, sections, .. } = findings;
+    let Findings { start_ns, end_ns, clock_offset_ns, bound, worst, sections, .. } = findings;
     let closed = bound.iter().flat_map(|bound| &bound.longest);
     let mut stretches = closed.map(|closed| (closed.start_ns, closed.end_ns));
     let is_stretch = |(start_ns, end_ns)| start_ns <= end_ns && end_ns <= NS_MAX;
     let is_in_range = bound.as_ref().is_none_or(|bound| {
         let (computed_ns, observed_ns) = (bound.computed_ns(), bound.observed_ns());
-        [bound.floor_ns, computed_ns, observed_ns, bound.p50_ns, bound.p99_ns, bound.p99_9_ns]
-            .iter()
-            .all(|ns| *ns <= NS_MAX)
+        let quantiles = [bound.p50_ns, bound.p99_ns, bound.p99_9_ns];
+        let told = quantiles.into_iter().chain(bound.p99_999_ns).chain(bound.instants_ns);
+        told.chain([bound.floor_ns, computed_ns, observed_ns]).all(|ns| ns <= NS_MAX)
     });
     if !(is_stretch((*start_ns, *end_ns)) && stretches.all(is_stretch) && is_in_range)
         || clock_offset_ns.unsigned_abs() > NS_MAX
     {
         return Err("it tells times that cannot be");
     }
-    let mut names =
-        sections.iter().flat_map(|ranked| ranked.callers.iter().chain([&ranked.function]));
+    let named = sections.iter().flat_map(|ranked| ranked.callers.iter().chain([&ranked.function]));
+    let mut names = named.chain(worst.as_ref().map(|worst| &worst.function));
     if names.any(|name| name.contains(char::is_control)) {
         return Err("it names functions that cannot be");
     }

@@ -19,7 +19,9 @@ fn table(agreement: &Agreement) -> Table {
         None => backends[at].to_string(),
     });
     let (one, other) = (one.as_str(), other.as_str());
-    let shown: Vec<&Shared> = shared.iter().filter(|each| each.metric.is_headline()).collect();
+    let names = || shared.iter().map(|each| &each.metric);
+    let shown: Vec<&Shared> =
+        shared.iter().filter(|each| each.metric.is_headline(names())).collect();
     let has_kernels = shown.iter().any(|each| each.kernels[0] != baseline.kernel);
     let name = match has_kernels {
         true => baseline.to_string(),

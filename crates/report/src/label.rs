@@ -1,7 +1,7 @@
 //! Names of groups and configurations in tables.
 
-use preemptlab_model::{BackendKind, Flavour, counted};
-use preemptlab_stats::{Configuration, Group, Interval, Summary};
+use preemptlab_model::{BackendKind, Flavour, MetricName, counted};
+use preemptlab_stats::{Configuration, Group, Interval, Summary, Worst};
 
 use crate::number;
 
@@ -141,4 +141,13 @@ pub fn baseline(group: &Group) -> Option<String> {
         None => name,
     };
     Some(format!("× is the ratio to {run}{name}"))
+}
+
+/// Says what makes the worst instant, and how many wakeups were sampled beside it.
+pub fn worst(configuration: &Configuration, worst: &Worst) -> String {
+    let worst = format!("worst {} us: {}", number::number(worst.us), worst.of);
+    match configuration.samples(&MetricName::FIFO_MAX) {
+        Some(samples) => format!("{worst}; max of {}", counted(samples.count, "sampled wakeup")),
+        None => worst,
+    }
 }

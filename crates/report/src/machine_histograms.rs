@@ -103,9 +103,9 @@ pub fn beside(constraint: &Constraint, histograms: &[MachineHistogram]) -> Vec<S
 fn of_statistic(of: &MachineLatency, statistic: Statistic) -> Option<MachineValue> {
     match statistic {
         Statistic::Min => Some(of.min),
-        Statistic::Quantile(500) => Some(of.p50),
-        Statistic::Quantile(990) => Some(of.p99),
-        Statistic::Quantile(999) => Some(of.p99_9),
+        Statistic::Quantile(50_000) => Some(of.p50),
+        Statistic::Quantile(99_000) => Some(of.p99),
+        Statistic::Quantile(99_900) => Some(of.p99_9),
         Statistic::Max => Some(of.max),
         Statistic::Avg | Statistic::Quantile(_) | Statistic::Omitted => None,
     }

@@ -1,7 +1,7 @@
 //! One table per group: a block of rows for each kernel. Each mode has its medians with their
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
-use preemptlab_model::{Distribution, MetricName, Probe};
+use preemptlab_model::MetricName;
 use preemptlab_stats::{Configuration, Group, Margin, Samples};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
@@ -31,6 +31,9 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
                 .extend(columns.map(|(metric, width)| value(group, configuration, metric, *width)));
             table.rows.push(Row::Cells(cells));
             table.rows.extend(further_rows(group, configuration, &shown, margin));
+            if let Some(worst) = &configuration.worst {
+                table.span(Cell::new(format!("    {}", label::worst(configuration, worst)), Tone::Faint));
+            }
         }
         for trouble in label::troubles(of_kernel) {
             table.span(Cell::new(format!("  {trouble}"), Tone::Faint));
@@ -40,29 +43,18 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
 }
 
 /// Returns the metrics of an overview: of each latency the statistics that tell configurations
-/// apart, and the workload's main numbers. The bound stands beside the maximum of the real-time
-/// probe.
+/// apart, and the workload's main numbers. What holds for every instant stands before what was sampled.
 fn shown(group: &Group) -> Vec<&MetricName> {
-    let headline = group.metrics.iter().filter(|info| info.headline);
-    let mut shown: Vec<&MetricName> = headline.map(|info| &info.name).collect();
-    let place = |name| shown.iter().position(|metric| **metric == name);
-    if let (Some(max), Some(bound)) = (place(MetricName::FIFO_MAX), place(MetricName::BOUND))
-        && max < bound
-    {
-        shown[max + 1..=bound].rotate_right(1);
-    }
-    shown
+    let headline = group.metrics.iter().filter(|info| info.headline).map(|info| &info.name);
+    let is_of_instants = |name: &&MetricName| MetricName::BOUNDS.contains(name);
+    let (instants, others): (Vec<_>, Vec<_>) = headline.partition(is_of_instants);
+    instants.into_iter().chain(others).collect()
 }
 
 fn column(group: &Group, metric: &MetricName) -> Column {
     let info = group.metrics.iter().find(|info| info.name == *metric);
     let unit = info.map_or("", |info| &*info.unit);
-    let is_bound = matches!(metric.statistic(), Some((Distribution::Bound, _)));
-    let fifo = Distribution::Wakeup(Probe::Fifo);
     match metric.of_what() {
-        Some((_, statistic)) if is_bound && group.metrics().contains(&&MetricName::FIFO_MAX) => {
-            Column::right(statistic).with_unit(unit).under(fifo.title())
-        }
         Some((of, statistic)) => Column::right(statistic).with_unit(unit).under(of),
         None => Column::right(metric.to_string()).with_unit(unit),
     }

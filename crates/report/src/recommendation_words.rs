@@ -157,6 +157,10 @@ pub fn value(of: &Judgement) -> String {
 /// Returns the answer of a judgement: `holds`, `no event in 6 cells`, `not shown by 5940 samples`.
 pub fn answer(of: &Judgement) -> String {
     match (of.answer, of.statistic, of.samples) {
+        (Answer::Holds, Statistic::WorstInstant, Some(instants)) if instants > 0 => {
+            let seconds = number::number(instants as f64 / 1e9);
+            format!("{} at every instant of {seconds} s", Answer::Holds.as_str())
+        }
         (Answer::Holds, Statistic::NoEvent, _) => format!("no event in {}", counted(of.n, "cell")),
         (Answer::Unclear, Statistic::Largest, Some(samples)) if samples > 0 => {
             format!("not shown by {}", counted(samples, "sample"))
@@ -178,7 +182,7 @@ pub fn by_samples(recommendation: &Recommendation, choice: &Choice) -> Option<St
     let first = unclear.next()?;
     let bounded = [first].into_iter().chain(unclear).any(|name| name.bound().is_some());
     let next = match bounded {
-        true => "; the worst instant bounds it (`preemptlab run RUN --trace` in every cell)",
+        true => "; the worst instant bounds it, which cells in virtual time of this preemptlab have",
         false => "",
     };
     Some(format!("A limit on a maximum is not shown by samples: the next one may exceed it{next}."))

@@ -31,11 +31,12 @@ pub fn in_words(comparison: &Comparison) -> InWords {
 }
 
 /// The metrics by which configurations are told apart, the best of them first.
-const LATENCIES: [MetricName; 4] = [
-    MetricName::Of(Distribution::Response, Statistic::Quantile(990)),
+const LATENCIES: [MetricName; 5] = [
+    MetricName::Of(Distribution::Response, Statistic::Quantile(99_000)),
+    MetricName::Of(Distribution::Bound, Statistic::Quantile(99_900)),
     MetricName::FIFO_P99,
     MetricName::FIFO_MAX,
-    MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(990)),
+    MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000)),
 ];
 
 fn sentence(group: &Group, margin: Margin) -> Option<String> {

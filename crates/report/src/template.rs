@@ -264,6 +264,7 @@ mod tests {
                 resolution: 0.0,
             }]),
             samples: Vec::new(),
+            worst: None,
         };
         let cells = [(PreemptMode::None, 8.0), (PreemptMode::Full, 8.4)];
         let cells = cells.into_iter().flat_map(|(mode, real)| {

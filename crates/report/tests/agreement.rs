@@ -50,6 +50,7 @@ fn comparison(kernels: &[&str]) -> Comparison {
                         resolution: 0.0,
                     }]),
                     samples: Vec::new(),
+                    worst: None,
                 }));
             }
         }

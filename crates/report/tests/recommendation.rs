@@ -55,6 +55,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
             metric("throughput", throughput, "messages/s", Direction::Higher),
         ]),
         samples: Vec::new(),
+        worst: None,
     }
 }
 

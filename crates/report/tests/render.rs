@@ -99,6 +99,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             observed: level.result.is_ok().then_some(level.preempt),
             result: level.result.clone().map(|medians| metrics(medians, replicate)),
             samples: Vec::new(),
+            worst: None,
         };
         (1..=replicates).map(cell).collect::<Vec<_>>()
     };

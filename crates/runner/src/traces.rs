@@ -1,10 +1,6 @@
 //! Cells with a trace.
 
-use std::{
-    fs::File,
-    io::{BufReader, Seek},
-    sync::Arc,
-};
+use std::{fs::File, io::Seek, sync::Arc};
 
 use preemptlab_model::{CellInputs, FailureCause, Outcome};
 use preemptlab_protocol::Report;
@@ -131,7 +127,11 @@ fn read(
     let probe = target(&cell.job);
     let target = Target { comm: probe.as_deref().unwrap_or_default(), is_realtime: true };
     let opportunities = opportunities(&cell.job, report);
-    stream.rewind()?;
-    let found = findings(BufReader::new(&*stream), kernel, target, opportunities, window(report))?;
-    Ok(found)
+    let mut stream = || {
+        stream.rewind()?;
+        stream.try_clone()
+    };
+    let window = window(report);
+    let found = findings(stream()?, kernel, target, opportunities, window)?;
+    found.with_worst(stream, kernel, target, window)
 }

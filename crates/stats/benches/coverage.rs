@@ -204,6 +204,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
                 resolution: 0.0,
             }]),
             samples: Vec::new(),
+            worst: None,
         };
         (before + 1..).zip(values).map(cell).collect()
     };

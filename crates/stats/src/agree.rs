@@ -124,6 +124,7 @@ mod tests {
                     resolution: 0.0,
                 }]),
                 samples: Vec::new(),
+                worst: None,
             })
         });
         cells.collect()

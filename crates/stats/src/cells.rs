@@ -1,6 +1,17 @@
 use preemptlab_model::{
     BackendKind, CellCost, Clocks, Distribution, Factors, Metric, NoResult, PreemptMode,
 };
+use serde::Serialize;
+use ts_rs::TS;
+
+/// The instant at which a real-time task would have been latest, and what makes it so.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct Worst {
+    /// Latency at that instant, in microseconds.
+    pub us: f64,
+    /// What the CPU did, and the function: `preemption off in free_unref_folios`.
+    pub of: String,
+}
 
 /// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +35,8 @@ pub struct MeasuredCell {
     pub look: u32,
     /// Number of samples of each distribution of the cell. One without a sample has no metrics.
     pub samples: Vec<(Distribution, u64)>,
+    /// Its worst instant, where every instant was measured.
+    pub worst: Option<Worst>,
     /// Metrics of the cell, or the reason why there are none.
     pub result: Result<Vec<Metric>, NoResult>,
 }

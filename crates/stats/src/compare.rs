@@ -4,7 +4,7 @@ use preemptlab_model::{CellCost, Factors, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
-    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, agree::agreements,
+    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, Worst, agree::agreements,
     contrast::Contrast, multiplicity::adjust,
 };
 
@@ -152,6 +152,12 @@ fn offered(groups: &[Group]) -> Vec<String> {
     measured.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
+/// Returns the worst instant of cells, the first of equal ones.
+fn worst(cells: &[&MeasuredCell]) -> Option<Worst> {
+    let all = cells.iter().filter_map(|cell| cell.worst.as_ref());
+    all.reduce(|worst, next| if next.us > worst.us { next } else { worst }).cloned()
+}
+
 fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
     let key = |cell: &'a MeasuredCell| {
         let Factors { kernel, preempt, settings, .. } = &cell.factors;
@@ -171,6 +177,7 @@ fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
             summaries: summaries(&cells),
             failures: failures(&cells),
             samples: Samples::of(&cells),
+            worst: worst(&cells),
             missing: cells.iter().filter(|cell| cell.result == Err(NoResult::Missing)).count(),
             unavailable: cells.iter().find_map(|cell| match &cell.result {
                 Err(NoResult::Unavailable(reason)) => Some(reason.clone()),
@@ -260,6 +267,7 @@ mod tests {
             look: 0,
             result: Ok(vec![metric("p99", p99), metric("omitted", 0.0)]),
             samples: Vec::new(),
+            worst: None,
         }
     }
 

@@ -7,7 +7,7 @@ use preemptlab_model::{
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary};
+use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary, Worst};
 
 /// The version of [`Comparison`] as others read it. Fields may be added within a version.
 pub const FORMAT: u32 = 2;
@@ -132,6 +132,10 @@ pub struct Configuration {
     pub missing: usize,
     /// Samples of its distributions, in the order in which the workload gives them.
     pub samples: Vec<Samples>,
+    /// The worst instant of all its cells; absent where none was measured at every instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(optional)]
+    pub worst: Option<Worst>,
     /// Summaries of its metrics over the replicates, in the order in which the workload gives them;
     /// empty when no replicate has any.
     #[serde(rename = "metrics")]
@@ -200,7 +204,7 @@ impl MetricInfo {
             unit: of.unit.clone(),
             better: of.direction,
             resolution: of.resolution,
-            headline: of.name.is_headline(),
+            headline: false,
             title: of.name.title(),
             meaning: of.name.meaning(),
         }
@@ -215,12 +219,9 @@ impl MetricInfo {
                 None => all.push(Self::new(summary)),
             }
         }
-        let is_headline = |name| all.iter().any(|info| info.headline && info.name == name);
-        if is_headline(MetricName::FIFO_MAX) && is_headline(MetricName::BOUND) {
-            // A table has room for so many columns, and beside the bound this one tells least.
-            for info in all.iter_mut().filter(|info| info.name == MetricName::FIFO_P99) {
-                info.headline = false;
-            }
+        let names: Vec<MetricName> = all.iter().map(|info| info.name.clone()).collect();
+        for info in &mut all {
+            info.headline = info.name.is_headline(names.iter());
         }
         all
     }

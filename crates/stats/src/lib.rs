@@ -32,7 +32,7 @@ mod summary;
 pub use agreement::{Accord, Agreement, Shared};
 pub use baseline::{Baseline, ParseBaselineError, UnknownBaseline};
 pub use bootstrap::MedianBootstrap;
-pub use cells::MeasuredCell;
+pub use cells::{MeasuredCell, Worst};
 pub use compare::{Rule, compare};
 pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricInfo};
 pub use contrast::REPLICATES_MIN;

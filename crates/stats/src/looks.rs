@@ -58,7 +58,10 @@ pub struct Needed {
 /// Returns the configurations that need more replicates, because a comparison of a metric that is
 /// to be decided is undecided. The baseline of a group needs as many as the most of them. A
 /// configuration that mostly fails, or has mostly not been executed yet, gets none.
-pub fn needed(comparison: &Comparison, decides: impl Fn(&MetricName) -> bool) -> Vec<Needed> {
+pub fn needed(
+    comparison: &Comparison,
+    decides: impl Fn(&Group, &MetricName) -> bool,
+) -> Vec<Needed> {
     let mut needed = Vec::new();
     for group in &comparison.groups {
         let is_open = |configuration: &&Configuration| {
@@ -72,7 +75,7 @@ pub fn needed(comparison: &Comparison, decides: impl Fn(&MetricName) -> bool) ->
             };
             let summaries = configuration.summaries.iter();
             let mut effects =
-                summaries.filter(|summary| decides(&summary.name) && has_all(&summary.name));
+                summaries.filter(|it| decides(group, &it.name) && has_all(&it.name));
             effects.any(|summary| summary.effect.is_some_and(|e| !e.verdict.is_decided()))
         };
         let grows = |configuration: &Configuration| {

@@ -37,6 +37,7 @@ fn cell(preempt: PreemptMode, replicate: u32, gap_us: Option<f64>) -> MeasuredCe
         observed: None,
         look: 0,
         samples: vec![(Distribution::Own("gap".into()), u64::from(gap_us.is_some()))],
+        worst: None,
         result: Ok([gap, Some(throughput)].into_iter().flatten().collect()),
     }
 }

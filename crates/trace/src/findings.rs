@@ -14,6 +14,7 @@ use crate::{
     ranking::{Ranked, Ranking},
     virtual_window::VirtualWindow,
     wakeup::{Target, Wakeups},
+    worst_instant::WorstInstant,
 };
 
 /// Findings in the window in which the probes ran.
@@ -37,14 +38,18 @@ pub struct Findings {
     /// Latencies of the real-time wakeups that did not happen; `None` where the trace has no wakeup
     /// of a real-time probe.
     pub bound: Option<Bound>,
+    /// What makes the worst instant; findings of older traces do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<WorstInstant>,
     /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
     /// the longest maximum first. Every section that delayed one of these wakeups is among them.
     pub sections: Vec<Ranked>,
 }
 
 /// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
-/// those that delayed the probe's first wakeup.
-pub const FINDINGS_FORMAT: u32 = 2;
+/// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
+/// of the worst.
+pub const FINDINGS_FORMAT: u32 = 3;
 
 /// The oldest version that can be read.
 pub const FINDINGS_FORMAT_MIN: u32 = 1;
@@ -106,6 +111,7 @@ pub fn findings(
         end_ns: last_ns,
         clock_offset_ns: window_virtual.offset_ns.unwrap_or(0),
         bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
+        worst: None,
         sections,
     })
 }

@@ -44,6 +44,7 @@ mod timeline;
 mod virtual_window;
 mod waiting;
 mod wakeup;
+mod worst_instant;
 
 pub use arch::TIMER_ENTRY;
 pub use attribution::Attribution;
@@ -73,3 +74,4 @@ pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use timeline::{Folded, Segment, Timeline};
 pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};
+pub use worst_instant::WorstInstant;

@@ -1,7 +1,7 @@
 //! The functions that keep preemption or interrupts off, or serve softirqs, ranked by their longest
 //! time.
 
-use std::collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +50,59 @@ pub(crate) struct Ranking {
     bursts: BTreeMap<u32, Burst>,
 }
 
-/// Sections of one kind, by the number of the function's name.
-type Sums = HashMap<(SectionKind, u32), Sum>;
+/// Sections by the place of their kind and function, see [`place`].
+#[derive(Debug, Default)]
+struct Sums {
+    by_place: Vec<Option<Sum>>,
+    /// The places that have a sum.
+    places: Vec<u32>,
+}
+
+impl Sums {
+    fn get(&self, place: u32) -> Option<&Sum> {
+        self.by_place.get(place as usize)?.as_ref()
+    }
+
+    /// Adds sections to those of their function.
+    fn add(&mut self, place: u32, section: Sum) {
+        if place as usize >= self.by_place.len() {
+            self.by_place.resize(place as usize + 1, None);
+        }
+        match &mut self.by_place[place as usize] {
+            Some(known) => {
+                let count = known.count.saturating_add(section.count);
+                let total_ns = known.total_ns.saturating_add(section.total_ns);
+                if section.max_ns > known.max_ns {
+                    *known = section;
+                }
+                (known.count, known.total_ns) = (count, total_ns);
+            }
+            none => {
+                *none = Some(section);
+                self.places.push(place);
+            }
+        }
+    }
+
+    /// Takes in what came later, which is then gone there.
+    fn take_in(&mut self, later: &mut Self) {
+        let Self { by_place, places } = later;
+        for place in places.drain(..) {
+            if let Some(sum) = by_place[place as usize].take() {
+                self.add(place, sum);
+            }
+        }
+    }
+}
+
+/// Kinds of sections, in the order of their places.
+const KINDS: [SectionKind; 3] =
+    [SectionKind::PreemptOff, SectionKind::IrqsOff, SectionKind::Softirq];
+
+/// Returns the place of the sections of a kind of the function whose name has this number.
+fn place(kind: SectionKind, name: u32) -> u32 {
+    name * KINDS.len() as u32 + kind as u32
+}
 
 /// Sections of a function.
 #[derive(Clone, Debug)]
@@ -75,8 +126,8 @@ struct Before {
     earlier_end_ns: u64,
 }
 
-/// A section, whose function has this number.
-type Section = (SectionKind, u32, Sum);
+/// The place of a section, and the section.
+type Section = (u32, Sum);
 
 impl Before {
     fn push(&mut self, end_ns: u64, section: Section) {
@@ -84,7 +135,7 @@ impl Before {
             && let Some((end_ns, section)) = self.last.pop_front()
         {
             self.earlier_end_ns = self.earlier_end_ns.max(end_ns);
-            add(&mut self.earlier, section);
+            self.earlier.add(section.0, section.1);
         }
         self.last.push_back((end_ns, section));
     }
@@ -92,29 +143,11 @@ impl Before {
     /// Returns the sections that ended after an instant. Where these are more than are kept one by one, so
     /// that some of them are among the earlier ones, all of those count.
     fn since(self, ns: u64) -> Sums {
-        let mut sums = if self.earlier_end_ns > ns { self.earlier } else { Sums::new() };
-        for (_, section) in self.last.into_iter().filter(|(end_ns, _)| *end_ns > ns) {
-            add(&mut sums, section);
+        let mut sums = if self.earlier_end_ns > ns { self.earlier } else { Sums::default() };
+        for (_, (place, sum)) in self.last.into_iter().filter(|(end_ns, _)| *end_ns > ns) {
+            sums.add(place, sum);
         }
         sums
-    }
-}
-
-/// Adds sections to the sums of their function.
-fn add(sums: &mut Sums, (kind, function, section): Section) {
-    match sums.entry((kind, function)) {
-        Entry::Vacant(entry) => {
-            entry.insert(section);
-        }
-        Entry::Occupied(mut entry) => {
-            let known = entry.get_mut();
-            let count = known.count.saturating_add(section.count);
-            let total_ns = known.total_ns.saturating_add(section.total_ns);
-            if section.max_ns > known.max_ns {
-                *known = section;
-            }
-            (known.count, known.total_ns) = (count, total_ns);
-        }
     }
 }
 
@@ -194,12 +227,9 @@ impl Ranking {
         for burst in std::mem::take(&mut self.bursts).into_values() {
             self.count(kernel, burst.whole, &[]);
         }
-        let counted = match self.before.take() {
-            Some(before) => before.since(wakeup.due_ns),
-            None => std::mem::take(&mut self.pending),
-        };
-        for ((kind, function), sum) in counted {
-            add(&mut self.ranked, (kind, function, sum));
+        match self.before.take() {
+            Some(before) => self.ranked.take_in(&mut before.since(wakeup.due_ns)),
+            None => self.ranked.take_in(&mut self.pending),
         }
     }
 
@@ -245,10 +275,12 @@ impl Ranking {
     /// Returns the ranking, the longest maximum first.
     pub fn finish(self) -> Vec<Ranked> {
         let names = self.names.names;
-        let ranked = self.ranked.into_iter().map(|((kind, function), sum)| {
-            let Sum { count, total_ns, max_ns, max_start_ns, callers } = sum;
-            let function = names[function as usize].clone();
-            Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns }
+        let sums = self.ranked.by_place.into_iter().enumerate();
+        let ranked = sums.filter_map(|(place, sum)| {
+            let Sum { count, total_ns, max_ns, max_start_ns, callers } = sum?;
+            let (name, kind) = (place / KINDS.len(), KINDS[place % KINDS.len()]);
+            let function = names[name].clone();
+            Some(Ranked { kind, function, callers, count, total_ns, max_ns, max_start_ns })
         });
         let mut ranked: Vec<Ranked> = ranked.collect();
         ranked
@@ -262,7 +294,7 @@ impl Ranking {
         let Self { names, ranked, pending, before, .. } = self;
         // Callers are those at the longest section.
         let is_shorter = |sums: &Sums, function| {
-            sums.get(&(kind, function)).is_some_and(|known| known.max_ns >= ns)
+            sums.get(place(kind, function)).is_some_and(|known| known.max_ns >= ns)
         };
         let is_known = |function| {
             before.is_none() && (is_shorter(pending, function) || is_shorter(ranked, function))
@@ -270,8 +302,8 @@ impl Ranking {
         let (function, callers) = names.blamed(kernel, ended, words, is_known);
         let sum = Sum { count: 1, total_ns: ns, max_ns: ns, max_start_ns: since.ns, callers };
         match before {
-            Some(before) => before.push(end_ns, (kind, function, sum)),
-            None => add(pending, (kind, function, sum)),
+            Some(before) => before.push(end_ns, (place(kind, function), sum)),
+            None => pending.add(place(kind, function), sum),
         }
     }
 }
@@ -310,7 +342,7 @@ mod tests {
     fn section(number: u64) -> Section {
         let (count, total_ns, max_ns, max_start_ns) = (1, number, number, number);
         let sum = Sum { count, total_ns, max_ns, max_start_ns, callers: Vec::new() };
-        (SectionKind::IrqsOff, (number % 3) as u32, sum)
+        (place(SectionKind::IrqsOff, (number % 3) as u32), sum)
     }
 
     #[test]
@@ -321,8 +353,9 @@ mod tests {
             (0..many).for_each(|number| before.push(number, section(number)));
             assert_eq!(before.last.len(), BEFORE_MAX);
             let sums = before.since(due_ns);
-            let count: u64 = sums.values().map(|it| it.count).sum();
-            let max_ns = sums.values().map(|it| it.max_ns).max();
+            let all = || sums.by_place.iter().flatten();
+            let count: u64 = all().map(|it| it.count).sum();
+            let max_ns = all().map(|it| it.max_ns).max();
             (count, max_ns)
         };
         assert_eq!(since(many - 10), (9, Some(many - 1)));

@@ -29,8 +29,8 @@ pub struct Latency {
     pub omitted: Option<u64>,
 }
 
-/// The ranks of the quantiles that are reported, in per mille.
-const QUANTILES: [u16; 3] = [500, 990, 999];
+/// The ranks of the quantiles that are reported, in hundred-thousandths; whole per mille.
+const QUANTILES: [u32; 3] = [50_000, 99_000, 99_900];
 
 impl Measurements {
     /// Returns all metrics as one list: `NAME.STATISTIC` for each latency, then the numbers.
@@ -64,7 +64,7 @@ impl Latency {
                 Statistic::Min => us(histogram.min())?,
                 // Where nothing happened there is no mean.
                 Statistic::Avg => (self.mean_us()?, "us", self.avg_resolution_us),
-                Statistic::Quantile(permille) => us(histogram.quantile(u32::from(*permille)))?,
+                Statistic::Quantile(parts) => us(histogram.quantile(parts / 100))?,
                 Statistic::Max => us(histogram.max())?,
                 Statistic::Omitted => (self.omitted? as f64, "periods", 0.0),
             };

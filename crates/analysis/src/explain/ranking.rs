@@ -6,7 +6,7 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{Factors, counted};
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
-use preemptlab_trace::{FINDINGS_FORMAT, Ranked, SectionKind};
+use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::{completed, latency};
@@ -33,6 +33,9 @@ struct Configuration {
     cells_in_part: usize,
     sections: Vec<Ranked>,
 }
+
+/// First version of findings that holds the sections of all functions.
+const WHOLE_FORMAT: u32 = 2;
 
 impl Ranking {
     /// Ranks the functions that keep preemption and interrupts off in each configuration, over all
@@ -63,7 +66,7 @@ impl Ranking {
             });
             let configuration = &mut configurations[place];
             configuration.cells += 1;
-            configuration.cells_in_part += usize::from(findings.format < FINDINGS_FORMAT);
+            configuration.cells_in_part += usize::from(findings.format < WHOLE_FORMAT);
             configuration.sections =
                 merged(std::mem::take(&mut configuration.sections), findings.sections);
         }

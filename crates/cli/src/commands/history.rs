@@ -32,8 +32,8 @@ pub struct HistoryArgs {
     /// The recordings, of two kernels or more
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
-    /// Show this metric only; may be repeated [default: throughput, wakeup.fifo.p99, wakeup.fifo.max,
-    /// wakeup.other.p99, wakeup.bound, response.p99, and the numbers of a workload of your own]
+    /// Show this metric only; may be repeated [default: throughput, latency.p99.9, latency.p99.999,
+    /// latency.worst, wakeup.fifo.p99, wakeup.fifo.max, response.p99, and the numbers of a workload of your own]
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
     /// How much may change and still be the same, as of `gate`; may be repeated [default: 3% and 20us]

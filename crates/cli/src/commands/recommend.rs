@@ -14,14 +14,14 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  preemptlab recommend runs/quick --require 'wakeup.max<=100us' --maximize throughput
+  preemptlab recommend runs/quick --require 'latency.worst<=100us' --maximize throughput
   preemptlab recommend runs/quick --require 'throughput>=95%' --minimize wakeup.other.p99
   preemptlab recommend runs/quick --among 'debian:7.2*' --require 'wakeup.max<=100us'
 
-A limit on a maximum is held against the worst instant of every replicate, which a trace finds
-(run --trace); samples alone can break it, and not show that it holds. One on wakeup.bound or on
-omitted periods is held against the largest value of all replicates, every other one against the
-median. % is of the baseline's median.")]
+A limit on latency.worst or on the maximum of the real-time probe is held against the worst instant
+of every replicate; samples alone can break it, and not show that it holds. One on omitted periods
+is held against the largest value of all replicates, every other one against the median. % is of
+the baseline's median.")]
 pub struct Recommend {
     /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
     #[arg(required = true, value_name = "RUN")]

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::{self, unmeasured},
     meant::RUNS,
-    named, shown, traceable, unsound,
+    named, sampled, shown, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
@@ -67,7 +67,8 @@ pub struct Run {
     /// Execute the recording's failed cells again
     #[arg(long)]
     pub retry_failed: bool,
-    /// Record what the kernel does in every cell, for `explain`; changes no cell's results
+    /// Keep all that the kernel does in every cell, for `explain`, and not only what it tells of every
+    /// instant; changes no cell's results
     #[arg(long)]
     pub trace: bool,
     /// Add replicates, where they are needed, until every comparison is decided: better, worse, or
@@ -128,7 +129,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     for change in &wanted.overrides {
         output.note(format!("not as the file says: {change}"));
     }
-    named::check_metrics(&args.metrics, &wanted.experiment, args.trace)?;
+    named::check_metrics(&args.metrics, &wanted.experiment, args.backend.is_vm())?;
     let baseline = args.baseline.as_ref().map(|name| {
         let name = named::unlabelled(name, [&wanted.experiment.factors]);
         name.parse::<Baseline>().or_exit(exit::UNUSABLE)
@@ -185,6 +186,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         };
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
+        }
+        for note in sampled::notes(writer.recording())? {
+            output.note(note);
         }
         for note in shown::notes(writer.recording().manifest()) {
             output.note(note);

@@ -129,6 +129,7 @@ fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell 
         look: 0,
         result: Err(why),
         samples: Vec::new(),
+        worst: None,
     }
 }
 

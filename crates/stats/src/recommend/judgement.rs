@@ -1,3 +1,5 @@
+use preemptlab_model::MetricName;
+
 use crate::{
     Comparator, Configuration, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Samples, Summary,
 };
@@ -130,6 +132,9 @@ impl Judgement {
             Some(bound) if bound.n == summary.n || !holds(bound.max) => {
                 (Statistic::WorstInstant, bound.max.max(summary.max), None)
             }
+            _ if is_worst && metric.name == MetricName::BOUND => {
+                (Statistic::WorstInstant, summary.max, None)
+            }
             _ if is_worst => (Statistic::Largest, summary.max, None),
             _ => (Statistic::Median, summary.median, interval),
         };
@@ -150,6 +155,10 @@ impl Judgement {
             (true, false) => Answer::Unclear,
         };
         let (constraint, group, n) = (index, group.0, summary.n);
+        let samples = match statistic {
+            Statistic::WorstInstant => configuration.samples(&MetricName::BOUND),
+            _ => samples,
+        };
         let (unit, samples) = (summary.unit.clone(), samples.map(|samples| samples.count));
         Some(Self {
             constraint,
@@ -315,6 +324,7 @@ mod tests {
             failures: Vec::new(),
             missing: 0,
             samples: empty.iter().map(samples).collect(),
+            worst: None,
             summaries: metrics.iter().map(summary).collect(),
         }
     }
@@ -330,14 +340,14 @@ mod tests {
         assert_eq!(judged.answer, Answer::Unclear, "samples do not show a maximum");
         assert!((judged.further_cells().unwrap() - 0.393).abs() < 1e-3);
         assert_eq!(judge("m<50us", "wakeup.fifo.max", &VALUES).answer, Answer::Fails);
-        assert_eq!(judge("m<=50us", "wakeup.bound", &VALUES).answer, Answer::Holds);
+        assert_eq!(judge("m<=50us", "latency.worst", &VALUES).answer, Answer::Holds);
         // Omitted periods are counted in each cell, and not sampled.
         assert_eq!(judge("m<=50us", "wakeup.fifo.omitted", &VALUES).answer, Answer::Holds);
     }
 
     /// Judges values of the maximum beside those of the worst instant.
     fn bounded(requirement: &str, max: &[f64], bound: &[f64]) -> Judgement {
-        let of = configuration(&[("wakeup.fifo.max", max), ("wakeup.bound", bound)], &[]);
+        let of = configuration(&[("wakeup.fifo.max", max), ("latency.worst", bound)], &[]);
         judge_configuration(requirement, "wakeup.fifo.max", &of).unwrap()
     }
 
@@ -358,7 +368,7 @@ mod tests {
 
     #[test]
     fn one_replicate_never_shows_that_a_limit_holds() {
-        for name in ["wakeup.fifo.max", "wakeup.bound", "wakeup.fifo.omitted", "wakeup.fifo.p99"] {
+        for name in ["wakeup.fifo.max", "latency.worst", "wakeup.fifo.omitted", "wakeup.fifo.p99"] {
             let judged = judge("m<=50us", name, &[5.0]);
             assert_eq!((judged.answer, judged.further_cells()), (Answer::Unclear, None), "{name}");
         }

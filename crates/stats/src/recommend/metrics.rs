@@ -22,7 +22,7 @@ pub struct MetricKind {
         None => "; the".to_owned(),
     },
     known.join(", "),
-    if matches!(MetricName::from(name.as_str()), MetricName::Of(Distribution::Bound, _)) { " (the bound needs cells that were traced: run --trace)" } else { "" },
+    if matches!(MetricName::from(name.as_str()), MetricName::Of(Distribution::Bound, _)) { " (only cells that were measured at every instant have it: in virtual time, by this preemptlab)" } else { "" },
 )]
 pub struct UnknownMetric {
     /// Name that was asked for.
@@ -105,15 +105,15 @@ mod tests {
     #[test]
     fn the_real_time_probe_is_meant_where_none_is_named() {
         let known =
-            kinds(&["wakeup.fifo.max", "wakeup.other.max", "wakeup.bound.p99.9", "throughput"]);
+            kinds(&["wakeup.fifo.max", "wakeup.other.max", "latency.p99.9", "throughput"]);
         let found = |name: &str| find(&known, name).map(|kinds| kinds[0].name.to_string());
         assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
         assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
-        assert_eq!(found("wakeup.bound.p99.9").unwrap(), "wakeup.bound.p99.9");
+        assert_eq!(found("latency.p99.9").unwrap(), "latency.p99.9");
         let error = found("wakeup.maxx").unwrap_err();
         assert_eq!(error.nearest.as_deref(), Some("wakeup.fifo.max"));
         assert_eq!(error.known.len(), 4);
-        assert!(found("wakeup.bound").unwrap_err().to_string().contains("--trace"));
+        assert!(found("latency.worst").unwrap_err().to_string().contains("every instant"));
         assert_eq!(found("x").unwrap_err().nearest, None);
     }
 }

@@ -34,6 +34,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
             metric("throughput", throughput, "messages/s", Direction::Higher),
         ]),
         samples: Vec::new(),
+        worst: None,
     }
 }
 

@@ -23,7 +23,8 @@ const PROBES: [&str; 2] = [Probe::Fifo.as_str(), Probe::Other.as_str()];
 
 /// First parts of the names of metrics that every cell has, which no metric of a folder may have.
 const BUILT_IN: [&str; 1] = ["context_switches"];
-const BUILT_IN_PARTS: [&str; 5] = ["wakeup", response::NAME, "interrupts", "softirqs", "kthread"];
+const BUILT_IN_PARTS: [&str; 6] =
+    ["wakeup", "latency", response::NAME, "interrupts", "softirqs", "kthread"];
 
 /// A `workload.toml`: how a program is run and read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

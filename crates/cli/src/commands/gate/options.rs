@@ -57,7 +57,7 @@ pub struct GateArgs {
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Record no traces: sections are not compared, and cells take less time
+    /// Keep no traces: a worse kernel's worst wakeup is not explained, and less is written
     #[arg(long)]
     pub no_trace: bool,
     /// Exit as `git bisect run` wants it
