@@ -5,6 +5,7 @@
 
 mod advice;
 mod agreement;
+mod answer;
 mod caption;
 mod comparison_csv;
 mod curves;
@@ -38,6 +39,7 @@ mod view;
 mod words;
 
 pub use advice::Advice;
+pub use answer::answer;
 pub use caption::caption;
 pub use comparison_csv::csv;
 pub use curves::{LatencyCurve, LatencyCurves, curves_svg, curves_terminal};
@@ -104,7 +106,10 @@ fn document(
         View::Overview => vec![overview::table(group, comparison.margin)],
         View::Details => details::tables(group, comparison.margin),
     });
-    let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
+    let said = (view == View::Overview).then(|| answer(comparison)).unwrap_or_default();
+    let mut parts: Vec<String> =
+        (!said.is_empty()).then(|| note(&said.join(" "))).into_iter().collect();
+    parts.extend(tables.map(|each| table(&each)));
     parts.extend(agreement::tables(comparison).iter().map(&table));
     parts.extend(machine_histograms::tables(comparison, view).iter().map(&table));
     parts.extend(verdict::legend(comparison, view).map(|legend| note(&legend)));

@@ -2,7 +2,7 @@
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Margin, Samples};
+use preemptlab_stats::{Configuration, Group, Margin, Samples, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -32,7 +32,10 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
             table.rows.push(Row::Cells(cells));
             table.rows.extend(further_rows(group, configuration, &shown, margin));
             if let Some(worst) = &configuration.worst {
-                table.span(Cell::new(format!("    {}", label::worst(configuration, worst)), Tone::Faint));
+                table.span(Cell::new(
+                    format!("    {}", label::worst(configuration, worst)),
+                    Tone::Faint,
+                ));
             }
         }
         for trouble in label::troubles(of_kernel) {
@@ -78,7 +81,18 @@ fn value(group: &Group, configuration: &Configuration, metric: &MetricName, widt
     };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
-    Cell::new(format!("{median}{ratio:<width$}"), verdict::tone(summary))
+    let mark = if is_open(group, configuration, summary) { OPEN } else { "" };
+    let tone = if mark.is_empty() { verdict::tone(summary) } else { Tone::Faint };
+    Cell::new(format!("{median}{:<width$}", format!("{ratio}{mark}")), tone)
+}
+
+/// Mark of a ratio that is not decided, for those who see no colours.
+const OPEN: &str = "?";
+
+/// Returns whether replicates could decide a comparison and did not.
+fn is_open(group: &Group, configuration: &Configuration, summary: &Summary) -> bool {
+    !verdict::is_baseline(group, configuration)
+        && summary.effect.is_some_and(|effect| !effect.verdict.is_decided())
 }
 
 /// Returns the ratio as it follows a median; none for the baseline itself.
@@ -90,8 +104,11 @@ fn ratio(group: &Group, configuration: &Configuration, metric: &MetricName) -> O
 }
 
 fn ratio_width(group: &Group, metric: &MetricName) -> usize {
-    let ratios = group.configurations.iter().filter_map(|each| ratio(group, each, metric));
-    ratios.map(|ratio| ratio.chars().count()).max().unwrap_or(0)
+    let ratios = group.configurations.iter().filter_map(|each| {
+        let is_open = is_open(group, each, each.summary(metric)?);
+        Some(ratio(group, each, metric)?.chars().count() + usize::from(is_open))
+    });
+    ratios.max().unwrap_or(0)
 }
 
 /// Returns the lines below the medians, intervals and words, without empty ones.
@@ -111,6 +128,7 @@ fn further_rows(
         None => Cell::default(),
     });
     let words = summaries().map(|summary| match summary {
+        Some(summary) if is_open(group, configuration, summary) => Cell::default(),
         Some(summary) => {
             let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
             verdict::word(summary, baseline, margin)

@@ -55,14 +55,6 @@ fn short(verdict: Verdict, summary: &Summary, margin: Margin) -> String {
     }
 }
 
-/// Returns a verdict for a sentence: `within the resolution of 1 us`.
-pub fn in_full(verdict: Verdict, summary: &Summary, margin: Margin) -> String {
-    match verdict {
-        Verdict::WithinResolution => format!("within the resolution of {}", resolution(summary)),
-        verdict => verdict.word(margin),
-    }
-}
-
 /// Returns the smallest difference that the instrument of a metric tells, with its unit.
 pub fn resolution(summary: &Summary) -> String {
     format!("{} {}", number::number(summary.resolution), summary.unit)

@@ -71,7 +71,8 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     let view = if args.all { View::Details } else { View::Overview };
     let code = output.comparison(&comparison, args.format, view)?;
     if args.picture {
-        let drawn = pictures.iter().map(|(_, curves)| curves_terminal(curves, output.terminal().width));
+        let drawn =
+            pictures.iter().map(|(_, curves)| curves_terminal(curves, output.terminal().width));
         return output.data(&format!("\n{}", drawn.collect::<Vec<_>>().join("\n")));
     }
     Ok(code)

@@ -1,0 +1,267 @@
+//! A comparison as a person would tell it: a few sentences about what is decided.
+
+use std::cmp::Ordering;
+
+use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, counted};
+use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary, Verdict};
+
+use crate::{label, number};
+
+/// More sentences than this are no answer.
+const SENTENCES_MAX: usize = 6;
+
+/// The latencies by which configurations are told apart, the most telling first.
+const LATENCIES: [MetricName; 5] = [
+    MetricName::BOUND,
+    MetricName::Of(Distribution::Response, Statistic::Quantile(99_000)),
+    MetricName::FIFO_MAX,
+    MetricName::FIFO_P99,
+    MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000)),
+];
+
+/// Returns the answer of a comparison: of each workload how late a real-time task can be under the
+/// baseline and where that is decided otherwise, with the function that makes it so, and what it costs.
+/// The workload that separates the configurations most comes first. Empty where nothing is compared.
+pub fn answer(comparison: &Comparison) -> Vec<String> {
+    let mut groups: Vec<&Group> = comparison.groups.iter().collect();
+    groups.sort_by(|one, other| {
+        separation(other).partial_cmp(&separation(one)).unwrap_or(Ordering::Equal)
+    });
+    let prefix = |group: &Group| match comparison.groups.len() {
+        1 => String::new(),
+        _ => format!("{}: ", label::group(group)),
+    };
+    let said = |sentence: fn(&Group) -> Option<String>| {
+        let each = groups.iter().filter_map(|group| Some((prefix(group), sentence(group)?)));
+        each.map(|(prefix, sentence)| capital(&prefix, &sentence)).collect::<Vec<_>>()
+    };
+    let mut sentences = said(worst);
+    sentences.extend(said(throughput));
+    sentences.extend(said(tail));
+    if sentences.is_empty() && comparison.comparisons > 0 {
+        return vec![undecided(comparison)];
+    }
+    if sentences.len() > SENTENCES_MAX {
+        sentences.truncate(SENTENCES_MAX - 1);
+        sentences.push("The table has the rest.".to_owned());
+    }
+    sentences
+}
+
+/// Says why nothing is decided, and what to do.
+fn undecided(comparison: &Comparison) -> String {
+    let each = comparison.groups.iter().flat_map(|group| &group.configurations);
+    let replicates = each.map(Configuration::measured).max().unwrap_or(0);
+    let why = match replicates < REPLICATES_MIN {
+        true => format!(
+            "{} of each, and fewer than {REPLICATES_MIN} decide nothing",
+            counted(replicates, "replicate")
+        ),
+        false => {
+            "the replicates of each configuration differ by more than the configurations".to_owned()
+        }
+    };
+    format!("Nothing is decided: {why}. `preemptlab run EXPERIMENT --until 5%` adds replicates.")
+}
+
+/// Returns the largest decided ratio between a configuration and the baseline in the group's latency, as
+/// a logarithm.
+fn separation(group: &Group) -> f64 {
+    let Some(metric) = latency(group) else { return 0.0 };
+    let others = group.configurations.iter().filter_map(|each| each.summary(&metric));
+    let ratios = others.filter(|summary| is_decided(summary)).filter_map(|summary| summary.ratio());
+    ratios.map(|ratio| libm::log(ratio.max(1e-9)).abs()).fold(0.0, f64::max)
+}
+
+/// Returns the latency of a group that tells most.
+fn latency(group: &Group) -> Option<MetricName> {
+    LATENCIES.into_iter().find(|name| group.metrics().contains(&name))
+}
+
+fn is_decided(summary: &Summary) -> bool {
+    matches!(verdict(summary), Some(Verdict::Better | Verdict::Worse))
+}
+
+fn is_alike(summary: &Summary) -> bool {
+    verdict(summary).is_some_and(Verdict::is_alike)
+}
+
+fn verdict(summary: &Summary) -> Option<Verdict> {
+    Some(summary.effect?.verdict)
+}
+
+/// Says how late a task can be: `under none a real-time task can be 11.0 ms late; full 1.16 ms`.
+fn worst(group: &Group) -> Option<String> {
+    let metric = latency(group)?;
+    let what = match metric {
+        MetricName::BOUND => "a real-time task can be",
+        MetricName::FIFO_MAX => "a real-time task was at most",
+        _ => return quantile(group, &metric),
+    };
+    let baseline = group.baseline().or_else(|| only(group))?;
+    let cause = |configuration: &Configuration| {
+        let worst = configuration.worst.as_ref().filter(|_| metric == MetricName::BOUND);
+        worst.map(|worst| format!(" ({})", worst.of)).unwrap_or_default()
+    };
+    let own = baseline.summary(&metric)?;
+    let decided = decided(group, &metric, |summary| summary.max);
+    let alike = names(group, &metric, is_alike);
+    if decided.is_empty() && alike.is_empty() && only(group).is_none() {
+        return None;
+    }
+    let mut sentence = format!(
+        "under {} {what} {} late{}",
+        name(group, baseline),
+        time(own.max, &own.unit),
+        cause(baseline)
+    );
+    if !alike.is_empty() {
+        sentence += &format!(", and as late under {}", list(&alike));
+    }
+    for (configuration, summary) in decided {
+        sentence += &format!(
+            "; {} {}{}",
+            name(group, configuration),
+            time(summary.max, &summary.unit),
+            cause(configuration)
+        );
+    }
+    Some(format!("{sentence}."))
+}
+
+/// Returns the only configuration that was measured; `None` where there are several.
+fn only(group: &Group) -> Option<&Configuration> {
+    let mut measured = group.configurations.iter().filter(|each| each.measured() > 0);
+    measured.next().filter(|_| measured.next().is_none())
+}
+
+/// Says what a quantile is under each: `p99 of ...: none 30.8 us; full 9.20 us`.
+fn quantile(group: &Group, metric: &MetricName) -> Option<String> {
+    let (baseline, decided) = (group.baseline()?, decided(group, metric, |summary| summary.median));
+    if decided.is_empty() {
+        return None;
+    }
+    let own = baseline.summary(metric)?;
+    let mut sentence =
+        format!("{}: {} {}", metric.title(), name(group, baseline), time(own.median, &own.unit));
+    for (configuration, summary) in decided {
+        let ratio = summary.ratio().map(|ratio| format!(" ({})", number::ratio(ratio)));
+        sentence += &format!(
+            "; {} {}{}",
+            name(group, configuration),
+            time(summary.median, &summary.unit),
+            ratio.unwrap_or_default()
+        );
+    }
+    Some(format!("{sentence}."))
+}
+
+/// Says how late a task is at nearly all instants.
+fn tail(group: &Group) -> Option<String> {
+    let [p99_9, ..] = MetricName::BOUNDS;
+    group.metrics().contains(&&p99_9).then(|| quantile(group, &p99_9)).flatten()
+}
+
+/// Says what the configurations cost: `full and lazy cost no throughput within 5%; 6.12-rt full 25 % of it`.
+fn throughput(group: &Group) -> Option<String> {
+    let metric = &MetricName::Throughput;
+    let baseline = group.baseline()?;
+    baseline.summary(metric)?;
+    let changed = decided(group, metric, |summary| summary.median);
+    let alike = names(group, metric, is_alike);
+    let mut parts: Vec<String> = Vec::new();
+    if !alike.is_empty() {
+        let verb = if alike.len() == 1 { "has" } else { "have" };
+        parts.push(format!("{} {verb} the throughput of {}", list(&alike), name(group, baseline)));
+    }
+    for (configuration, summary) in changed {
+        let Some(ratio) = summary.ratio() else { continue };
+        let change = (ratio - 1.0) * 100.0;
+        let amount = number::number((change.abs() * 10.0).round() / 10.0);
+        let more = match (change > 0.0, summary.direction) {
+            (true, Direction::Higher) => "more",
+            (false, Direction::Higher) => "less",
+            // The time for some work.
+            (true, Direction::Lower) => "more time",
+            (false, Direction::Lower) => "less time",
+        };
+        let what = if parts.is_empty() { " throughput" } else { "" };
+        let what = if summary.direction == Direction::Higher { what } else { "" };
+        parts.push(format!("{} has {amount} % {more}{what}", name(group, configuration)));
+    }
+    (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
+}
+
+/// Returns the configurations with a decided difference, the worst of them first.
+fn decided<'a>(
+    group: &'a Group,
+    metric: &MetricName,
+    value: impl Fn(&Summary) -> f64,
+) -> Vec<(&'a Configuration, &'a Summary)> {
+    let each = group.configurations.iter();
+    let mut decided: Vec<_> = each
+        .filter_map(|configuration| Some((configuration, configuration.summary(metric)?)))
+        .filter(|(_, summary)| is_decided(summary))
+        .collect();
+    decided.sort_by(|(_, one), (_, other)| {
+        let order = value(other).partial_cmp(&value(one)).unwrap_or(Ordering::Equal);
+        if one.direction == Direction::Higher { order.reverse() } else { order }
+    });
+    decided
+}
+
+/// Returns the names of the configurations with such a summary.
+fn names(group: &Group, metric: &MetricName, is: fn(&Summary) -> bool) -> Vec<String> {
+    let each = group.configurations.iter();
+    each.filter(|each| each.summary(metric).is_some_and(is)).map(|each| name(group, each)).collect()
+}
+
+/// Returns a configuration's name, without what all of the group have in common.
+fn name(group: &Group, configuration: &Configuration) -> String {
+    let each = || group.configurations.iter().filter(|each| each.measured() > 0);
+    let has_one_kernel = each().all(|other| label::kernel(other) == label::kernel(configuration));
+    if has_one_kernel {
+        return label::mode(configuration);
+    }
+    let kernel = label::kernel(configuration);
+    let all_are_debian = each().all(|other| label::kernel(other).starts_with(DEBIAN));
+    let kernel = match all_are_debian {
+        true => kernel.trim_start_matches(DEBIAN).to_owned(),
+        false => kernel,
+    };
+    format!("{kernel} {}", label::mode(configuration))
+}
+
+const DEBIAN: &str = "debian:";
+
+/// Returns `a`, `a and b` or `a, b and c`.
+fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Returns a value with its unit, long times in milliseconds.
+fn time(value: f64, unit: &str) -> String {
+    match unit {
+        "us" if value >= 1000.0 => format!("{} ms", number::number(value / 1e3)),
+        unit => format!("{} {unit}", number::number(value)),
+    }
+}
+
+/// Returns a sentence with a large first letter, behind the workload that it is about.
+fn capital(prefix: &str, sentence: &str) -> String {
+    if !prefix.is_empty() {
+        return format!("{prefix}{sentence}");
+    }
+    let mut chars = sentence.chars();
+    match chars.next() {
+        // A name stays as it is written.
+        Some(first) if sentence.starts_with("under ") => {
+            first.to_uppercase().chain(chars).collect()
+        }
+        _ => sentence.to_owned(),
+    }
+}
