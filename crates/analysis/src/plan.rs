@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_experiment::{Experiment, Manifest, configurations};
+use preemptlab_experiment::{CostSource, Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Label, Planned, PlannedCell, PreemptMode, Profile, Settings, SnapshotId,
-    Topology, counted,
+    Kernel, KernelRef, Label, Name, Planned, PlannedCell, PreemptMode, Profile, Settings,
+    SnapshotId, Topology, counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -28,6 +28,8 @@ struct Configuration<'a> {
     rt: Option<bool>,
     preempt: PreemptMode,
     settings: &'a Settings,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a Name>,
     cpus: u32,
     replicates: usize,
     /// Number of its cells that the store has already.
@@ -47,10 +49,10 @@ pub struct PlanDocument<'a> {
     /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<Topology>,
-    /// What instructions cost, where they do not all cost the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<&'a Profile>,
-    /// Whether the profile's caches are modelled.
+    /// What instructions cost on each machine where they do not all cost the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    profiles: Vec<&'a Profile>,
+    /// Whether the profiles' caches are modelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     caches: bool,
     configurations: Vec<Configuration<'a>>,
@@ -105,7 +107,7 @@ impl<'a> PlanDocument<'a> {
             format: 1,
             experiment: &manifest.experiment.name,
             topology: manifest.experiment.machine.topology,
-            profile: manifest.experiment.machine.profile(),
+            profiles: profiles(&manifest.experiment),
             caches: manifest.experiment.machine.caches,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
@@ -135,7 +137,7 @@ impl<'a> PlanDocument<'a> {
                 ),
             };
             table.row([
-                Cell::from(configuration.workload),
+                Cell::from(workload_words(configuration.workload, configuration.machine)),
                 Cell::from(kernel_words(
                     configuration.label,
                     configuration.kernel,
@@ -149,7 +151,7 @@ impl<'a> PlanDocument<'a> {
                 state,
             ]);
         }
-        table.notes.extend(machine_note(self.topology, self.profile, self.caches));
+        table.notes.extend(machine_note(self.topology, &self.profiles, self.caches));
         let known = self.configurations.iter().filter(|each| !each.to_build);
         let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
         reasons.sort_unstable();
@@ -187,14 +189,25 @@ fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) 
 /// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
 fn machine_note(
     topology: Option<Topology>,
-    profile: Option<&Profile>,
+    profiles: &[&Profile],
     has_caches: bool,
 ) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
     let caches = if has_caches { " with its caches" } else { "" };
-    let prices = profile
-        .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{caches}."));
+    let prices = profiles.iter().map(|Profile { name, machine, .. }| {
+        format!("Prices: profile {name}, {machine}{caches}.")
+    });
     topology.into_iter().chain(prices).collect()
+}
+
+/// Returns the profiles of the machines that price instructions.
+fn profiles(experiment: &Experiment) -> Vec<&Profile> {
+    experiment.costs().filter_map(CostSource::profile).collect()
+}
+
+/// Names a workload, and its machine where that is a factor.
+fn workload_words(workload: &str, machine: Option<&Name>) -> String {
+    machine.map_or_else(|| workload.to_owned(), |machine| format!("{workload}, {machine}"))
 }
 
 fn capitalized(note: &str) -> String {
@@ -236,7 +249,7 @@ impl<'a> Sketch<'a> {
                 Some(_) => Cell::new("unavailable", Tone::Faint),
             };
             table.row([
-                Cell::from(factors.workload.as_str()),
+                Cell::from(workload_words(&factors.workload, factors.machine.as_ref())),
                 Cell::from(kernel_words(
                     label(&factors.kernel),
                     &factors.kernel,
@@ -251,7 +264,11 @@ impl<'a> Sketch<'a> {
             ]);
         }
         let machine = &self.experiment.machine;
-        table.notes.extend(machine_note(machine.topology, machine.profile(), machine.caches));
+        table.notes.extend(machine_note(
+            machine.topology,
+            &profiles(self.experiment),
+            machine.caches,
+        ));
         table
     }
 }
@@ -293,6 +310,7 @@ fn rows<'a>(
                 rt: kernel.and_then(|kernel| kernel.rt),
                 preempt: factors.preempt,
                 settings: &factors.settings,
+                machine: factors.machine.as_ref(),
                 cpus: factors.cpus,
                 replicates: cells.len(),
                 finished: cells.iter().filter(finished).count(),

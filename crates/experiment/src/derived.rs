@@ -62,7 +62,7 @@ fn check<'a>(
 ) -> Result<(), String> {
     let Manifest { experiment, plan: recorded, .. } = manifest;
     experiment.check_again()?;
-    if let CostSource::File(_) = experiment.machine.prices {
+    if experiment.costs().any(|cost| matches!(cost, CostSource::File(_))) {
         return Err("it names a profile and does not hold it".to_owned());
     }
     // Before a plan of any size is laid out.

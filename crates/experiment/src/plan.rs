@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    Machine, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings, SnapshotInputs,
+    Machine, Name, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings, SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{Experiment, MachineSpec, evidence};
+use crate::{CostSource, Experiment, MachineSpec, evidence};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -61,22 +61,36 @@ pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
 /// workload last.
 pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
     let levels = &experiment.factors;
-    experiment.workload.keys().flat_map(move |workload| {
-        levels.kernel.iter().flat_map(move |level| {
-            levels.settings.iter().flat_map(move |settings| {
-                levels.modes(level).iter().flat_map(move |preempt| {
-                    levels.cpus.iter().map(move |cpus| Factors {
-                        workload: workload.to_string(),
-                        kernel: level.kernel.clone(),
-                        settings: settings.clone(),
-                        preempt: *preempt,
-                        cpus: *cpus,
-                        replicate: 1,
-                    })
-                })
-            })
-        })
-    })
+    let machines = machines(experiment);
+    let mut configurations = Vec::new();
+    for workload in experiment.workload.keys() {
+        for machine in &machines {
+            for level in &levels.kernel {
+                for settings in &levels.settings {
+                    for preempt in levels.modes(level) {
+                        configurations.extend(levels.cpus.iter().map(|cpus| Factors {
+                            workload: workload.to_string(),
+                            kernel: level.kernel.clone(),
+                            machine: machine.clone(),
+                            settings: settings.clone(),
+                            preempt: *preempt,
+                            cpus: *cpus,
+                            replicate: 1,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    configurations.into_iter()
+}
+
+/// Returns the names of the factor's machines; a single `None` where the machine is no factor.
+fn machines(experiment: &Experiment) -> Vec<Option<Name>> {
+    match &experiment.factors.machine[..] {
+        [] => vec![None],
+        costs => costs.iter().map(CostSource::machine).collect(),
+    }
 }
 
 fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> PlannedCell {
@@ -95,7 +109,7 @@ fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> Plann
                     settings,
                 ),
                 image_sha256: images[&(name.clone(), workload.clone())],
-                machine: machine(*backend, experiment, *cpus, settings),
+                machine: machine(*backend, experiment, &factors),
                 qemu: qemu.clone(),
             },
             job: job(
@@ -144,14 +158,12 @@ fn job(
 
 /// Returns the machine of a cell. Of the real machine a cell has so many CPUs and all of the
 /// memory; only a machine in virtual time has a speed.
-fn machine(
-    backend: BackendKind,
-    experiment: &Experiment,
-    cpus: u32,
-    settings: &Settings,
-) -> Machine {
+fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
-    let profile = experiment.machine.profile().filter(|_| backend.is_vm());
+    let Factors { cpus, settings, machine, .. } = factors;
+    let cpus = *cpus;
+    let profile =
+        experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
     let prices = profile.cloned().map(|profile| {
         let has_caches = experiment.machine.caches;
         let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };

@@ -38,7 +38,7 @@ pub enum EmbedError {
         "the profile {} cannot be read: {error}; preemptlab has {}, and \
          `preemptlab calibrate` makes one of this machine",
         path.display(),
-        shipped_profiles().collect::<Vec<_>>().join(" and ")
+        shipped_profiles().collect::<Vec<_>>().join(", ")
     )]
     Profile {
         /// Path of the profile.
@@ -55,6 +55,9 @@ pub enum EmbedError {
         /// Path of the profile.
         path: PathBuf,
     },
+    /// The machines of the experiment cannot be compared.
+    #[error("{0}")]
+    Machines(String),
     /// The definition of a folder, or a profile, makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
@@ -74,17 +77,18 @@ pub enum EmbedError {
 ///
 /// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
-    let path = match &experiment.machine.prices {
-        CostSource::File(path) => Some(base.join(path)),
-        CostSource::Instructions | CostSource::Profile(_) => None,
-    };
-    experiment.machine.prices = cost(experiment.machine.prices, base)?;
-    if let (Some(path), Some(profile)) = (path, experiment.machine.profile())
-        && experiment.machine.caches
-        && profile.caches.is_none()
-    {
-        return Err(EmbedError::NoCaches { path });
+    let has_caches = experiment.machine.caches;
+    for cost in experiment.costs_mut() {
+        let CostSource::File(file) = cost else { continue };
+        let path = base.join(file);
+        let profile = profile(path.clone())?;
+        if has_caches && profile.caches.is_none() {
+            return Err(EmbedError::NoCaches { path });
+        }
+        *cost = CostSource::Profile(Box::new(profile));
     }
+    // Profiles of two files may have one name.
+    experiment.check_again().map_err(EmbedError::Machines)?;
     let mut folders = Folders::new();
     for (name, workload) in &mut experiment.workload {
         let Workload::Folder(folder) = workload else { continue };
@@ -172,6 +176,13 @@ mod tests {
         folder
     }
 
+    /// Returns an experiment that needs no folder.
+    fn idle() -> Experiment {
+        let text = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
+                    preempt = [\"none\"]\n[workload.idle]\nkind = \"cyclictest\"\n";
+        Experiment::parse(text).unwrap()
+    }
+
     fn refused(folder: &Path, path: &str) -> String {
         embed(experiment(path), folder).unwrap_err().to_string()
     }
@@ -224,8 +235,7 @@ mod tests {
     fn a_profile_is_embedded_or_refused() {
         let folder = tempfile::tempdir().unwrap();
         let priced = |path: &str| {
-            let mut experiment = experiment("mine");
-            experiment.workload.clear();
+            let mut experiment = idle();
             experiment.machine.prices = CostSource::File(path.to_owned());
             embed(experiment, folder.path())
         };
@@ -240,6 +250,7 @@ mod tests {
         assert_eq!(
             embedded
                 .machine
+                .prices
                 .profile()
                 .unwrap()
                 .prices
@@ -265,9 +276,9 @@ mod tests {
             assert!(refused.contains(said), "{refused}");
         }
         let refused = priced("desktop").unwrap_err().to_string();
-        assert!(refused.contains("preemptlab has amd-epyc and desktop-x86, and"), "{refused}");
-        let mut with_caches = experiment("mine");
-        with_caches.workload.clear();
+        let shipped = "preemptlab has amd-epyc, desktop-x86, server-x86, and";
+        assert!(refused.contains(shipped), "{refused}");
+        let mut with_caches = idle();
         with_caches.machine.prices = CostSource::File("x.toml".to_owned());
         with_caches.machine.caches = true;
         let refused = embed(with_caches, folder.path()).unwrap_err().to_string();

@@ -243,6 +243,7 @@ mod tests {
                 workload: "hackbench".into(),
                 kernel: kernel.parse().unwrap(),
                 preempt,
+                machine: None,
                 cpus: 1,
                 settings: Default::default(),
                 replicate,

@@ -91,6 +91,7 @@ fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed
         workload: group.workload.clone(),
         kernel: configuration.kernel.clone(),
         preempt: configuration.preempt,
+        machine: None,
         cpus: group.cpus,
         settings: configuration.settings.clone(),
         replicate: 1,

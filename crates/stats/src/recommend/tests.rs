@@ -21,6 +21,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
             workload: workload.into(),
             kernel: name.kernel,
             preempt: name.preempt,
+            machine: None,
             cpus: 1,
             settings: name.settings,
             replicate,

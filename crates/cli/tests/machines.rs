@@ -1,4 +1,4 @@
-//! `run --sensitivity` with what it cannot compare, and what `compare` says of two costs.
+//! Machines that `run` cannot compare, and what `compare` says of two machines.
 
 mod common;
 #[path = "common/recorded.rs"]
@@ -25,32 +25,20 @@ fn desk() -> Desk {
 }
 
 #[test]
-fn what_has_no_other_cost_is_refused_before_anything_is_brought_here() {
+fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here() {
     let desk = desk();
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/amd-epyc.toml");
     let shipped = fs::read_to_string(shipped).unwrap();
     desk.write("bad.toml", &shipped.replace("halt = 768000", "halt = 0"));
+    desk.write("lacks.toml", &shipped.replace("halt = 768000\n", ""));
     desk.write("twin.toml", &shipped.replace("halt = 768000", "halt = 1"));
-    for (experiment, arguments, said) in [
-        ("plain.toml", &["--sensitivity=instructions"][..], "cost is `instructions` already"),
-        ("priced.toml", &["--sensitivity=amd-epyc"], "cost is `amd-epyc` already"),
-        ("priced.toml", &["--sensitivity=twin.toml"], "is named `amd-epyc`, too"),
-        ("plain.toml", &["--sensitivity=bad.toml"], "a price must be 1 to 16777215"),
-        (
-            "plain.toml",
-            &["--sensitivity=desktop"],
-            "and desktop-x86, and `preemptlab calibrate` makes",
-        ),
-        ("plain.toml", &["--sensitivity", "--backend", "host"], "only virtual time has a cost"),
-        ("plain.toml", &["--sensitivity", "--backend", "kvm"], "only virtual time has a cost"),
-        ("plain.toml", &["--sensitivity", "--out", "/"], "name another with --out"),
-        ("plain.toml", &["--sensitivity", "--until", "5%"], "cannot be used with"),
-        ("plain.toml", &["--sensitivity", "--prepare"], "cannot be used with"),
-        ("plain.toml", &["--sensitivity", "--shard", "1/2"], "cannot be used with"),
-        ("plain.toml", &["--sensitivity", "--emit"], "cannot be used with"),
-        ("plain.toml", &["--sensitivity", "--engine", "slurm", "--detach"], "cannot be used with"),
+    for (arguments, said) in [
+        (&["--machine", "amd-epyc", "--machine", "twin.toml"][..], "two machines have the name `amd-epyc`"),
+        (&["--machine", "bad.toml"], "a price must be 1 to 16777215"),
+        (&["--machine", "lacks.toml"], "halt"),
+        (&["--machine", "desktop"], "preemptlab has amd-epyc, desktop-x86, server-x86, and"),
     ] {
-        let finished = desk.run(&[&["run", experiment], arguments, &NO_MIRROR].concat());
+        let finished = desk.run(&[&["run", "plain.toml"], arguments, &NO_MIRROR].concat());
         assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);
         let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains(said), "{arguments:?}: {told}");
@@ -58,12 +46,9 @@ fn what_has_no_other_cost_is_refused_before_anything_is_brought_here() {
         assert!(!desk.path("runs").exists(), "{arguments:?}");
     }
     // What can be compared gets as far as the mirror.
-    for arguments in
-        [&["plain.toml", "--sensitivity"], &["priced.toml", "--sensitivity=twin2.toml"]]
-    {
-        desk.write("twin2.toml", &shipped.replace("name = \"amd-epyc\"", "name = \"twin2\""));
-        desk.run(&[&["run"], &arguments[..], &NO_MIRROR].concat()).fails(4, &["127.0.0.1:9"]);
-    }
+    let machines = ["--machine", "instructions", "--machine", "server-x86"];
+    let finished = desk.run(&[&["run", "priced.toml"], &machines[..], &NO_MIRROR].concat());
+    finished.fails(4, &["127.0.0.1:9"]);
 }
 
 /// With one cost `full` is better, with the other it is worse.
