@@ -9,9 +9,9 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 15] = targets![
-    "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "guest" "kallsyms" "part"
-    "profile" "qmp" "recording" "scenario" "trace"
+const TARGETS: [(&str, &str); 16] = targets![
+    "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "guest" "histogram" "kallsyms"
+    "part" "profile" "qmp" "recording" "scenario" "trace"
 ];
 
 fn names(folder: &str) -> BTreeSet<String> {

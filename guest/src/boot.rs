@@ -13,8 +13,8 @@ use rustix::{
 
 use crate::{
     clock::NS_PER_SEC,
-    command::Running,
-    file, kernel, network, settings, system,
+    command::Waiting,
+    file, kernel, login, network, settings, system,
     trouble::{Attempt, Result, Trouble},
 };
 
@@ -90,7 +90,8 @@ fn load(path: &str, cmdline: &str) -> Result<()> {
 
 /// Runs a command to its end, which must be good.
 pub fn prepare(command: &Command) -> Result<()> {
-    let mut running = Running::start(command)?;
+    login::prepare_children().attempt(|| "set init's timer slack".into())?;
+    let mut running = Waiting::new(command)?.start()?;
     while running.is_alive() {
         kernel::wait_child_signal(NS_PER_SEC);
         running.look()?;

@@ -1,6 +1,7 @@
 //! One cell: what happens after the fork from the snapshot.
 
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use core::mem;
 
 use preemptlab_protocol::{
     Activity, Command, CommandReport, FORMAT, Failure, FailureKind, JOB_FILE, Job, Message, Policy,
@@ -10,8 +11,10 @@ use rustix::process::Pid;
 
 use crate::{
     clock,
-    command::Running,
-    counters, entropy, fw_cfg, kernel, preempt, processes, settings, skew, stage, system, tick,
+    command::{Running, Waiting},
+    counters, entropy, fw_cfg,
+    guard::Guard,
+    kernel, login, preempt, processes, settings, stage, system, tick,
     trouble::{Attempt, Result, Trouble},
     watchdog::Watchdog,
 };
@@ -36,7 +39,8 @@ const PRIORITY_MAX: u8 = 99;
 pub fn run() -> Message {
     stage::enter(Stage::Setup);
     let start_ns = clock::now_ns();
-    let watchdog = Watchdog::arm(start_ns);
+    // The guard arms it anew.
+    let _ = Watchdog::arm(start_ns);
     let job = match read_job() {
         Ok(job) => job,
         Err(trouble) => return Message::Failed(trouble.into_failure()),
@@ -44,9 +48,11 @@ pub fn run() -> Message {
     let mut cell = Cell {
         job: &job,
         limit_ns: start_ns.saturating_add(job.limit_ns),
-        watchdog,
+        guard: None,
         start: Activity::default(),
         system: None,
+        waiting_load: Vec::new(),
+        waiting_probes: Vec::new(),
         load: Vec::new(),
         probes: Vec::new(),
     };
@@ -80,10 +86,14 @@ struct Cell<'job> {
     job: &'job Job,
     /// When the job's virtual time is used up.
     limit_ns: u64,
-    watchdog: Watchdog,
+    /// Once the settings are in force.
+    guard: Option<Guard>,
     /// The counters at the start of the cell.
     start: Activity,
     system: Option<System>,
+    /// Those that were not started yet, in the order in which they will be.
+    waiting_load: Vec<Waiting<'job>>,
+    waiting_probes: Vec<Waiting<'job>>,
     /// In the order of their start, as the probes are.
     load: Vec<Running<'job>>,
     probes: Vec<Running<'job>>,
@@ -98,26 +108,35 @@ impl<'job> Cell<'job> {
     }
 
     fn set_up(&mut self) -> Result<System> {
+        if self.job.skew_ns.is_some() {
+            return Err(Trouble::other("the job wants CPUs that take turns, which are no more"));
+        }
+        // While init is an ordinary task: what it forks takes its timer slack for its own.
+        login::prepare_children().attempt(|| "set init's timer slack".into())?;
+        let waiting = |commands: &'job [Command]| -> Result<Vec<_>> {
+            by_delay(commands).into_iter().map(Waiting::new).collect()
+        };
+        entropy::seed(self.job.seed)?;
+        self.waiting_load = waiting(&self.job.load)?;
+        self.waiting_probes = waiting(&self.job.probes)?;
         set_own_priority(PRIORITY_MAX)?;
         self.start = counters::read()?;
-        entropy::seed(self.job.seed)?;
-        if let Some(period_ns) = self.job.skew_ns {
-            skew::bound(period_ns)?;
-        }
         let set = preempt::set(&self.job.preempt);
         let set = set.and_then(|()| settings::apply(&self.job.settings));
         // A kernel that does not offer the mode says so in its description.
         self.system = Some(system::observe()?);
         set?;
+        // Some settings say what the kernel grants.
+        self.guard = Some(Guard::start(self.limit_ns)?);
         Ok(self.system.clone().unwrap_or_default())
     }
 
     fn start_load(&mut self) -> Result<()> {
         stage::enter(Stage::Load);
         let origin_ns = clock::now_ns();
-        for command in by_delay(&self.job.load) {
-            self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
-            self.load.push(Running::start(command)?);
+        for waiting in mem::take(&mut self.waiting_load) {
+            self.sleep_until(origin_ns.saturating_add(waiting.command().delay_ns))?;
+            self.load.push(waiting.start()?);
         }
         let want = self.job.load_start.written_bytes_min;
         while self.written_bytes()?.iter().any(|written| *written < want) {
@@ -142,20 +161,23 @@ impl<'job> Cell<'job> {
     fn measure(&mut self) -> Result<Measured> {
         stage::enter(Stage::Window);
         let origin_ns = clock::now_ns();
-        let probes = by_delay(&self.job.probes);
-        let delay_ns = probes.first().map_or(0, |probe| probe.delay_ns);
+        let probes = mem::take(&mut self.waiting_probes);
+        let delay_ns = probes.first().map_or(0, |probe| probe.command().delay_ns);
         self.sleep_until(origin_ns.saturating_add(delay_ns))?;
         self.note_written()?;
         let threads_before = processes::kernel_threads()?;
         let before = counters::read()?;
         let start_ns = clock::now_ns();
-        for command in probes {
-            self.sleep_until(origin_ns.saturating_add(command.delay_ns))?;
-            self.probes.push(Running::start(command)?);
-            // What init does from here on, starting the next probe or noting the end of one, must
-            // not delay a probe that measures.
-            set_own_priority(priority_measuring(&self.job.load))?;
+        for waiting in probes {
+            self.sleep_until(origin_ns.saturating_add(waiting.command().delay_ns))?;
+            self.probes.push(waiting.start()?);
         }
+        // A load that is more urgent than init from here on would keep it from that.
+        if let Some(guard) = &self.guard {
+            guard.watch_probes(self.probes.iter().map(Running::group))?;
+        }
+        // When init notes the end of a probe, it must not delay another one, which measures.
+        set_own_priority(priority_measuring(&self.job.load))?;
         while self.probes.iter().any(Running::is_alive) {
             self.sleep(u64::MAX)?;
         }
@@ -176,7 +198,7 @@ impl<'job> Cell<'job> {
         self.take_ended()?;
         self.kill();
         if self.is_out_of_memory() {
-            return Err(Trouble { kind: FailureKind::OutOfMemory, reason: OUT_OF_MEMORY.into() });
+            return Err(Trouble::of_kind(FailureKind::OutOfMemory, OUT_OF_MEMORY));
         }
         let load = reports(&self.job.load, &self.load)?;
         let probes = reports(&self.job.probes, &self.probes)?;
@@ -227,28 +249,29 @@ impl<'job> Cell<'job> {
         Ok(())
     }
 
-    /// Sleeps until then, or until a child ends, whichever comes first, and wakes between only for
-    /// the watchdog and to send signals that are due.
+    /// Sleeps until then, or until a child ends, whichever comes first, and wakes between only to
+    /// send signals that are due.
     fn sleep(&mut self, until_ns: u64) -> Result<()> {
         let now_ns = clock::now_ns();
-        if now_ns >= self.limit_ns {
-            return Err(Trouble {
-                kind: FailureKind::TimeLimit,
-                reason: format!(
-                    "the cell used up its {} ns of virtual time; give it more, or less to do",
-                    self.job.limit_ns
-                ),
-            });
-        }
-        self.watchdog.pet(now_ns);
+        self.check_limit(now_ns)?;
         self.commands().for_each(|command| command.signal_if_due(now_ns));
         let signal_ns = self.commands().filter_map(|command| command.signal_due_ns()).min();
-        let wake_ns = until_ns
-            .min(self.limit_ns)
-            .min(self.watchdog.due_ns())
-            .min(signal_ns.unwrap_or(u64::MAX));
+        let wake_ns = until_ns.min(self.limit_ns).min(signal_ns.unwrap_or(u64::MAX));
         kernel::wait_child_signal(wake_ns.saturating_sub(now_ns));
-        self.take_ended()
+        self.take_ended()?;
+        // What has ended by then, the guard may have killed.
+        self.check_limit(clock::now_ns())
+    }
+
+    fn check_limit(&self, now_ns: u64) -> Result<()> {
+        if now_ns < self.limit_ns {
+            return Ok(());
+        }
+        let reason = format!(
+            "the cell used up its {} ns of virtual time; give it more, or less to do",
+            self.job.limit_ns
+        );
+        Err(Trouble::of_kind(FailureKind::TimeLimit, reason))
     }
 
     fn take_ended(&mut self) -> Result<()> {
@@ -264,7 +287,8 @@ impl<'job> Cell<'job> {
 /// sleeps init would sleep for good.
 fn priority_measuring(load: &[Command]) -> u8 {
     let priority = |command: &Command| match command.policy {
-        Policy::Other => 1,
+        // init cannot be above a deadline task, which leaves time to others by itself.
+        Policy::Other | Policy::Deadline(_) => 1,
         Policy::Fifo(priority) => priority,
     };
     load.iter().map(priority).max().unwrap_or(1).saturating_add(1).min(PRIORITY_MAX)

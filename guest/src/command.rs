@@ -1,29 +1,70 @@
 //! Runs one command of a job.
 
-use alloc::{ffi::CString, format, string::String, vec::Vec};
+use alloc::{format, string::String};
 use core::ptr;
 
-use preemptlab_protocol::{Command, CommandReport, CommandSignal, EndSignal, Exit, Policy};
+use preemptlab_protocol::{
+    Command, CommandReport, CommandSignal, Deadline, EndSignal, Exit, Policy,
+};
 use rustix::{
-    fd::{AsFd, OwnedFd},
+    fd::OwnedFd,
     fs::{MemfdFlags, memfd_create},
-    io::{Errno, pwrite},
-    process::{Pid, Signal, kill_process_group, setpgid, test_kill_process_group},
-    stdio::{dup2_stderr, dup2_stdout},
+    io::Errno,
+    process::{Pid, Signal, kill_process_group, test_kill_process_group},
 };
 
 use crate::{
-    arch::forbid_ports,
     children::{self, Ended},
     clock, file, kernel,
+    program::{Outputs, Process, describe},
     trouble::{Attempt, Result, Trouble, name},
 };
 
-/// What every command finds in its environment.
-const ENVIRONMENT: [&core::ffi::CStr; 2] = [c"PATH=/usr/sbin:/usr/bin:/sbin:/bin", c"HOME=/"];
+/// A command whose process waits to become its program.
+pub struct Waiting<'job> {
+    command: &'job Command,
+    process: Process,
+    outputs: Outputs,
+}
 
-/// What a shell would say of a program that cannot be executed.
-const NOT_EXECUTED: i32 = 127;
+impl<'job> Waiting<'job> {
+    /// Forks the process of a command. The calling process must be an ordinary task, see
+    /// [`login::prepare_children`](crate::login::prepare_children).
+    pub fn new(command: &'job Command) -> Result<Self> {
+        let file = || memory_file().attempt(|| format!("start {}", describe(command)));
+        let outputs = Outputs { stdout: file()?, stderr: file()?, exec_error: file()? };
+        Ok(Self { command, process: Process::new(command, &outputs)?, outputs })
+    }
+
+    /// The command.
+    pub fn command(&self) -> &'job Command {
+        self.command
+    }
+
+    /// Has the process become the program, under the policy that the command declares. The policy is
+    /// set from here, because among a heavy load the process might wait long for the chance to do it
+    /// itself.
+    pub fn start(self) -> Result<Running<'job>> {
+        let Self { command, process, outputs } = self;
+        let start_ns = clock::now_ns();
+        let group = process.group;
+        set_policy(group, command)?;
+        process.go();
+        Ok(Running {
+            command,
+            group,
+            start_ns,
+            end: None,
+            end_signal: command.end,
+            user_ns: 0,
+            system_ns: 0,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            written_bytes: None,
+            outputs,
+        })
+    }
+}
 
 /// A command that was started, and may have ended.
 ///
@@ -43,51 +84,10 @@ pub struct Running<'job> {
     voluntary_switches: u64,
     involuntary_switches: u64,
     written_bytes: Option<(u64, u64)>,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-    /// Empty, or the error number with which the program could not be executed.
-    exec_error: OwnedFd,
+    outputs: Outputs,
 }
 
 impl<'job> Running<'job> {
-    /// Starts a command.
-    pub fn start(command: &'job Command) -> Result<Self> {
-        let cannot = || format!("start {}", describe(command));
-        let program = Program::new(command)?;
-        let stdout = memory_file().attempt(cannot)?;
-        let stderr = memory_file().attempt(cannot)?;
-        let exec_error = memory_file().attempt(cannot)?;
-        let start_ns = clock::now_ns();
-        // SAFETY: init has one thread, and the child calls nothing but the kernel.
-        let Some(group) = unsafe { kernel::fork() }.attempt(cannot)? else {
-            program.execute(&stdout, &stderr, &exec_error)
-        };
-        // The child does this, too: whoever comes first, neither may work with the old group.
-        let _ = setpgid(Some(group), Some(group));
-        // The child was forked to SCHED_OTHER (SCHED_RESET_ON_FORK). Its policy is set from here,
-        // because among a heavy load it might wait long for the chance to do it itself.
-        if let Policy::Fifo(priority) = command.policy {
-            kernel::set_fifo(group, priority).attempt(|| {
-                format!("give {} the priority SCHED_FIFO {priority}", describe(command))
-            })?;
-        }
-        Ok(Self {
-            command,
-            group,
-            start_ns,
-            end: None,
-            end_signal: command.end,
-            user_ns: 0,
-            system_ns: 0,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            written_bytes: None,
-            stdout,
-            stderr,
-            exec_error,
-        })
-    }
-
     /// Whether this is the command that was started, not one that is equal to it.
     pub fn runs(&self, command: &Command) -> bool {
         ptr::eq(self.command, command)
@@ -117,7 +117,7 @@ impl<'job> Running<'job> {
             Some((_, Exit::Stopped)) => " was stopped".into(),
             None => " still runs".into(),
         };
-        let stderr = read_text(&self.stderr, 1 << 10).0;
+        let stderr = read_text(&self.outputs.stderr, 1 << 10).0;
         if !stderr.trim().is_empty() {
             text += &format!(" and said: {}", stderr.trim());
         }
@@ -143,13 +143,12 @@ impl<'job> Running<'job> {
 
     fn note_end(&mut self, exit: Exit) -> Result<()> {
         self.end = Some((clock::now_ns(), exit));
-        match file::read_from_start(&self.exec_error, size_of::<i32>()).as_deref() {
-            Ok(&[a, b, c, d]) => {
-                let errno = Errno::from_raw_os_error(i32::from_le_bytes([a, b, c, d]));
+        match self.outputs.error() {
+            Some(errno) => {
                 let what = describe(self.command);
                 Err(Trouble::other(format!("cannot execute {what}: {}", name(errno))))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -224,8 +223,8 @@ impl<'job> Running<'job> {
             system_ns: self.system_ns,
             voluntary_switches: self.voluntary_switches,
             involuntary_switches: self.involuntary_switches,
-            stdout: bounded("standard output", read_text(&self.stdout, output_bytes_max)),
-            stderr: bounded("standard error", read_text(&self.stderr, output_bytes_max)),
+            stdout: bounded("standard output", read_text(&self.outputs.stdout, output_bytes_max)),
+            stderr: bounded("standard error", read_text(&self.outputs.stderr, output_bytes_max)),
             files: self
                 .command
                 .files
@@ -241,9 +240,23 @@ impl<'job> Running<'job> {
     }
 }
 
-fn describe(command: &Command) -> String {
-    let program = command.argv.first().map_or("", String::as_str);
-    format!("`{}` ({program})", command.name)
+/// Gives a process the policy that its command declares.
+fn set_policy(process: Pid, command: &Command) -> Result<()> {
+    match command.policy {
+        Policy::Other => Ok(()),
+        Policy::Fifo(priority) => kernel::set_fifo(process, priority)
+            .attempt(|| format!("give {} the priority SCHED_FIFO {priority}", describe(command))),
+        Policy::Deadline(Deadline { runtime_ns, deadline_ns, period_ns }) => {
+            let times = [runtime_ns, deadline_ns, period_ns];
+            let [runtime, deadline, period] = times;
+            kernel::set_deadline(process, times).attempt(|| {
+                format!(
+                    "give {} SCHED_DEADLINE with {runtime} ns in {deadline} ns of each {period} ns",
+                    describe(command)
+                )
+            })
+        }
+    }
 }
 
 /// A file in memory that has no name and does not outlive an execve(2).
@@ -257,40 +270,4 @@ fn read_text(file: &OwnedFd, bytes_max: usize) -> (String, bool) {
     let whole = bytes.len() <= bytes_max;
     bytes.truncate(bytes_max);
     (String::from_utf8_lossy(&bytes).into_owned(), whole)
-}
-
-/// A program and its arguments in the kernel's form, made before the fork.
-struct Program {
-    argv: Vec<CString>,
-    unprivileged: bool,
-}
-
-impl Program {
-    fn new(command: &Command) -> Result<Self> {
-        let argv = command.argv.iter().map(|argument| CString::new(argument.as_str()));
-        match argv.collect::<core::result::Result<Vec<_>, _>>() {
-            Ok(argv) if !argv.is_empty() => Ok(Self { argv, unprivileged: command.unprivileged }),
-            _ => Err(Trouble::other(format!("{} has no usable argv", describe(command)))),
-        }
-    }
-
-    /// Becomes the program, in the child.
-    fn execute(&self, stdout: &OwnedFd, stderr: &OwnedFd, exec_error: &OwnedFd) -> ! {
-        let _ = setpgid(None, None);
-        forbid_ports();
-        let _ = kernel::unblock_signals();
-        let pointers = |strings: &mut dyn Iterator<Item = *const u8>| -> Vec<*const u8> {
-            strings.chain([ptr::null()]).collect()
-        };
-        let argv = pointers(&mut self.argv.iter().map(|text| text.as_ptr().cast()));
-        let environment = pointers(&mut ENVIRONMENT.iter().map(|text| text.as_ptr().cast()));
-        let error = dup2_stdout(stdout.as_fd())
-            .and_then(|()| dup2_stderr(stderr.as_fd()))
-            .and_then(|()| if self.unprivileged { kernel::become_user() } else { Ok(()) })
-            .err()
-            // SAFETY: both arrays end with a null pointer, and their strings live on.
-            .unwrap_or_else(|| unsafe { kernel::execve(&self.argv[0], &argv, &environment) });
-        let _ = pwrite(exec_error, &error.raw_os_error().to_le_bytes(), 0);
-        kernel::exit(NOT_EXECUTED)
-    }
 }

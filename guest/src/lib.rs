@@ -22,17 +22,19 @@ mod counters;
 mod entropy;
 #[cfg_attr(feature = "cell", path = "live/fw_cfg.rs")]
 mod fw_cfg;
+mod guard;
 #[cfg(feature = "cell")]
 mod live;
+mod login;
 mod network;
 #[cfg_attr(feature = "cell", path = "live/preempt.rs")]
 mod preempt;
 #[cfg_attr(feature = "cell", path = "live/processes.rs")]
 mod processes;
+mod program;
 mod results;
 #[cfg_attr(feature = "cell", expect(dead_code, reason = "no module is loaded"))]
 mod settings;
-mod skew;
 #[cfg(not(feature = "cell"))]
 mod snapshot;
 mod stage;

@@ -47,6 +47,7 @@ pub fn panicked(info: &PanicInfo<'_>) -> ! {
             reason: format!("the guest's init failed: {info}"),
             system: None,
             commands: Vec::new(),
+            refusal: None,
         }));
     }
     exit(PANIC_CODE)

@@ -2,13 +2,13 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use preemptlab_protocol::{Evidence, Setting, Write};
+use preemptlab_protocol::{Evidence, Refusal, Setting, Write};
 use rustix::io::Errno;
 
 use crate::{
     file::{read_kernel, write_kernel},
     processes,
-    trouble::{Attempt, Result, Trouble},
+    trouble::{self, Attempt, Result, Trouble},
 };
 
 /// What init was started with and in: words of the command line that the kernel does not know
@@ -31,15 +31,39 @@ pub fn apply(settings: &[Setting]) -> Result<()> {
     Ok(())
 }
 
-fn write(setting: &Setting, Write { file, text }: &Write) -> Result<()> {
+fn write(setting: &Setting, to: &Write) -> Result<()> {
+    let Write { file, text } = to;
     match write_kernel(file, text) {
         Err(Errno::NOENT) => Err(lacks(setting, file)),
-        Err(Errno::INVAL) => Err(Trouble::unavailable(format!(
-            "this kernel refuses the setting {} ({file} does not take `{text}`)",
-            setting.name
-        ))),
+        Err(errno) if REFUSALS.contains(&errno) => Err(refused(setting, to, errno)),
         result => result.attempt(|| format!("set {} in {file}", setting.name)),
     }
+}
+
+/// The kernel has the file and does not want the text: the value, at this time, or from anybody.
+const REFUSALS: [Errno; 7] = [
+    Errno::INVAL,
+    Errno::RANGE,
+    Errno::BUSY,
+    Errno::PERM,
+    Errno::ACCESS,
+    Errno::OPNOTSUPP,
+    Errno::NODEV,
+];
+
+fn refused(setting: &Setting, Write { file, text }: &Write, errno: Errno) -> Trouble {
+    let name = &setting.name;
+    let reason = format!(
+        "this kernel refuses the setting {name} ({file} does not take `{text}`: {})",
+        trouble::name(errno)
+    );
+    let refusal = Refusal {
+        setting: name.clone(),
+        file: file.clone(),
+        text: text.clone(),
+        errno: errno.raw_os_error(),
+    };
+    Trouble { refusal: Some(refusal), ..Trouble::unavailable(reason) }
 }
 
 fn check(setting: &Setting, evidence: &Evidence) -> Result<()> {
@@ -173,6 +197,20 @@ mod tests {
             assert_eq!(trouble.kind, FailureKind::Unavailable);
             assert!(trouble.reason.contains("lacks the setting switch"), "{}", trouble.reason);
         }
+    }
+
+    #[test]
+    fn a_refusal_names_the_setting_and_the_errors_number() {
+        let write = Write { file: "/proc/self/oom_score_adj".into(), text: "9999".into() };
+        let evidence = Evidence::Text { file: write.file.clone(), any_of: ["9999".into()].into() };
+        let trouble = apply(&[setting(Some(write.clone()), evidence)]).unwrap_err();
+        assert_eq!(trouble.kind, FailureKind::Unavailable);
+        let Write { file, text } = write;
+        let errno = Errno::INVAL.raw_os_error();
+        let refusal = Refusal { setting: "switch".into(), file, text, errno };
+        assert_eq!(trouble.refusal, Some(refusal));
+        assert!(trouble.reason.contains("refuses the setting switch"), "{}", trouble.reason);
+        assert!(trouble.reason.contains("does not take `9999`: EINVAL"), "{}", trouble.reason);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
-use preemptlab_protocol::{Failure, FailureKind};
+use preemptlab_protocol::{Failure, FailureKind, Refusal};
 use rustix::io::Errno;
 
 use crate::stage;
@@ -12,6 +12,8 @@ pub struct Trouble {
     pub kind: FailureKind,
     /// In words.
     pub reason: String,
+    /// The write of a setting that the kernel refused.
+    pub refusal: Option<Refusal>,
 }
 
 /// What can fail in the guest.
@@ -20,18 +22,24 @@ pub type Result<T> = core::result::Result<T, Trouble>;
 impl Trouble {
     /// Trouble that nothing special follows from.
     pub fn other(reason: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Other, reason: reason.into() }
+        Self::of_kind(FailureKind::Other, reason)
     }
 
     /// The kernel has not got what the job wants.
     pub fn unavailable(reason: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Unavailable, reason: reason.into() }
+        Self::of_kind(FailureKind::Unavailable, reason)
+    }
+
+    /// Trouble that the host treats in a way of its own.
+    pub fn of_kind(kind: FailureKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), refusal: None }
     }
 
     /// The message to the host, as long as nothing is known of the system and no command ran.
     pub fn into_failure(self) -> Failure {
-        let Self { kind, reason } = self;
-        Failure { stage: stage::current(), kind, reason, system: None, commands: Vec::new() }
+        let Self { kind, reason, refusal } = self;
+        let stage = stage::current();
+        Failure { stage, kind, reason, system: None, commands: Vec::new(), refusal }
     }
 }
 
@@ -68,7 +76,9 @@ pub fn name(errno: Errno) -> Cow<'static, str> {
         Errno::NOSYS => "ENOSYS",
         Errno::NOTDIR => "ENOTDIR",
         Errno::NXIO => "ENXIO",
+        Errno::OPNOTSUPP => "EOPNOTSUPP",
         Errno::PERM => "EPERM",
+        Errno::RANGE => "ERANGE",
         Errno::TOOBIG => "E2BIG",
         Errno::TXTBSY => "ETXTBSY",
         other => return Cow::Owned(format!("error {}", other.raw_os_error())),

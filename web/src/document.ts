@@ -126,6 +126,10 @@ failures: Array<Failure>,
  */
 missing: number,
 /**
+ * Samples of its distributions, in the order in which the workload gives them.
+ */
+samples: Array<Samples>,
+/**
  * Summaries of its metrics over the replicates, in the order in which the workload gives them;
  * empty when no replicate has any.
  */
@@ -145,15 +149,15 @@ export type Effect = {
  */
 ratio: number | null,
 /**
- * The 95 % interval of the ratio; absent for single replicates, and where some value is not
- * positive.
+ * The 95 % interval of the ratio, with all that the resolution may hide; absent for single
+ * replicates, and where some value is not positive.
  */
 interval: [number, number] | null,
 /**
  * Probability that the bootstrap finds such a difference where there is none, adjusted for the
  * number of comparisons.
  */
-p_adjusted: number, } & ({ "verdict": "better" } | { "verdict": "worse" } | { "verdict": "within_margin" } | { "verdict": "undecided",
+p_adjusted: number, } & ({ "verdict": "better" } | { "verdict": "worse" } | { "verdict": "within_margin" } | { "verdict": "within_resolution" } | { "verdict": "undecided",
 /**
  * About how many more would; absent where that cannot be estimated.
  */
@@ -364,6 +368,86 @@ image_sha256: string,
 packages: Array<Package>, };
 
 /**
+ * Histogram that a tool wrote on a machine, which has a kind of time of its own: a clock, a processor and
+ * a load that no recording has. It is one run, so it has no spread, and nothing is decided from it.
+ */
+export type MachineHistogram = {
+/**
+ * Path of its file, as it was named.
+ */
+file: string,
+/**
+ * Tool that wrote it: `cyclictest`, `rtla timerlat`, `rtla osnoise`, `oslat`.
+ */
+tool: string,
+/**
+ * Unit of the latencies.
+ */
+unit: string,
+/**
+ * Latencies of all threads or CPUs together, by context, and then of each.
+ */
+latencies: Array<MachineLatency>, };
+
+/**
+ * Latencies of a machine in one context.
+ */
+export type MachineLatency = {
+/**
+ * Latency that was measured, such as `wakeup` or `timer interrupt`.
+ */
+of: string,
+/**
+ * The thread or CPU, such as `CPU 3`; absent where it is all of them together.
+ */
+only?: string,
+/**
+ * Whether it is the latency of a wakeup from a timer, as `wakeup.fifo` and `wakeup.other` are.
+ */
+is_wakeup: boolean,
+/**
+ * Number of samples.
+ */
+samples: number,
+/**
+ * Least sample.
+ */
+min: MachineValue,
+/**
+ * Mean of the samples.
+ */
+avg: number,
+/**
+ * The median.
+ */
+p50: MachineValue,
+/**
+ * The value that one sample in a hundred exceeds.
+ */
+p99: MachineValue,
+/**
+ * The value that one sample in a thousand exceeds.
+ */
+"p99.9": MachineValue,
+/**
+ * Largest sample.
+ */
+max: MachineValue, };
+
+/**
+ * Latency, as far as a file tells it.
+ */
+export type MachineValue = {
+/**
+ * The latency, or a bound from below.
+ */
+value: number,
+/**
+ * Whether the latency is above `value`, since its sample is in no bucket.
+ */
+is_above: boolean, };
+
+/**
  * Kind of a metric.
  */
 export type MetricClass = "statistic" | "throughput" | "number" | "part";
@@ -396,6 +480,10 @@ unit: string,
  * Direction in which the metric is better.
  */
 better: Direction,
+/**
+ * Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+ */
+resolution: number,
 /**
  * Whether it is one of those that tell configurations apart, and is shown before all others.
  */
@@ -506,7 +594,15 @@ groups: Array<Group>,
 /**
  * Configurations that were measured in two kinds of time, and whether these agree.
  */
-agreements: Array<Agreement>, };
+agreements: Array<Agreement>,
+/**
+ * Disturbances of the cells in a machine's own time, a sentence each; none in virtual time.
+ */
+disturbances?: Array<string>,
+/**
+ * Histograms from machines, which stand beside the groups: they have no ratio to any of them.
+ */
+histograms?: Array<MachineHistogram>, };
 
 /**
  * Preemption mode of a kernel; `rt` is a second axis and not a mode.
@@ -536,6 +632,27 @@ digest: string,
  * Packages that QEMU and its libraries come from.
  */
 packages: Array<Package>, };
+
+/**
+ * Number of samples of a distribution in the cells of a configuration.
+ */
+export type Samples = {
+/**
+ * The distribution, such as `wakeup.fifo`.
+ */
+of: string,
+/**
+ * All samples.
+ */
+count: number,
+/**
+ * Number of cells that measured the distribution.
+ */
+cells: number,
+/**
+ * Number of them without a sample: nothing happened that it could have been taken of.
+ */
+empty: number, };
 
 /**
  * A metric of a configuration that two kinds of time have.
@@ -586,6 +703,10 @@ unit: string,
  */
 better: Direction,
 /**
+ * Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+ */
+resolution: number,
+/**
  * Number of replicates with a value.
  */
 n: number,
@@ -602,7 +723,8 @@ min: number,
  */
 max: number,
 /**
- * The 95 % interval of the median; absent for a single replicate, which has no spread.
+ * The 95 % interval of the median, which is never narrower than the resolution; absent for a single
+ * replicate, which has no spread.
  */
 interval: [number, number] | null,
 /**

@@ -1,10 +1,11 @@
 // Numbers and units as the page writes them, the same in every locale.
 
-/** Four significant digits from 1,000 on, three below; `–` for what is no number. */
-export function number(value: number | null | undefined): string {
+/** Four significant digits from 1,000 on, three below, or as many as are asked for if that is more; `–`
+ * for what is no number. */
+export function number(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  const rounded = Number(value.toPrecision(size >= 1000 ? 4 : 3));
+  const rounded = Number(value.toPrecision(size >= 1000 ? Math.max(4, digits) : digits));
   const [whole = "", fraction] = (Math.abs(rounded) < 1e-6 && rounded !== 0 ? value.toExponential(2) : plain(rounded)).split(".");
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;

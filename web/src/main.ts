@@ -16,6 +16,7 @@ import { cells } from "./views/cells.ts";
 import { controls, reading } from "./views/controls.ts";
 import { Distributions } from "./views/distributions.ts";
 import { Figures } from "./views/figures.ts";
+import { machines } from "./views/machines.ts";
 import { missing } from "./views/missing.ts";
 import { provenance } from "./views/provenance.ts";
 import { drawAllTimelines, timelines } from "./views/timelines.ts";
@@ -56,6 +57,7 @@ function rest(): void {
     section("replicates", "Replicates and throughput", meaning, strips.element, bars.element),
     section("figures", "All figures", figures.element),
     section("worst", "Worst wakeups", worst),
+    ...ofMachines(),
     section("provenance", "Provenance", provenance(state.data)),
     section("cells", "Cells", cells(state.data)),
     footer(),
@@ -73,6 +75,12 @@ function rest(): void {
   }
   refreshes.push(describe);
   state.onGroup(() => figures.refresh());
+}
+
+/** Where histograms of machines were named. */
+function ofMachines(): HTMLElement[] {
+  const { histograms } = state.data;
+  return histograms === undefined ? [] : [section("machines", "Measured on machines", machines(histograms))];
 }
 
 function section(id: string, title: string, ...content: Node[]): HTMLElement {

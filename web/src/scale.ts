@@ -27,12 +27,24 @@ export function extent(values: number[]): Span {
   return low <= high ? [low, high] : [0, 1];
 }
 
-/** The values in an axis's units, with some room on both sides; never empty. */
-export function padded(scale: Scale, values: number[], before = 0.05, after = before): Span {
-  const [low, high] = extent(values).map((value) => scale.to(value)) as Span;
+/** An axis shows so many steps of an instrument at least, so that one of them is no gulf. */
+const STEPS_MIN = 12;
+
+/** The values in an axis's units, with some room on both sides; never empty. `step` is the smallest
+ * difference that the instrument tells. */
+export function padded(scale: Scale, values: number[], before = 0.05, after = before, step = 0): Span {
+  const [low, high] = atLeast(extent(values), STEPS_MIN * step).map((value) => scale.to(value)) as Span;
   const width = high - low || (scale.log ? 0.5 : Math.abs(high) * 0.2 || 1);
   const missing = high === low ? width / 2 : 0;
   return [low - missing - before * width, high + missing + after * width];
+}
+
+/** A span of this width at least, around the same middle; one of positive values stays above zero. */
+function atLeast([low, high]: Span, width: number): Span {
+  const lacking = width - (high - low);
+  if (lacking <= 0) return [low, high];
+  const first = low > 0 ? Math.max(low - lacking / 2, Math.min(low, width / 1000)) : low - lacking / 2;
+  return [first, first + width];
 }
 
 /** Places of ticks in an axis's units, at most `room`. */

@@ -1,11 +1,11 @@
 import type { Effect, Summary } from "./document.ts";
-import { number, range, ratio, ratioRange, share } from "./format.ts";
+import { number, range, ratio, ratioRange, share, unit } from "./format.ts";
 
 /** A metric's median with what is known of its spread: `26 µs (95 %: 23–27; n=10), ×0.46 …`. */
-export function statistics(of: Summary, unit: string, margin: number): string {
+export function statistics(of: Summary, unitName: string, margin: number): string {
   const { median, effect } = of;
-  const compared = effect === null || effect.ratio === null ? "" : `; ${ratios(effect)} ${verdict(effect, margin)}`;
-  return `${number(median)} ${unit} (${spread(of)})${compared}`;
+  const compared = effect === null || effect.ratio === null ? "" : `; ${ratios(effect)} ${verdict(of, margin)}`;
+  return `${number(median)} ${unitName} (${spread(of)})${compared}`;
 }
 
 /** `×0.46 (0.41–0.52)`; empty without a ratio. */
@@ -25,9 +25,21 @@ export function known({ interval, min, max, n }: Summary): string {
   return n > 1 ? `range ${range([min, max])}` : `n=${n}, no interval`;
 }
 
-/** `better`, `within 5 %`, `undecided (+5)`. */
-export function verdict(effect: Effect, margin: number): string {
-  if (effect.verdict === "within_margin") return `within ${share(margin)}`;
-  const more = effect.verdict === "undecided" ? effect.more : null;
-  return more === null ? effect.verdict : `${effect.verdict} (+${more})`;
+/** So many further replicates are an estimate of nothing that anybody would do. */
+const MORE_MAX = 999;
+
+/** `better`, `within 5 %`, `within 1 µs`, `undecided: 5 more replicates`; empty for what is not compared. */
+export function verdict({ effect, resolution, unit: of }: Summary, margin: number): string {
+  if (effect === null) return "";
+  switch (effect.verdict) {
+    case "within_margin":
+      return `within ${share(margin)}`;
+    case "within_resolution":
+      return `within ${number(resolution)} ${unit(of)}`;
+    case "undecided":
+      if (effect.more === null) return "undecided";
+      return `undecided: ${effect.more > MORE_MAX ? `over ${MORE_MAX}` : effect.more} more replicate${effect.more === 1 ? "" : "s"}`;
+    default:
+      return effect.verdict;
+  }
 }

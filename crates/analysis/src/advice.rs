@@ -40,10 +40,12 @@ pub fn advise(
     question: &Question,
     allowed: &[String],
 ) -> Result<Advice> {
+    compared.check_recordings("a recommendation")?;
     let recordings = compared.recordings();
     refuse_mixed_time(&recordings)?;
     let rule = compared.rule();
-    let recommendation = recommend(cells, rule, question)?;
+    let mut recommendation = recommend(cells, rule, question)?;
+    recommendation.comparison = compared.complete(recommendation.comparison);
     let choice = recommendation.choice.as_ref();
     let of =
         choice.and_then(|choice| Some((choice, recording(&recommendation, choice, &recordings)?)));

@@ -23,6 +23,18 @@ pub fn only_virtual(recording: &Recording, can: &str) -> Result<()> {
     )))
 }
 
+/// Names the reasons why planned cells are unavailable, which are known before any of them boots.
+pub fn known_before(recording: &Recording) -> Vec<String> {
+    let cells = recording.manifest().plan.cells.iter();
+    let reasons: BTreeSet<&String> = cells
+        .filter_map(|cell| match &cell.planned {
+            Planned::Unavailable { reason } => Some(reason),
+            Planned::Execute(_) => None,
+        })
+        .collect();
+    reasons.into_iter().map(|reason| format!("unavailable: {reason}")).collect()
+}
+
 /// Returns why no cell could be executed: each reason once.
 pub fn unmeasured(recording: &Recording) -> Error {
     let mut reasons = BTreeSet::new();

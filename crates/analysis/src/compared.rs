@@ -1,13 +1,17 @@
 use std::path::PathBuf;
 
 use preemptlab_experiment::Recording;
-use preemptlab_stats::{Baseline, Comparison, Looks, Margin, MeasuredCell, Rule, compare};
+use preemptlab_stats::{
+    Baseline, Comparison, Looks, MachineHistogram, Margin, MeasuredCell, Rule, compare,
+};
 
-use crate::{Error, disturbed, measured, mixed, named::unlabelled, unsound};
+use crate::{Error, disturbed, histograms, measured, mixed, named::unlabelled, shown, unsound};
 
-/// Recordings that can be compared, and how.
+/// Recordings that can be compared, and how; with the histograms of machines beside them.
 pub struct Compared {
     recordings: Vec<Recording>,
+    disturbances: Vec<String>,
+    histograms: Vec<MachineHistogram>,
     baseline: Option<Baseline>,
     margin: Margin,
     is_margin_default: bool,
@@ -23,26 +27,31 @@ pub enum Notice {
 }
 
 impl Compared {
-    /// Opens recordings, with notices on everything that makes them less comparable. A missing
-    /// argument has the value with which replicates were added by `run --until`.
+    /// Opens recordings and histograms of machines, with notices on everything that makes them less
+    /// comparable. A missing argument has the value with which replicates were added by `run --until`.
     ///
     /// # Errors
     ///
-    /// When a recording cannot be read, two of them cannot be compared, or the baseline is no
-    /// configuration.
+    /// When a recording or histogram cannot be read, two recordings cannot be compared, or the baseline
+    /// is no configuration.
     pub fn open(
         paths: &[PathBuf],
         baseline: Option<&str>,
         margin: Option<Margin>,
     ) -> Result<(Self, Vec<Notice>), Error> {
-        let (recordings, warnings) = mixed::open(paths)?;
+        let (folders, files) = histograms::split(paths);
+        let (recordings, warnings) = mixed::open(&folders)?;
         let borrowed: Vec<&Recording> = recordings.iter().collect();
         let warnings = warnings.into_iter().map(Notice::Warning);
         let overridden = borrowed.iter().filter_map(|recording| overridden(recording));
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
-        let disturbed = disturbed::notes(&borrowed)?.into_iter().map(Notice::Note);
+        let disturbances = disturbed::notes(&borrowed)?;
         let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
-        let notices = warnings.chain(overridden).chain(disturbed).chain(unsound).collect();
+        let mut shown: Vec<String> =
+            borrowed.iter().flat_map(|recording| shown::notes(recording.manifest())).collect();
+        shown.dedup();
+        let notices = warnings.chain(overridden).chain(unsound);
+        let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();
         let until = recordings.iter().find_map(Recording::until);
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
         let at_looks = until.and_then(|until| Margin::new(until.margin));
@@ -50,6 +59,8 @@ impl Compared {
             baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
             margin: margin.or(at_looks).unwrap_or_default(),
             is_margin_default: margin.or(at_looks).is_none(),
+            disturbances,
+            histograms: histograms::open(&files)?,
             recordings,
         };
         Ok((compared, notices))
@@ -70,7 +81,29 @@ impl Compared {
     ///
     /// When the baseline has no measurements.
     pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
-        Ok(labelled(compare(cells, self.rule())?, &self.recordings()))
+        Ok(self.complete(labelled(compare(cells, self.rule())?, &self.recordings())))
+    }
+
+    /// Returns a comparison of the recordings with what disturbed their cells, and with the histograms of
+    /// machines beside it.
+    pub(crate) fn complete(&self, comparison: Comparison) -> Comparison {
+        let (disturbances, histograms) = (self.disturbances.clone(), self.histograms.clone());
+        Comparison { disturbances, histograms, ..comparison }
+    }
+
+    /// Refuses histograms without a recording, which have no configuration; `what` is what needs one.
+    ///
+    /// # Errors
+    ///
+    /// When there is no recording.
+    pub fn check_recordings(&self, what: &str) -> Result<(), Error> {
+        match self.recordings.is_empty() {
+            false => Ok(()),
+            true => Err(Error::unusable(format!(
+                "{what} needs a recording, since a histogram has no kernel, mode or settings: name one \
+                 beside it; `preemptlab compare` shows histograms alone"
+            ))),
+        }
     }
 
     /// Returns the rule of the comparison.
@@ -100,7 +133,8 @@ pub fn comparison(
     margin: Margin,
 ) -> Result<Comparison, Error> {
     let rule = rule(recordings, baseline, margin);
-    Ok(labelled(compare(&measured::cells(recordings)?, rule)?, recordings))
+    let comparison = labelled(compare(&measured::cells(recordings)?, rule)?, recordings);
+    Ok(Comparison { disturbances: disturbed::notes(recordings)?, ..comparison })
 }
 
 /// Reads a baseline, whose kernel may be called by its label.

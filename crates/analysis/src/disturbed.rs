@@ -1,5 +1,9 @@
 //! Disturbances of recordings in the machine's own time.
 
+/// The load average, in hundredths, from which on a machine was busy when a run began on it: one other task
+/// ran or waited all of the time.
+const BUSY_CENTI: u32 = 100;
+
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
@@ -16,10 +20,15 @@ pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
     for recording in recordings.iter().filter(|each| !each.manifest().backend.is_vm()) {
         let mut counts = BTreeMap::<String, usize>::new();
         let (mut cells, mut guests) = (0_usize, 0_usize);
+        let mut busiest_centi = 0;
         for cell in recording.cells() {
             let Some(conditions) = cell?.1.and_then(|record| record.conditions) else { continue };
             cells += 1;
             guests += usize::from(conditions.hypervisor);
+            // Later ones have the load of the cells before them in it.
+            if conditions.order == 0 {
+                busiest_centi = busiest_centi.max(conditions.load_average_centi.unwrap_or(0));
+            }
             for disturbance in conditions.disturbances() {
                 *counts.entry(disturbance).or_default() += 1;
             }
@@ -28,6 +37,14 @@ pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
         if guests > 0 && recording.manifest().backend == BackendKind::Host {
             notes.push(format!(
                 "{path} was measured on a virtual machine, whose hypervisor is part of its latencies"
+            ));
+        }
+        if busiest_centi >= BUSY_CENTI {
+            notes.push(format!(
+                "{path}: the machine was busy with other work when its cells began (a load average of \
+                 {}.{:02}), which spoils what they measured: measure again on an idle machine",
+                busiest_centi / 100,
+                busiest_centi % 100
             ));
         }
         notes.extend(counts.iter().map(|(what, count)| {

@@ -7,8 +7,18 @@ use preemptlab_model::nearest;
 use preemptlab_recording::exists;
 use preemptlab_scenario::Scenario;
 
+/// What is said of a file of no known kind.
+const NO_FOLDER: &str = "it is a file, and a recording is a folder; `compare`, `report` and `recommend` also read \
+                         histograms that cyclictest, rtla or oslat wrote";
+
 /// Folder of recordings.
 pub const RUNS: &str = "runs";
+
+/// Folder of scenarios.
+const SCENARIOS: &str = "scenarios";
+
+/// Number of files that are read for one hint.
+const TRIED_MAX: usize = 8;
 
 /// Number of entries of a folder that are looked at: a hint is not worth more.
 const ENTRIES_MAX: usize = 2_000;
@@ -29,8 +39,7 @@ pub fn no_recording(path: &Path) -> String {
         };
     }
     if path.exists() {
-        let why =
-            of_file(path).unwrap_or_else(|| "it is a file, and a recording is a folder".to_owned());
+        let why = of_file(path).unwrap_or_else(|| NO_FOLDER.to_owned());
         return format!("{shown} is not a recording: {why}");
     }
     match near(path) {
@@ -55,24 +64,69 @@ pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
     })
 }
 
-/// Finds the file that was probably meant with a path that does not exist: its nearest sibling of
-/// the same kind, or a recording.
-pub fn file(path: &Path) -> Option<String> {
+/// Kind of what a command reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An experiment, or a recording to go on with.
+    Experiment,
+    /// A scenario.
+    Scenario,
+    /// A file of another kind.
+    Other,
+}
+
+impl Kind {
+    /// Returns whether a file is of this kind; one that cannot be read is of none.
+    fn is(self, file: &Path) -> bool {
+        let text = || {
+            let bytes = preemptlab_durable::read(file, TEXT_BYTES_MAX).ok()?;
+            String::from_utf8(bytes).ok()
+        };
+        match self {
+            // A mistake in an experiment is no reason to call it none.
+            Self::Experiment => text().is_some_and(|text| Scenario::parse(&text).is_err()),
+            Self::Scenario => text().is_some_and(|text| Scenario::parse(&text).is_ok()),
+            Self::Other => file.is_file(),
+        }
+    }
+}
+
+/// Finds what was probably meant with a path that does not exist: its nearest sibling of that kind; of a
+/// scenario also one in the folder of scenarios, and of an experiment a recording.
+pub fn file(path: &Path, kind: Kind) -> Option<String> {
+    let recording = || near(path).filter(|_| kind == Kind::Experiment);
     if path.is_dir() {
         let with = path.with_added_extension("toml");
-        return if with.is_file() { Some(with.display().to_string()) } else { near(path) };
+        return if kind.is(&with) { Some(with.display().to_string()) } else { recording() };
     }
     let folder = path.parent()?;
+    let found = sibling(path, folder, kind);
+    let found = found.or_else(|| match kind {
+        Kind::Scenario => sibling(path, Path::new(SCENARIOS), kind),
+        Kind::Experiment | Kind::Other => None,
+    });
+    found.or_else(recording)
+}
+
+/// Finds the file in a folder whose name is nearest to that of a path.
+fn sibling(path: &Path, folder: &Path, kind: Kind) -> Option<String> {
     let extension = path.extension().unwrap_or("toml".as_ref());
     let name = path.with_extension("").file_name()?.to_str()?.to_owned();
-    let stems: Vec<String> = names(folder)
+    let mut stems: Vec<String> = names(folder)
         .into_iter()
         .filter(|entry| Path::new(entry).extension() == Some(extension))
         .filter_map(|entry| Some(Path::new(&entry).file_stem()?.to_str()?.to_owned()))
         .collect();
-    let stem = nearest(&name, stems.iter().map(String::as_str));
-    let file = stem.map(|stem| folder.join(stem).with_added_extension(extension));
-    file.filter(|file| file.is_file()).map(|file| file.display().to_string()).or_else(|| near(path))
+    stems.sort_unstable();
+    for _ in 0..TRIED_MAX {
+        let stem = nearest(&name, stems.iter().map(String::as_str))?.to_owned();
+        let file = folder.join(&stem).with_added_extension(extension);
+        if kind.is(&file) {
+            return Some(file.display().to_string());
+        }
+        stems.retain(|other| *other != stem);
+    }
+    None
 }
 
 /// Names the recordings in a folder, or the one that a folder is a part of.

@@ -4,8 +4,8 @@ use std::{num::NonZero, thread};
 
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
-    CellCost, CellInputs, CellRecord, Direction, Metric, MetricName, ModeFile, NoResult, Outcome,
-    Planned, PlannedCell, PreemptMode,
+    CellCost, CellInputs, CellRecord, Direction, Distribution, Metric, MetricName, ModeFile,
+    NoResult, Outcome, Planned, PlannedCell, PreemptMode,
 };
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::MeasuredCell;
@@ -152,6 +152,7 @@ impl<'a> Reading<'a> {
             clocks: self.planned.inputs().and_then(CellInputs::clocks),
             factors: self.planned.factors.clone(),
             look: self.look,
+            samples: self.result.as_ref().map_or_else(|_| Vec::new(), samples_of),
             result: self.result.map(|measured| measured.metrics),
         }
     }
@@ -161,6 +162,12 @@ impl<'a> Reading<'a> {
         let Outcome::Completed { report, .. } = &self.record.as_ref()?.outcome else { return None };
         ModeFile::parse(report.system.preempt.as_deref()?).active
     }
+}
+
+/// Returns the number of samples of each distribution.
+fn samples_of(measured: &Measured) -> Vec<(Distribution, u64)> {
+    let each = measured.latencies.iter();
+    each.map(|latency| (latency.of.clone(), latency.histogram.count())).collect()
 }
 
 /// Returns the bound of a cell's trace, raised to its probe's maximum: an observation is never
@@ -183,6 +190,8 @@ fn metrics_of(bound: &Bound) -> [Metric; 2] {
         value: ns as f64 / 1e3,
         unit: "us".to_owned(),
         direction: Direction::Lower,
+        // Times of a trace are whole nanoseconds.
+        resolution: 1e-3,
     };
     let [p99_9, max] = MetricName::BOUNDS;
     [metric(p99_9, bound.p99_9_ns), metric(max, bound.max_ns())]

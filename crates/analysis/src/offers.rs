@@ -1,6 +1,6 @@
 //! The kernels that can be had, and which models each of them offers.
 
-use preemptlab_model::{KernelConfig, KernelRef};
+use preemptlab_model::{KernelConfig, KernelRef, counted};
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use serde::Serialize;
 
@@ -91,8 +91,9 @@ impl Offers {
         let mut table = Table::new("Kernels on offer, the newest of each series", columns);
         for row in &self.kernels {
             let Some(config) = &row.config else {
-                let reason = row.reason.as_deref().unwrap_or_default();
-                table.span(Cell::new(format!("{}: {reason}", row.name), Tone::Faint));
+                let cells = [&row.name, &row.version].map(|cell| Cell::from(cell.as_str()));
+                let unknown = ["?"; 5].map(|cell| Cell::new(cell, Tone::Faint));
+                table.row(cells.into_iter().chain(unknown));
                 continue;
             };
             let mut modes = config.modes.clone();
@@ -114,6 +115,15 @@ impl Offers {
         }
         let legend = OPTIONS.map(|(_, option, letter)| format!("{letter} {option}")).join(", ");
         table.notes.push(format!("Options: {legend}."));
+        let mut unread = self.kernels.iter().filter(|row| row.config.is_none());
+        if let Some(first) = unread.next() {
+            let kernels = counted(unread.count() + 1, "kernel");
+            let reason = first.reason.as_deref().unwrap_or("its configuration was not read");
+            table.notes.push(format!(
+                "?: the configuration of {kernels} is not at hand, as {reason}. They run all the same: \
+                 the image holds it, and the first `preemptlab plan` or `run` brings that here."
+            ));
+        }
         table
             .notes
             .push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());
@@ -142,5 +152,27 @@ fn describe(config: &KernelConfig) -> Config {
         hz: config.hz(),
         options: options.map(|(_, name, _)| *name).collect(),
         tracers: tracers.map(|(_, name)| *name).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mirror that has lost a package beside the kernel has the kernel all the same.
+    #[test]
+    fn a_kernel_whose_configuration_is_not_at_hand_has_its_row() {
+        let kernel = |series: &str, config: &Result<KernelConfig, String>| {
+            let (series, exact) = (series.parse().unwrap(), "debian:6.18.15".parse().unwrap());
+            OfferedKernel::new(&series, &exact, "6.18.15", "6.18.15-amd64".to_owned(), Some(config))
+        };
+        let lost = Err("the mirror has no `linux-headers-6.18.15-amd64`".to_owned());
+        let known = Ok(KernelConfig::parse("CONFIG_HZ=250\nCONFIG_PREEMPT_NONE=y\n"));
+        let offers = Offers::new(vec![kernel("debian:6.12", &known), kernel("debian:6.18", &lost)]);
+        let table = offers.configurations();
+        assert!(table.csv().contains("debian:6.18,6.18.15,?,?,?"), "{}", table.csv());
+        let notes = table.notes.join("\n");
+        assert!(notes.contains("configuration of 1 kernel is not at hand"), "{notes}");
+        assert!(notes.contains("linux-headers-6.18.15") && notes.contains("run all the same"));
     }
 }

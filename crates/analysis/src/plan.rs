@@ -14,7 +14,10 @@ use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
 use serde::Serialize;
 
-use crate::timings::{Pressure, Task, Tasks, Timings};
+use crate::{
+    shown,
+    timings::{Pressure, Task, Tasks, Timings},
+};
 
 /// A configuration of the plan.
 #[derive(Debug, Serialize)]
@@ -63,7 +66,7 @@ pub struct PlanDocument<'a> {
     boots: usize,
     jobs: usize,
     expected_wall_s: u64,
-    /// Reasons why the run takes longer than it could.
+    /// Reasons why the run takes longer than it could, and settings with a weak proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -116,7 +119,10 @@ impl<'a> PlanDocument<'a> {
             boots: needed.len(),
             jobs,
             expected_wall_s: wall.as_secs_f64().ceil() as u64,
-            notes: if missing == 0 { Vec::new() } else { pressure.notes(jobs, memory_mib) },
+            notes: notes(
+                manifest,
+                if missing == 0 { Vec::new() } else { pressure.notes(jobs, memory_mib) },
+            ),
         }
     }
 
@@ -180,6 +186,11 @@ impl<'a> PlanDocument<'a> {
     }
 }
 
+/// Returns the notes on the machine that would execute the cells, and those on the settings.
+fn notes(manifest: &Manifest, of_machine: Vec<String>) -> Vec<String> {
+    of_machine.into_iter().chain(shown::notes(manifest)).collect()
+}
+
 /// Returns a kernel with its label and its settings.
 fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) -> String {
     let label = label.map(|label| format!("{label}=")).unwrap_or_default();
@@ -194,9 +205,9 @@ fn machine_note(
 ) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
     let caches = if has_caches { " with its caches" } else { "" };
-    let prices = profiles.iter().map(|Profile { name, machine, .. }| {
-        format!("Prices: profile {name}, {machine}{caches}.")
-    });
+    let prices = profiles
+        .iter()
+        .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{caches}."));
     topology.into_iter().chain(prices).collect()
 }
 

@@ -8,7 +8,7 @@ use std::{
 use preemptlab_durable::Draft;
 use preemptlab_experiment::Recording;
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
-use preemptlab_model::{CellInputs, Metric, NoResult, Outcome};
+use preemptlab_model::{CellCost, CellInputs, Metric, NoResult, Outcome};
 use preemptlab_workload::Latency;
 
 use crate::{
@@ -177,6 +177,7 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         Some(Outcome::Completed { report, .. }) => Some(&report.system.release),
         _ => kernel.map(|kernel| &kernel.release),
     };
+    let cost = measured::cost(reading.recording.manifest(), reading.planned);
     let cell = Cell {
         run: run.to_owned(),
         backend: reading.recording.manifest().backend,
@@ -184,6 +185,7 @@ fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
         rt: kernel.and_then(|kernel| kernel.rt),
         observed: reading.observed(),
         seed: inputs.map(|inputs| inputs.job.seed),
+        prices: cost.as_ref().and_then(CellCost::prices_of).cloned(),
         look: reading.look,
         id: inputs.map(CellInputs::id),
         digest: outcome.and_then(Outcome::digest),

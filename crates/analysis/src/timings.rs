@@ -233,6 +233,17 @@ impl Pressure {
         wall(alone.iter().sum(), longest, jobs, self.slowdown_beside(jobs))
     }
 
+    /// Says that other work spoils what cells in the machine's own time measure.
+    pub fn spoils(&self) -> Option<String> {
+        (self.load >= 1.0).then(|| {
+            format!(
+                "this machine is busy: its load average is {:.1}; other work spoils what is measured in the \
+                 machine's own time: stop it first",
+                self.load
+            )
+        })
+    }
+
     /// Says what makes a run take longer than it could: other work, or more at a time than fits.
     pub fn notes(&self, jobs: usize, memory_mib: u32) -> Vec<String> {
         let Self { cpus, load, available_mib } = *self;
@@ -363,6 +374,9 @@ mod tests {
         assert_eq!((busy.slowdown_beside(2), busy.slowdown_with(2)), (4.0, 3.0));
         assert!(busy.notes(2, 512)[0].contains("load average is 6.0, and it has 2 CPUs"));
         assert!(idle.notes(3, 512)[0].contains("--jobs 3 exceeds the 2 CPUs"));
+        assert!(
+            idle.spoils().is_none() && busy.spoils().unwrap().contains("spoils what is measured")
+        );
         assert!(idle.notes(2, 4096)[0].contains("more memory than the 4096 MiB"));
         // What is not there takes nothing from the others.
         let one = [seconds(10.0)];

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use preemptlab_experiment::Experiment;
+use preemptlab_workload::Workload;
 
 /// Returns the questions that the traces of workloads cannot answer, before they are recorded; none
 /// where every workload has the real-time probe whose wakeups `explain` explains.
@@ -15,6 +16,10 @@ pub fn notes(experiment: &Experiment) -> Vec<String> {
             (false, true) => {
                 "only the fair probe of cyclictest: its traces tell why that one was late \
                  (explain --fair), and have no wakeup.bound"
+            }
+            (false, false) if matches!(workload, Workload::Folder(_)) => {
+                "no cyclictest, and no probe with `wakeups = true`: its traces tell what the kernel did \
+                 (explain --export, --zoom), not why a wakeup was late"
             }
             (false, false) => {
                 "no cyclictest: its traces tell what the kernel did (explain --export, --zoom), \
@@ -62,6 +67,9 @@ mod tests {
         let (note, next) = said(fair);
         assert!(note.contains("b has only the fair probe"), "{note}");
         assert!(next.ends_with("runs/x --fair"), "{next}");
+        let (note, next) = said("[workload.d]\nkind = \"folder\"\npath = \"d\"\n");
+        assert!(note.contains("no probe with `wakeups = true`"), "{note}");
+        assert!(next.ends_with("--export perfetto --out trace.pftrace"), "{next}");
         let (note, next) = said(&format!("{fair}[workload.c]\nkind = \"cyclictest\"\n"));
         assert_eq!(note.lines().count(), 1, "{note}");
         assert!(next.ends_with("explain runs/x"), "{next}");

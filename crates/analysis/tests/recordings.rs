@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_analysis::{Compared, Error, Gathered, Notice, data, filled, letter, mixed, tables};
+use preemptlab_analysis::{Compared, Error, Gathered, data, filled, letter, mixed, tables};
 use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
 use preemptlab_export::Format;
 use preemptlab_model::{BackendKind, Digest, MetricName};
@@ -83,8 +83,9 @@ fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
     assert!(matches!(absent, Error::Recording(_)), "{absent}");
     let host = folder.path().join("host");
     record_on(BackendKind::Host, &host, TWO_MODES, |_, _| Cell::Measured);
-    let (_, notices) = Compared::open(&[host], None, None).unwrap();
-    assert!(notices.iter().any(|notice| matches!(notice, Notice::Note(_))), "{notices:?}");
+    let (compared, _) = Compared::open(&[host], None, None).unwrap();
+    let disturbances = compared.comparison().unwrap().disturbances;
+    assert!(disturbances.iter().any(|said| said.contains("powersave")), "{disturbances:?}");
 }
 
 #[test]

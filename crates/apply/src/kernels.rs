@@ -40,6 +40,7 @@ pub fn facts(
         features,
         lazy_parameter: runs.then_some(lazy),
         elsewhere: elsewhere(machine, loader, journal),
+        cmdline_bytes: cmdline_bytes(machine, loader, journal),
         release,
     })
 }
@@ -87,6 +88,38 @@ fn newest(machine: &Machine) -> Option<String> {
         release.split(|c: char| !c.is_ascii_digit()).filter_map(|it| it.parse().ok()).collect()
     };
     releases.max_by_key(|release| (numbers(release), release.clone()))
+}
+
+/// Returns the length of the longest command line of the boot entries, without the words that
+/// preemptlab added. GRUB puts the image before the words, and systemd-boot the initrds
+/// (`BOOT_IMAGE=`, `initrd=`).
+fn cmdline_bytes(machine: &Machine, loader: &Loader, journal: &Journal) -> usize {
+    let ours = journal.applied.as_ref().map(|applied| applied.settings.words()).unwrap_or_default();
+    let others = |words: &mut dyn Iterator<Item = &str>| -> usize {
+        let words = words.filter(|word| !ours.iter().any(|it| it == word));
+        words.map(|word| word.len() + 1).sum()
+    };
+    let lines: Vec<usize> = match loader {
+        Loader::Grub { config } => {
+            let text = fs::read_to_string(machine.path(config)).unwrap_or_default();
+            let line = |line: grub::LinuxLine<'_>| {
+                "BOOT_IMAGE=".len() + line.image.len() + others(&mut line.words.into_iter())
+            };
+            grub::linux_lines(&text).map(line).collect()
+        }
+        Loader::Entries { folder, .. } => {
+            let line = |(_, text): (String, String)| {
+                let initrds = text.lines().filter_map(|line| {
+                    let path = line.trim().strip_prefix("initrd")?;
+                    path.starts_with(char::is_whitespace).then(|| "initrd=".len() + path.len())
+                });
+                let initrds: usize = initrds.sum();
+                (initrds + others(&mut entry::words(&text))).saturating_sub(1)
+            };
+            entries(machine, folder).into_iter().map(line).collect()
+        }
+    };
+    lines.into_iter().max().unwrap_or_default()
 }
 
 /// Returns the words of the boot entries that preemptlab did not add, each with its file.

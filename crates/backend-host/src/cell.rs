@@ -120,6 +120,7 @@ fn without_cpus(count: u32) -> Execution {
         reason,
         system: None,
         commands: Vec::new(),
+        refusal: None,
     };
     let message = Message::Failed(failure);
     Execution { message, said: Vec::new(), console: Vec::new(), conditions: None }

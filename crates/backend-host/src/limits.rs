@@ -17,10 +17,6 @@ const MACHINE_ROOT: u32 = 0;
 /// Processes and threads of a cell, all together; a machine has 32768 or more.
 const PROCESSES_MAX: u64 = 30_000;
 
-/// Limits of the open files of a program, soft and hard: the kernel's limits of its first process,
-/// and so those of every guest (`INR_OPEN_CUR` and `INR_OPEN_MAX`).
-const FILES: (u64, u64) = (1024, 4096);
-
 /// 1 instead of 0: then not even a program that the machine has for them sees a core (core(5)).
 const CORE_BYTES: u64 = 1;
 
@@ -54,7 +50,6 @@ pub fn set(owner: u32) -> io::Result<()> {
         setrlimit(resource, Rlimit { current, maximum }).map_err(io::Error::from)
     };
     let both = |resource, limit| set(resource, limit, limit);
-    set(Resource::Nofile, Some(FILES.0), Some(FILES.1))?;
     both(Resource::Core, Some(CORE_BYTES))?;
     if owner == MACHINE_ROOT {
         return Ok(());

@@ -206,6 +206,7 @@ mod tests {
             reason: "no hackbench".into(),
             system: None,
             commands: vec![],
+            refusal: None,
         })
     }
 

@@ -31,5 +31,5 @@ pub use held_out::{COLD, HELD_OUT, TIMED_ALONE};
 pub use machine::Machine;
 pub use module::{Loaded, Loader, MODULE, ThisKernel, build_tree};
 pub use outcome::{Calibration, Errors, PricedClass, Residual, calibrate};
-pub use program::{Place, measure};
+pub use program::{Passes, Place, measure};
 pub use times::{Pass, Time, Times};

@@ -31,8 +31,34 @@ pub enum Place {
     Kernel,
 }
 
+/// Passes over all benchmarks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes {
+    /// Number of those that are done.
+    pub done: usize,
+    /// Number that there will be, if the times so far come again.
+    pub expected: usize,
+    /// Number that there will be at most.
+    pub most: usize,
+    /// Number of benchmarks whose times have not come again yet.
+    pub differing: usize,
+}
+
+impl Passes {
+    fn of(times: &Times) -> Self {
+        let (done, differing) = (times.passes(), times.differing().len());
+        let further = usize::from(differing > 0);
+        Self {
+            done,
+            expected: (done + further).clamp(PASSES_MIN, PASSES_MAX),
+            most: PASSES_MAX,
+            differing,
+        }
+    }
+}
+
 /// Executes the program of benchmarks again and again, on one CPU after the other, until its times come
-/// again, or have not for too long.
+/// again, or have not for too long. Tells after each pass how many are done, and how many may follow.
 ///
 /// # Errors
 ///
@@ -41,6 +67,7 @@ pub fn measure(
     program: &[u8],
     place: Place,
     is_cancelled: &AtomicBool,
+    on_pass: impl Fn(Passes),
 ) -> Result<Times, CalibrateError> {
     let file = memfd_create("micro", MemfdFlags::CLOEXEC).map_err(io::Error::from);
     let mut file: std::fs::File = file.map_err(CalibrateError::Program)?.into();
@@ -68,6 +95,7 @@ pub fn measure(
             return Err(CalibrateError::Failed(format!("{}{}", said, output.status)));
         }
         times.add(Pass::parse(&String::from_utf8_lossy(&output.stdout))?);
+        on_pass(Passes::of(&times));
     }
     Ok(times)
 }

@@ -2,8 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use preemptlab_experiment::{CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label};
+use clap::{
+    Args, ValueEnum,
+    builder::{PathBufValueParser, TypedValueParser},
+};
+use preemptlab_experiment::{
+    CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label,
+};
 use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_preparation::EmbedError;
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
@@ -37,6 +42,15 @@ pub struct Machines {
     /// built for it: they can run any command
     #[arg(long)]
     pub allow_build_scripts: bool,
+}
+
+/// Reads the path of something that is written. `-` would become a file or a folder of that name, where
+/// most programs write to standard output.
+pub fn written_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        false => Ok(path),
+        true => Err("`-` is not taken for standard output: give a path, or ./- for that name"),
+    })
 }
 
 /// Reads a kernel with its label. Where a path stands for a kernel, it is that of a source tree.

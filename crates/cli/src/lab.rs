@@ -127,8 +127,8 @@ fn interrupted() -> exit::Failure {
     exit::failure(exit::INTERRUPTED, RunError::Cancelled)
 }
 
-/// Reads a file that the user names.
-pub fn read(path: &Path) -> exit::Result<String> {
+/// Reads a file of a kind that the user names.
+pub fn read(path: &Path, kind: meant::Kind) -> exit::Result<String> {
     /// Experiments and scenarios have some kilobytes.
     const TEXT_BYTES_MAX: u64 = 1 << 20;
     let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
@@ -136,7 +136,7 @@ pub fn read(path: &Path) -> exit::Result<String> {
     });
     text.map_err(|error| {
         let kinds = [io::ErrorKind::NotFound, io::ErrorKind::IsADirectory];
-        let near = kinds.contains(&error.kind()).then(|| meant::file(path)).flatten();
+        let near = kinds.contains(&error.kind()).then(|| meant::file(path, kind)).flatten();
         let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         exit::unusable(format!("cannot read {}: {error}{hint}", path.display()))
     })
@@ -155,7 +155,7 @@ pub struct Wanted {
 /// Reads an experiment, puts values in the place of what it says, and reads the folders of its
 /// workloads; a mistake is shown in its place.
 pub fn experiment(path: &Path, overrides: &Overrides) -> exit::Result<Wanted> {
-    parsed(read(path)?, path, overrides)
+    parsed(read(path, meant::Kind::Experiment)?, path, overrides)
 }
 
 /// Does the same with the text of an experiment.

@@ -28,6 +28,8 @@ pub struct Progress {
     kernels: BTreeMap<Digest, String>,
     missing_boots: BTreeSet<SnapshotId>,
     memory_mib: u32,
+    /// Whether time is virtual, so that other work only makes cells take longer.
+    is_virtual: bool,
     /// Load of the machine at the start of the run.
     pressure: Pressure,
     /// Whether other machines execute the cells.
@@ -75,6 +77,7 @@ impl Progress {
             kernels: kernels.map(|it| (it.image_sha256, it.name.to_string())).collect(),
             missing_boots: prepared.boots_missing(),
             memory_mib: manifest.experiment.machine.memory_mib,
+            is_virtual: manifest.backend.is_vm(),
             pressure: pressure(),
             is_elsewhere: false,
             state: Mutex::default(),
@@ -264,7 +267,12 @@ impl Progress {
         if cells == 0 {
             return;
         }
-        for note in pressure().notes(self.jobs, self.memory_mib) {
+        let pressure = pressure();
+        let notes = match self.is_virtual {
+            true => pressure.notes(self.jobs, self.memory_mib),
+            false => pressure.spoils().into_iter().collect(),
+        };
+        for note in notes {
             self.tell(format_args!("{note}"));
         }
         if self.bar.is_hidden() {

@@ -9,7 +9,7 @@ use clap::{
 use crate::command_line::Cli;
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 53] = [
+const VALUES: [(&str, &str); 54] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("SCENARIO", "scenarios/driver-demo.toml"),
     ("RUN", "runs/quick"),
@@ -22,6 +22,7 @@ const VALUES: [(&str, &str); 53] = [
     ("FOLDER", "runs/mine"),
     ("FORM", "perfetto"),
     ("FORMAT", "text"),
+    ("FORMAT[=FILE]", "junit=gate.xml"),
     ("KERNEL", "debian:6.12-rt"),
     ("METRIC", "wakeup.fifo.p99"),
     ("MODE", "full"),

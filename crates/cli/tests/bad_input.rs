@@ -38,6 +38,34 @@ fn a_kernel_that_is_none_is_shown_in_its_line() {
     desk.run(&["run", "bad.toml"]).fails(2, &["bad.toml:5", "debian:"]);
 }
 
+/// Each part of a kernel's name is blamed for its own slip only.
+#[test]
+fn a_slip_in_the_parts_of_a_kernels_name_is_named() {
+    let desk = Desk::new();
+    for (kernel, said) in [
+        ("source:6.12,config=lab+HZ_1000=m", "`+HZ_1000=m` would be a module"),
+        ("source:6.12,config=lab+HZ_1000", "`+HZ_1000` has no value"),
+        ("source:6.12+HZ_1000=y,config=lab", "its parts stand in this order"),
+        ("source:6.12,config=PREEMPT", "the path of a file has a `/`"),
+    ] {
+        desk.write("bad.toml", &SMALL.replace("debian:6.12", kernel));
+        let finished = desk.run(&["plan", "bad.toml"]);
+        finished.fails(2, &["bad.toml:5", said, "did you mean `source:6.12,config="]);
+        assert!(!finished.stderr.contains("for example"), "{}", finished.stderr);
+    }
+}
+
+/// A vmlinux in the place of a bzImage.
+#[test]
+fn a_file_that_is_no_bzimage_is_named() {
+    let desk = Desk::new();
+    desk.write("vmlinux", "\u{7f}ELF\u{2}\u{1}\u{1}");
+    desk.write("bad.toml", &SMALL.replace("debian:6.12", "file:vmlinux"));
+    for verb in ["plan", "run"] {
+        desk.run(&[verb, "bad.toml"]).fails(2, &["`vmlinux`"]);
+    }
+}
+
 #[test]
 fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     let desk = Desk::new();
@@ -56,7 +84,7 @@ fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     run("tree:linux,clean").fails(2, &["nothing can say that it is clean"]);
     run("tree:linux,config=./none").fails(2, &["`./none` cannot be read"]);
     run("tree:linux,confg=lab").fails(2, &["did you mean `tree:linux,config=lab`?"]);
-    run("tree:linux+HZ_1000=m").fails(2, &["has no modules"]);
+    run("tree:linux+HZ_1000=m").fails(2, &["`+HZ_1000=m` would be a module"]);
     run("source:6.12,config=./none").fails(2, &["`./none` cannot be read"]);
     run("source:6.12,confg=lab").fails(2, &["did you mean `source:6.12,config=lab`?"]);
     run("source:6.12-rt,config=lab").fails(2, &["config=lab+EXPERT=y+PREEMPT_RT=y"]);
@@ -188,6 +216,55 @@ fn a_path_that_is_no_recording_is_told_from_the_one_that_was_meant() {
             let finished = desk.run(&[verb, &[path]].concat());
             finished.fails(2, &[said]);
         }
+    }
+}
+
+#[test]
+fn a_suggestion_is_of_the_kind_that_the_command_reads() {
+    let desk = desk_of_runs();
+    fs::create_dir(desk.path("scenarios")).unwrap();
+    fs::copy(desk.path("play.toml"), desk.path("scenarios/late.toml")).unwrap();
+    for (path, hint) in [
+        // A recording and an experiment are near, and are no scenarios.
+        ("fien", None),
+        ("runs/mvoe", None),
+        ("mvoe.toml", None),
+        ("paly.toml", Some("did you mean play.toml?")),
+        ("laet.toml", Some("did you mean")),
+        ("scenarios/lat.toml", Some("did you mean scenarios/late.toml?")),
+    ] {
+        let finished = desk.run(&["scenario", path]);
+        finished.fails(2, &[hint.unwrap_or("cannot read")]);
+        assert_eq!(finished.stderr.contains("did you mean"), hint.is_some(), "{}", finished.stderr);
+    }
+    // An experiment's suggestion is no scenario.
+    desk.write(
+        "movie.toml",
+        "format = 1\nname = \"play\"\ndescription = \"d\"\nend = \"50ms\"\n\
+        [thread.a]\nsteps = [{ busy = \"1ms\" }]\n",
+    );
+    desk.run(&["run", "mvie.toml"]).fails(2, &["did you mean move.toml?"]);
+}
+
+#[test]
+fn a_path_to_write_to_is_not_standard_output() {
+    let desk = desk_of_runs();
+    let recording = format!("{}/../../studies/check", env!("CARGO_MANIFEST_DIR"));
+    let recording = recording.as_str();
+    for arguments in [
+        &["export", recording, "--out", "-"][..],
+        &["report", recording, "-o", "-"],
+        &["history", recording, "--out", "-"],
+        &["explain", recording, "--svg", "-"],
+        &["explain", recording, "--export", "ftrace", "--out", "-"],
+        &["run", "move.toml", "--out", "-"],
+        &["gate", "debian:6.12", "debian:7.2", "--out", "-"],
+        &["scenario", "play.toml", "--html", "-"],
+        &["calibrate", "--out", "-"],
+    ] {
+        let finished = desk.run(arguments);
+        finished.fails(2, &["`-` is not taken for standard output"]);
+        assert!(!desk.path("-").exists(), "{arguments:?}");
     }
 }
 

@@ -47,7 +47,8 @@ fn sound(text: &str) {
 fn one_replicate_decides_nothing() {
     let desk = Desk::new();
     record(&desk.path("a"), &with_count(1), |_, _| Cell::Measured);
-    compare(&desk, &["a"]).says(&["undecided +4", "Fewer than 5 replicates decide nothing."]);
+    compare(&desk, &["a"])
+        .says(&["undecided, +4 replicates", "Fewer than 5 replicates decide nothing."]);
     let overview = desk.run(&["compare", "a"]);
     overview.says(&["1 replicate (n=1: no spread)"]);
 }
@@ -57,7 +58,8 @@ fn values_that_are_all_equal_are_the_same() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let finished = compare(&desk, &["a"]);
-    finished.says(&["are better, 0 worse, 15 within 5%, 0 undecided"]);
+    // cyclictest cannot tell whether equal numbers of a few microseconds are within 5%.
+    finished.says(&["are better, 0 worse,", "within the resolution of the", " 0 undecided"]);
     finished.says(&["5 replicates are too few for an extreme-value fit"]);
 }
 
@@ -67,7 +69,7 @@ fn the_counts_are_of_what_the_table_shows() {
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let overview = desk.run(&["compare", "a"]);
     overview.says(&[
-        "0 worse, 7 within 5%, 0 undecided",
+        "Of 7 comparisons 0 are better, 0 worse,",
         "8 more, of metrics that are",
         "compare RUN --all",
         "adjusted for all 15",
@@ -111,7 +113,8 @@ fn maxima_that_are_all_equal_are_no_distribution() {
 fn what_is_apart_is_better_or_worse() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |mode, replicate| match mode {
-        "none" => Cell::Later(replicate.into()),
+        // Beyond the resolution of cyclictest's buckets.
+        "none" => Cell::Later(u64::from(replicate) + 5),
         _ => Cell::Measured,
     });
     let row = |finished: &Finished, mode: &str| {
@@ -261,7 +264,7 @@ fn a_report_answers_what_it_is_asked() {
     let asked = ["report", "a", "--format", "markdown", "--require", "wakeup.max<1us"];
     desk.run(&asked).says(&["No configuration satisfies every requirement."]);
     let plain = desk.run(&["report", "a", "--format", "markdown"]);
-    plain.says(&["has the lowest FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
+    plain.says(&["All have the same FIFO wakeup p99", "### How it was measured", "6.12.107-1"]);
     desk.run(&["report", "a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
 }
 
@@ -300,9 +303,12 @@ fn kinds_of_time_stand_beside_each_other_and_are_never_mixed() {
     assert!(!compare(&desk, &["vm"]).stdout.contains("what vm"));
     let alone = compare(&desk, &["host"]);
     assert!(!alone.stdout.contains("Times are virtual"), "{}", alone.stdout);
-    let said = desk.run(&["compare", "host"]);
+    // Below the table: what disturbed the machine is about its numbers.
+    let said = desk.run(&["compare", "host"]).stdout;
+    let table = said.rfind('─').unwrap();
     for note in ["10 of 10 cells the frequency governor was powersave", "on a virtual machine"] {
-        assert!(said.stderr.contains(note), "{}", said.stderr);
+        let words = said[table..].split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(note), "{said}");
     }
     let against = compare(&desk, &["kvm", "vm"]);
     assert!(!against.stdout.contains(" 0 disagree"), "{}", against.stdout);

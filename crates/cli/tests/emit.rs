@@ -142,6 +142,108 @@ fn what_no_kernel_would_take_is_not_emitted() {
     emit(&desk, "script", &allowed).succeeds().says(&["NO_NEW"]);
 }
 
+/// Tuning notes have sysctls that no supported kernel has, and parameters that are sysctls.
+#[test]
+fn what_is_gone_is_refused_with_its_place() {
+    let desk = Desk::new();
+    for target in ["sysctl", "script", "tuned"] {
+        let refused = |settings: &[&str], said: &[&str]| {
+            let finished = emit(&desk, target, settings);
+            finished.fails(2, said);
+            assert_eq!(finished.stdout, "");
+        };
+        let sysctl = |text: &'static str| ["--sysctl", text];
+        for (setting, said) in [
+            ("kernel.sched_min_granularity_ns=10000000", "sched/base_slice_ns since 6.6"),
+            ("kernel.sched_migration_cost_ns=5000000", "debugfs sched/migration_cost_ns"),
+            ("kernel.sched_latency_ns=1", "debugfs sched/latency_ns until 6.5"),
+            ("kernel.sched_wakeup_granularity_ns=1", "debugfs sched/wakeup_granularity_ns"),
+            ("kernel.sched_nr_migrate=8", "debugfs sched/nr_migrate"),
+            ("kernel.sched_tunable_scaling=0", "debugfs sched/tunable_scaling"),
+        ] {
+            refused(&sysctl(setting), &["since 5.13", said]);
+        }
+        refused(
+            &["--parameter", "elevator=noop", "--skew-tick"],
+            &["since 5.0", "queue/scheduler"],
+        );
+        let said = "write sysctl.kernel.sched_rt_runtime_us=-1";
+        refused(&["--parameter", "sched_rt_runtime=-1"], &[said]);
+    }
+    emit(&desk, "sysctl", &["--sysctl", "kernel.sched_rr_timeslice_ms=50"]).succeeds();
+}
+
+#[test]
+fn a_line_that_the_kernel_would_cut_is_refused() {
+    let desk = Desk::new();
+    let long = format!("quirk={}", "1".repeat(2920));
+    let finished = emit(&desk, "grub", &["--parameter", &long, "--allow", &long]);
+    finished.fails(2, &["it has 2926 characters", "keeps 2047"]);
+    let halves = ["a", "b"].map(|name| format!("{name}={}", "1".repeat(1022)));
+    let [a, b] = &halves;
+    let allowed = ["--parameter", a, "--allow", a, "--parameter", b, "--allow", b];
+    emit(&desk, "grub", &allowed).fails(2, &["the command line: it has 2049 characters"]);
+    emit(&desk, "grub", &allowed[..4]).succeeds();
+    // A list of CPUs is shortened to ranges.
+    let cpus = (1..=700).map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",");
+    let finished = emit(&desk, "grub", &["--isolcpus", &cpus, "--nohz-full", "1,2,3,8"]);
+    finished.succeeds().says(&["nohz_full=1-3,8 isolcpus=1-700"]);
+}
+
+#[test]
+fn a_mode_that_some_kernel_ignores_comes_with_a_warning() {
+    let desk = Desk::new();
+    for target in ["grub", "systemd-boot", "tuned", "script"] {
+        for (mode, said) in [("none", "from 7.0 on"), ("lazy", "before 6.13")] {
+            let finished = emit(&desk, target, &["--preempt", mode]);
+            assert!(finished.succeeds().stderr.contains(said), "{}", finished.stderr);
+        }
+    }
+    let other = emit(&desk, "grub", &["--skew-tick"]);
+    assert!(!other.stderr.contains("preempt="), "{}", other.stderr);
+}
+
+/// The script says what it changed, and the second time that nothing was.
+#[test]
+fn the_script_says_whether_anything_was_changed() {
+    let mut root = Root::systemd_boot();
+    root.write("cmdline", "root=UUID=0c7a6b6c ro quiet\n");
+    root.more += "\nmount --bind \"$root/cmdline\" \"$root/proc/cmdline\"";
+    root.write("sys/kernel/debug/sched/preempt", "none (voluntary) full\n");
+    root.write("sys/kernel/debug/sched/base_slice_ns", "2800000\n");
+    let desk = Desk::new();
+    let run = |settings: &[&str]| {
+        root.write("script", &emit(&desk, "script", settings).succeeds().stdout);
+        let folder = root.path("").display().to_string();
+        root.shell(&["chroot", &folder, "sh", "/script"])
+    };
+    let settings = ["--preempt", "full", "--base-slice-ns", "3000000"];
+    let first = run(&settings);
+    first.succeeds().says(&[
+        "changed /boot/loader/entries/debian-6.12.117+deb13-amd64.conf",
+        "changed /etc/kernel/cmdline",
+        "changed /sys/kernel/debug/sched/base_slice_ns to 3000000",
+    ]);
+    assert!(!first.stderr.contains("would ignore"), "{}", first.stderr);
+    assert_eq!(root.read("sys/kernel/debug/sched/base_slice_ns"), "3000000");
+    let before = root.snapshot();
+    let second = run(&settings);
+    assert_eq!(
+        second.succeeds().stdout,
+        "/script: nothing was changed: all of it was there already\n"
+    );
+    assert_eq!(before, root.snapshot());
+    // Another mode than those of the running kernel.
+    let lazy = run(&["--preempt", "lazy"]);
+    assert!(lazy.stderr.contains("would ignore preempt=lazy: it offers none (voluntary) full"));
+    // A line that the kernel would cut.
+    let before = root.snapshot();
+    let long = format!("quirk={}", "1".repeat(2014));
+    let cut = run(&["--parameter", &long, "--allow", &long]);
+    cut.fails(1, &["would have 2048 characters, and the kernel keeps 2047: nothing was changed"]);
+    assert_eq!(before, root.snapshot());
+}
+
 /// A recording's words reach a machine only if they are on the lists.
 #[test]
 fn a_strangers_words_are_held_to_the_lists() {

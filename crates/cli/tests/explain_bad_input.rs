@@ -51,6 +51,32 @@ fn a_sound_recording_is_explained() {
 }
 
 #[test]
+fn a_format_that_a_view_does_not_have_is_refused() {
+    let (desk, traced) = desk();
+    let ranking = explain(&desk, &["--ranking", "--format", "csv"]).succeeds().stdout.clone();
+    assert!(ranking.lines().next().unwrap().matches(',').count() > 3, "{ranking}");
+    let markdown = explain(&desk, &["--ranking", "--format", "markdown"]).succeeds().stdout.clone();
+    assert!(markdown.contains("| ---"), "{markdown}");
+    let drawn = explain_it(&desk, &traced, &[]).stdout;
+    let block = explain_it(&desk, &traced, &["--format", "markdown"]).succeeds().stdout.clone();
+    assert_eq!(block, format!("```\n{drawn}```\n"));
+    for arguments in [
+        &["--format", "csv"][..],
+        &["--response", "--format", "csv"],
+        &["--confirm", "--format", "csv"],
+        &["--what-if", "preemptible=rcu_core", "--format", "csv"],
+    ] {
+        explain_it(&desk, &traced, arguments).fails(2, &["a timeline is no table and has no CSV"]);
+    }
+    for format in ["json", "csv", "markdown"] {
+        let zoom = ["--zoom", "1ms", "--format", format];
+        explain_it(&desk, &traced, &zoom).fails(2, &["--zoom draws a graph of calls"]);
+        let export = ["--export", "ftrace", "--out", "x", "--format", format];
+        explain_it(&desk, &traced, &export).fails(2, &["cannot be used with"]);
+    }
+}
+
+#[test]
 fn a_truncated_trace_is_named() {
     let (desk, traced) = desk();
     let file = traced.file("trace");

@@ -105,15 +105,21 @@ fn the_committed_recording_is_exported() {
     let folder = desk.path("check-export");
     assert_eq!(
         fs::read_to_string(folder.join("cells.csv")).unwrap(),
-        "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,look,status,reason,\
-         id,digest\n\
-         check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,0,\
-         completed,,e582107344b94bda53509c0f3cd9a0d5df9448c5ac22f2c32ee0c47c5648812a,\
-         1f1422b86aecddd5e9ed4315d7b0546ae3383f88bdb3ad8352d3789fe1aafec7\n"
+        "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,prices,id,look,status,\
+         reason,digest\n\
+         check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,amd-epyc,\
+         9c3d5cbbd3a8a7a56ffe97510eea5fb70f94903af96e2c5d332231db432c875b,0,completed,,\
+         f47e2e33adeb6bffe05487a4e4ddabda5e2a85e65855850a71a294a40f878355\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
     assert!(columns(&metrics, &["metric", "unit"]).contains(&"throughput messages/s".to_owned()));
+    // Each row of each table says of which cell it is, and by which prices.
+    for table in TABLES {
+        let rows = columns(&csv(&folder, table), &["prices", "id"]);
+        let cell = "amd-epyc 9c3d5cbbd3a8a7a56ffe97510eea5fb70f94903af96e2c5d332231db432c875b";
+        assert!(!rows.is_empty() && rows.iter().all(|row| row == cell), "{table}");
+    }
     // The job's number of loops.
     let histograms = csv(&folder, "histograms");
     let fifo = columns(&histograms, &["probe", "count"]);

@@ -127,6 +127,57 @@ fn a_mistake_in_the_definition_is_shown_in_its_place() {
     refused(misspell("\"seed\"", "\"wakeup\""), &["a metric that preemptlab itself has"]);
 }
 
+/// A trace follows one probe, which it knows by its name.
+#[test]
+fn wakeups_that_no_trace_can_follow_are_refused() {
+    let beside = |desk: &Desk, noise: &str, work: &str, more: &str| {
+        let definition = DEFINITION
+            .replace("cyclictest = \"fifo\"\n", "")
+            .replace("name = \"noise\"\n", &format!("name = \"noise\"\n{noise}"))
+            .replace("name = \"work\"\n", &format!("name = \"work\"\n{work}"));
+        desk.write("mine/workload.toml", &format!("{definition}\n{more}"));
+    };
+    const WAKEUPS: &str = "wakeups = true\n";
+    let probe = |name: &str, program: &str| {
+        format!("[[probe]]\nname = \"{name}\"\nargv = [\"/usr/bin/{program}\"]\n")
+    };
+    refused(
+        |desk| {
+            let work = format!("name = \"work\"\n{WAKEUPS}");
+            let definition = DEFINITION.replace("name = \"work\"\n", &work);
+            desk.write("mine/workload.toml", &definition);
+        },
+        &[
+            "mine/workload.toml:13",
+            "`work` has `wakeups`, but traces follow the cyclictest beside it",
+        ],
+    );
+    refused(
+        |desk| beside(desk, WAKEUPS, "", ""),
+        &["mine/workload.toml:8", "`noise` has `wakeups`, and is no probe", "make it a [[probe]]"],
+    );
+    refused(
+        |desk| beside(desk, "", WAKEUPS, ""),
+        &[
+            "mine/workload.toml:8",
+            "`work` and `noise` are the same program, whose wakeups a trace cannot tell apart",
+        ],
+    );
+    let mine = format!("{}{WAKEUPS}", probe("mine", "servo"));
+    refused(
+        |desk| beside(desk, "", WAKEUPS, &mine),
+        &["mine/workload.toml:41", "`work` and `mine` both have `wakeups`"],
+    );
+    refused(
+        |desk| beside(desk, "", "", &format!("{mine}{}", probe("next", "cyclictest"))),
+        &[
+            "mine/workload.toml:44",
+            "`mine` has `wakeups`, but traces follow the cyclictest of `next`",
+        ],
+    );
+    refused(|desk| beside(desk, "", "wakeups = \"yes\"\n", ""), &["wakeups = \"yes\""]);
+}
+
 fn run(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(desk.lasting_command(arguments).output().unwrap())
 }

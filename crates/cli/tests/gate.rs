@@ -98,6 +98,24 @@ fn every_format_tells_the_same() {
 }
 
 #[test]
+fn one_decision_is_written_in_several_formats() {
+    let desk = desk(|_, _| Cell::Later(30));
+    let forms =
+        ["new", "--format", "junit=out.xml", "--format", "github", "--format", "json=out.json"];
+    let said = gate(&desk, &forms);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    assert!(said.stdout.starts_with("::notice title=preemptlab gate::"), "{}", said.stdout);
+    let read = |name: &str| std::fs::read_to_string(desk.path(name)).unwrap();
+    assert_eq!(read("out.xml"), gate(&desk, &["new", "--format", "junit"]).stdout);
+    assert_eq!(read("out.json").trim(), gate(&desk, &["new", "--format", "json"]).stdout.trim());
+    // Files alone leave standard output empty.
+    let files = gate(&desk, &["new", "--format", "markdown=out.md"]);
+    assert!(files.stdout.is_empty() && read("out.md").starts_with("### "), "{}", files.stdout);
+    gate(&desk, &["new", "--format", "junit=absent/out.xml"])
+        .fails(4, &["cannot write absent/out.xml"]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let desk = desk(|_, _| Cell::Measured);
     for (arguments, said) in [
@@ -109,13 +127,16 @@ fn what_cannot_be_compared_is_refused() {
         (&["new", "--margin", "3"], "expected a percentage such as `3%`"),
         (&["new", "--margin", "0%"], "says no margin"),
         (&["new", "--budget", "lots"], "expected a number of executions"),
-        (&["new", "--format", "xml"], "invalid value 'xml'"),
+        (&["new", "--format", "xml"], "`xml` is no format; there are table, json"),
+        (&["new", "--format", "junit="], "a file follows `junit=`"),
+        (&["new", "--format", "junit=-"], "a file follows `junit=`"),
+        (&["new", "--format", "junit", "--format", "github"], "two formats go to standard output"),
+        (&["new", "--format", "junit=a", "--format", "json=a"], "two formats go to a"),
     ] {
         gate(&desk, arguments).fails(2, &[said]);
     }
     let mirror = ["--mirror", "http://127.0.0.1:9/debian"];
     for (base, new, said) in [
-        ("debian:6.12", "debian:6.12", "are both debian:6.12"),
         ("=debian:6.12", "debian:7.2", "is not a label"),
         ("x=debian:6.12", "x=debian:7.2", "two kernels have the label `x`"),
         ("\u{1b}[2J=debian:6.12", "debian:7.2", "is not a label"),

@@ -50,6 +50,46 @@ fn what_is_applied_is_shown_first_and_taken_back_to_the_byte() {
 }
 
 #[test]
+fn a_dry_run_only_shows() {
+    let root = Root::quick_grub();
+    let before = root.snapshot();
+    let shown = root.preemptlab(&[&["apply", "--dry-run"], &SETTINGS[..]].concat());
+    shown.succeeds().says(&["+++ /etc/default/grub.d/zz-preemptlab.cfg"]);
+    shown.fails(0, &["Nothing was changed: --dry-run"]);
+    assert_eq!(before, root.snapshot());
+    let both = root.preemptlab(&[&["apply", "--dry-run", "--yes"], &SETTINGS[..]].concat());
+    both.fails(2, &["--dry-run"]);
+}
+
+/// x86 keeps 2047 characters of what the machine has and what is added.
+#[test]
+fn the_whole_command_line_counts() {
+    let root = Root::quick_grub();
+    let long = format!("console={}", "1".repeat(1900));
+    let default = format!("GRUB_CMDLINE_LINUX_DEFAULT=\"quiet {long}\"\n");
+    root.write("etc/default/grub", &default);
+    root.regenerate();
+    let before = root.snapshot();
+    let quirk = |length: usize| format!("quirk={}", "1".repeat(length));
+    for further in [&[][..], &["--skip-ignored"]] {
+        let word = quirk(100);
+        let settings = ["--parameter", &word, "--allow", &word];
+        let refused = apply(&root, &[&settings, further].concat());
+        refused.fails(2, &["the command line: with the 106 characters", "keeps 2047"]);
+        assert_eq!(before, root.snapshot());
+    }
+    apply(&root, &["--skew-tick"]).succeeds();
+}
+
+#[test]
+fn a_list_is_written_in_ranges() {
+    let root = Root::quick_grub();
+    apply(&root, &["--isolcpus", "managed_irq,domain,1,2,3"]).succeeds();
+    let config = root.read("boot/grub/grub.cfg");
+    assert!(config.contains("isolcpus=managed_irq,domain,1-3"), "{config}");
+}
+
+#[test]
 fn the_second_time_nothing_is_done() {
     let root = Root::grub();
     apply(&root, &SETTINGS).succeeds();

@@ -33,7 +33,10 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
     desk.write("lacks.toml", &shipped.replace("halt = 768000\n", ""));
     desk.write("twin.toml", &shipped.replace("halt = 768000", "halt = 1"));
     for (arguments, said) in [
-        (&["--machine", "amd-epyc", "--machine", "twin.toml"][..], "two machines have the name `amd-epyc`"),
+        (
+            &["--machine", "amd-epyc", "--machine", "twin.toml"][..],
+            "two machines have the name `amd-epyc`",
+        ),
         (&["--machine", "bad.toml"], "a price must be 1 to 16777215"),
         (&["--machine", "lacks.toml"], "halt"),
         (&["--machine", "desktop"], "preemptlab has amd-epyc, desktop-x86, server-x86, and"),

@@ -39,9 +39,9 @@ fn a_single_replicate_is_called_one() {
     finished.says(&[
         "Run debian:6.12.107+deb13/full: kernel 6.12.107+deb13-amd64 with preempt=full",
         "wakeup.fifo.max <= 10000 us",
-        "unclear",
-        "The only replicate (n=1)",
-        "fewer than 95% of further cells",
+        "is not shown",
+        "not shown by",
+        "A limit on a maximum is not shown by samples",
         "there is no other configuration",
         "wakeup.max is that of the real-time probe, wakeup.fifo.max.",
         "apt-get install linux-image-6.12.107+deb13-amd64=6.12.107-1",
@@ -53,6 +53,21 @@ fn a_single_replicate_is_called_one() {
     let widest = finished.stdout.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{}", finished.stdout);
     assert!(before == tree(&desk.path("run")), "recommending has changed the recording");
+}
+
+#[test]
+fn brief_is_five_lines_at_most() {
+    let desk = desk();
+    let brief = |requirement: &str| {
+        recommend(&desk, &["--format", "brief", "--require", requirement]).stdout
+    };
+    let said = brief("wakeup.max<=10ms");
+    assert!((2..=5).contains(&said.lines().count()), "{said}");
+    assert!(said.starts_with("Run debian:6.12.107+deb13/full"), "{said}");
+    assert!(said.contains("wakeup.fifo.max <= 10000 us: largest "), "{said}");
+    let none = brief("wakeup.max<1us");
+    assert!((2..=5).contains(&none.lines().count()), "{none}");
+    assert!(none.starts_with("No configuration satisfies every requirement."), "{none}");
 }
 
 #[test]
@@ -209,7 +224,7 @@ fn two_configurations_with_few_replicates_are_undecided() {
         "Fewer than 5 replicates decide nothing.",
         "preemptlab run run --until 5% --metric throughput",
         "--baseline debian:6.12.107+deb13/none",
-        "undecided +3",
+        "undecided, +3 replicates",
     ]);
 }
 

@@ -152,8 +152,10 @@ fn ended_at(desk: &Desk, said: &str, signal: Signal) -> ExitStatus {
 
 #[test]
 fn a_calibration_that_is_ended_leaves_what_was_there() {
-    let steps =
-        ["counting their instructions in a guest", "measuring micro-benchmarks on this machine"];
+    let steps = [
+        "counting the instructions of micro-benchmarks in a guest",
+        "measuring micro-benchmarks on this machine",
+    ];
     for (step, signal) in steps.iter().flat_map(|step| [(step, Signal::INT), (step, Signal::KILL)])
     {
         for old in [None, Some("the old one")] {

@@ -288,3 +288,26 @@ fn a_kernel_of_ones_own_is_traced_in_a_mode_that_it_has_and_may_not_be_replaced(
         .fails(2, &["file:bzImage is not what the recording was made with", "--out"]);
     run(&desk, &["verify", "mine"]).succeeds();
 }
+
+/// The kernel refuses a fair server without runtime on a CPU that the scheduler's domains leave out.
+#[test]
+fn a_setting_that_the_kernel_refuses_is_unavailable() {
+    let desk = Desk::new();
+    let text = "format = 1\nname = \"refused\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
+        preempt = [\"full\"]\ncpus = [2]\n\
+        settings = [\"nosmt\", \"isolcpus=domain,1 sched/fair_server/cpu1/runtime=0\"]\n\
+        [replicates]\ncount = 1\n\
+        [workload.idle]\nkind = \"cyclictest\"\nload = \"none\"\nwindow = \"50ms\"\n";
+    desk.write("refused.toml", text);
+    let finished = run(&desk, &["run", "refused.toml", "--out", "a"]);
+    finished.fails(
+        3,
+        &[
+            "this kernel refuses the setting",
+            "EBUSY",
+            "nosmt: this virtual machine cannot be asked",
+        ],
+    );
+    // The one that no virtual machine was started for has no file.
+    assert_eq!(tree(&desk.path("a/cells")).len(), 1);
+}

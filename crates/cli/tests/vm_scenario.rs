@@ -93,7 +93,7 @@ fn a_scenario_that_hangs_its_guest_fails_alone() {
     let arguments = ["scenario", "hangs.toml", "works.toml", "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(3, &[]);
-    said.says(&["full failed: something kept the CPU long after the end", "works 0 of 0"]);
+    said.says(&["full failed: something kept the CPU long after the end", "works none to meet"]);
 }
 
 /// Returns the image of a kernel in the store that offers full.
@@ -162,4 +162,33 @@ fn variants_are_played_side_by_side() {
     assert_eq!((&columns[0]["variant"], &columns[1]["variant"]), (&"plain".into(), &"pi".into()));
     let blocked = columns[0]["outcome"]["threads"][2]["blocked"][0]["blocked_ns"].as_u64().unwrap();
     assert!(blocked.abs_diff(25_000_000) < 500_000, "{blocked}");
+}
+
+fn case(name: &str) -> String {
+    format!("{}/../scenario/tests/cases/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_period_counts_from_when_it_was_due() {
+    let desk = Desk::new();
+    let arguments = ["scenario", &case("late-period"), "--preempt", "full"];
+    let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
+    said.fails(1, &[]);
+    said.says(&[
+        "server latency (wait 2): expected at most 100 us, found 3",
+        "0 of 1 expectations",
+    ]);
+}
+
+#[test]
+fn each_variant_shows_its_own_time() {
+    let desk = Desk::new();
+    let arguments = ["scenario", &case("audio-priority"), "--preempt", "full"];
+    let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
+    said.succeeds();
+    assert!(
+        !said.stdout.contains("0 of 0") && !said.stdout.contains("added 0 "),
+        "{}",
+        said.stdout
+    );
 }

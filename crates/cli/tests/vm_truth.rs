@@ -158,7 +158,7 @@ fn found(trace: impl Read, kernel: &Kernel) -> Found {
             }
         }
         match item {
-            Some(Item::Task(task)) => machine.describe(task),
+            Some(Item::Task(task)) => machine.describe(task).unwrap(),
             Some(Item::Stack(_)) => {}
             Some(Item::Event(event)) => {
                 if event.site.kind == SiteKind::Iret {
@@ -298,6 +298,8 @@ fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
         check_trace(&recording, &cell, record);
         let explained = run(&desk, &["explain", "traced", "--cell", &cell, "--format", "json"]);
         let (function, latency_ns) = check_explanation(&cell, &explained.succeeds().stdout);
+        let ranked = run(&desk, &["explain", "traced", "--ranking", "--format", "json"]);
+        check_ranking(&cell, &explained.stdout, &ranked.succeeds().stdout);
         let change = format!("cut={function}:100us");
         let what_if = ["explain", "traced", "--cell", &cell, "--what-if", &change];
         let patched = run(&desk, &[&what_if[..], &["--format", "json"]].concat());
@@ -393,6 +395,46 @@ fn check_explanation(cell: &str, json: &str) -> (&'static str, u64) {
     // A tasklet is served by its softirq.
     let section = if kind == Kind::Softirq { "tasklet_action" } else { kind.function() };
     (section, latency_ns)
+}
+
+/// Checks that each section in the worst wakeups of a cell is in the ranking of its configuration, with its
+/// function and at least as long.
+fn check_ranking(cell: &str, explained: &str, ranked: &str) {
+    let explained: serde_json::Value = serde_json::from_str(explained).unwrap();
+    let ranked: serde_json::Value = serde_json::from_str(ranked).unwrap();
+    let configuration = cell.replace(' ', "/");
+    let all = ranked["configurations"].as_array().unwrap();
+    let of_cell = all.iter().find(|it| it["configuration"] == *configuration).unwrap();
+    let max_ns = |kind: &serde_json::Value, function: &serde_json::Value| {
+        let sections = of_cell["sections"].as_array().unwrap();
+        let section = sections.iter().find(|it| it["kind"] == *kind && it["function"] == *function);
+        section.and_then(|it| it["max_ns"].as_u64()).unwrap_or(0)
+    };
+    let mut count = 0;
+    for wakeup in explained["worst"].as_array().unwrap() {
+        // Pieces of a section have its start in common.
+        let mut sections: BTreeMap<String, (&serde_json::Value, u64)> = BTreeMap::new();
+        for segment in wakeup["segments"].as_array().unwrap() {
+            let ns = |key: &str| segment[key].as_u64();
+            if !["irqs_off", "preempt_off"].map(Into::into).contains(&segment["cause"]) {
+                continue;
+            }
+            let (start_ns, end_ns) = (ns("start_ns").unwrap(), ns("end_ns").unwrap());
+            let longest_ns = segment["folded"]["max_ns"].as_u64();
+            let (since_ns, ns) = match (ns("since_ns"), longest_ns) {
+                (Some(since_ns), _) => (since_ns, end_ns - start_ns),
+                (None, longest_ns) => (start_ns, longest_ns.unwrap_or(end_ns - start_ns)),
+            };
+            let name = format!("{} {} {since_ns}", segment["cause"], segment["function"]);
+            sections.entry(name).or_insert((segment, 0)).1 += ns;
+        }
+        for (name, (segment, ns)) in &sections {
+            let max_ns = max_ns(&segment["cause"], &segment["function"]);
+            assert!(max_ns >= *ns, "{cell}: {name} of {ns} ns, in the ranking {max_ns} ns");
+        }
+        count += sections.len();
+    }
+    assert!(count > 0, "{cell}: no section delayed a wakeup");
 }
 
 /// Checks that without the hold the worst wakeup is as early as the others.

@@ -8,7 +8,7 @@ use preemptlab_model::{KernelRef, Planned, PlannedCell};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{CostSource, Manifest, Recording, Resolved, plan, replicate};
+use crate::{CostSource, Manifest, Recording, Resolved, plan::laid_out, replicate};
 
 /// Recording whose every cell follows from its experiment: only such a recording is executed.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ fn check<'a>(
         return Err("the plan has another number of cells than the experiment".to_owned());
     }
     let resolved = resolved(manifest)?;
-    let derived = plan(experiment, &resolved);
+    let derived = laid_out(experiment, &resolved);
     for (cell, derived) in recorded.cells.iter().zip(&derived.cells) {
         same(cell, derived)?;
     }
@@ -100,6 +100,7 @@ fn resolved(manifest: &Manifest) -> Result<Resolved, String> {
     let wanted: Vec<&KernelRef> = experiment.factors.kernels().collect();
     let mut resolved = Resolved {
         kernels: BTreeMap::new(),
+        configs: BTreeMap::new(),
         unavailable: BTreeMap::new(),
         images: BTreeMap::new(),
         backend: *backend,
@@ -147,7 +148,9 @@ fn reason(cells: &[PlannedCell], kernel: &KernelRef) -> String {
     reasons.next().unwrap_or_default()
 }
 
-/// Compares everything of two cells, except the words in which one cannot exist.
+/// Compares everything of two cells, except the words in which one cannot exist. A recorded cell that
+/// is unavailable is not executed, whatever the reason: that may be a kernel's configuration, which
+/// no recording holds.
 fn same(cell: &PlannedCell, derived: &PlannedCell) -> Result<(), String> {
     let field = match (&cell.planned, &derived.planned) {
         _ if cell.factors != derived.factors => place(&cell.factors, &derived.factors),
@@ -157,7 +160,7 @@ fn same(cell: &PlannedCell, derived: &PlannedCell) -> Result<(), String> {
             }
             place(cell, derived)
         }
-        (Planned::Unavailable { .. }, Planned::Unavailable { .. }) => return Ok(()),
+        (Planned::Unavailable { .. }, _) => return Ok(()),
         _ => "whether it can be executed".to_owned(),
     };
     Err(format!("the cell {} is not that of the experiment, in `{field}`", derived.factors))

@@ -90,8 +90,12 @@ fn rt_kernel(text: &str) -> String {
     kernels.next().unwrap_or_else(|| "debian:6.12-rt".to_owned())
 }
 
-/// Returns an example of a value that is missing or of another type.
+/// Returns an example of a value that is missing or of another type. A kernel's name of the right form
+/// says itself what is wrong with a part of it.
 fn missing(text: &str, message: &str, span: &Range<usize>) -> Option<String> {
+    if ["`source:", "`tree:", "`git:", "`file:"].iter().any(|begin| message.starts_with(begin)) {
+        return None;
+    }
     let key = match message.strip_prefix("missing field `") {
         Some(rest) => rest.split('`').next()?,
         None => {

@@ -3,11 +3,17 @@
 
 use preemptlab_model::{CpuList, Cpus, Precaution, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
+use preemptlab_tune::acts_on;
 
 const CMDLINE: &str = "/proc/cmdline";
 const CPU_INFO: &str = "/proc/cpuinfo";
 const CLOCK_SOURCES: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const CPUS: &str = "/sys/devices/system/cpu";
+
+/// Parameters with a dot that have no file below /sys/module: kernel/rcu/tree_nocb.h gives it to
+/// nobody, and kernel/workqueue.c reads the word itself.
+const WITHOUT_FILE: [&str; 2] = ["rcutree.nocb_nobypass_lim_per_jiffy", "workqueue.unbound_cpus"];
 
 /// Thread of the one interrupt of q35 that every kernel requests and that may be threaded: ACPI's.
 const THREADED_INTERRUPT: &str = "irq/9-";
@@ -55,6 +61,9 @@ fn written(file: String, value: &str, is_word: bool) -> (Option<Write>, Vec<Evid
 /// and the switch that it sets must show it where the kernel has a place for that.
 fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence> {
     let mut evidence = vec![Evidence::Word { file: CMDLINE.to_owned(), word: setting.to_string() }];
+    if WITHOUT_FILE.contains(&name) {
+        return evidence;
+    }
     if let Some((module, parameter)) = name.split_once('.') {
         let file = format!("/sys/module/{}/parameters/{parameter}", module.replace('-', "_"));
         evidence.push(Evidence::Text { file, any_of: readings(value) });
@@ -75,12 +84,40 @@ fn parameter(setting: &Setting, name: &str, value: Option<&str>) -> Vec<Evidence
             // (kernel/rcu/tree_nocb.h, `rcu_spawn_cpu_nocb_kthread`).
             Evidence::KernelThread { any_of: vec![format!("rcuop/{cpu}"), format!("rcuos/{cpu}")] }
         })),
+        // kernel/cpu.c, `cpu_smt_disable`: a core with one thread says `notsupported`.
+        ("nosmt", _) => {
+            let state = if value == "force" { "forceoff" } else { "off" };
+            let file = format!("{CPUS}/smt/control");
+            evidence.push(Evidence::Text { file, any_of: vec![state.to_owned()] });
+        }
+        ("clocksource", _) => {
+            let file = CLOCK_SOURCE.to_owned();
+            evidence.push(Evidence::Text { file, any_of: vec![value.to_owned()] });
+        }
         ("threadirqs", _) => {
             evidence.push(Evidence::KernelThread { any_of: vec![THREADED_INTERRUPT.to_owned()] })
         }
         _ => {}
     }
     evidence
+}
+
+/// Returns whether nothing but the kernel's command line shows a parameter, and nothing here knows what
+/// it acts on: a machine that lacks that looks like one where the parameter does nothing.
+pub fn is_shown_by_cmdline_alone(setting: &Setting) -> bool {
+    let Setting::Parameter { name, value } = setting else { return false };
+    let shows = |evidence: &Evidence| match evidence {
+        Evidence::Word { file, .. } => file != CMDLINE,
+        Evidence::Known { .. } => false,
+        Evidence::Text { .. } | Evidence::KernelThread { .. } => true,
+    };
+    let value = value.as_ref().map(Value::as_str);
+    acts_on(name.as_str()).is_none() && !parameter(setting, name.as_str(), value).iter().any(shows)
+}
+
+/// Returns whether a kernel parameter is one that is known here.
+pub fn is_known_parameter(name: &str) -> bool {
+    acts_on(name).is_some()
 }
 
 /// Returns whether the scheduler's domains leave the CPUs out, which flags have to ask for
@@ -201,6 +238,40 @@ mod tests {
         assert_eq!(readings(Some("0x10")), ["N", "16", "0x10"]);
         let parameter = "skew_tick=1".to_owned();
         assert!(evidence("skew_tick=1").contains(&Evidence::Known { parameter }));
+    }
+
+    #[test]
+    fn a_clock_and_threads_of_a_core_show_themselves() {
+        let last = |setting: &str| match evidence(setting).pop() {
+            Some(Evidence::Text { file, any_of }) => format!("{file} {}", any_of.join(" ")),
+            other => panic!("{other:?}"),
+        };
+        assert!(last("nosmt").ends_with("/smt/control off"));
+        assert!(last("nosmt=force").ends_with("/smt/control forceoff"));
+        assert!(last("clocksource=acpi_pm").ends_with("/current_clocksource acpi_pm"));
+        // They have no file that could show them.
+        for setting in ["rcutree.nocb_nobypass_lim_per_jiffy=1", "workqueue.unbound_cpus=0"] {
+            assert_eq!(evidence(setting).len(), 1, "{setting}");
+        }
+    }
+
+    #[test]
+    fn what_only_the_command_line_shows_is_known() {
+        let alone = |setting: &str| is_shown_by_cmdline_alone(&setting.parse().unwrap());
+        for setting in ["audit=0", "thp_anon=64K:always"] {
+            assert!(alone(setting), "{setting}");
+        }
+        for setting in [
+            "nohz_full=1",
+            "nowatchdog",
+            "rcutree.enable_rcu_lazy=1",
+            "quirk.parameter=1",
+            "sysctl.kernel.watchdog=0",
+            "sched/base_slice_ns=1",
+            "lab.hpet",
+        ] {
+            assert!(!alone(setting), "{setting}");
+        }
     }
 
     #[test]

@@ -268,7 +268,12 @@ fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError
     if says("machine", "cost") {
         if says("factors", "machine") {
             let message = "the machine is a factor, and [machine] names one, too".to_owned();
-            return Err(SpecError::at(text, "cost", message, "name all of them in [factors] machine"));
+            return Err(SpecError::at(
+                text,
+                "cost",
+                message,
+                "name all of them in [factors] machine",
+            ));
         }
         return Ok(());
     }
@@ -371,9 +376,8 @@ kind = "cyclictest-hackbench"
 
     #[test]
     fn machines_are_a_factor() {
-        let levels = |levels: &str| {
-            SMALL.replace("preempt =", &format!("machine = [{levels}]\npreempt ="))
-        };
+        let levels =
+            |levels: &str| SMALL.replace("preempt =", &format!("machine = [{levels}]\npreempt ="));
         let experiment = Experiment::parse(&levels("\"server-x86\", \"amd-epyc\"")).unwrap();
         assert_eq!(experiment.cells(), Some(2 * 2 * 5));
         let of: Vec<_> = crate::configurations(&experiment)
@@ -395,7 +399,10 @@ kind = "cyclictest-hackbench"
         assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
         for (text, said) in [
             (levels("\"amd-epyc\", \"amd-epyc\""), "two machines have the name `amd-epyc`"),
-            (format!("{}[machine]\ncost = \"amd-epyc\"\n", levels("\"server-x86\"")), "is a factor"),
+            (
+                format!("{}[machine]\ncost = \"amd-epyc\"\n", levels("\"server-x86\"")),
+                "is a factor",
+            ),
             (
                 format!("{}[machine]\ncaches = true\n", levels("\"server-x86\", \"desktop-x86\"")),
                 "the profile desktop-x86 has no caches",

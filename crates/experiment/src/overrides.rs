@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn one_machine_takes_the_place_of_all_of_a_factor() {
         let named = |names: &[&str]| names.iter().copied().map(CostSource::named).collect();
-        let several = Overrides { machines: named(&["amd-epyc", "desktop-x86"]), ..Overrides::default() };
+        let several =
+            Overrides { machines: named(&["amd-epyc", "desktop-x86"]), ..Overrides::default() };
         let (mut changed, _) = overridden(&several);
         let one = Overrides { machines: named(&["desktop-x86"]), ..Overrides::default() };
         let said = one.apply(&mut changed).unwrap();

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelRef,
-    Machine, Name, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings, SnapshotInputs,
+    Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelConfig,
+    KernelRef, Machine, Name, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
+    SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{CostSource, Experiment, MachineSpec, evidence};
+use crate::{CostSource, Experiment, MachineSpec, evidence, foreseen};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -32,6 +33,8 @@ const GUEST: Arch = Arch::Amd64;
 pub struct Resolved {
     /// Resolved kernels.
     pub kernels: BTreeMap<KernelRef, Kernel>,
+    /// Configurations of the kernels, where they are at hand.
+    pub configs: BTreeMap<KernelRef, KernelConfig>,
     /// The kernels that cannot be had, and why.
     pub unavailable: BTreeMap<KernelRef, String>,
     /// The digest of the guest image, by kernel and workload.
@@ -50,11 +53,48 @@ pub struct Resolved {
 /// When `resolved` lacks a kernel or an image of the experiment, which is the caller's bug.
 pub fn plan(experiment: &Experiment, resolved: &Resolved) -> Plan {
     let cells = configurations(experiment).flat_map(|first| {
-        (1..=experiment.replicates.count).map(move |replicate| {
-            cell(experiment, resolved, Factors { replicate, ..first.clone() })
+        let judged = judged(experiment, resolved, &first);
+        (1..=experiment.replicates.count).map(move |replicate| match &judged {
+            Ok(kernel) => {
+                cell(experiment, resolved, kernel, Factors { replicate, ..first.clone() })
+            }
+            Err(reason) => PlannedCell {
+                factors: Factors { replicate, ..first.clone() },
+                planned: Planned::Unavailable { reason: reason.clone() },
+            },
         })
     });
     Plan { cells: cells.collect() }
+}
+
+/// Lays out the cells like [`plan`], also those that [`plan`] knows to be unavailable by their
+/// settings. An earlier version, which knew less of settings, has planned them.
+pub(crate) fn laid_out(experiment: &Experiment, resolved: &Resolved) -> Plan {
+    let cells = configurations(experiment).flat_map(|first| {
+        (1..=experiment.replicates.count).map(move |replicate| {
+            let factors = Factors { replicate, ..first.clone() };
+            match runnable(experiment, resolved, &factors) {
+                Ok(kernel) => cell(experiment, resolved, kernel, factors),
+                Err(reason) => PlannedCell { factors, planned: Planned::Unavailable { reason } },
+            }
+        })
+    });
+    Plan { cells: cells.collect() }
+}
+
+/// Returns the kernel of a configuration, or the reason why the configuration is unavailable.
+fn judged<'a>(
+    experiment: &Experiment,
+    resolved: &'a Resolved,
+    factors: &Factors,
+) -> Result<&'a Kernel, String> {
+    let kernel = runnable(experiment, resolved, factors)?;
+    let config = resolved.configs.get(&factors.kernel);
+    let line = line(experiment, resolved.backend, factors);
+    match foreseen::refusal(experiment, (kernel, config), resolved.backend, factors, &line) {
+        Some(reason) => Err(reason),
+        None => Ok(kernel),
+    }
 }
 
 /// Lists every combination of levels, as its first replicate; the number of CPUs changes first, the
@@ -93,35 +133,38 @@ fn machines(experiment: &Experiment) -> Vec<Option<Name>> {
     }
 }
 
-fn cell(experiment: &Experiment, resolved: &Resolved, factors: Factors) -> PlannedCell {
+fn cell(
+    experiment: &Experiment,
+    resolved: &Resolved,
+    kernel: &Kernel,
+    factors: Factors,
+) -> PlannedCell {
     let Resolved { backend, images, qemu, .. } = resolved;
-    let Factors { workload, kernel: name, cpus, settings, .. } = &factors;
-    let planned = match runnable(experiment, resolved, &factors) {
-        Err(reason) => Planned::Unavailable { reason },
-        Ok(kernel) => Planned::Execute(Box::new(CellInputs {
-            snapshot: SnapshotInputs {
-                backend: *backend,
-                kernel_sha256: kernel.image_sha256,
-                cmdline: cmdline(
-                    *backend,
-                    clocks(*backend, experiment, *cpus),
-                    &experiment.machine.cmdline,
-                    settings,
-                ),
-                image_sha256: images[&(name.clone(), workload.clone())],
-                machine: machine(*backend, experiment, &factors),
-                qemu: qemu.clone(),
-            },
-            job: job(
-                experiment,
-                &experiment.workload[workload.as_str()],
-                *backend,
-                kernel.hz,
-                &factors,
-            ),
-        })),
+    let Factors { workload, kernel: name, .. } = &factors;
+    let inputs = CellInputs {
+        snapshot: SnapshotInputs {
+            backend: *backend,
+            kernel_sha256: kernel.image_sha256,
+            cmdline: line(experiment, *backend, &factors),
+            image_sha256: images[&(name.clone(), workload.clone())],
+            machine: machine(*backend, experiment, &factors),
+            qemu: qemu.clone(),
+        },
+        job: job(
+            experiment,
+            &experiment.workload[workload.as_str()],
+            *backend,
+            kernel.hz,
+            &factors,
+        ),
     };
-    PlannedCell { factors, planned }
+    PlannedCell { factors, planned: Planned::Execute(Box::new(inputs)) }
+}
+
+/// Returns the kernel's command line of a configuration.
+fn line(experiment: &Experiment, backend: BackendKind, factors: &Factors) -> String {
+    let clocks = clocks(backend, experiment, factors.cpus);
+    cmdline(backend, clocks, &experiment.machine.cmdline, &factors.settings)
 }
 
 /// Returns another replicate of a planned cell; `None` where it cannot exist.
@@ -162,8 +205,7 @@ fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> 
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
     let Factors { cpus, settings, machine, .. } = factors;
     let cpus = *cpus;
-    let profile =
-        experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
+    let profile = experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
     let prices = profile.cloned().map(|profile| {
         let has_caches = experiment.machine.caches;
         let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };
@@ -297,6 +339,7 @@ mod tests {
                 .map(|kernel| ((kernel.name.clone(), "hackbench".into()), Digest::of(b"image")))
                 .collect(),
             unavailable: BTreeMap::new(),
+            configs: BTreeMap::new(),
             kernels: kernels.into_iter().map(|kernel| (kernel.name.clone(), kernel)).collect(),
             backend: BackendKind::Vm,
             qemu: Some(QemuBuild { version: "10.0.13".into(), digest: Digest::of(b"qemu") }),
@@ -334,6 +377,84 @@ mod tests {
         as_a_setting.factors.settings = vec!["".parse().unwrap(), "idle=poll".parse().unwrap()];
         assert_eq!(reasons(&as_a_setting, BackendKind::Vm), 16);
         assert_eq!(reasons(&experiment(), BackendKind::Vm), 0);
+    }
+
+    fn with_settings(settings: &str) -> Experiment {
+        let mut experiment = experiment();
+        experiment.factors.settings = vec![settings.parse().unwrap()];
+        experiment
+    }
+
+    /// Every cell of a machine with one CPU is unavailable, and those of two are executed.
+    #[test]
+    fn what_the_machine_lacks_is_not_booted() {
+        let plan = plan(&with_settings("skew_tick=1"), &resolved());
+        for cell in plan.cells.iter().filter(|cell| cell.factors.preempt == PreemptMode::Lazy) {
+            match &cell.planned {
+                Planned::Unavailable { reason } => {
+                    assert_eq!(cell.factors.cpus, 1);
+                    let said = "skew_tick=1: this virtual machine cannot be asked, since it has \
+                                one CPU";
+                    assert_eq!(reason, said);
+                }
+                Planned::Execute(_) => assert_eq!(cell.factors.cpus, 2),
+            }
+        }
+    }
+
+    #[test]
+    fn threads_of_a_core_can_be_asked_for() {
+        let of = |threads: u32| {
+            let mut experiment = with_settings("nosmt");
+            experiment.factors.cpus = vec![2];
+            let text = format!(r#"{{"cores":{},"threads":{threads}}}"#, 2 / threads);
+            experiment.machine.topology = Some(serde_json::from_str(&text).unwrap());
+            plan(&experiment, &resolved()).executable().len()
+        };
+        assert_eq!((of(1), of(2)), (0, 2 + 4));
+    }
+
+    #[test]
+    fn the_configuration_of_a_kernel_is_asked_before_it_boots() {
+        let mut experiment = with_settings("nohz_full=1");
+        experiment.factors.cpus = vec![2];
+        let name: KernelRef = "debian:7.2".parse().unwrap();
+        let executed = |config: &str| {
+            let configs = BTreeMap::from([(name.clone(), KernelConfig::parse(config))]);
+            let plan = plan(&experiment, &Resolved { configs, ..resolved() });
+            let mut of_it = plan.cells.into_iter().filter(|cell| cell.factors.kernel == name);
+            of_it.any(|cell| cell.inputs().is_some())
+        };
+        assert!(executed("CONFIG_NO_HZ_FULL=y\n"));
+        assert!(!executed("CONFIG_HZ=250\n"));
+    }
+
+    #[test]
+    fn a_line_that_the_kernel_would_cut_is_not_booted() {
+        let mut experiment = experiment();
+        let executed = |experiment: &Experiment| plan(experiment, &resolved()).executable().len();
+        // `console=ttyS0 quiet panic=-1 oops=panic nokaslr rdinit=/init tsc=reliable`, and a blank.
+        experiment.machine.cmdline = vec!["a".repeat(2047 - 74)];
+        experiment.factors.cpus = vec![2];
+        assert_eq!(executed(&experiment), 2 + 4);
+        experiment.machine.cmdline[0].push('a');
+        assert_eq!(executed(&experiment), 0);
+        let Planned::Unavailable { reason } = &plan(&experiment, &resolved()).cells[4].planned
+        else {
+            panic!("it is longer than any kernel keeps");
+        };
+        assert!(
+            reason.contains("has 2048 characters") && reason.contains("keeps 2047"),
+            "{reason}"
+        );
+    }
+
+    /// An earlier version planned cells that this one knows to be unavailable.
+    #[test]
+    fn a_recorded_plan_may_know_less() {
+        let experiment = with_settings("nosmt");
+        assert!(plan(&experiment, &resolved()).executable().is_empty());
+        assert_eq!(laid_out(&experiment, &resolved()).executable().len(), 4 + 8);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    BackendKind, Digest, Factors, Kernel, KernelRef, PlannedCell, RECORDING_FORMAT,
+    BackendKind, Digest, Factors, Kernel, KernelConfig, KernelRef, PlannedCell, RECORDING_FORMAT,
 };
 use preemptlab_recording::{Image, QemuUsed, RecordingError, Subject};
 use preemptlab_workload::Workload;
@@ -44,11 +44,14 @@ pub fn manifest(
     qemu: QemuUsed,
     images: Vec<Image>,
 ) -> Manifest {
-    manifest_on(BackendKind::Vm, experiment, kernels, BTreeMap::new(), Some(qemu), images)
+    let unavailable = BTreeMap::new();
+    let configs = BTreeMap::new();
+    manifest_on(BackendKind::Vm, experiment, (kernels, configs), unavailable, Some(qemu), images)
 }
 
 /// Plans an experiment for any backend, and where some kernels cannot be had: their cells are planned
-/// with the reason.
+/// with the reason. With the kernels come their configurations, where they are at hand: the plan knows
+/// more of what cannot be, and the manifest does not hold them.
 ///
 /// # Panics
 ///
@@ -56,13 +59,14 @@ pub fn manifest(
 pub fn manifest_on(
     backend: BackendKind,
     experiment: Experiment,
-    kernels: Vec<Kernel>,
+    (kernels, configs): (Vec<Kernel>, BTreeMap<KernelRef, KernelConfig>),
     unavailable: BTreeMap<KernelRef, String>,
     qemu: Option<QemuUsed>,
     images: Vec<Image>,
 ) -> Manifest {
     let resolved = Resolved {
         kernels: kernels.iter().map(|kernel| (kernel.name.clone(), kernel.clone())).collect(),
+        configs,
         unavailable,
         images: images
             .iter()

@@ -1,5 +1,5 @@
 use preemptlab_model::{
-    BackendKind, CellId, Digest, Distribution, Factors, Histogram, NoResult, PreemptMode,
+    BackendKind, CellId, Digest, Distribution, Factors, Histogram, NoResult, PreemptMode, PricesOf,
 };
 
 /// A cell of a plan, whatever became of it.
@@ -19,6 +19,9 @@ pub struct Cell {
     pub observed: Option<PreemptMode>,
     /// Seed of the cell; `None` for a cell that cannot be executed.
     pub seed: Option<u64>,
+    /// Where its virtual time has the prices of instructions from; `None` where each takes the same time,
+    /// and in host time.
+    pub prices: Option<PricesOf>,
     /// Number of looks at the results before the cell was planned; 0 for the cells of the manifest.
     pub look: u32,
     /// Reason why the cell has no metrics; `None` for a completed cell.

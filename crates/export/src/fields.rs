@@ -36,7 +36,7 @@ impl<R> Field<R> {
 }
 
 /// The factors: every table begins with them.
-pub static FACTORS: [OfCell; 12] = [
+pub static FACTORS: [OfCell; 14] = [
     OfCell::new("run", Kind::Utf8, "The name of the recording's folder.", |cell| {
         Value::text(&cell.run)
     }),
@@ -98,10 +98,26 @@ pub static FACTORS: [OfCell; 12] = [
         |cell| Value::optional(cell.seed, Value::I64),
     )
     .optional(),
+    OfCell::new(
+        "prices",
+        Kind::Utf8,
+        "The profile that virtual time has the prices of instructions from, followed by `with caches` \
+         where these are modelled; absent where each instruction takes the same time, and in host time.",
+        |cell| Value::optional(cell.prices.as_ref(), Value::display),
+    )
+    .optional(),
+    OfCell::new(
+        "id",
+        Kind::Utf8,
+        "The SHA-256 of the cell's inputs, which names its file in the recording; absent in cells \
+         that the kernel's config rules out.",
+        |cell| Value::optional(cell.id, Value::display),
+    )
+    .optional(),
 ];
 
 /// Further columns of the table of cells.
-pub static CELL: [OfCell; 5] = [
+pub static CELL: [OfCell; 4] = [
     OfCell::new(
         "look",
         Kind::U32,
@@ -122,14 +138,6 @@ pub static CELL: [OfCell; 5] = [
         Kind::Utf8,
         "Why the cell failed or is unavailable; absent in the others.",
         |cell| Value::optional(cell.no_result.as_ref().and_then(NoResult::reason), Value::text),
-    )
-    .optional(),
-    OfCell::new(
-        "id",
-        Kind::Utf8,
-        "The SHA-256 of the cell's inputs, which names its file in the recording; absent in cells \
-         that the kernel's config rules out.",
-        |cell| Value::optional(cell.id, Value::display),
     )
     .optional(),
     OfCell::new(

@@ -36,6 +36,7 @@ fn cell(no_result: Option<NoResult>) -> Cell {
         rt: None,
         observed: None,
         seed: None,
+        prices: None,
         look: 0,
         no_result,
         id: None,
@@ -45,7 +46,13 @@ fn cell(no_result: Option<NoResult>) -> Cell {
 
 fn metric(value: f64) -> Metric {
     let name = MetricName::Throughput;
-    Metric { name, value, unit: "messages/s".to_owned(), direction: Direction::Higher }
+    Metric {
+        name,
+        value,
+        unit: "messages/s".to_owned(),
+        direction: Direction::Higher,
+        resolution: 0.0,
+    }
 }
 
 fn probe(histogram: Histogram) -> Probe {
@@ -121,7 +128,20 @@ prop_compose! {
         let settings = Settings::default();
         let factors = Factors { workload, kernel, preempt: mode, machine: None, cpus, settings, replicate };
         let id = hash.map(CellId);
-        Cell { run, backend, factors, release, rt, observed, seed, look, no_result, id, digest: hash }
+        Cell {
+            run,
+            backend,
+            factors,
+            release,
+            rt,
+            observed,
+            seed,
+            prices: None,
+            look,
+            no_result,
+            id,
+            digest: hash,
+        }
     }
 }
 
@@ -170,7 +190,7 @@ fn the_overflow_is_a_row_of_its_own_kind() {
     let case = (cell(None), vec![], vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
-    let own: Vec<String> = rows[1..].iter().map(|row| row[12..].join(" ")).collect();
+    let own: Vec<String> = rows[1..].iter().map(|row| row[14..].join(" ")).collect();
     assert_eq!(
         own,
         [

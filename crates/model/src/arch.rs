@@ -32,6 +32,9 @@ pub struct Platform {
     /// not trust it otherwise, and a trace finds `CLOCK_MONOTONIC` by it (`unsynchronized_tsc`,
     /// arch/x86/kernel/tsc.c).
     pub one_clock_parameter: &'static str,
+    /// The longest command line that the kernel keeps, in bytes: it drops the rest without a message
+    /// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h, of which the last byte is NUL).
+    pub cmdline_bytes_max: usize,
     /// Debian's package with QEMU for guests of this architecture.
     pub qemu_package: &'static str,
     /// QEMU's program for guests of this architecture.
@@ -58,6 +61,7 @@ impl Arch {
                 kernel_image: "bzImage",
                 console: "ttyS0",
                 one_clock_parameter: "tsc=reliable",
+                cmdline_bytes_max: 2047,
                 qemu_package: "qemu-system-x86",
                 qemu_program: "qemu-system-x86_64",
             },

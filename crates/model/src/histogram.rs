@@ -1,3 +1,12 @@
+/// Value of a rank, as far as a histogram tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ranked {
+    /// The value.
+    Value(u64),
+    /// The value is above this one: the sample is in no bucket, and is not the largest.
+    Above(u64),
+}
+
 /// Number of occurrences of each value. Values are whole numbers of the caller's unit.
 ///
 /// Samples beyond the recorder's last bucket are kept as overflow: their number, and the largest.
@@ -98,6 +107,18 @@ impl Histogram {
         }
         self.max()
     }
+
+    /// Returns the quantile as [`Histogram::quantile`] does, or the value of the last bucket that it is
+    /// above; `None` without samples.
+    pub fn ranked(&self, permille: u32, bucket_last: u64) -> Option<Ranked> {
+        let count = self.count();
+        let rank = (u128::from(count) * u128::from(permille.min(1000))).div_ceil(1000).max(1);
+        let is_beyond = rank > u128::from(count - self.overflow) && rank < u128::from(count);
+        match is_beyond {
+            true => Some(Ranked::Above(bucket_last)),
+            false => self.quantile(permille).map(Ranked::Value),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +145,16 @@ mod tests {
         assert_eq!((histogram.count(), histogram.overflow()), (10, 2));
         assert_eq!((histogram.min(), histogram.max()), (Some(5), Some(123_456)));
         assert_eq!((histogram.quantile(800), histogram.quantile(801)), (Some(5), Some(123_456)));
+    }
+
+    #[test]
+    fn a_rank_beyond_the_buckets_is_known_from_below_and_the_last_one_exactly() {
+        let histogram = Histogram::new([(5, 8)]).with_overflow(2, 123);
+        let ranked = |permille| histogram.ranked(permille, 9);
+        assert_eq!(ranked(800), Some(Ranked::Value(5)));
+        assert_eq!(ranked(801), Some(Ranked::Above(9)));
+        assert_eq!(ranked(901), Some(Ranked::Value(123)));
+        assert_eq!(Histogram::default().ranked(500, 9), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     Arch, ConfigBase, Configured, Digest, Flavour, KernelConfig, KernelSource, Package,
-    PreemptMode, Symbols, kernel_tree, kernel_tree::flavoured, nearest, plain,
+    PreemptMode, Symbols, kernel_slip, kernel_tree, kernel_tree::flavoured, nearest, plain,
 };
 
 /// The longest name of a kernel, in bytes: a path and symbols fit.
@@ -135,7 +135,7 @@ pub struct ParseKernelRefError {
     /// Text that is no list.
     pub text: String,
     /// Error in the text.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// Name that was probably meant.
     pub nearest: Option<String>,
 }
@@ -144,98 +144,110 @@ impl FromStr for KernelRef {
     type Err = ParseKernelRefError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let error = |reason| ParseKernelRefError {
-            text: plain::line(text).into_owned(),
-            reason,
-            nearest: match text.starts_with(['.', '/']) {
-                true => meant_built(text),
-                false => meant(text).or_else(|| meant_built(text)),
-            },
-        };
-        if text.len() > BYTES_MAX {
-            let text = text.chars().take(80).collect();
-            return Err(ParseKernelRefError { text, reason: "it is too long", nearest: None });
-        }
-        match text.split_once(':') {
-            Some(("debian", name)) => {
-                let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
-                let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
-                let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
-                if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
-                    return Err(error(
-                        "a series such as `6.12` or an exact version is expected after `debian:`",
-                    ));
-                }
-                if !version.chars().all(plain) {
-                    return Err(error("a version holds letters, digits and `.+~-` only"));
-                }
-                Ok(Self::Debian { version: version.to_owned(), flavour })
+        read(text).map_err(|error| explained(text, error))
+    }
+}
+
+/// Returns the error of a text with the part of it that is wrong, where that is known.
+fn explained(text: &str, error: ParseKernelRefError) -> ParseKernelRefError {
+    if text.len() > BYTES_MAX || text.contains(plain::is_steering) {
+        return error;
+    }
+    let Some(slip) = kernel_slip::find(text) else { return error };
+    let nearest = read(&slip.meant).is_ok().then_some(slip.meant);
+    ParseKernelRefError { reason: slip.reason.into(), nearest: nearest.or(error.nearest), ..error }
+}
+
+fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
+    let error = |reason: &'static str| ParseKernelRefError {
+        text: plain::line(text).into_owned(),
+        reason: reason.into(),
+        nearest: match text.starts_with(['.', '/']) {
+            true => meant_built(text),
+            false => meant(text).or_else(|| meant_built(text)),
+        },
+    };
+    if text.len() > BYTES_MAX {
+        let text = text.chars().take(80).collect();
+        return Err(ParseKernelRefError { text, reason: "it is too long".into(), nearest: None });
+    }
+    match text.split_once(':') {
+        Some(("debian", name)) => {
+            let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
+            let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
+            let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
+            if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
+                return Err(error(
+                    "a series such as `6.12` or an exact version is expected after `debian:`",
+                ));
             }
-            Some(("source", name)) => {
-                let (version, configured) = kernel_tree::split_source(name)
-                    .map_err(|(reason, meant)| suggested(text, "source:", reason, meant))?;
-                let mut numbers = version.split('.');
-                let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-                if !numbers.all(|part| !part.is_empty() && is_number(part))
-                    || !version.contains('.')
-                {
-                    return Err(error(
-                        "a version of digits and dots, such as `6.12`, is expected after \
+            if !version.chars().all(plain) {
+                return Err(error("a version holds letters, digits and `.+~-` only"));
+            }
+            Ok(KernelRef::Debian { version: version.to_owned(), flavour })
+        }
+        Some(("source", name)) => {
+            let (version, configured) = kernel_tree::split_source(name)
+                .map_err(|(reason, meant)| suggested(text, "source:", reason, meant))?;
+            let mut numbers = version.split('.');
+            let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+            if !numbers.all(|part| !part.is_empty() && is_number(part)) || !version.contains('.') {
+                return Err(error(
+                    "a version of digits and dots, such as `6.12`, is expected after \
                          `source:`, and symbols after it, as in `source:6.12-rt+HZ_1000=y`",
-                    ));
-                }
-                Ok(Self::Source { version: version.to_owned(), configured: Box::new(configured) })
+                ));
             }
-            Some(("file", path)) => {
-                let (image, modules) = match path.split_once(",modules=") {
-                    Some((image, modules)) => (image, Some(PathBuf::from(modules))),
-                    None => (path, None),
-                };
-                if image.is_empty() {
-                    return Err(error("a path to a bzImage is expected after `file:`"));
-                }
-                if path.contains(plain::is_steering) {
-                    return Err(error("the path holds a character that cannot be shown"));
-                }
-                Ok(Self::File { image: image.into(), modules })
-            }
-            Some(("tree", name)) => {
-                let name = split_tree(text, "tree:", name)?;
-                if name.path.is_empty() {
-                    return Err(error("a path to a kernel's source is expected after `tree:`"));
-                }
-                let kernel_tree::TreeName { path, clean, nodiff, configured } = name;
-                Ok(Self::Tree {
-                    path: path.into(),
-                    configured: Box::new(configured),
-                    clean,
-                    nodiff,
-                })
-            }
-            Some(("git", name)) => {
-                let name = split_tree(text, "git:", name)?;
-                if name.clean {
-                    return Err(error("a revision is always clean: leave `,clean` out"));
-                }
-                if name.nodiff {
-                    return Err(error("a revision has no difference: leave `,nodiff` out"));
-                }
-                let (path, revision) = kernel_tree::split_revision(name.path).map_err(error)?;
-                let (path, revision) = (path.into(), revision.to_owned());
-                Ok(Self::Git { path, revision, configured: Box::new(name.configured) })
-            }
-            Some(("host", release)) => {
-                if !is_release(release) {
-                    return Err(error("a release as `uname -r` has it is expected after `host:`"));
-                }
-                Ok(Self::Host { release: Some(release.to_owned()) })
-            }
-            None if text == "host" => Ok(Self::Host { release: None }),
-            _ => Err(error(
-                "it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in \
-                 `debian:6.12-rt`, or be `host`",
-            )),
+            Ok(KernelRef::Source { version: version.to_owned(), configured: Box::new(configured) })
         }
+        Some(("file", path)) => {
+            let (image, modules) = match path.split_once(",modules=") {
+                Some((image, modules)) => (image, Some(PathBuf::from(modules))),
+                None => (path, None),
+            };
+            if image.is_empty() {
+                return Err(error("a path to a bzImage is expected after `file:`"));
+            }
+            if path.contains(plain::is_steering) {
+                return Err(error("the path holds a character that cannot be shown"));
+            }
+            Ok(KernelRef::File { image: image.into(), modules })
+        }
+        Some(("tree", name)) => {
+            let name = split_tree(text, "tree:", name)?;
+            if name.path.is_empty() {
+                return Err(error("a path to a kernel's source is expected after `tree:`"));
+            }
+            let kernel_tree::TreeName { path, clean, nodiff, configured } = name;
+            Ok(KernelRef::Tree {
+                path: path.into(),
+                configured: Box::new(configured),
+                clean,
+                nodiff,
+            })
+        }
+        Some(("git", name)) => {
+            let name = split_tree(text, "git:", name)?;
+            if name.clean {
+                return Err(error("a revision is always clean: leave `,clean` out"));
+            }
+            if name.nodiff {
+                return Err(error("a revision has no difference: leave `,nodiff` out"));
+            }
+            let (path, revision) = kernel_tree::split_revision(name.path).map_err(error)?;
+            let (path, revision) = (path.into(), revision.to_owned());
+            Ok(KernelRef::Git { path, revision, configured: Box::new(name.configured) })
+        }
+        Some(("host", release)) => {
+            if !is_release(release) {
+                return Err(error("a release as `uname -r` has it is expected after `host:`"));
+            }
+            Ok(KernelRef::Host { release: Some(release.to_owned()) })
+        }
+        None if text == "host" => Ok(KernelRef::Host { release: None }),
+        _ => Err(error(
+            "it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in \
+                 `debian:6.12-rt`, or be `host`",
+        )),
     }
 }
 
@@ -257,7 +269,7 @@ fn suggested(
 ) -> ParseKernelRefError {
     ParseKernelRefError {
         text: plain::line(text).into_owned(),
-        reason,
+        reason: reason.into(),
         nearest: meant
             .map(|meant| format!("{prefix}{meant}"))
             .filter(|meant| meant.parse::<KernelRef>().is_ok()),

@@ -17,6 +17,7 @@ mod flavour;
 mod histogram;
 mod kconfig;
 mod kernel;
+mod kernel_slip;
 mod kernel_tree;
 mod label;
 mod machine;
@@ -52,7 +53,7 @@ pub use counted::counted;
 pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
 pub use flavour::Flavour;
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Ranked};
 pub use kconfig::KernelConfig;
 pub use kernel::{Kernel, KernelRef, ParseKernelRefError};
 pub use kernel_tree::{ConfigBase, Configured, KernelSource};
@@ -71,7 +72,7 @@ pub use profile::{
 };
 pub use qemu::QemuBuild;
 pub use seal::{BrokenSeal, seal, unseal};
-pub use settable::{NotSettable, settable};
+pub use settable::{NotSettable, settable, sysctls};
 pub use settings::{
     DebugfsPath, ParameterName, ParseSettingError, Setting, Settings, SysctlName, Value,
 };

@@ -14,6 +14,9 @@ pub struct Metric {
     pub unit: String,
     /// Direction in which the value is better.
     pub direction: Direction,
+    /// Smallest difference that the instrument of the value tells, in `unit`: a value `v` stands for any
+    /// from `v` up to `v + resolution`. 0 for a value that is exact, such as a count.
+    pub resolution: f64,
 }
 
 /// Direction in which a metric is better.
@@ -154,6 +157,17 @@ impl MetricName {
     /// Returns whether the metric is the largest of a cell's samples.
     pub fn is_maximum(&self) -> bool {
         matches!(self, Self::Of(_, Statistic::Max))
+    }
+
+    /// Returns the metric of the worst instant that bounds this maximum, where the cell has a trace;
+    /// `None` for a metric that no trace bounds.
+    pub fn bound(&self) -> Option<Self> {
+        (*self == Self::FIFO_MAX).then_some(Self::BOUND)
+    }
+
+    /// Returns whether the metric is a maximum of samples, which a further sample may exceed.
+    pub fn is_sampled_maximum(&self) -> bool {
+        self.is_maximum() && *self != Self::BOUND
     }
 
     /// Returns whether the metric is the worst case of a cell: then one replicate beyond a limit is

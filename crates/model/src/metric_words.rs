@@ -62,7 +62,9 @@ impl Distribution {
     /// Writes it for people: `FIFO wakeup`.
     pub fn title(&self) -> &str {
         match self {
-            Self::Wakeup(Probe::Fifo) | Self::Bound => "FIFO wakeup",
+            Self::Wakeup(Probe::Fifo) => "FIFO wakeup",
+            // That of the most urgent task, whose policy may be SCHED_DEADLINE.
+            Self::Bound => "wakeup",
             Self::Wakeup(Probe::Other) => "OTHER wakeup",
             Self::Response => "response",
             Self::Own(name) => name,
@@ -91,8 +93,8 @@ mod tests {
     fn metrics_are_named_for_people() {
         for (name, title) in [
             ("wakeup.fifo.p99.9", "FIFO wakeup p99.9"),
-            ("wakeup.bound", "FIFO wakeup bound"),
-            ("wakeup.bound.p99.9", "FIFO wakeup bound p99.9"),
+            ("wakeup.bound", "wakeup bound"),
+            ("wakeup.bound.p99.9", "wakeup bound p99.9"),
             ("response.max", "response max"),
             ("request.time.p50", "request.time.p50"),
             ("interrupts.LOC", "interrupts.LOC"),

@@ -122,6 +122,11 @@ pub struct NotSettable {
     pub reason: String,
 }
 
+/// Lists the sysctls that a machine may be given, which are those that latency studies change.
+pub fn sysctls() -> impl Iterator<Item = &'static str> {
+    [SCHEDULER, WATCHDOGS, WATCHDOG_CPUS, MEMORY, NETWORK].into_iter().flatten().copied()
+}
+
 /// Checks whether a setting may be set at run time on a machine that is no guest.
 ///
 /// # Errors

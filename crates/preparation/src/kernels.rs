@@ -79,7 +79,7 @@ impl<'a> Kernels<'a> {
         let store = TraceFolder::new(self.prepared.store.layouts());
         let id = cell.snapshot.id();
         match store.layout(id) {
-            Ok(Some(layout)) if layout.tells_callers() => return Ok(layout),
+            Ok(Some(layout)) if layout.is_complete() => return Ok(layout),
             Ok(None) => {}
             // A layout that another version has left in the store is made again.
             Ok(Some(_)) | Err(_) => store.remove_layout(id)?,
@@ -221,6 +221,7 @@ mod tests {
                     reason: format!("no {mode}"),
                     system: Some(system()),
                     commands: vec![],
+                    refusal: None,
                 })
             };
             Ok(Execution { message, said: vec![], console: vec![], conditions: None })

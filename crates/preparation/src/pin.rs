@@ -188,7 +188,7 @@ mod tests {
         let manifest = manifest_on(
             BackendKind::Vm,
             experiment,
-            vec![kernel],
+            (vec![kernel], BTreeMap::new()),
             BTreeMap::new(),
             None,
             vec![recorded],

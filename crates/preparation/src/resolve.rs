@@ -86,6 +86,7 @@ impl Lab<'_> {
         }
         let mut artifacts = Artifacts::new();
         let (mut kernels, mut images) = (Vec::new(), Vec::new());
+        let mut configs = BTreeMap::new();
         let (mut unavailable, mut unbuilt) = (BTreeMap::new(), Vec::new());
         let packages = self.packages(&experiment)?;
         for name in experiment.factors.kernels() {
@@ -103,6 +104,7 @@ impl Lab<'_> {
             (self.on_kernel)(name, Ok(kernel.kernel()));
             if let Found::Provisioned(kernel) = &kernel {
                 artifacts.insert(kernel.kernel.image_sha256, kernel.image.clone());
+                configs.extend(kernel.config.clone().map(|config| (name.clone(), config)));
             }
             for (workload_name, workload) in &experiment.workload {
                 let packages = &packages[&Wanted::of(workload)];
@@ -132,7 +134,7 @@ impl Lab<'_> {
                 ..manifest_on(
                     self.backend,
                     experiment,
-                    kernels,
+                    (kernels, configs),
                     unavailable,
                     qemu.map(|qemu| QemuUsed { build: qemu.build, packages: qemu.packages }),
                     images,

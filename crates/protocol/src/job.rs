@@ -152,4 +152,19 @@ pub enum Policy {
     Other,
     /// `SCHED_FIFO` at this priority, 1 to 99.
     Fifo(u8),
+    /// `SCHED_DEADLINE`; what it forks is `SCHED_OTHER`, because the kernel lets such a task fork
+    /// nothing else.
+    Deadline(Deadline),
+}
+
+/// The parameters of a `SCHED_DEADLINE` task, in nanoseconds, named as `sched(7)` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deadline {
+    /// CPU time that it may take of each period.
+    pub runtime_ns: u64,
+    /// Time from the start of a period by which it has had its CPU time.
+    pub deadline_ns: u64,
+    /// Length of a period.
+    pub period_ns: u64,
 }

@@ -24,14 +24,15 @@ pub mod trace;
 pub use boot::{BOOT_FILE, BootConfig};
 pub use frame::Message;
 pub use job::{
-    Command, CommandSignal, EndSignal, Evidence, JOB_FILE, Job, LoadStart, Policy, Setting, Write,
+    Command, CommandSignal, Deadline, EndSignal, Evidence, JOB_FILE, Job, LoadStart, Policy,
+    Setting, Write,
 };
 pub use port::{
     DONE_CODE, EXIT_PORT, RESULTS_PORT, SNAPSHOT_DELAY_NS, SNAPSHOT_WATCHDOG,
     WATCHDOG_DISABLE_PORT, WATCHDOG_PORT,
 };
 pub use report::{
-    Activity, CommandReport, Exit, Failure, FailureKind, Report, Stage, System, Window,
+    Activity, CommandReport, Exit, Failure, FailureKind, Refusal, Report, Stage, System, Window,
 };
 
 /// The version of every format in this crate; host and guest must agree on it exactly, because the

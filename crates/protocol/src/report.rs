@@ -147,6 +147,23 @@ pub struct Failure {
     pub system: Option<System>,
     /// What had become of the commands by then.
     pub commands: Vec<CommandReport>,
+    /// The write of a setting that the kernel refused, where that is the trouble.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+}
+
+/// A setting that the kernel did not take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// The setting's name in the job.
+    pub setting: String,
+    /// The file that was written to.
+    pub file: String,
+    /// The text that was written.
+    pub text: String,
+    /// The kernel's answer, as errno(3) numbers it.
+    pub errno: i32,
 }
 
 /// What the guest does when a failure meets it.

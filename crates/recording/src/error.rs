@@ -66,6 +66,14 @@ pub enum RecordingError {
         /// Damage, in words.
         reason: String,
     },
+    /// The file holds more than is read.
+    #[error("{} cannot be read: {reason}", path.display())]
+    TooLarge {
+        /// Path of the file.
+        path: PathBuf,
+        /// What it holds too much of, and the way out.
+        reason: String,
+    },
     /// The operating system says no.
     #[error("cannot {action} {}: {error}{}", path.display(), advice(error))]
     Io {

@@ -12,6 +12,7 @@ use std::{
     fmt,
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    ops::RangeInclusive,
     path::{Path, PathBuf},
 };
 
@@ -166,7 +167,10 @@ impl Packed {
     /// # Errors
     ///
     /// When the file is damaged, too large or of another format.
-    pub fn read_value<T: DeserializeOwned>(&self, known: u32) -> Result<Option<T>, RecordingError> {
+    pub fn read_value<T: DeserializeOwned>(
+        &self,
+        known: RangeInclusive<u32>,
+    ) -> Result<Option<T>, RecordingError> {
         let Some(stream) = self.open()? else { return Ok(None) };
         let bounds = self.kind.bounds();
         let mut bytes = Vec::new();
@@ -178,11 +182,14 @@ impl Packed {
             let reason = format!("it holds more than {} MiB", bounds.bytes >> 20);
             return Err(self.damaged(reason));
         }
-        parse(&bytes, bounds, |format| format == known).map(Some).map_err(|refused| match refused {
-            Refused::Format(found) => {
-                RecordingError::OtherFormat { path: self.path.clone(), found, known }
+        parse(&bytes, bounds, |format| known.contains(&format)).map(Some).map_err(|refused| {
+            match refused {
+                Refused::Format(found) => {
+                    let known = *known.end();
+                    RecordingError::OtherFormat { path: self.path.clone(), found, known }
+                }
+                Refused::Other(reason) => self.damaged(reason),
             }
-            Refused::Other(reason) => self.damaged(reason),
         })
     }
 
@@ -319,7 +326,7 @@ mod tests {
 
         let value = Packed::new(folder.path(), Kind::Findings, &"one");
         value.write(&mut io::repeat(b' ').take(1 << 25)).unwrap();
-        let said = value.read_value::<serde_json::Value>(1).unwrap_err().to_string();
+        let said = value.read_value::<serde_json::Value>(1..=1).unwrap_err().to_string();
         assert!(said.contains("more than 16 MiB"), "{said}");
 
         // An encoder of level 19 makes a file whose reader needs a large window.

@@ -24,6 +24,9 @@ use crate::{
 pub(crate) const MANIFEST: &str = "recording.json";
 pub(crate) const CELLS: &str = "cells";
 pub(crate) const TRACES: &str = "traces";
+/// Folder of the traces that `explain` made. No table reads them, or the explanation of one cell would
+/// change the comparison of all.
+const EXPLAINED: &str = "explained";
 
 /// A recording to read.
 #[derive(Debug)]
@@ -107,6 +110,12 @@ impl<E> Recording<E> {
     /// Returns the folder of the cells' traces.
     pub fn traces(&self) -> TraceFolder {
         TraceFolder::new(self.results.join(TRACES))
+    }
+
+    /// Returns the folder of the traces that explanations make. It is read after the recording's own
+    /// traces: a cell that a run traced has its trace there.
+    pub fn explained(&self) -> TraceFolder {
+        TraceFolder::new(self.results.join(EXPLAINED)).after(self.traces())
     }
 
     /// Returns the rule by which replicates are added, if there is one.

@@ -5,7 +5,9 @@ use std::{
 };
 
 use preemptlab_model::{CellId, SnapshotId};
-use preemptlab_trace::{FINDINGS_FORMAT, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError};
+use preemptlab_trace::{
+    FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError,
+};
 
 use crate::{
     RecordingError,
@@ -17,12 +19,21 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
+    /// Folder whose files are read in the place of this one's, where it has them.
+    before: Option<PathBuf>,
 }
 
 impl TraceFolder {
     /// Creates the folder of the traces in `path`, which need not exist yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), before: None }
+    }
+
+    /// Reads what another folder has from there, and the rest from this one. Everything is written to
+    /// this one.
+    #[must_use]
+    pub fn after(self, before: Self) -> Self {
+        Self { before: Some(before.path), ..self }
     }
 
     /// Returns the folder.
@@ -47,7 +58,7 @@ impl TraceFolder {
 
     /// Returns whether a cell has a trace.
     pub fn contains(&self, id: CellId) -> bool {
-        self.packed_findings(id).path.exists() && self.trace(id).path.exists()
+        is_whole(self.folder_of(id), id)
     }
 
     /// Creates a file without a name in which a stream can grow, on the disk of the traces.
@@ -73,8 +84,8 @@ impl TraceFolder {
     ) -> Result<(), RecordingError> {
         stream.rewind().map_err(RecordingError::io("read", &self.path))?;
         self.remove(id)?;
-        self.trace(id).write(stream)?;
-        self.packed_findings(id).write_value(findings)
+        Packed::new(&self.path, Kind::Trace, &id).write(stream)?;
+        Packed::new(&self.path, Kind::Findings, &id).write_value(findings)
     }
 
     /// Opens a cell's stream; `None` when it has none.
@@ -99,6 +110,9 @@ impl TraceFolder {
                 let reason = format!("it is cut off or damaged ({error})");
                 RecordingError::Damaged { path, reason }
             }
+            error @ TraceError::TooMany { .. } => {
+                RecordingError::TooLarge { path, reason: error.to_string() }
+            }
             error => RecordingError::Damaged { path, reason: error.to_string() },
         }
     }
@@ -110,7 +124,8 @@ impl TraceFolder {
     /// When it cannot be read.
     pub fn findings(&self, id: CellId) -> Result<Option<Findings>, RecordingError> {
         let packed = self.packed_findings(id);
-        let findings: Option<Findings> = packed.read_value(FINDINGS_FORMAT)?;
+        let findings: Option<Findings> =
+            packed.read_value(FINDINGS_FORMAT_MIN..=FINDINGS_FORMAT)?;
         match findings.as_ref().map_or(Ok(()), check) {
             Ok(()) => Ok(findings),
             Err(reason) => {
@@ -125,7 +140,7 @@ impl TraceFolder {
     ///
     /// When the disk is full.
     pub fn put_layout(&self, id: SnapshotId, layout: &Layout) -> Result<(), RecordingError> {
-        self.packed_layout(id).write_value(layout)
+        Packed::new(&self.path, Kind::Layout, &id).write_value(layout)
     }
 
     /// Reads the layout of a boot's kernel; `None` when it is not there.
@@ -134,7 +149,7 @@ impl TraceFolder {
     ///
     /// When it cannot be read.
     pub fn layout(&self, id: SnapshotId) -> Result<Option<Layout>, RecordingError> {
-        self.packed_layout(id).read_value(LAYOUT_FORMAT)
+        self.packed_layout(id).read_value(LAYOUT_FORMAT..=LAYOUT_FORMAT)
     }
 
     /// Returns whether the layout of a boot's kernel is there.
@@ -148,7 +163,7 @@ impl TraceFolder {
     ///
     /// When the folder cannot be written to.
     pub fn remove_layout(&self, id: SnapshotId) -> Result<(), RecordingError> {
-        let path = self.packed_layout(id).path;
+        let path = Packed::new(&self.path, Kind::Layout, &id).path;
         fs::remove_file(&path).map_err(RecordingError::io("remove", path))
     }
 
@@ -209,15 +224,25 @@ impl TraceFolder {
     }
 
     fn trace(&self, id: CellId) -> Packed {
-        Packed::new(&self.path, Kind::Trace, &id)
+        Packed::new(self.folder_of(id), Kind::Trace, &id)
     }
 
     fn packed_findings(&self, id: CellId) -> Packed {
-        Packed::new(&self.path, Kind::Findings, &id)
+        Packed::new(self.folder_of(id), Kind::Findings, &id)
     }
 
     fn packed_layout(&self, id: SnapshotId) -> Packed {
-        Packed::new(&self.path, Kind::Layout, &id)
+        let has = |folder: &&PathBuf| Packed::new(folder, Kind::Layout, &id).path.exists();
+        Packed::new(self.before.as_ref().filter(has).unwrap_or(&self.path), Kind::Layout, &id)
+    }
+
+    /// Returns the folder that a cell's trace is read from: its stream and its findings are of one
+    /// execution.
+    fn folder_of(&self, id: CellId) -> &Path {
+        match &self.before {
+            Some(before) if is_whole(before, id) || !is_whole(&self.path, id) => before,
+            _ => &self.path,
+        }
     }
 
     /// Removes a cell's trace, so that it is made again.
@@ -226,7 +251,8 @@ impl TraceFolder {
     ///
     /// When the folder cannot be written to.
     pub fn remove(&self, id: CellId) -> Result<(), RecordingError> {
-        for path in [self.packed_findings(id).path, self.trace(id).path] {
+        for kind in [Kind::Findings, Kind::Trace] {
+            let path = Packed::new(&self.path, kind, &id).path;
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Err(RecordingError::io("remove", path)(error));
@@ -236,6 +262,12 @@ impl TraceFolder {
         }
         Ok(())
     }
+}
+
+/// Returns whether a folder has a cell's stream and its findings.
+fn is_whole(folder: &Path, id: CellId) -> bool {
+    let files = [Kind::Findings, Kind::Trace].map(|kind| Packed::new(folder, kind, &id).path);
+    files.iter().all(|file| file.exists())
 }
 
 /// Checks whether findings can be those of a trace: times are in order and in range, and names can

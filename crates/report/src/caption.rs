@@ -3,9 +3,20 @@ use std::collections::BTreeSet;
 use preemptlab_model::{BackendKind, CellCost, Clocks};
 use preemptlab_stats::Comparison;
 
+use crate::machine_histograms;
+
 /// Writes the caption of a comparison: the facts about virtual and host time that a reader of the
 /// numbers needs.
 pub fn caption(comparison: &Comparison) -> String {
+    let of_machines = machine_histograms::caption(comparison);
+    let of_cells =
+        (!comparison.groups.is_empty() || of_machines.is_none()).then(|| cells(comparison));
+    let disturbed = comparison.disturbances.iter().map(|what| format!("{what}."));
+    of_cells.into_iter().chain(disturbed).chain(of_machines).collect::<Vec<_>>().join(" ")
+}
+
+/// Describes the times of cells.
+fn cells(comparison: &Comparison) -> String {
     let has = |kind: BackendKind| comparison.groups.iter().any(|group| group.backend == kind);
     let (host, kvm) = (has(BackendKind::Host), has(BackendKind::Kvm));
     let real = match (host, kvm) {

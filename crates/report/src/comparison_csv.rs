@@ -1,5 +1,8 @@
 use preemptlab_model::PreemptMode;
-use preemptlab_stats::{Comparison, Configuration, Effect, Group, Margin, Summary, Verdict};
+use preemptlab_stats::{
+    Comparison, Configuration, Effect, Group, MachineHistogram, MachineValue, Margin, Summary,
+    Verdict,
+};
 
 use crate::{label, table_csv};
 
@@ -32,19 +35,24 @@ const HEADER: [&str; 26] = [
     "reason",
 ];
 
+/// The backend of a histogram that a tool wrote on a machine.
+const MACHINE: &str = "machine";
+
 /// The last column, where there is more to tell apart than virtual time.
 const BACKEND: &str = "backend";
 
 /// Writes a comparison as CSV: a row per configuration and metric. A configuration without
 /// measurements has one row, with its reason. With measurements in another than virtual time, a
-/// column `backend` follows the others.
+/// column `backend` follows the others; rows of histograms from machines have `machine` there, and no
+/// configuration.
 ///
 /// `status` is `measured`, `failed`, `unavailable` or, where nothing was executed yet, `missing`;
 /// `ratio` is to the baseline of the same workload and number of CPUs, and empty without one;
 /// `observed` lists modes separated by blanks; `_low` and `_high` are the ends of 95 % intervals;
 /// `more` is about how many more replicates would decide what is undecided.
 pub fn csv(comparison: &Comparison) -> String {
-    let has_backends = comparison.groups.iter().any(|group| !group.backend.is_vm());
+    let is_timed = |group: &Group| !group.backend.is_vm();
+    let has_backends = comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();
     let with_backend = move |mut row: Vec<String>, backend: &str| {
         row.extend(has_backends.then(|| backend.to_owned()));
         row
@@ -55,7 +63,65 @@ pub fn csv(comparison: &Comparison) -> String {
             group.configurations.iter().flat_map(|each| rows(group, each, comparison.margin));
         rows.map(|row| with_backend(row, group.backend.as_str())).collect::<Vec<_>>()
     });
-    table_csv::write([header].into_iter().chain(rows))
+    let of_machines = comparison.histograms.iter().flat_map(machine_rows);
+    let of_machines = of_machines.map(|row| with_backend(row, MACHINE));
+    table_csv::write([header].into_iter().chain(rows).chain(of_machines))
+}
+
+/// Returns a row for each statistic of a machine's histogram. It has no kernel and no mode that anybody
+/// knows; a value in no bucket is left out, with the bound in the last column.
+fn machine_rows(of: &MachineHistogram) -> Vec<Vec<String>> {
+    let rows = of.latencies.iter().flat_map(|latency| {
+        let whole = |of: MachineValue| match of.is_above {
+            true => (String::new(), format!("above {}", of.value)),
+            false => (of.value.to_string(), String::new()),
+        };
+        let avg = (latency.avg.to_string(), String::new());
+        let values = [
+            ("min", whole(latency.min)),
+            ("avg", avg),
+            ("p50", whole(latency.p50)),
+            ("p99", whole(latency.p99)),
+            ("p99.9", whole(latency.p99_9)),
+            ("max", whole(latency.max)),
+        ];
+        let only = latency.only.as_ref().map(|only| format!(" {only}")).unwrap_or_default();
+        let name = format!("{}{only}", latency.of);
+        let samples = (latency.samples.to_string(), String::new());
+        let rows = values.into_iter().map(|(statistic, value)| (statistic, &*of.unit, value));
+        let rows = rows.chain([("samples", "samples", samples)]);
+        rows.map(|(statistic, unit, value)| machine_row(of, &name, statistic, unit, value))
+            .collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+fn machine_row(
+    of: &MachineHistogram,
+    name: &str,
+    statistic: &str,
+    unit: &str,
+    (value, reason): (String, String),
+) -> Vec<String> {
+    let better = if statistic == "samples" { "higher" } else { "lower" };
+    let metric = format!("{name}.{statistic}");
+    HEADER
+        .map(|column| {
+            let text = match column {
+                "run" => &of.file,
+                "workload" => &of.tool,
+                "status" => "measured",
+                "metric" => &metric,
+                "unit" => unit,
+                "better" => better,
+                "replicates" | "n" => "1",
+                "median" | "min" | "max" => &value,
+                "reason" => &reason,
+                _ => "",
+            };
+            text.to_owned()
+        })
+        .to_vec()
 }
 
 fn rows(group: &Group, configuration: &Configuration, margin: Margin) -> Vec<Vec<String>> {
@@ -74,6 +140,8 @@ fn row(
 ) -> Vec<String> {
     let status = match summary {
         Some(_) => "measured",
+        // Nothing happened that would have a value.
+        None if configuration.measured() > 0 => "measured",
         None if configuration.unavailable.is_some() => "unavailable",
         None if configuration.failures.is_empty() && configuration.missing > 0 => "missing",
         None => "failed",
@@ -111,7 +179,11 @@ fn row(
             Verdict::Undecided { more } => more.map(|more| more.to_string()).unwrap_or_default(),
             _ => String::new(),
         }),
-        label::trouble(configuration).unwrap_or_default(),
+        match summary {
+            None if configuration.measured() > 0 => label::no_events(configuration),
+            _ => label::trouble(configuration),
+        }
+        .unwrap_or_default(),
     ]
 }
 

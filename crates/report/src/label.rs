@@ -58,7 +58,10 @@ pub fn mode(configuration: &Configuration) -> String {
 pub fn troubles(of_kernel: &[Configuration]) -> Vec<String> {
     let mut troubles: Vec<(String, Vec<&str>)> = Vec::new();
     for configuration in of_kernel {
-        let Some(trouble) = trouble(configuration) else { continue };
+        let said = [trouble(configuration), no_events(configuration)];
+        let Some(trouble) = said.into_iter().flatten().reduce(|a, b| format!("{a}; {b}")) else {
+            continue;
+        };
         let mode = configuration.preempt.as_str();
         match troubles.iter_mut().find(|(known, _)| *known == trouble) {
             Some((_, modes)) => modes.push(mode),
@@ -90,6 +93,21 @@ fn failed(Configuration { failures, replicates, .. }: &Configuration) -> Option<
         each.collect::<Vec<_>>().join("; ")
     };
     Some(format!("{} of {replicates} failed: {reasons}", failures.len()))
+}
+
+/// Returns the distributions in which nothing happened: `no events of response in 6 cells`; `None`
+/// where something happened in each.
+pub fn no_events(configuration: &Configuration) -> Option<String> {
+    let none = configuration.samples.iter().filter(|samples| samples.empty > 0);
+    let none = none.map(|samples| {
+        let of = match samples.are_none() {
+            true => counted(samples.cells, "cell"),
+            false => format!("{} of {}", samples.empty, counted(samples.cells, "cell")),
+        };
+        format!("no events of {} in {of}", samples.of)
+    });
+    let none: Vec<String> = none.collect();
+    (!none.is_empty()).then(|| none.join(", "))
 }
 
 /// Returns the interval of a median; nothing where there is none.

@@ -13,9 +13,11 @@ mod gate;
 mod history;
 mod label;
 mod lanes;
+mod machine_histograms;
 mod number;
 mod overview;
 mod recommendation;
+mod recommendation_brief;
 mod recommendation_csv;
 mod recommendation_document;
 mod recommendation_tables;
@@ -25,6 +27,7 @@ mod table;
 mod table_csv;
 mod table_layout;
 mod table_markdown;
+mod table_split;
 mod table_terminal;
 mod template;
 mod timeline;
@@ -46,6 +49,7 @@ use preemptlab_stats::Comparison;
 pub use recommendation::{
     recommendation_in_words, recommendation_markdown, recommendation_terminal,
 };
+pub use recommendation_brief::recommendation_brief;
 pub use recommendation_csv::recommendation_csv;
 pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};
@@ -66,6 +70,13 @@ pub fn terminal(comparison: &Comparison, view: View, terminal: Terminal) -> Stri
 /// Renders a comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
 pub fn markdown(comparison: &Comparison, view: View) -> String {
     document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
+}
+
+/// Writes lines as they are in GitHub's Markdown: as a block that nothing in them ends.
+pub fn block_markdown(text: &str) -> String {
+    let text = plain::lines(text).replace("```", "` ` `");
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("```\n{text}{end}```\n")
 }
 
 /// Returns a comparison as JSON.
@@ -89,7 +100,8 @@ fn document(
         View::Details => details::tables(group, comparison.margin),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
-    parts.extend(agreement::tables(comparison).iter().map(table));
+    parts.extend(agreement::tables(comparison).iter().map(&table));
+    parts.extend(machine_histograms::tables(comparison, view).iter().map(&table));
     parts.extend(verdict::legend(comparison, view).map(|legend| note(&legend)));
     parts.push(note(&caption(comparison)));
     parts.join("\n")

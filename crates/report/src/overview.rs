@@ -1,8 +1,8 @@
 //! One table per group: a block of rows for each kernel. Each mode has its medians with their
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
-use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Margin};
+use preemptlab_model::{Distribution, MetricName, Probe};
+use preemptlab_stats::{Configuration, Group, Margin, Samples};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -57,7 +57,12 @@ fn shown(group: &Group) -> Vec<&MetricName> {
 fn column(group: &Group, metric: &MetricName) -> Column {
     let info = group.metrics.iter().find(|info| info.name == *metric);
     let unit = info.map_or("", |info| &*info.unit);
+    let is_bound = matches!(metric.statistic(), Some((Distribution::Bound, _)));
+    let fifo = Distribution::Wakeup(Probe::Fifo);
     match metric.of_what() {
+        Some((_, statistic)) if is_bound && group.metrics().contains(&&MetricName::FIFO_MAX) => {
+            Column::right(statistic).with_unit(unit).under(fifo.title())
+        }
         Some((of, statistic)) => Column::right(statistic).with_unit(unit).under(of),
         None => Column::right(metric.to_string()).with_unit(unit),
     }
@@ -73,7 +78,12 @@ fn below(group: &Group) -> Option<&'static str> {
 /// Returns the median, and its ratio to the baseline's. The ratio takes the same width in every
 /// row, so that digits of equal weight stand below each other.
 fn value(group: &Group, configuration: &Configuration, metric: &MetricName, width: usize) -> Cell {
-    let Some(summary) = configuration.summary(metric) else { return Cell::default() };
+    let Some(summary) = configuration.summary(metric) else {
+        return match configuration.samples(metric).is_some_and(Samples::are_none) {
+            true => Cell::new("no events", Tone::Faint),
+            false => Cell::default(),
+        };
+    };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
     Cell::new(format!("{median}{ratio:<width$}"), verdict::tone(summary))

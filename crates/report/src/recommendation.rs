@@ -5,8 +5,8 @@ use preemptlab_model::plain;
 use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
 
 use crate::{
-    Advice, InWords, Table, Terminal, caption, recommendation_tables as tables,
-    recommendation_words as words,
+    Advice, InWords, Table, Terminal, View, block_markdown, caption, machine_histograms,
+    recommendation_tables as tables, recommendation_words as words,
 };
 
 /// A part of the text.
@@ -40,7 +40,7 @@ pub fn recommendation_markdown(advice: &Advice) -> String {
     let render = |part: &Part| match part {
         Part::Text(text) => format!("{}\n", plain::markdown(text)),
         Part::Heading(text) => format!("**{}**\n", plain::markdown(text)),
-        Part::Verbatim(text) => format!("```\n{}```\n", plain::lines(text).replace("```", "` ` `")),
+        Part::Verbatim(text) => block_markdown(text),
         Part::Table(table) => table.markdown(),
     };
     join(parts(advice).iter().map(render))
@@ -54,6 +54,7 @@ pub fn recommendation_in_words(advice: &Advice) -> InWords {
     let headline = match &recommendation.choice {
         Some(choice) => {
             points.push(words::certainty(recommendation, choice));
+            points.extend(words::by_samples(recommendation, choice));
             points.extend(words::further_cells(recommendation, choice));
             points.extend(words::failures(recommendation, choice));
             format!("{}.", words::headline(recommendation, choice, advice))
@@ -65,6 +66,9 @@ pub fn recommendation_in_words(advice: &Advice) -> InWords {
     };
     points.push(words::scope(recommendation));
     points.extend(words::defaults(advice));
+    let histograms = &recommendation.comparison.histograms;
+    let of_constraint = |constraint| machine_histograms::beside(constraint, histograms);
+    points.extend(recommendation.constraints.iter().flat_map(of_constraint));
     InWords { headline, points }
 }
 
@@ -79,6 +83,7 @@ fn parts(advice: &Advice) -> Vec<Part> {
         Some(choice) => {
             parts.push(Part::Heading(words::headline(recommendation, choice, advice)));
             parts.push(Part::Table(tables::why(recommendation, choice)));
+            parts.extend(words::by_samples(recommendation, choice).map(Part::Text));
             parts.extend(words::further_cells(recommendation, choice).map(Part::Text));
             parts.extend(words::failures(recommendation, choice).map(Part::Text));
             parts.push(Part::Text(words::scope(recommendation)));
@@ -98,6 +103,11 @@ fn parts(advice: &Advice) -> Vec<Part> {
     if let Some(settings) = &advice.settings {
         parts.extend(force(settings));
     }
+    let histograms = &recommendation.comparison.histograms;
+    let tables = machine_histograms::tables(&recommendation.comparison, View::Overview);
+    parts.extend(tables.into_iter().map(Part::Table));
+    let of_constraint = |constraint| machine_histograms::beside(constraint, histograms);
+    parts.extend(recommendation.constraints.iter().flat_map(of_constraint).map(Part::Text));
     parts.push(Part::Text(caption(&recommendation.comparison)));
     parts
 }

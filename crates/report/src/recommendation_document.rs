@@ -1,6 +1,7 @@
 use preemptlab_model::{KernelRef, MetricName, PreemptMode, plain};
 use preemptlab_stats::{
-    Candidate, Certainty, Combined, Interval, Judgement, Limit, Preference, Recommendation, Verdict,
+    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
+    Recommendation, Verdict,
 };
 use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;
@@ -8,7 +9,6 @@ use serde::Serialize;
 use crate::{
     Advice,
     recommendation_csv::{runner_up, status},
-    recommendation_words::statistic,
 };
 
 /// Version of the output of `recommend --format json`. Fields may be added within a version.
@@ -46,6 +46,9 @@ struct Document<'a> {
     refused: &'a [Refusal],
     install: Option<Command>,
     targets: Vec<(Target, Measures)>,
+    /// Histograms of machines, which decide nothing; absent where none was named.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    histograms: &'a [MachineHistogram],
 }
 
 #[derive(Serialize)]
@@ -98,6 +101,10 @@ struct JudgementDocument<'a> {
     requirement: usize,
     group: usize,
     n: usize,
+    /// Number of samples in the replicates; absent for what is no statistic of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
+    /// `largest`, `worst_instant`, `no_event` or `median`.
     statistic: &'static str,
     unit: &'a str,
     value: f64,
@@ -220,6 +227,7 @@ fn document(advice: &Advice) -> Document<'_> {
         targets: settings
             .map(|settings| Target::BOOT.map(|target| (target, emit(settings, target))).to_vec())
             .unwrap_or_default(),
+        histograms: &comparison.histograms,
     }
 }
 
@@ -277,7 +285,8 @@ fn judgement(of: &Judgement) -> JudgementDocument<'_> {
         requirement: of.constraint,
         group: of.group,
         n: of.n,
-        statistic: statistic(of.statistic),
+        samples: of.samples,
+        statistic: of.statistic.as_str(),
         unit: &of.unit,
         value: of.value,
         interval: of.interval.map(ends),

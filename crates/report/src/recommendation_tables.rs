@@ -8,6 +8,7 @@ use preemptlab_stats::{
 use crate::{
     Cell, Column, Row, Table, Tone, label, number,
     recommendation_words::{self as words, candidate, constraint, statistic},
+    verdict,
 };
 
 /// Returns the table of the constraints that the recommended configuration satisfies, and of its
@@ -68,19 +69,19 @@ fn judged(recommendation: &Recommendation, judgement: &Judgement) -> Vec<Cell> {
         label::group(group).into(),
         judgement.n.to_string().into(),
         statistic(judgement.statistic).into(),
-        format!("{} {}", number::number(judgement.value), judgement.unit).into(),
+        words::value(judgement).into(),
         label::interval(judgement.interval).into(),
-        answer(judgement.answer),
+        answer(judgement),
     ]
 }
 
-fn answer(answer: Answer) -> Cell {
-    let tone = match answer {
+fn answer(judgement: &Judgement) -> Cell {
+    let tone = match judgement.answer {
         Answer::Holds => Tone::Better,
         Answer::Unclear => Tone::Plain,
         Answer::Fails => Tone::Worse,
     };
-    Cell::new(answer.as_str(), tone)
+    Cell::new(words::answer(judgement), tone)
 }
 
 /// Returns the table of the others that satisfy every requirement, related to the recommended one:
@@ -158,7 +159,7 @@ fn ratio(combined: &Combined) -> Cell {
 /// decide it.
 fn verdict(combined: &Combined, margin: Margin) -> Cell {
     let text = match combined.verdict {
-        Verdict::Undecided { more: Some(more @ ..=9999) } => format!("undecided +{more}"),
+        Verdict::Undecided { more: Some(more) } => verdict::undecided(more),
         verdict => verdict.word(margin),
     };
     Cell::new(text, tone(combined.verdict))
@@ -168,7 +169,7 @@ fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,
-        Verdict::Same | Verdict::Undecided { .. } => Tone::Plain,
+        Verdict::Same | Verdict::WithinResolution | Verdict::Undecided { .. } => Tone::Plain,
     }
 }
 
@@ -204,7 +205,7 @@ pub fn failing(recommendation: &Recommendation) -> Option<Table> {
                     format!("  {}", self::candidate(candidate)),
                     judgement.n.to_string(),
                     statistic(judgement.statistic).to_owned(),
-                    format!("{} {}", number::number(judgement.value), judgement.unit),
+                    words::value(judgement),
                     label::interval(judgement.interval),
                     format!("{worst}{more}"),
                 ]

@@ -1,9 +1,9 @@
 //! The sentences of a recommendation.
 
-use preemptlab_model::Direction;
+use preemptlab_model::{Direction, counted};
 use preemptlab_stats::{
-    Among, Candidate, Certainty, Choice, Configuration, Constraint, Limit, Objective, Obstacle,
-    Preference, REPLICATES_MIN, Recommendation, Statistic,
+    Among, Answer, Candidate, Certainty, Choice, Configuration, Constraint, Judgement, Limit,
+    Objective, Obstacle, Preference, REPLICATES_MIN, Recommendation, Statistic, Verdict,
 };
 use preemptlab_tune::Proposal;
 
@@ -86,7 +86,102 @@ pub fn headline(recommendation: &Recommendation, choice: &Choice, advice: &Advic
         _ => String::new(),
     };
     let with = if with.is_empty() { with } else { format!(": {with}") };
-    format!("Run {name}{with}")
+    let so_far =
+        so_far(recommendation).map(|of| format!("So far, with {of}: ")).unwrap_or_default();
+    let unshown = unshown(recommendation, choice);
+    let but = match unshown.is_empty() {
+        true => String::new(),
+        false => format!(", though {} is not shown", unshown.join(" and ")),
+    };
+    let headline = match alike(recommendation, choice) {
+        Some(alike) => {
+            format!("{alike}: keep what you run if it is one of them, or run {name}{with}")
+        }
+        None => format!("run {name}{with}"),
+    };
+    capital(&format!("{so_far}{headline}{but}"))
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// Returns how many cells are executed, where that is not all: `18 of 54 cells`.
+fn so_far(recommendation: &Recommendation) -> Option<String> {
+    let groups = recommendation.comparison.groups.iter();
+    let possible = groups.flat_map(|group| &group.configurations);
+    let possible = possible.filter(|each| each.unavailable.is_none());
+    let (all, missing) = possible
+        .fold((0, 0), |(all, missing), each| (all + each.replicates, missing + each.missing));
+    (missing > 0).then(|| format!("{} of {}", all - missing, counted(all, "cell")))
+}
+
+/// Returns that several configurations are as good as each other; `None` where one is better than the
+/// rest, or is preferred for a requirement's metric.
+fn alike(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
+    let Certainty::Tied { others } = choice.certainty() else { return None };
+    if matches!(choice.preference, Preference::Constraint { .. }) {
+        return None;
+    }
+    let verdicts = choice.runners_up.iter().filter_map(|each| each.objective);
+    let is_hidden = verdicts.map(|it| it.verdict).any(|it| it == Verdict::WithinResolution);
+    let within = match is_hidden {
+        true => "the resolution of its instrument".to_owned(),
+        false => recommendation.comparison.margin.to_string(),
+    };
+    let metric = &recommendation.objective.metric.name;
+    Some(format!("{} configurations have the same {metric} within {within}", others + 1))
+}
+
+/// Lists the requirements that nothing shows the recommended configuration to break or to satisfy.
+fn unshown(recommendation: &Recommendation, choice: &Choice) -> Vec<String> {
+    let judgements = recommendation.candidates[choice.candidate].judgements.iter();
+    let unclear = judgements.filter(|it| it.answer == Answer::Unclear);
+    let mut unshown: Vec<String> =
+        unclear.map(|it| constraint(&recommendation.constraints[it.constraint])).collect();
+    unshown.dedup();
+    unshown
+}
+
+/// Returns the value of a judgement with its unit; `no event` where there is none.
+pub fn value(of: &Judgement) -> String {
+    match of.statistic {
+        Statistic::NoEvent => "no event".to_owned(),
+        _ => format!("{} {}", number::number(of.value), of.unit),
+    }
+}
+
+/// Returns the answer of a judgement: `holds`, `no event in 6 cells`, `not shown by 5940 samples`.
+pub fn answer(of: &Judgement) -> String {
+    match (of.answer, of.statistic, of.samples) {
+        (Answer::Holds, Statistic::NoEvent, _) => format!("no event in {}", counted(of.n, "cell")),
+        (Answer::Unclear, Statistic::Largest, Some(samples)) if samples > 0 => {
+            format!("not shown by {}", counted(samples, "sample"))
+        }
+        (Answer::Unclear, Statistic::Median, _) if of.n > 1 => Answer::Unclear.as_str().to_owned(),
+        (Answer::Unclear, ..) => format!("not shown by {}", counted(of.n, "cell")),
+        (answer, ..) => answer.as_str().to_owned(),
+    }
+}
+
+/// Says why samples within a limit on a maximum do not show that it holds, and what would; `None` where
+/// no limit is judged by samples.
+pub fn by_samples(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
+    let judgements = recommendation.candidates[choice.candidate].judgements.iter();
+    let mut unclear = judgements
+        .filter(|it| it.answer == Answer::Unclear && it.statistic == Statistic::Largest)
+        .map(|it| &recommendation.constraints[it.constraint].metric.name)
+        .filter(|name| name.is_sampled_maximum());
+    let first = unclear.next()?;
+    let bounded = [first].into_iter().chain(unclear).any(|name| name.bound().is_some());
+    let next = match bounded {
+        true => "; the worst instant bounds it (`preemptlab run RUN --trace` in every cell)",
+        false => "",
+    };
+    Some(format!("A limit on a maximum is not shown by samples: the next one may exceed it{next}."))
 }
 
 /// Explains what a limit on the worst case that no replicate exceeded allows for further cells; of
@@ -97,9 +192,6 @@ pub fn further_cells(recommendation: &Recommendation, choice: &Choice) -> Option
     let most = shares.clone().map(|(n, _)| n).max()?;
     let (n, share) = shares.min_by_key(|(n, _)| *n)?;
     let none = match n {
-        1 if most == 1 => {
-            "The only replicate (n=1) did not exceed the limit on its worst case".to_owned()
-        }
         n if n == most => format!("None of {n} replicates exceeded the limit on the worst case"),
         n => format!(
             "None of its replicates, {n} to {most} for each workload, exceeded the limit on the \
@@ -217,9 +309,13 @@ pub fn obstacle(recommendation: &Recommendation) -> Vec<String> {
         let misses = (0..recommendation.constraints.len()).filter_map(|index| {
             let (judgement, _) = candidate.worst_failure(index)?;
             let of = &recommendation.constraints[index];
-            let value = format!("{} {}", number::number(judgement.value), of.metric.unit);
+            let value = value(judgement);
             let statistic = match judgement.statistic {
                 Statistic::Largest => format!("the largest of {} is {value}", judgement.n),
+                Statistic::WorstInstant => {
+                    format!("the worst instant of {} is {value}", counted(judgement.n, "cell"))
+                }
+                Statistic::NoEvent => format!("there is {value}"),
                 Statistic::Median => format!("the median is {value}"),
             };
             let group = label::group(&recommendation.comparison.groups[judgement.group]);
@@ -305,6 +401,8 @@ fn optimized(direction: Direction) -> &'static str {
 pub fn statistic(statistic: Statistic) -> &'static str {
     match statistic {
         Statistic::Largest => "largest",
+        Statistic::WorstInstant => "worst instant",
+        Statistic::NoEvent => "",
         Statistic::Median => "median",
     }
 }

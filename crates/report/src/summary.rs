@@ -1,7 +1,7 @@
 //! A comparison in a few sentences.
 
 use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, counted};
-use preemptlab_stats::{Comparison, Configuration, Group, Margin, Summary};
+use preemptlab_stats::{Comparison, Configuration, Group, Margin, Summary, Verdict};
 
 use crate::{View, label, number, verdict};
 
@@ -42,7 +42,16 @@ fn sentence(group: &Group, margin: Margin) -> Option<String> {
     let latency = LATENCIES.into_iter().find(|name| group.metrics().contains(&name));
     let latency = latency.and_then(|name| best(group, &name));
     let throughput = best(group, &MetricName::Throughput);
+    // The least of values that do not differ is none that is worth a name.
+    let alike = latency.and_then(|(_, late)| alike(group, margin, &late.name));
     Some(match (latency, throughput) {
+        (Some(_), Some((most, done))) if alike.is_some() => format!(
+            "{}; {} has the highest throughput, {}.",
+            alike.unwrap_or_default(),
+            name(most),
+            with_baseline(group, margin, done)
+        ),
+        (Some(_), None) if alike.is_some() => format!("{}.", alike.unwrap_or_default()),
         (Some((least, late)), Some((most, done))) if std::ptr::eq(least, most) => format!(
             "{} has the lowest {}, {}, and the highest throughput, {}.",
             name(least),
@@ -73,6 +82,31 @@ fn sentence(group: &Group, margin: Margin) -> Option<String> {
     })
 }
 
+/// Returns that no configuration differs from the baseline in a metric, with the values; `None` where
+/// some does, or that is undecided.
+fn alike(group: &Group, margin: Margin, metric: &MetricName) -> Option<String> {
+    let summaries: Vec<&Summary> =
+        group.configurations.iter().filter_map(|each| each.summary(metric)).collect();
+    let others: Vec<(&Summary, Verdict)> =
+        summaries.iter().filter_map(|each| Some((*each, each.effect?.verdict))).collect();
+    if others.is_empty() || !others.iter().all(|(_, verdict)| verdict.is_alike()) {
+        return None;
+    }
+    // Of several words that which allows for more.
+    let coarsest = others.iter().find(|(_, verdict)| *verdict == Verdict::WithinResolution);
+    let (summary, verdict) = coarsest.or(others.first())?;
+    let medians = summaries.iter().map(|each| each.median);
+    let (least, most) =
+        (medians.clone().fold(f64::INFINITY, f64::min), medians.fold(0.0, f64::max));
+    Some(format!(
+        "All have the same {}, {} {}, {}",
+        metric.title(),
+        number::range(least, most),
+        summary.unit,
+        verdict::in_full(*verdict, summary, margin)
+    ))
+}
+
 /// Returns the configuration with the best median; of equal ones the first.
 fn best<'a>(group: &'a Group, metric: &MetricName) -> Option<(&'a Configuration, &'a Summary)> {
     let measured =
@@ -97,7 +131,8 @@ fn with_baseline(group: &Group, margin: Margin, summary: &Summary) -> String {
     let (Some(effect), Some(baseline)) = (summary.effect, group.baseline()) else { return value };
     let Some(ratio) = effect.ratio else { return value };
     let ratio = number::ratio(ratio);
-    format!("{value} ({ratio} of {}, {})", name(baseline), effect.verdict.word(margin))
+    let verdict = verdict::in_full(effect.verdict, summary, margin);
+    format!("{value} ({ratio} of {}, {verdict})", name(baseline))
 }
 
 fn missing(group: &Group) -> Option<String> {

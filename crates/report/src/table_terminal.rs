@@ -6,7 +6,7 @@ use tabled::{
     settings::{Alignment, Padding, Span, Style as Lines, object::Columns, style::HorizontalLine},
 };
 
-use crate::{Align, Cell, Column, Row, Table, Tone, table_layout as layout};
+use crate::{Align, Cell, Column, Row, Table, Tone, table_layout as layout, table_split};
 
 /// The terminal that text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Table {
     }
 
     /// Renders the grid: with less room between columns when it would be too wide, with wrapped words
-    /// when it still is, and as a record per row when no column of words can give way any more.
+    /// when it still is, as several tables when no column of words can give way any more, and at last as a record per row.
     fn grid(&self, terminal: Terminal) -> String {
         let spaced = |gap| Some(self.unspaced(terminal, None)).map(|grid| spaced(grid, gap));
         let wrapped = || {
@@ -51,8 +51,18 @@ impl Table {
             Some(grid) => {
                 grid.to_string().lines().map(|line| format!("{}\n", line.trim_end())).collect()
             }
-            None => self.records(terminal),
+            None => self.parts(terminal).unwrap_or_else(|| self.records(terminal)),
         }
+    }
+
+    /// Renders a table of numbers that is too wide as several below each other; `None` where that would be
+    /// too many, and for words.
+    fn parts(&self, terminal: Terminal) -> Option<String> {
+        let fits =
+            |part: &Self| spaced(part.unspaced(terminal, None), 1).total_width() <= terminal.width;
+        let parts = table_split::split(self, fits)?;
+        let parts: Vec<String> = parts.iter().map(|part| part.grid(terminal)).collect();
+        Some(parts.join("\n"))
     }
 
     /// Returns the cells, with their words wrapped to these widths.

@@ -262,7 +262,9 @@ mod tests {
                 value,
                 unit: "s".into(),
                 direction: Direction::Lower,
+                resolution: 0.0,
             }]),
+            samples: Vec::new(),
         };
         let cells = [(PreemptMode::None, 8.0), (PreemptMode::Full, 8.4)];
         let cells = cells.into_iter().flat_map(|(mode, real)| {

@@ -5,7 +5,7 @@ use preemptlab_stats::{
     Comparison, Configuration, Group, Margin, MetricInfo, REPLICATES_MIN, Summary, Verdict,
 };
 
-use crate::{Cell, Tone, View};
+use crate::{Cell, Tone, View, number};
 
 /// Returns the verdict; if it is undecided, with an estimate of the further replicates that would
 /// decide it.
@@ -16,11 +16,8 @@ pub fn words(
     margin: Margin,
 ) -> Cell {
     match summary.effect.map(|effect| effect.verdict) {
-        Some(Verdict::Undecided { more: Some(more) }) if more > MORE_MAX => {
-            format!("undecided +{MORE_MAX}+").into()
-        }
-        Some(Verdict::Undecided { more: Some(more) }) => format!("undecided +{more}").into(),
-        Some(verdict) => Cell::new(verdict.word(margin), tone(summary)),
+        Some(Verdict::Undecided { more: Some(more) }) => undecided(more).into(),
+        Some(verdict) => Cell::new(short(verdict, summary, margin), tone(summary)),
         None if is_baseline(group, configuration) => Cell::new("baseline", Tone::Faint),
         None => Cell::default(),
     }
@@ -31,14 +28,45 @@ pub fn word(summary: &Summary, baseline: Option<&Summary>, margin: Margin) -> Ce
     let has_enough = |summary: &Summary| summary.n >= REPLICATES_MIN;
     match summary.effect {
         Some(effect) if has_enough(summary) && baseline.is_some_and(has_enough) => {
-            Cell::new(effect.verdict.word(margin), tone(summary))
+            Cell::new(short(effect.verdict, summary, margin), tone(summary))
         }
         _ => Cell::default(),
     }
 }
 
-/// Largest number of further replicates that is printed.
-const MORE_MAX: u32 = 9999;
+/// Largest number of further replicates that is printed. Nobody adds more than that, and an estimate of
+/// so many is none.
+const MORE_MAX: u32 = 999;
+
+/// Returns the words for what about so many more replicates would decide.
+pub fn undecided(more: u32) -> String {
+    match more {
+        1 => "undecided, +1 replicate".to_owned(),
+        more if more > MORE_MAX => format!("undecided, over +{MORE_MAX} replicates"),
+        more => format!("undecided, +{more} replicates"),
+    }
+}
+
+/// Returns a verdict for a table: `within 1 us` where that is the resolution.
+fn short(verdict: Verdict, summary: &Summary, margin: Margin) -> String {
+    match verdict {
+        Verdict::WithinResolution => format!("within {}", resolution(summary)),
+        verdict => verdict.word(margin),
+    }
+}
+
+/// Returns a verdict for a sentence: `within the resolution of 1 us`.
+pub fn in_full(verdict: Verdict, summary: &Summary, margin: Margin) -> String {
+    match verdict {
+        Verdict::WithinResolution => format!("within the resolution of {}", resolution(summary)),
+        verdict => verdict.word(margin),
+    }
+}
+
+/// Returns the smallest difference that the instrument of a metric tells, with its unit.
+pub fn resolution(summary: &Summary) -> String {
+    format!("{} {}", number::number(summary.resolution), summary.unit)
+}
 
 /// Returns the colour of a better or worse value.
 pub fn tone(summary: &Summary) -> Tone {
@@ -107,10 +135,14 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
 fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
     let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
     let better = count(|verdict| *verdict == Verdict::Better);
+    let resolution = match count(|verdict| *verdict == Verdict::WithinResolution) {
+        0 => String::new(),
+        alike => format!(" {alike} within the resolution of the instrument,"),
+    };
     let are = if better == 1 { "is" } else { "are" };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "{better} {are} better, {} worse, {} within {margin}, {} undecided",
+            "{better} {are} better, {} worse, {} within {margin},{resolution} {} undecided",
             count(|verdict| *verdict == Verdict::Worse),
             count(|verdict| *verdict == Verdict::Same),
             count(|verdict| !verdict.is_decided()),

@@ -48,7 +48,9 @@ fn comparison(kernels: &[&str]) -> Comparison {
                         value: us + f64::from(replicate),
                         unit: "us".into(),
                         direction: Direction::Lower,
+                        resolution: 0.0,
                     }]),
+                    samples: Vec::new(),
                 }));
             }
         }

@@ -24,7 +24,15 @@ const MEDIANS: [(&str, [f64; 3]); 6] = [
 
 fn factors(workload: &str, name: &str, replicate: u32) -> Factors {
     let Baseline { kernel, preempt, settings } = name.parse().unwrap();
-    Factors { workload: workload.into(), kernel, preempt, machine: None, cpus: 1, settings, replicate }
+    Factors {
+        workload: workload.into(),
+        kernel,
+        preempt,
+        machine: None,
+        cpus: 1,
+        settings,
+        replicate,
+    }
 }
 
 fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> MeasuredCell {
@@ -34,6 +42,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
         value,
         unit: unit.into(),
         direction,
+        resolution: 0.0,
     };
     let [max, p99, throughput] = medians;
     let us =
@@ -53,6 +62,7 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
             us("wakeup.other.p99", p99),
             metric("throughput", throughput, "messages/s", Direction::Higher),
         ]),
+        samples: Vec::new(),
     }
 }
 
@@ -153,7 +163,8 @@ fn json_holds_what_the_text_says() {
     let runner_up = &document["candidates"][3];
     assert_eq!(runner_up["relations"][0][0], "throughput");
     assert_eq!(runner_up["relations"][0][1]["verdict"], "worse");
-    assert_eq!(runner_up["requirements"][0]["answer"], "holds");
+    assert_eq!(runner_up["requirements"][0]["answer"], "unclear");
+    assert_eq!(runner_up["requirements"][0]["statistic"], "largest");
     assert_eq!(document["candidates"][0]["requirements"][0]["answer"], "fails");
     assert_eq!(document["candidates"][6]["status"], "unmeasured");
     assert_eq!(document["targets"].as_array().unwrap().len(), 3);

@@ -59,6 +59,7 @@ fn metrics(medians: Medians, replicate: u32) -> Vec<Metric> {
                 _ => Direction::Lower,
             },
             name: name.into(),
+            resolution: 0.0,
         })
         .collect()
 }
@@ -98,6 +99,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             look: 0,
             observed: level.result.is_ok().then_some(level.preempt),
             result: level.result.clone().map(|medians| metrics(medians, replicate)),
+            samples: Vec::new(),
         };
         (1..=replicates).map(cell).collect::<Vec<_>>()
     };

@@ -3,7 +3,7 @@
 use preemptlab_report::{
     Lane, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
-use preemptlab_trace::{Cause, Segment, Task, Timeline, Wakeup};
+use preemptlab_trace::{Cause, Folded, Segment, Task, Timeline, Wakeup};
 use proptest::prelude::*;
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -41,7 +41,7 @@ fn timeline(segments: impl IntoIterator<Item = (u64, Segment)>) -> Timeline {
         Segment { start_ns, end_ns, ..segment }
     };
     let segments: Vec<Segment> = segments.into_iter().map(place).collect();
-    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments }
+    Timeline { wakeup: wakeup(end_ns - DUE_NS), segments, other_timers_ns: 0 }
 }
 
 fn segment(cause: Cause, function: &str) -> Segment {
@@ -57,6 +57,7 @@ fn segment(cause: Cause, function: &str) -> Segment {
         pid: 187,
         context: "write()".to_owned(),
         since_ns: None,
+        folded: None,
     }
 }
 
@@ -96,7 +97,7 @@ fn small() -> Timeline {
 fn long(turns: u32) -> Timeline {
     let turn = |index: u32| {
         let work = [
-            (2438, segment(Cause::OtherTask, "")),
+            (2438, segment(Cause::FairShare, "")),
             (302, segment(Cause::IrqsOff, "syscall_exit_to_user_mode")),
         ];
         let turn = work.into_iter().cycle().take(20 + index as usize * 4);
@@ -227,6 +228,79 @@ fn numbers(text: &str) -> Vec<&str> {
     text.split([' ', '\n', '–']).filter(is_number).collect()
 }
 
+/// Returns a segment that stands for so many that are alike.
+fn folded(count: u64, max_ns: u64, segment: Segment) -> Segment {
+    let folded = Folded { count, min_ns: 2, max_ns, has_gaps: false, is_rest: false };
+    Segment { folded: Some(folded), ..segment }
+}
+
+/// Returns a text with one space between words.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a piece stands for is counted, and the longest single segment is not the longest sum.
+#[test]
+fn a_thinned_timeline_says_so_and_keeps_its_sums() {
+    let met = segment(Cause::NotPreemptible, "mas_wr_bnode");
+    let section = segment(Cause::IrqsOff, "put_cpu_partial");
+    let parts = [
+        (4_000_000, folded(60_000, 2_500, met.clone())),
+        (300_000, folded(50_000, 9_000, section.clone())),
+        (5_000_000, folded(70_000, 2_600, met)),
+        (80_000, segment(Cause::IrqsOff, "free_one_page")),
+        (100_000, folded(19_999, 700, section)),
+    ];
+    let thinned = timeline(parts);
+    assert_eq!(
+        one_sentence(&thinned),
+        "9,480 us late: the kernel was not preemptible in write() of hackbench/187 for 9,000 us (95 %), \
+         having been interrupted in mas_wr_bnode."
+    );
+    let text = words(&timeline_terminal(&thinned, TERMINAL));
+    for line in [
+        "one stretch of 200000 pieces:",
+        "9000.000 94.9 130000 0.002–2.600",
+        "400.000 4.2 69999 0.002–9.000",
+        "The bar is thinned: 5 pieces stand for 200000 segments;",
+    ] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let svg = svg(&[&thinned]);
+    check(&svg);
+    assert!(svg.contains(">thinned: 5 pieces stand for 200000 segments;"), "{svg}");
+    let small = timeline_terminal(&small(), TERMINAL);
+    assert!(!small.contains("thinned"), "{small}");
+}
+
+/// Where segments of several tasks are one piece there are no turns to count; what is not known is nobody's.
+#[test]
+fn what_is_not_known_of_a_timeline_is_not_said() {
+    let with = |segment: Segment, has_gaps, is_rest| {
+        let folded = Folded { count: 1_000, min_ns: 2, max_ns: 900, has_gaps, is_rest };
+        Segment { folded: Some(folded), ..segment }
+    };
+    let of_task = |pid| with(of("worker", pid, segment(Cause::OtherTask, "")), true, false);
+    let rest = with(within("", of("", 0, segment(Cause::OtherTask, ""))), true, true);
+    let mixed = timeline([(50_000, of_task(1)), (30_000, of_task(2)), (500_000, rest)]);
+    assert_eq!(
+        one_sentence(&mixed),
+        "580 us late: more than 2 other tasks ran for 580 us (100 %), the longest of them \
+         worker/1 for 50 us."
+    );
+    let text = words(&timeline_terminal(&mixed, TERMINAL));
+    assert!(text.contains("500.000 86.2 1000 0.002–0.900"), "{text}");
+    assert!(text.contains("other (1000 segments)"), "{text}");
+    assert!(!text.contains("turns of tasks"), "{text}");
+    let rest = with(within("", of("", 0, segment(Cause::NotPreemptible, ""))), true, true);
+    let nobodys = timeline([(900, segment(Cause::HardIrq, "irq")), (90_000, rest)]);
+    assert_eq!(
+        one_sentence(&nobodys),
+        "90.9 us late: the kernel was not preemptible for 90 us (99 %)."
+    );
+    assert_eq!(cause_in_words(&nobodys), "the kernel was not preemptible");
+}
+
 #[test]
 fn no_number_breaks_however_narrow_the_terminal_is() {
     for timeline in [small(), long(8)] {
@@ -265,7 +339,7 @@ fn hostile_names_are_text() {
 
 #[test]
 fn nothing_known_and_nothing_late() {
-    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new() };
+    let unknown = Timeline { wakeup: wakeup(29_079), segments: Vec::new(), other_timers_ns: 0 };
     insta::assert_snapshot!(timeline_terminal(&unknown, TERMINAL));
     assert_eq!(
         one_sentence(&unknown),
@@ -307,6 +381,7 @@ fn every_cause_has_a_sentence() {
         told(&[(3366, segment(HardIrq, "apic_timer_interrupt"))]),
         told(&[(600, segment(HardIrq, "apic_timer_interrupt")), (500, segment(HardIrq, "x"))]),
         told(&[(600, segment(HardIrq, ""))]),
+        told(&[(600, segment(DeviceIrq, "common_interrupt"))]),
         told(&[(909_000, segment(Softirq, "rcu_core_si"))]),
         told(&[(600, segment(Softirq, "net_rx_action")), (500, segment(Softirq, "rcu_core_si"))]),
         told(&[(735_415, segment(PreemptOff, "unmap_page_range"))]),
@@ -320,8 +395,21 @@ fn every_cause_has_a_sentence() {
             (500, within("read()", segment(NotPreemptible, "g"))),
         ]),
         told(&[(4142, segment(Scheduling, ""))]),
-        told(&[(900, segment(OtherTask, ""))]),
+        told(&[(900, segment(FairShare, ""))]),
         one_sentence(&long(8)),
+        told(&[(900, segment(DeadlineTask, ""))]),
+        told(&[(900, segment(MoreUrgentTask, ""))]),
+        told(&[
+            (600, segment(MoreUrgentTask, "")),
+            (300, of("irq/9-acpi", 60, segment(MoreUrgentTask, ""))),
+        ]),
+        told(&[(900, segment(EqualTask, ""))]),
+        told(&[(900, of("migration/0", 20, segment(StopTask, "")))]),
+        told(&[(900, segment(FairServer, ""))]),
+        told(&[(600, segment(FairServer, "")), (300, of("sh", 60, segment(FairServer, "")))]),
+        told(&[(900, segment(Throttled, ""))]),
+        told(&[(600, of("swapper/0", 0, segment(Throttled, ""))), (300, segment(Throttled, ""))]),
+        told(&[(900, segment(OtherTask, ""))]),
         told(&[(914, segment(Return, ""))]),
         one_sentence(&small()),
     ];
@@ -358,7 +446,7 @@ fn waits_for_other_cpus_have_a_sentence() {
 
 #[test]
 fn a_picture_has_a_bounded_size() {
-    let once = [(37, segment(Cause::OtherTask, "")), (5, segment(Cause::IrqsOff, "f"))];
+    let once = [(37, segment(Cause::FairShare, "")), (5, segment(Cause::IrqsOff, "f"))];
     let timeline = timeline(once.into_iter().cycle().take(100_000));
     let svg = svg(&[&timeline]);
     check(&svg);
@@ -382,21 +470,7 @@ fn instants_at_the_ends_of_time_are_drawn() {
 }
 
 fn any_cause() -> impl Strategy<Value = Cause> {
-    use Cause::*;
-    prop::sample::select(vec![
-        TimerPending,
-        IrqsOff,
-        HardIrq,
-        Softirq,
-        PreemptOff,
-        NotPreemptible,
-        IpiWait,
-        SpinWait,
-        RemoteWakeup,
-        Scheduling,
-        OtherTask,
-        Return,
-    ])
+    prop::sample::select(Cause::ALL.to_vec())
 }
 
 /// Segments in any order, with gaps and overlaps, before and after the wakeup.
@@ -413,8 +487,9 @@ fn any_timeline() -> impl Strategy<Value = Timeline> {
             ..segment(cause, &name)
         },
     );
-    (prop::collection::vec(segment, 0..60), 0..50_000_u64)
-        .prop_map(|(segments, latency_ns)| Timeline { wakeup: wakeup(latency_ns), segments })
+    (prop::collection::vec(segment, 0..60), 0..50_000_u64).prop_map(|(segments, latency_ns)| {
+        Timeline { wakeup: wakeup(latency_ns), segments, other_timers_ns: 0 }
+    })
 }
 
 proptest! {

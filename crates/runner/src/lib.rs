@@ -9,6 +9,7 @@ pub mod fake;
 mod options;
 mod outcome;
 mod queue;
+mod refused;
 mod run;
 mod sensitivity;
 mod trace;

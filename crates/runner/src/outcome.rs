@@ -1,4 +1,4 @@
-use crate::{Execution, Stop};
+use crate::{Execution, Stop, refused};
 use preemptlab_model::{CellInputs, CellRecord, Digest, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_protocol::{CommandReport, Exit, Failure, FailureKind, Message, Stage};
 use preemptlab_recording::CellFolder;
@@ -53,7 +53,7 @@ fn outcome(inputs: &CellInputs, workload: &Workload, execution: Execution) -> Ou
                 Outcome::Failed { cause: FailureCause::Workload, reason: error.to_string() }
             }
         },
-        Message::Failed(failure) => failed(failure),
+        Message::Failed(failure) => failed(inputs, failure),
         Message::Ready(_) => Outcome::Failed {
             cause: FailureCause::Boot,
             reason: "the guest booted again instead of running the cell".to_owned(),
@@ -61,11 +61,15 @@ fn outcome(inputs: &CellInputs, workload: &Workload, execution: Execution) -> Ou
     }
 }
 
-fn failed(failure: Failure) -> Outcome {
+fn failed(inputs: &CellInputs, failure: Failure) -> Outcome {
+    if let Some(reason) = refused::refusal(&inputs.job, &failure) {
+        return Outcome::Unavailable { reason, system: failure.system.map(Box::new) };
+    }
     let cause = match failure.kind {
         FailureKind::Unavailable => {
             let system = failure.system.map(Box::new);
-            return Outcome::Unavailable { reason: failure.reason, system };
+            let reason = refused::told_apart(failure.reason);
+            return Outcome::Unavailable { reason, system };
         }
         FailureKind::TimeLimit => FailureCause::VirtualTimeLimit,
         FailureKind::OutOfMemory => FailureCause::OutOfMemory,

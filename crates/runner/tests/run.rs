@@ -26,8 +26,14 @@ use preemptlab_runner::{
 };
 
 fn refusal(kind: FailureKind) -> Execution {
-    let failure =
-        Failure { stage: Stage::Setup, kind, reason: "no".into(), system: None, commands: vec![] };
+    let failure = Failure {
+        stage: Stage::Setup,
+        kind,
+        reason: "no".into(),
+        system: None,
+        commands: vec![],
+        refusal: None,
+    };
     Execution {
         message: Message::Failed(failure),
         said: vec![],

@@ -30,7 +30,7 @@ const FOLDER: &str = "PREEMPTLAB_FAULTS_FOLDER";
 fn answer(cell: &CellInputs) -> Execution {
     let reason = format!("no {}", cell.id());
     let (stage, kind) = (Stage::Setup, FailureKind::Unavailable);
-    let failure = Failure { stage, kind, reason, system: None, commands: vec![] };
+    let failure = Failure { stage, kind, reason, system: None, commands: vec![], refusal: None };
     Execution {
         message: Message::Failed(failure),
         said: vec![],

@@ -101,7 +101,7 @@ impl WaitScore {
 impl fmt::Display for Score {
     /// Writes the lines of a slide: `+` marks a better value, `-` a worse one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(added) = self.added_switches {
+        if let Some(added) = self.added_switches.filter(|added| *added != 0) {
             let verb = if added < 0 { "saved" } else { "added" };
             writeln!(f, "  {verb} {} schedule with context switch", added.unsigned_abs())?;
         }

@@ -502,3 +502,26 @@ proptest! {
         }
     }
 }
+
+/// A thread that comes to a period after its time is late from that time on, and not from when it
+/// came.
+#[test]
+fn a_period_that_begins_late_is_late() {
+    let scenario = Scenario::parse(include_str!("cases/late-period.toml")).unwrap();
+    let server =
+        vec![step(span(0, 17)), step(span(17, 18)), step(span(18, 18)), step(span(18, 19))];
+    let client = vec![step(span(0, 9)), step(span(9, 17))];
+    let threads = scenario.script().threads.iter().map(|thread| match thread.name.as_str() {
+        "server" => server.clone(),
+        _ => client.clone(),
+    });
+    let outcome = outcome(&scenario, &played(threads.collect(), vec![])).unwrap();
+    let server = outcome.threads.iter().find(|thread| thread.name == "server").unwrap();
+    let waits: Vec<_> = server.waits.iter().map(|wait| (wait.due_ns, wait.latency_ns)).collect();
+    assert_eq!(waits, [(Some(10 * MS), Some(7 * MS)), (Some(15 * MS), Some(3 * MS))]);
+    let checked = check(&scenario, &outcome, Model::Full, "6.12");
+    assert_eq!(
+        checked.iter().map(|it| (it.met, it.to_string())).collect::<Vec<_>>(),
+        [(false, "server latency (wait 2): expected at most 100 us, found 3 ms".to_owned())]
+    );
+}

@@ -136,7 +136,7 @@ fn sequences(random: &mut Xoshiro256PlusPlus) {
                 let (verdict, n) = sequence(known, margin, random);
                 let end = match verdict {
                     Verdict::Better | Verdict::Worse => 0,
-                    Verdict::Same => 1,
+                    Verdict::Same | Verdict::WithinResolution => 1,
                     Verdict::Undecided { .. } => 2,
                 };
                 ends[end] += 1;
@@ -202,7 +202,9 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
                 value: *value,
                 unit: "us".to_owned(),
                 direction: Direction::Lower,
+                resolution: 0.0,
             }]),
+            samples: Vec::new(),
         };
         (before + 1..).zip(values).map(cell).collect()
     };

@@ -20,6 +20,7 @@ fn cell(seed: u32, look: u32, throughput: f64) -> GateCell {
         value,
         unit: unit.to_owned(),
         direction,
+        resolution: 0.0,
     };
     GateCell {
         place: GatePlace {

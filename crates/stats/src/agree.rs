@@ -17,7 +17,8 @@ enum Side {
     Above,
 }
 
-/// Returns the side on which an effect surely lies, with all of its interval.
+/// Returns the side on which an effect surely lies, with all of its interval, which holds what the
+/// instrument may hide.
 fn side(effect: Effect) -> Option<Side> {
     if effect.verdict == Verdict::Same {
         return Some(Side::Same);
@@ -121,7 +122,9 @@ mod tests {
                     value: us + f64::from(replicate),
                     unit: "us".into(),
                     direction: Direction::Lower,
+                    resolution: 0.0,
                 }]),
+                samples: Vec::new(),
             })
         });
         cells.collect()

@@ -1,4 +1,6 @@
-use preemptlab_model::{BackendKind, CellCost, Clocks, Factors, Metric, NoResult, PreemptMode};
+use preemptlab_model::{
+    BackendKind, CellCost, Clocks, Distribution, Factors, Metric, NoResult, PreemptMode,
+};
 
 /// Cell with its measurements.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,8 @@ pub struct MeasuredCell {
     /// Number of looks at the results before the cell was executed: 0 for a cell that was planned
     /// from the beginning, and in every recording whose number of replicates was fixed in advance.
     pub look: u32,
+    /// Number of samples of each distribution of the cell. One without a sample has no metrics.
+    pub samples: Vec<(Distribution, u64)>,
     /// Metrics of the cell, or the reason why there are none.
     pub result: Result<Vec<Metric>, NoResult>,
 }

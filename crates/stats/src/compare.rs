@@ -4,8 +4,8 @@ use preemptlab_model::{CellCost, Factors, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
-    MeasuredCell, MetricInfo, Summary, UnknownBaseline, agree::agreements, contrast::Contrast,
-    multiplicity::adjust,
+    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, agree::agreements,
+    contrast::Contrast, multiplicity::adjust,
 };
 
 /// Rule of a comparison.
@@ -82,6 +82,8 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             clocks: cells.iter().filter_map(|cell| cell.clocks).collect(),
             groups,
             agreements: Vec::new(),
+            disturbances: Vec::new(),
+            histograms: Vec::new(),
         }),
     }
 }
@@ -97,8 +99,11 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
                 continue;
             }
             for (metric, summary) in configuration.summaries.iter().enumerate() {
-                let contrast =
-                    baseline.summary(&summary.name).and_then(|base| Contrast::new(summary, base));
+                let lacks = |of: &Configuration| of.samples(&summary.name).map_or(0, |of| of.empty);
+                let lacking = lacks(configuration) + lacks(baseline);
+                let contrast = baseline
+                    .summary(&summary.name)
+                    .and_then(|base| Contrast::new(summary, base, lacking));
                 contrasts.extend(contrast.map(|contrast| ((at, of, metric), contrast)));
             }
         }
@@ -165,6 +170,7 @@ fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
             replicates: cells.len(),
             summaries: summaries(&cells),
             failures: failures(&cells),
+            samples: Samples::of(&cells),
             missing: cells.iter().filter(|cell| cell.result == Err(NoResult::Missing)).count(),
             unavailable: cells.iter().find_map(|cell| match &cell.result {
                 Err(NoResult::Unavailable(reason)) => Some(reason.clone()),
@@ -175,20 +181,21 @@ fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
 }
 
 fn summaries(cells: &[&MeasuredCell]) -> Vec<Summary> {
-    let mut metrics: Vec<(&Metric, Vec<(u32, f64)>)> = Vec::new();
+    let mut metrics: Vec<(Metric, Vec<(u32, f64)>)> = Vec::new();
     for cell in cells {
         let measured = cell.result.iter().flatten().filter(|metric| metric.value.is_finite());
         for metric in measured {
             let value = (cell.factors.replicate, metric.value);
             match metrics.iter_mut().find(|(of, _)| of.name == metric.name) {
-                Some((_, values)) => values.push(value),
-                None => metrics.push((metric, vec![value])),
+                Some((of, values)) => {
+                    of.resolution = of.resolution.max(metric.resolution);
+                    values.push(value);
+                }
+                None => metrics.push((metric.clone(), vec![value])),
             }
         }
     }
-    let summary = |(metric, values): (&Metric, Vec<_>)| {
-        Summary::new(metric.name.clone(), metric.unit.clone(), metric.direction, &values)
-    };
+    let summary = |(metric, values): (Metric, Vec<_>)| Summary::new(&metric, &values);
     metrics.into_iter().filter_map(summary).collect()
 }
 
@@ -233,6 +240,7 @@ mod tests {
             value,
             unit: "us".to_owned(),
             direction: Direction::Lower,
+            resolution: 0.0,
         };
         MeasuredCell {
             run: None,
@@ -252,6 +260,7 @@ mod tests {
             observed: Some(preempt),
             look: 0,
             result: Ok(vec![metric("p99", p99), metric("omitted", 0.0)]),
+            samples: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@ use preemptlab_model::{
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Agreement, Baseline, Margin, Summary};
+use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary};
 
 /// The version of [`Comparison`] as others read it. Fields may be added within a version.
 pub const FORMAT: u32 = 2;
@@ -40,6 +40,14 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Configurations that were measured in two kinds of time, and whether these agree.
     pub agreements: Vec<Agreement>,
+    /// Disturbances of the cells in a machine's own time, a sentence each; none in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<String>>", optional)]
+    pub disturbances: Vec<String>,
+    /// Histograms from machines, which stand beside the groups: they have no ratio to any of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[ts(as = "Option<Vec<MachineHistogram>>", optional)]
+    pub histograms: Vec<MachineHistogram>,
 }
 
 /// The configurations of one workload on one number of CPUs, all in the same kind of time: a
@@ -83,6 +91,8 @@ pub struct MetricInfo {
     pub unit: String,
     /// Direction in which the metric is better.
     pub better: Direction,
+    /// Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+    pub resolution: f64,
     /// Whether it is one of those that tell configurations apart, and is shown before all others.
     pub headline: bool,
     /// Name of the metric for people: `FIFO wakeup p99`.
@@ -120,6 +130,8 @@ pub struct Configuration {
     pub failures: Vec<Failure>,
     /// Number of its cells that were not executed yet.
     pub missing: usize,
+    /// Samples of its distributions, in the order in which the workload gives them.
+    pub samples: Vec<Samples>,
     /// Summaries of its metrics over the replicates, in the order in which the workload gives them;
     /// empty when no replicate has any.
     #[serde(rename = "metrics")]
@@ -164,9 +176,16 @@ impl Configuration {
         self.summaries.iter().find(|summary| summary.name == *metric)
     }
 
-    /// Replicates with metrics.
+    /// Returns the samples behind a metric; `None` for a metric that is no statistic of samples.
+    pub fn samples(&self, metric: &MetricName) -> Option<&Samples> {
+        let (of, _) = metric.statistic()?;
+        self.samples.iter().find(|samples| samples.of == *of)
+    }
+
+    /// Replicates with metrics, or in which nothing happened that would have one.
     pub fn measured(&self) -> usize {
-        self.summaries.iter().map(|summary| summary.n).max().unwrap_or(0)
+        let with_samples = self.samples.iter().map(|samples| samples.cells);
+        self.summaries.iter().map(|summary| summary.n).chain(with_samples).max().unwrap_or(0)
     }
 }
 
@@ -180,6 +199,7 @@ impl MetricInfo {
             statistic: statistic.map(|(_, statistic)| statistic),
             unit: of.unit.clone(),
             better: of.direction,
+            resolution: of.resolution,
             headline: of.name.is_headline(),
             title: of.name.title(),
             meaning: of.name.meaning(),
@@ -190,8 +210,9 @@ impl MetricInfo {
     pub(crate) fn all(of: &[Configuration]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for summary in of.iter().flat_map(|configuration| &configuration.summaries) {
-            if !all.iter().any(|known| known.name == summary.name) {
-                all.push(Self::new(summary));
+            match all.iter_mut().find(|known| known.name == summary.name) {
+                Some(known) => known.resolution = known.resolution.max(summary.resolution),
+                None => all.push(Self::new(summary)),
             }
         }
         let is_headline = |name| all.iter().any(|info| info.headline && info.name == name);

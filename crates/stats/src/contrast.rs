@@ -1,6 +1,9 @@
 use preemptlab_model::Direction;
 
-use crate::{Effect, Interval, Margin, Summary, Verdict, bootstrap::MedianBootstrap, rank::rank_p};
+use crate::{
+    Effect, Interval, Margin, Resolution, Summary, Verdict, bootstrap::MedianBootstrap,
+    rank::rank_p,
+};
 
 /// Fewer replicates than this, of either configuration, decide nothing: the 4 and 4 values of two
 /// configurations that are the same stand apart in 1 of 35 experiments.
@@ -10,7 +13,13 @@ pub const REPLICATES_MIN: usize = 5;
 #[derive(Clone, Copy, Debug)]
 pub struct Contrast {
     ratio: Option<f64>,
+    /// Interval of the ratio, with all that the resolution may hide.
     interval: Option<Interval>,
+    /// Interval of the difference between the values as they were read.
+    difference: Interval,
+    resolution: Resolution,
+    /// Number of replicates of both in which nothing happened, so that they have no value.
+    lacking: usize,
     /// The lower tail: how probable it is that the median is below the baseline's.
     below: f64,
     pub p: f64,
@@ -20,8 +29,9 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// Compares the metric of a configuration with that of the baseline.
-    pub fn new(summary: &Summary, baseline: &Summary) -> Option<Self> {
+    /// Compares the metric of a configuration with that of the baseline. `lacking` replicates of them have
+    /// no value, because nothing happened: the others alone would not stand for all.
+    pub fn new(summary: &Summary, baseline: &Summary, lacking: usize) -> Option<Self> {
         let own = MedianBootstrap::new(&summary.values)?;
         let other = MedianBootstrap::new(&baseline.values)?;
         let below = own.probability_below(&other);
@@ -30,9 +40,24 @@ impl Contrast {
         // ranks no more often than this says.
         let p_min = rank_p(&summary.values, &baseline.values);
         let has_intervals = replicates.iter().all(|n| *n > 1);
+        let resolution = summary.told().coarser(baseline.told());
+        let ratios = own.ratio_interval(&other).filter(|_| has_intervals);
+        let difference = match ratios {
+            Some(Interval { low, high }) => Interval {
+                low: (low - 1.0) * baseline.median,
+                high: (high - 1.0) * baseline.median,
+            },
+            None => {
+                let (own, other) = (own.interval(), other.interval());
+                Interval { low: own.low - other.high, high: own.high - other.low }
+            }
+        };
         Some(Self {
             ratio: Some(summary.median / baseline.median).filter(|ratio| ratio.is_finite()),
-            interval: own.ratio_interval(&other).filter(|_| has_intervals),
+            interval: ratios.map(|ratios| resolution.widen_ratio(ratios, baseline.median)),
+            difference,
+            resolution,
+            lacking,
             below,
             p: (2.0 * below.min(1.0 - below)).max(p_min).min(1.0),
             is_same_constant: own.is_same_constant(&other),
@@ -52,7 +77,10 @@ impl Contrast {
     /// has too few replicates is called no difference however small its own value is, and must not
     /// make it easier for others to be.
     pub fn p_to_adjust(&self, margin: Margin) -> f64 {
-        if self.has_too_few() || self.is_same(margin) { 1.0 } else { self.p }
+        match self.has_too_few() || self.is_same(margin) || !self.is_shown() {
+            true => 1.0,
+            false => self.p,
+        }
     }
 
     fn has_too_few(&self) -> bool {
@@ -63,17 +91,28 @@ impl Contrast {
         let is_within = self
             .interval
             .is_some_and(|Interval { low, high }| margin.contains(low) && margin.contains(high));
-        is_within || self.is_same_constant
+        is_within || self.is_same_constant && self.resolution.step() == 0.0
+    }
+
+    /// Returns whether the instrument tells the difference from none.
+    fn is_shown(&self) -> bool {
+        self.resolution.step() == 0.0 || self.resolution.shows(self.difference)
     }
 
     fn verdict(&self, p_adjusted: f64, alpha: f64, margin: Margin) -> Verdict {
+        if self.lacking > 0 {
+            return Verdict::Undecided { more: None };
+        }
         if self.has_too_few() {
             return Verdict::Undecided { more: self.more(margin) };
         }
         if self.is_same(margin) {
             return Verdict::Same;
         }
-        if p_adjusted > alpha {
+        if self.resolution.hides_all(self.difference) {
+            return Verdict::WithinResolution;
+        }
+        if p_adjusted > alpha || !self.is_shown() {
             return Verdict::Undecided { more: self.more(margin) };
         }
         match (self.below > 0.5, self.direction) {
@@ -108,15 +147,22 @@ pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Margin)
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Metric;
+
     use super::*;
 
     fn summary(values: &[f64], direction: Direction) -> Summary {
+        of_instrument(values, direction, 0.0)
+    }
+
+    fn of_instrument(values: &[f64], direction: Direction, resolution: f64) -> Summary {
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        Summary::new("p99".into(), "us".into(), direction, &values).unwrap()
+        let (name, unit) = ("p99".into(), "us".into());
+        Summary::new(&Metric { name, value: 0.0, unit, direction, resolution }, &values).unwrap()
     }
 
     fn verdict(values: &[f64], baseline: &[f64], direction: Direction) -> Verdict {
-        let contrast = Contrast::new(&summary(values, direction), &summary(baseline, direction));
+        let contrast = Contrast::new(&summary(values, direction), &summary(baseline, direction), 0);
         let contrast = contrast.unwrap();
         contrast.judge(contrast.p, 0.05, Margin::default()).verdict
     }
@@ -130,6 +176,38 @@ mod tests {
         assert_eq!(verdict(&LOW, &HIGH, Direction::Higher), Verdict::Worse);
         assert_eq!(verdict(&HIGH, &LOW, Direction::Lower), Verdict::Worse);
         assert_eq!(verdict(&HIGH, &LOW, Direction::Higher), Verdict::Better);
+    }
+
+    /// Returns the effect of values that were read from buckets of 1 us.
+    fn of_buckets(values: &[f64], baseline: &[f64]) -> Effect {
+        let summary = |values| of_instrument(values, Direction::Lower, 1.0);
+        let contrast = Contrast::new(&summary(values), &summary(baseline), 0).unwrap();
+        contrast.judge(contrast.p, 0.05, Margin::default())
+    }
+
+    #[test]
+    fn a_difference_of_one_bucket_is_not_decided() {
+        for (value, baseline) in [(15.0, 16.0), (16.0, 15.0), (7.0, 7.0), (0.0, 1.0)] {
+            let effect = of_buckets(&[value; 6], &[baseline; 6]);
+            assert_eq!(effect.verdict, Verdict::WithinResolution, "{value} {baseline}");
+            let is_one = |interval: Interval| interval.contains(1.0);
+            assert!(effect.interval.is_none_or(is_one), "{effect:?}");
+        }
+        assert_eq!(of_buckets(&[15.0; 6], &[17.0; 6]).verdict, Verdict::Better);
+        assert_eq!(of_buckets(&[17.0; 6], &[15.0; 6]).verdict, Verdict::Worse);
+        // One bucket of many is within the margin.
+        assert_eq!(of_buckets(&[500.0; 6], &[501.0; 6]).verdict, Verdict::Same);
+        // Two buckets for some replicates, one for others: more of them may tell.
+        let noisy = of_buckets(&[15.0, 14.0, 15.0, 14.0, 15.0, 14.0], &[16.0; 6]);
+        assert!(!noisy.verdict.is_decided(), "{noisy:?}");
+    }
+
+    #[test]
+    fn replicates_without_an_event_leave_it_open() {
+        let contrast =
+            Contrast::new(&summary(&LOW, Direction::Lower), &summary(&HIGH, Direction::Lower), 1);
+        let effect = contrast.unwrap().judge(0.001, 0.05, Margin::default());
+        assert_eq!(effect.verdict, Verdict::Undecided { more: None });
     }
 
     #[test]
@@ -169,7 +247,7 @@ mod tests {
     #[test]
     fn single_replicates_have_no_interval() {
         let one =
-            Contrast::new(&summary(&[1.0], Direction::Lower), &summary(&HIGH, Direction::Lower));
+            Contrast::new(&summary(&[1.0], Direction::Lower), &summary(&HIGH, Direction::Lower), 0);
         let effect = one.unwrap().judge(1.0, 0.05, Margin::default());
         assert_eq!((effect.interval, effect.ratio), (None, Some(1.0 / 22.0)));
     }

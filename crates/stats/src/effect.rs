@@ -8,8 +8,8 @@ use crate::{Interval, Margin};
 pub struct Effect {
     /// The median divided by the baseline's; absent where the baseline's is zero.
     pub ratio: Option<f64>,
-    /// The 95 % interval of the ratio; absent for single replicates, and where some value is not
-    /// positive.
+    /// The 95 % interval of the ratio, with all that the resolution may hide; absent for single
+    /// replicates, and where some value is not positive.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
     /// Probability that the bootstrap finds such a difference where there is none, adjusted for the
@@ -31,6 +31,9 @@ pub enum Verdict {
     /// Within the margin of the baseline.
     #[serde(rename = "within_margin")]
     Same,
+    /// Within the resolution of the instrument, which may hide a difference larger than the margin.
+    /// More replicates tell no more.
+    WithinResolution,
     /// There are too few replicates to tell.
     Undecided {
         /// About how many more would; absent where that cannot be estimated.
@@ -46,16 +49,24 @@ impl Verdict {
             Self::Better => "better",
             Self::Worse => "worse",
             Self::Same => "within_margin",
+            Self::WithinResolution => "within_resolution",
             Self::Undecided { .. } => "undecided",
         }
     }
 
-    /// Returns the word for people: `better`, `worse`, `within 5%` or `undecided`.
+    /// Returns the word for people: `better`, `worse`, `within 5%`, `within the resolution` or
+    /// `undecided`.
     pub fn word(self, margin: Margin) -> String {
         match self {
             Self::Same => format!("within {margin}"),
+            Self::WithinResolution => "within the resolution".to_owned(),
             verdict => verdict.as_str().to_owned(),
         }
+    }
+
+    /// Returns whether no difference was found that counts: within the margin, or within the resolution.
+    pub fn is_alike(self) -> bool {
+        matches!(self, Self::Same | Self::WithinResolution)
     }
 
     /// Returns whether the verdict is final.

@@ -360,6 +360,7 @@ mod tests {
                 value: throughput + (seed % 3) as f64,
                 unit: "messages/s".into(),
                 direction: Direction::Higher,
+                resolution: 0.0,
             }]),
             sections: Some(vec![Section {
                 kind: "preemption",

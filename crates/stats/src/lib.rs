@@ -18,11 +18,14 @@ mod gate;
 mod history;
 mod interval;
 mod looks;
+mod machine_histogram;
 mod margin;
 mod multiplicity;
 mod only;
 mod rank;
 mod recommend;
+mod resolution;
+mod samples;
 mod student;
 mod summary;
 
@@ -46,6 +49,7 @@ pub use history::{
 };
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
+pub use machine_histogram::{MachineHistogram, MachineLatency, MachineValue};
 pub use margin::{Margin, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{
@@ -54,4 +58,6 @@ pub use recommend::{
     ParseRequirementError, Pattern, Preference, Question, RecommendError, Recommendation,
     Requirement, RunnerUp, Standing, Statistic, UnitError, UnknownMetric, recommend,
 };
+pub use resolution::Resolution;
+pub use samples::Samples;
 pub use summary::Summary;

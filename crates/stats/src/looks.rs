@@ -62,8 +62,17 @@ pub fn needed(comparison: &Comparison, decides: impl Fn(&MetricName) -> bool) ->
     let mut needed = Vec::new();
     for group in &comparison.groups {
         let is_open = |configuration: &&Configuration| {
+            // More replicates give no value to those in which nothing happened.
+            let lacks = |of: &Configuration, metric: &MetricName| {
+                of.samples(metric).is_some_and(|samples| samples.empty > 0)
+            };
+            let has_all = |metric: &MetricName| {
+                let both = [Some(*configuration), group.baseline()];
+                !both.into_iter().flatten().any(|of| lacks(of, metric))
+            };
             let summaries = configuration.summaries.iter();
-            let mut effects = summaries.filter(|summary| decides(&summary.name));
+            let mut effects =
+                summaries.filter(|summary| decides(&summary.name) && has_all(&summary.name));
             effects.any(|summary| summary.effect.is_some_and(|e| !e.verdict.is_decided()))
         };
         let grows = |configuration: &Configuration| {

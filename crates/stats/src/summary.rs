@@ -1,8 +1,8 @@
-use preemptlab_model::{Direction, MetricName};
+use preemptlab_model::{Direction, Metric, MetricName};
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Effect, Extreme, Interval, bootstrap::MedianBootstrap};
+use crate::{Effect, Extreme, Interval, Resolution, bootstrap::MedianBootstrap};
 
 /// Summary of one metric of one configuration over its replicates.
 ///
@@ -18,6 +18,8 @@ pub struct Summary {
     /// Direction in which the metric is better.
     #[serde(rename = "better")]
     pub direction: Direction,
+    /// Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
+    pub resolution: f64,
     /// Number of replicates with a value.
     pub n: usize,
     /// The median of `values`; the mean of the middle two when their number is even.
@@ -26,7 +28,8 @@ pub struct Summary {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// The 95 % interval of the median; absent for a single replicate, which has no spread.
+    /// The 95 % interval of the median, which is never narrower than the resolution; absent for a single
+    /// replicate, which has no spread.
     #[ts(as = "Option<[f64; 2]>")]
     pub interval: Option<Interval>,
     /// Relation to the baseline's; absent without a baseline, and for the baseline itself.
@@ -46,13 +49,15 @@ impl Summary {
         self.effect?.ratio
     }
 
-    /// Summarizes the values of replicates; `None` when there is none.
-    pub(crate) fn new(
-        name: MetricName,
-        unit: String,
-        direction: Direction,
-        of_replicates: &[(u32, f64)],
-    ) -> Option<Self> {
+    /// Returns what its instrument tells.
+    pub fn told(&self) -> Resolution {
+        Resolution::new(self.resolution)
+    }
+
+    /// Summarizes the values of a metric in replicates; `None` when there is none.
+    pub(crate) fn new(metric: &Metric, of_replicates: &[(u32, f64)]) -> Option<Self> {
+        let Metric { name, unit, direction, resolution, .. } = metric.clone();
+        let told = Resolution::new(resolution);
         let (replicates, values): (Vec<u32>, Vec<f64>) = of_replicates.iter().copied().unzip();
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -60,12 +65,13 @@ impl Summary {
         let median = median(&sorted)?;
         let interval = match values.len() {
             1 => None,
-            _ => MedianBootstrap::new(&values).map(|bootstrap| bootstrap.interval()),
+            _ => MedianBootstrap::new(&values).map(|of| told.widen(of.interval())),
         };
         Some(Self {
             name,
             unit,
             direction,
+            resolution: told.step(),
             n: values.len(),
             median,
             min,
@@ -97,7 +103,14 @@ mod tests {
 
     fn summary(values: &[f64]) -> Option<Summary> {
         let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        Summary::new("throughput".into(), "messages/s".into(), Direction::Higher, &values)
+        let metric = Metric {
+            name: MetricName::Throughput,
+            value: 0.0,
+            unit: "messages/s".into(),
+            direction: Direction::Higher,
+            resolution: 0.0,
+        };
+        Summary::new(&metric, &values)
     }
 
     #[test]

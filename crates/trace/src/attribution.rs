@@ -14,7 +14,7 @@ use crate::{
     change::{Change, Changes},
     cpu::{Ended, Machine, SectionKind, Since},
     decode::{Decoder, Event, Item, TraceError},
-    explain::{Window, enough},
+    explain::{Window, keep},
     kernel::{Kernel, Point},
     ranking::{Ranked, Ranking},
     timeline::{blame, callers},
@@ -22,8 +22,9 @@ use crate::{
     wakeup::{Target, Wakeup, Wakeups},
 };
 
-/// A trace has some ten thousand stacks; of one with more the first ones count.
-const STACKS_MAX: usize = 1 << 20;
+/// Largest number of sections and of instants of changed functions that are kept. A busy CPU has some
+/// hundred thousand a second of virtual time; a trace with more is refused.
+const STACKS_MAX: usize = 1 << 23;
 
 /// Sections and instants of changed functions.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ impl Attribution {
         let mut decoder = Decoder::new(trace, kernel.program())?;
         let mut machine = Machine::default();
         let mut wakeups = Wakeups::new(target);
-        let mut ranking = Ranking::default();
+        let mut ranking = Ranking::new();
         let mut window_virtual = VirtualWindow::new(window);
         let mut found = Self {
             changes,
@@ -71,16 +72,14 @@ impl Attribution {
             known: BTreeSet::new(),
         };
         let mut last: Option<(Event, Option<Ended>)> = None;
-        let mut is_in_window = false;
         while let Some(item) = decoder.next_item()? {
             match item {
-                Item::Task(task) => machine.describe(task),
+                Item::Task(task) => machine.describe(task)?,
                 Item::Stack(words) => {
-                    if is_in_window {
-                        ranking.stack(kernel, words);
-                    }
+                    ranking.stack(kernel, words);
                     if let Some((event, ended)) = last.take() {
                         found.stack(kernel, &event, ended, words);
+                        found.check()?;
                     }
                 }
                 Item::Event(event) => {
@@ -89,16 +88,12 @@ impl Attribution {
                     if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
                         && window.contains(wakeup.due_monotonic_ns)
                     {
-                        ranking.probed(kernel);
-                        if !enough(&found.wakeups) {
-                            found.wakeups.push(wakeup);
-                        }
+                        ranking.probed(kernel, &wakeup);
+                        keep(&mut found.wakeups, wakeup)?;
                     }
-                    is_in_window = window_virtual.contains(event.ns);
-                    if is_in_window {
-                        ranking.ended(event.cpu, ended);
-                    }
+                    ranking.ended(kernel, event.cpu, ended);
                     found.entry(kernel, &event);
+                    found.check()?;
                     last = Some((event, ended));
                 }
             }
@@ -149,6 +144,16 @@ impl Attribution {
         self.changes.of(function).map(|change| (function.to_owned(), change))
     }
 
+    fn check(&self) -> Result<(), TraceError> {
+        match self.sections.len().max(self.met.len()) > STACKS_MAX {
+            true => {
+                let what = "sections or instants of the functions to change";
+                Err(TraceError::TooMany { max: STACKS_MAX, what })
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Takes note of an interrupt or exception that meets kernel code.
     fn entry(&mut self, kernel: &Kernel, event: &Event) {
         let SiteKind::Probe(probe) = event.site.kind else { return };
@@ -173,7 +178,7 @@ impl Attribution {
                 let is_moved = begins_in != blamed.as_deref();
                 let is_wanted =
                     change.is_some() || begins_in.is_some_and(|name| self.change(name).is_some());
-                if is_moved && is_wanted && self.sections.len() < STACKS_MAX {
+                if is_moved && is_wanted {
                     let place = (kind, event.cpu, since.ns);
                     self.sections.insert(place, change.as_ref().map(|(_, change)| *change));
                 }
@@ -189,7 +194,7 @@ impl Attribution {
 
     fn meet(&mut self, event: &Event, function: &str) {
         let Some((function, change)) = self.change(function) else { return };
-        if change.is_preemptible && self.met.len() < STACKS_MAX {
+        if change.is_preemptible {
             self.met.insert((event.cpu, event.ns));
         }
         self.known.insert(function);

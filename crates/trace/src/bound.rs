@@ -11,7 +11,7 @@
 //! that another CPU holds. What the switch of a late wakeup costs is then no longer in the cheapest
 //! wakeup, and the most expensive one that was observed takes its place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
@@ -26,10 +26,12 @@ use crate::{
 /// The lengths of closed stretches are kept in steps of so many nanoseconds.
 const STEP_NS: u64 = 100;
 
-/// Between two wakeups of a probe there are some thousand; a trace with more has none.
-const PENDING_MAX: usize = 1 << 20;
+/// Number of the last stretches that are kept one by one, to tell whether a CPU was open when a wakeup became
+/// due. A wakeup behind more of them is not the cheapest, which is all that is asked for.
+const RECENT_MAX: usize = 1 << 14;
 
-/// Number of the longest stretches that are kept.
+/// Number of the longest stretches that are kept one by one. The bound is the first of them, and its quantiles
+/// are of all.
 const LONGEST_MAX: usize = 256;
 
 /// A stretch of virtual time on one CPU without an opportunity, in nanoseconds.
@@ -147,13 +149,55 @@ pub(crate) struct Closures {
     /// that becomes due while another interrupt is delivered pays for a part of its own only.
     open_ns_min: Option<u64>,
     cpus: BTreeSet<u32>,
+    /// The last stretches, in the order in which they ended, and when the last one ended that is missing, in
+    /// nanoseconds.
+    recent: VecDeque<Closed>,
+    forgotten_ns: u64,
     /// Since the probe's last wakeup: they count when there is another one.
-    pending: Vec<Closed>,
-    /// Number of closed stretches, by length in steps.
+    pending: Sums,
+    all: Sums,
+}
+
+/// Closed stretches together.
+#[derive(Debug, Default)]
+struct Sums {
+    /// Number of stretches, by length in steps.
     lengths: BTreeMap<u64, u64>,
     /// All of them together, in nanoseconds.
     closed_ns: u64,
     longest: Vec<Closed>,
+}
+
+impl Sums {
+    fn add(&mut self, closed: Closed) {
+        self.count(closed.len_ns() / STEP_NS, 1);
+        self.closed_ns = self.closed_ns.saturating_add(closed.len_ns());
+        self.rank(closed);
+    }
+
+    fn count(&mut self, steps: u64, stretches: u64) {
+        let known = self.lengths.entry(steps).or_default();
+        *known = known.saturating_add(stretches);
+    }
+
+    fn rank(&mut self, closed: Closed) {
+        let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
+        if place < LONGEST_MAX {
+            self.longest.insert(place, closed);
+            self.longest.truncate(LONGEST_MAX);
+        }
+    }
+
+    /// Takes in what came later.
+    fn take_in(&mut self, later: &mut Self) {
+        for (steps, stretches) in std::mem::take(&mut later.lengths) {
+            self.count(steps, stretches);
+        }
+        self.closed_ns = self.closed_ns.saturating_add(std::mem::take(&mut later.closed_ns));
+        for closed in std::mem::take(&mut later.longest) {
+            self.rank(closed);
+        }
+    }
 }
 
 impl Closures {
@@ -172,9 +216,10 @@ impl Closures {
         if seen.is_opportunity()
             && let Some(closed) = self.open.remove(&event.cpu)
             && self.probed.is_some()
-            && self.pending.len() < PENDING_MAX
         {
-            self.pending.push(Closed { end_ns: event.ns, ..closed });
+            let closed = Closed { end_ns: event.ns, ..closed };
+            self.pending.add(closed);
+            self.keep(closed);
         }
         if seen.is_closed {
             let open = self.open.entry(event.cpu).or_insert(Closed {
@@ -205,31 +250,30 @@ impl Closures {
             let cost_ns = wakeup.user_ns.saturating_sub(*since_ns).min(wakeup.latency_ns());
             self.switch_ns_max = self.switch_ns_max.max(cost_ns);
         }
-        for closed in std::mem::take(&mut self.pending) {
-            self.add(closed);
+        self.all.take_in(&mut self.pending);
+        self.recent.clear();
+        self.forgotten_ns = 0;
+    }
+
+    fn keep(&mut self, closed: Closed) {
+        if self.recent.len() == RECENT_MAX
+            && let Some(first) = self.recent.pop_front()
+        {
+            self.forgotten_ns = self.forgotten_ns.max(first.end_ns);
         }
+        self.recent.push_back(closed);
     }
 
     /// Returns whether an instant since the last wakeup is known to be in no closed stretch of a CPU.
     fn is_open_at(&self, ns: u64, cpu: u32) -> bool {
         let holds =
             |closed: &Closed| closed.cpu == cpu && closed.start_ns < ns && ns < closed.end_ns;
-        self.pending.len() < PENDING_MAX && !self.pending.iter().any(holds)
-    }
-
-    fn add(&mut self, closed: Closed) {
-        *self.lengths.entry(closed.len_ns() / STEP_NS).or_default() += 1;
-        self.closed_ns = self.closed_ns.saturating_add(closed.len_ns());
-        let place = self.longest.partition_point(|longer| longer.len_ns() >= closed.len_ns());
-        if place < LONGEST_MAX {
-            self.longest.insert(place, closed);
-            self.longest.truncate(LONGEST_MAX);
-        }
+        self.forgotten_ns <= ns && !self.recent.iter().any(holds)
     }
 
     /// Returns the total length of the closed stretches, in nanoseconds.
     pub fn closed_ns(&self) -> u64 {
-        self.closed_ns
+        self.all.closed_ns
     }
 
     /// Returns the bound. The observed latencies lie between `least_ns` and `observed_ns`.
@@ -249,7 +293,7 @@ impl Closures {
     fn bound(self, floor_ns: u64, cost_ns: u64, observed_ns: u64) -> Bound {
         let window_ns =
             self.probed.map_or(0, |(first_ns, last_ns)| last_ns.saturating_sub(first_ns));
-        let longest_ns = self.longest.first().map_or(0, |closed| closed.len_ns());
+        let longest_ns = self.all.longest.first().map_or(0, |closed| closed.len_ns());
         let at = |share: f64| {
             floor_ns.saturating_add(self.exceeded_ns(window_ns as f64 * (1.0 - share)))
         };
@@ -260,7 +304,7 @@ impl Closures {
             p50_ns: at(0.5),
             p99_ns: at(0.99),
             p99_9_ns: at(0.999),
-            longest: self.longest,
+            longest: self.all.longest,
         }
     }
 
@@ -269,7 +313,7 @@ impl Closures {
     fn exceeded_ns(&self, allowed_ns: f64) -> u64 {
         let (mut count, mut sum_ns) = (0.0, 0.0);
         let mut above_ns = None;
-        for (steps, stretches) in self.lengths.iter().rev() {
+        for (steps, stretches) in self.all.lengths.iter().rev() {
             let length_ns = (*steps * STEP_NS + STEP_NS / 2) as f64;
             // How much waits longer than this length: the area of all longer stretches beyond it.
             let area_ns = sum_ns - count * length_ns;
@@ -301,7 +345,7 @@ mod tests {
         let mut start_ns = 0;
         for length_ns in lengths_ns {
             let end_ns = start_ns + length_ns;
-            closures.add(closed(0, start_ns, end_ns));
+            closures.all.add(closed(0, start_ns, end_ns));
             start_ns += length_ns;
         }
         closures
@@ -339,9 +383,9 @@ mod tests {
         let mut closures = closures(&[50_000]);
         let at = |due_ns, latency_ns| Wakeup { due_ns, user_ns: due_ns + latency_ns, ..wakeup(0) };
         // The interrupt of its own begins with it or later, and another CPU does not matter.
-        closures.pending = vec![closed(0, 200_000, 215_000), closed(1, 190_000, 215_000)];
+        closures.recent = [closed(0, 200_000, 215_000), closed(1, 190_000, 215_000)].into();
         closures.probed(&at(200_000, 15_000));
-        closures.pending = vec![closed(0, 390_000, 403_000)];
+        closures.recent = [closed(0, 390_000, 403_000)].into();
         closures.probed(&at(400_000, 3_000));
         assert_eq!(closures.finish(3_000, 15_000).floor_ns, 15_000);
     }
@@ -354,7 +398,7 @@ mod tests {
             closures.switching.insert(1, since_ns);
             for cpu in [1, 0] {
                 // What is in the way of it says nothing about the floor.
-                closures.pending = vec![closed(cpu, 0, 30_000)];
+                closures.recent = [closed(cpu, 0, 30_000)].into();
                 closures.probed(&Wakeup { due_ns: 1, ..wakeup(cpu) });
             }
             closures.finish(7_000, 41_000).max_ns()
@@ -376,6 +420,32 @@ mod tests {
         // nothing.
         let bound = bound.observing(71_400).observing(3);
         assert_eq!((bound.max_ns(), bound.observed_ns()), (71_400, 71_400));
+    }
+
+    /// Two million stretches between two wakeups count, and those near a due time are known.
+    #[test]
+    fn a_wait_of_many_stretches_has_all_of_them() {
+        let mut closures = closures(&[]);
+        let stretches = 2_000_000_u64;
+        for number in 0..stretches {
+            let start_ns = number * 1_000;
+            let len_ns = if number == 1_000 { 900 } else { 200 };
+            let closed = closed(0, start_ns, start_ns + len_ns);
+            closures.pending.add(closed);
+            closures.keep(closed);
+        }
+        let end_ns = stretches * 1_000;
+        assert!(!closures.is_open_at(end_ns - 900, 0) && closures.is_open_at(end_ns - 500, 0));
+        // It is not known of an instant that far away.
+        assert!(!closures.is_open_at(500, 0));
+        let wakeup =
+            |latency_ns| Wakeup { due_ns: end_ns, user_ns: end_ns + latency_ns, ..wakeup(0) };
+        closures.probed(&wakeup(5_000));
+        assert_eq!(closures.closed_ns(), stretches * 200 + 700);
+        assert_eq!(closures.all.lengths, BTreeMap::from([(2, stretches - 1), (9, 1)]));
+        assert!(closures.recent.is_empty() && closures.pending.lengths.is_empty());
+        let bound = closures.finish(5_000, 5_000);
+        assert_eq!((bound.max_ns(), bound.longest.len()), (5_900, LONGEST_MAX));
     }
 
     #[test]

@@ -22,7 +22,8 @@ use crate::{
     wakeup::{Target, Wakeups},
 };
 
-/// More call sites than any kernel has; a trace with more is no trace of one.
+/// More call sites than any kernel has: Debian's have some thousand with all of their modules. Further ones of
+/// a trace that is none are counted as unknown.
 const SITES_MAX: usize = 1 << 16;
 
 /// The calls of `cond_resched()` in a window of a trace.
@@ -90,7 +91,7 @@ pub fn census(
     let mut until_last_wakeup: Option<Census> = None;
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Stack(_) => {}
             Item::Event(event) => {
                 virtual_window.look(kernel, &event);

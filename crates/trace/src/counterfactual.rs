@@ -14,16 +14,13 @@ use crate::{
     changed::ChangedCpu,
     cpu::Machine,
     decode::{Decoder, Event, Item, TraceError},
-    explain::{Window, worst},
+    explain::Window,
     kernel::Kernel,
     opportunity::{Opportunities, Seen},
     virtual_window::VirtualWindow,
     waiting::{ChangedWakeup, Waits},
     wakeup::{Target, Wakeup, Wakeups},
 };
-
-/// Number of the worst wakeups that are followed. The others count with the latency that they had.
-const FOLLOWED_MAX: usize = 256;
 
 /// The latencies of a kernel before and after a change of its functions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub struct Counterfactual {
     pub before: Bound,
     /// Latencies at every instant of the changed kernel.
     pub after: Bound,
-    /// The worst wakeups of the trace, the worst first.
+    /// The wakeups of the trace, the worst first.
     pub wakeups: Vec<ChangedWakeup>,
     /// Number of wakeups in the window.
     pub wakeups_count: usize,
@@ -85,13 +82,10 @@ pub fn counterfactual(
     let mut touched = Touched::default();
     let all = &attribution.wakeups;
     let Some(least_ns) = all.iter().map(Wakeup::latency_ns).min() else { return Ok(None) };
-    let mut latest = worst(all.clone(), FOLLOWED_MAX + 1);
-    let left_ns = latest.get(FOLLOWED_MAX).map_or(0, Wakeup::latency_ns);
-    latest.truncate(FOLLOWED_MAX);
-    let mut waits = Waits::new(latest);
+    let mut waits = Waits::new(all.clone());
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Stack(_) => {}
             Item::Event(event) => {
                 window_virtual.look(kernel, &event);
@@ -108,7 +102,7 @@ pub fn counterfactual(
                 let changed_cpu = cpus.entry(event.cpu).or_default();
                 let otherwise =
                     changed_cpu.look(kernel, attribution, opportunities, cpu, &event, seen);
-                waits.look(&event, cpu.need_resched, seen, otherwise);
+                waits.look(&event, cpu.need_resched, seen, otherwise)?;
                 if window_virtual.contains(event.ns) {
                     traced.look(kernel, &event, seen);
                     changed.look(kernel, &event, otherwise);
@@ -119,7 +113,7 @@ pub fn counterfactual(
     }
     let wakeups = waits.finish();
     let observed_ns = all.iter().map(Wakeup::latency_ns).max().unwrap_or(0);
-    let left_ns = wakeups.iter().map(|wakeup| wakeup.changed_ns).fold(left_ns, u64::max);
+    let left_ns = wakeups.iter().map(|wakeup| wakeup.changed_ns).max().unwrap_or(0);
     let opened_ns = traced.closed_ns().saturating_sub(changed.closed_ns());
     let before = traced.finish(least_ns, observed_ns);
     let after = changed.finish_like(&before, left_ns);
@@ -305,7 +299,7 @@ mod tests {
         let mut found = Vec::new();
         while let Some(item) = decoder.next_item().unwrap() {
             match item {
-                Item::Task(task) => machine.describe(task),
+                Item::Task(task) => machine.describe(task).unwrap(),
                 Item::Stack(_) => {}
                 Item::Event(event) => {
                     machine.follow(&kernel, &event);

@@ -1,12 +1,12 @@
 //! The state of each CPU, followed from event to event.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use preemptlab_protocol::trace::stream::SiteKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    decode::{Event, Task},
+    decode::{Event, Task, TraceError},
     kernel::{Kernel, Point},
 };
 
@@ -17,12 +17,15 @@ const NEED_RESCHED: u32 = 1 << 31;
 /// while softirqs are served. Disabling them adds twice as much.
 const SOFTIRQ_OFFSET: i32 = 0x100;
 
-/// Number of nested levels that are followed; no kernel comes near it. Of a trace that lost an end,
-/// the outermost levels are forgotten beyond it.
+/// Number of nested levels that are followed. No kernel reaches it: a system call, faults in it (a fault's
+/// handler faults once at most), a round of softirqs, an interrupt before and one in them, and an NMI with its
+/// fault are eight levels, because handlers of interrupts run with interrupts off. Of waits there are no more
+/// than of levels. Only bytes that no plugin wrote come to it; of these the outermost levels are forgotten.
 const FRAMES_MAX: usize = 32;
 
-/// Number of tasks that are remembered. A guest has a thousand, and uses their memory again.
-pub(crate) const TASKS_MAX: usize = 1 << 16;
+/// Number of tasks that are remembered, by address. A `task_struct` takes two pages at least, so that more
+/// of them take two gigabytes of the guest's memory. A trace that describes more is refused.
+pub(crate) const TASKS_MAX: usize = 1 << 18;
 
 /// Level of nesting in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,11 @@ pub struct Cpu {
     pub is_scheduling: bool,
     /// Whether the current task has been told to give way.
     pub need_resched: bool,
+    /// Whether the scheduler has chosen the current task for the fair server, which has fair tasks run
+    /// before real-time ones.
+    pub is_served: bool,
+    /// Number of levels that the kernel was in when the handlers of a device's interrupt were called.
+    device_depth: Option<usize>,
     /// Waits for other CPUs, the innermost last; none in a trace that does not tell when they end.
     pub waits: Vec<Wait>,
     /// Whether the CPU halts until the next interrupt.
@@ -129,6 +137,8 @@ pub struct Machine {
     /// Levels of the tasks that do not run, by task.
     parked: HashMap<u64, Vec<Frame>>,
     tasks: HashMap<u64, Task>,
+    /// Tasks whose priority has changed since they were described.
+    changing: HashSet<u64>,
     /// Number of returns to user space at which `preempt_count` was not zero, which no kernel does.
     pub miscounts: u64,
 }
@@ -145,9 +155,27 @@ impl Machine {
     }
 
     /// Takes note of a task.
-    pub fn describe(&mut self, task: Task) {
-        make_room(&mut self.tasks);
+    ///
+    /// # Errors
+    ///
+    /// When the trace has more tasks than are remembered.
+    pub fn describe(&mut self, task: Task) -> Result<(), TraceError> {
+        self.changing.remove(&task.address);
         self.tasks.insert(task.address, task);
+        match self.tasks.len() > TASKS_MAX {
+            true => Err(TraceError::TooMany { max: TASKS_MAX, what: "tasks" }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns whether a task has another priority than its description says.
+    pub fn is_changing(&self, address: u64) -> bool {
+        self.changing.contains(&address)
+    }
+
+    /// Returns whether the trace has shown one CPU only.
+    pub fn has_one_cpu(&self) -> bool {
+        self.cpus.len() == 1
     }
 
     /// Follows an event. Returns the section that it ends, if it ends one.
@@ -189,7 +217,18 @@ impl Machine {
                 let point = tracepoint.point;
                 match point {
                     Point::Switch => self.switch(event.cpu, value(0), value(1)),
-                    Point::Schedule => cpu.is_scheduling = true,
+                    Point::Schedule => {
+                        cpu.is_scheduling = true;
+                        cpu.is_served = false;
+                    }
+                    Point::ServerPick => cpu.is_served = true,
+                    Point::DeviceIrq => cpu.device_depth = Some(cpu.frames.len()),
+                    Point::TaskChange if tracepoint.changes_priority() => {
+                        if self.changing.len() >= TASKS_MAX {
+                            self.changing.clear();
+                        }
+                        self.changing.insert(value(0));
+                    }
                     Point::Syscall => {
                         cpu.frames.clear();
                         cpu.frames.push(Frame::Syscall(value(0) as u32));
@@ -221,8 +260,9 @@ impl Machine {
 
     fn switch(&mut self, cpu: u32, previous: u64, next: u64) {
         let cpu = self.cpus.entry(cpu).or_default();
-        // Who spins does not sleep.
+        // Who spins does not sleep, and no handler does.
         cpu.waits.clear();
+        cpu.device_depth = None;
         let frames = std::mem::take(&mut cpu.frames);
         make_room(&mut self.parked);
         self.parked.insert(previous, frames);
@@ -248,6 +288,11 @@ impl Cpu {
             matches!(frame, Frame::Softirq(_) | Frame::Entry { is_exception: false, .. })
         };
         self.frames.iter().filter(is_one).count()
+    }
+
+    /// Returns whether the interrupt at work is a device's.
+    pub fn handles_device(&self) -> bool {
+        self.device_depth == Some(self.frames.len())
     }
 
     /// Returns the wait for another CPU that is all that this one does.
@@ -336,12 +381,14 @@ impl Cpu {
             self.irqs_off = irqs_off;
         }
         self.frames.truncate(place);
+        self.device_depth = self.device_depth.filter(|depth| *depth <= place);
         let since = off.filter(|_| self.irqs_off.is_none())?;
         Some(Ended { kind: SectionKind::IrqsOff, since, end_ns: here.ns, softirq: None })
     }
 
     fn return_to_user(&mut self, here: Since) -> Option<Ended> {
         self.frames.clear();
+        self.device_depth = None;
         self.waits.clear();
         self.is_scheduling = false;
         // Nothing is off in user space: whatever was counted before the first return is unknown.
@@ -353,7 +400,8 @@ impl Cpu {
     }
 }
 
-/// Forgets everything about tasks when a trace names more of them than a guest can have.
+/// Forgets everything about tasks when a trace names more of them than it may describe
+/// ([`Machine::describe`] refuses it): the plugin describes each task before the event that names it.
 pub(crate) fn make_room<K, V>(known: &mut HashMap<K, V>) {
     if known.len() >= TASKS_MAX {
         known.clear();

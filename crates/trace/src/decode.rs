@@ -63,6 +63,14 @@ pub enum TraceError {
         /// Cause, in words.
         reason: &'static str,
     },
+    /// The trace has more of something than is kept in memory at once.
+    #[error("the trace has more than {max} {what}, and no more are read: record a shorter window")]
+    TooMany {
+        /// Largest number that is read.
+        max: usize,
+        /// The things, in the plural.
+        what: &'static str,
+    },
     /// The trace was made with a program that has other probes.
     #[error("the trace belongs to another program of probes")]
     Program,

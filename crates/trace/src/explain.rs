@@ -11,12 +11,20 @@ use crate::{
     wakeup::{Target, Wakeup, Wakeups},
 };
 
-/// At a thousand wakeups a second this is half an hour of virtual time.
+/// Largest number of wakeups that are kept: half an hour of virtual time at a thousand wakeups a second.
 const WAKEUPS_MAX: usize = 1 << 21;
 
-/// Returns whether there are as many wakeups as a trace may have.
-pub(crate) fn enough(wakeups: &[Wakeup]) -> bool {
-    wakeups.len() >= WAKEUPS_MAX
+/// Adds a wakeup to those of a trace.
+///
+/// # Errors
+///
+/// When there are more than are kept.
+pub(crate) fn keep(found: &mut Vec<Wakeup>, wakeup: Wakeup) -> Result<(), TraceError> {
+    if found.len() == WAKEUPS_MAX {
+        return Err(TraceError::TooMany { max: WAKEUPS_MAX, what: "wakeups of the probe" });
+    }
+    found.push(wakeup);
+    Ok(())
 }
 
 /// A stretch of the guest's `CLOCK_MONOTONIC`, in nanoseconds.
@@ -52,12 +60,14 @@ pub fn wakeups(
     let mut found = Vec::new();
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Event(event) => {
                 machine.follow(kernel, &event);
-                let wakeup = wakeups.look(kernel, &mut machine, &event);
-                found.extend(wakeup.filter(|wakeup| window.contains(wakeup.due_monotonic_ns)));
-                found.truncate(WAKEUPS_MAX);
+                if let Some(wakeup) = wakeups.look(kernel, &mut machine, &event)
+                    && window.contains(wakeup.due_monotonic_ns)
+                {
+                    keep(&mut found, wakeup)?;
+                }
             }
             Item::Stack(_) => {}
         }
@@ -114,14 +124,17 @@ pub fn timelines(
     let mut painters: Vec<Painter> = wakeups.into_iter().map(Painter::new).collect();
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Event(event) => {
                 let is_in = |painter: &&mut Painter| {
                     let wakeup = painter.wakeup();
                     event.ns > wakeup.due_ns && event.ns <= wakeup.user_ns
                 };
-                for painter in painters.iter_mut().filter(is_in) {
-                    painter.before(kernel, &mut machine, &event);
+                for painter in &mut painters {
+                    match is_in(&painter) {
+                        true => painter.before(kernel, &mut machine, &event),
+                        false => painter.no_stack(),
+                    }
                 }
                 let ended = machine.follow(kernel, &event);
                 for painter in painters.iter_mut().filter(is_in) {

@@ -16,9 +16,6 @@ use crate::{
     wakeup::{Target, Wakeups},
 };
 
-/// Number of functions of each trace that are kept.
-const RANKED_MAX: usize = 200;
-
 /// Findings in the window in which the probes ran.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,13 +37,17 @@ pub struct Findings {
     /// Latencies of the real-time wakeups that did not happen; `None` where the trace has no wakeup
     /// of a real-time probe.
     pub bound: Option<Bound>,
-    /// The sections between the probe's first wakeup and its last with the longest maxima, the
-    /// longest first.
+    /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
+    /// the longest maximum first. Every section that delayed one of these wakeups is among them.
     pub sections: Vec<Ranked>,
 }
 
-/// The version of [`Findings`].
-pub const FINDINGS_FORMAT: u32 = 1;
+/// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
+/// those that delayed the probe's first wakeup.
+pub const FINDINGS_FORMAT: u32 = 2;
+
+/// The oldest version that can be read.
+pub const FINDINGS_FORMAT_MIN: u32 = 1;
 
 /// Reads a trace once. `window` is on `CLOCK_MONOTONIC`.
 ///
@@ -63,18 +64,16 @@ pub fn findings(
     let mut decoder = Decoder::new(trace, kernel.program())?;
     let mut machine = Machine::default();
     let mut wakeups = Wakeups::new(target);
-    let mut ranking = Ranking::default();
+    let mut ranking = Ranking::new();
     let mut closures = Closures::default();
     let mut window_virtual = VirtualWindow::new(window);
     let (mut first_ns, mut last_ns) = (None, 0);
     let mut events = 0;
     let mut observed: Option<(u64, u64)> = None;
-    let mut is_in_window = false;
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
-            Item::Stack(words) if is_in_window => ranking.stack(kernel, words),
-            Item::Stack(_) => {}
+            Item::Task(task) => machine.describe(task)?,
+            Item::Stack(words) => ranking.stack(kernel, words),
             Item::Event(event) => {
                 events += 1;
                 first_ns.get_or_insert(event.ns);
@@ -88,19 +87,17 @@ pub fn findings(
                     let (min_ns, max_ns) = observed.unwrap_or((latency_ns, latency_ns));
                     observed = Some((min_ns.min(latency_ns), max_ns.max(latency_ns)));
                     closures.probed(&wakeup);
-                    ranking.probed(kernel);
+                    ranking.probed(kernel, &wakeup);
                 }
-                is_in_window = window_virtual.contains(event.ns);
-                if is_in_window {
-                    ranking.ended(event.cpu, ended);
+                ranking.ended(kernel, event.cpu, ended);
+                if window_virtual.contains(event.ns) {
                     let seen = Seen::of(opportunities, kernel, &mut machine, &event);
                     closures.look(kernel, &event, seen);
                 }
             }
         }
     }
-    let mut sections = ranking.finish();
-    sections.truncate(RANKED_MAX);
+    let sections = ranking.finish();
     Ok(Findings {
         format: FINDINGS_FORMAT,
         events,

@@ -50,7 +50,7 @@ pub fn function_graph(trace: impl Read, kernel: &Kernel) -> Result<String, Trace
     while let Some(item) = decoder.next_item()? {
         let event = match item {
             Item::Task(task) => {
-                machine.describe(task);
+                machine.describe(task)?;
                 continue;
             }
             Item::Stack(_) => continue,

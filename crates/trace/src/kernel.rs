@@ -45,6 +45,10 @@ const SOFTIRQS: [&str; 11] = [
     "tasklet_hi_action",
 ];
 
+/// The function that calls the handlers of an interrupt's line (kernel/irq/handle.c). The interrupts of the CPU
+/// itself have no line.
+const DEVICE_IRQ: &str = "handle_irq_event";
+
 /// Functions in which a task waits for a lock.
 const LOCK_WAITS: [&str; 9] = [
     "__mutex_lock",
@@ -57,6 +61,29 @@ const LOCK_WAITS: [&str; 9] = [
     "rwsem_down_read_slowpath",
     "rwsem_down_write_slowpath",
 ];
+
+/// Functions that are about to change a task's priority.
+const PRIORITY_CHANGES: [&str; 2] = ["__sched_setscheduler", "rt_mutex_setprio"];
+
+/// Functions of the scheduling classes that are called after a task's priority or class has changed. A task that
+/// goes on to run is described there, and not only at its next switch.
+const PRIORITY_CHANGED: [&str; 6] = [
+    "prio_changed_dl",
+    "prio_changed_fair",
+    "prio_changed_rt",
+    "switched_to_dl",
+    "switched_to_fair",
+    "switched_to_rt",
+];
+
+/// Functions that choose the task of a deadline server (kernel/sched/fair.c and ext.c, since 6.12).
+const SERVER_PICKS: [&str; 2] = ["ext_server_pick_task", FAIR_SERVER_PICK];
+
+/// The function of the timer by which a deadline task waits for its next period.
+const PERIOD_TIMER: &str = "dl_task_timer";
+
+/// The one of [`SERVER_PICKS`] that every kernel with the fair server has.
+const FAIR_SERVER_PICK: &str = "fair_server_pick_task";
 
 /// The function of [`LOCK_WAITS`] in which a CPU spins until another one releases a lock.
 const SPIN_WAIT: &str = "native_queued_spin_lock_slowpath";
@@ -114,6 +141,8 @@ pub enum Point {
     Interrupt,
     /// The entry of an exception, with the same values.
     Exception,
+    /// `handle_irq_event`: the handlers of a device's interrupt are about to run.
+    DeviceIrq,
     /// The function of a softirq.
     Softirq,
     /// `hrtimer_start_range_ns`: the timer, its time, its slack, its mode, its queue.
@@ -121,8 +150,16 @@ pub enum Point {
     /// `hrtimer_wakeup`: the timer, its `_softexpires`, the task that it wakes, and the clock:
     /// `base`, `cycle_last`, `mult`, `shift` and `xtime_nsec` of the timekeeper.
     TimerExpire,
-    /// A task is new or has changed.
+    /// `dl_task_timer`: the next period of a deadline task begins, for which it waits. The values are those of
+    /// [`Point::TimerExpire`], with the timer in the place of the task whose part it is.
+    PeriodExpire {
+        /// Offset of the timer in `struct task_struct`.
+        timer_offset: u64,
+    },
+    /// A task is new or has changed, or is about to.
     TaskChange,
+    /// The scheduler chooses a fair task for the fair server, before real-time tasks.
+    ServerPick,
     /// A task is about to wait for a lock: the lock's address.
     LockWait,
     /// A CPU is about to interrupt others, and may wait for their answers.
@@ -143,6 +180,11 @@ impl Tracepoint {
     /// Returns whether a CPU spins from the event on, until another one has done something.
     pub(crate) fn spins(&self) -> bool {
         self.point == Point::IpiWait || self.point == Point::LockWait && self.name == SPIN_WAIT
+    }
+
+    /// Returns whether the priority of a task changes behind the event.
+    pub(crate) fn changes_priority(&self) -> bool {
+        self.point == Point::TaskChange && PRIORITY_CHANGES.contains(&self.name.as_str())
     }
 }
 
@@ -202,13 +244,23 @@ impl Layout {
         Ok(Self { format: LAYOUT_FORMAT, kallsyms, tracepoints, program, hrtimer })
     }
 
-    /// Returns whether every call of `__cond_resched` is recorded with its caller. Layouts that earlier
-    /// versions made lack it.
-    pub fn tells_callers(&self) -> bool {
+    /// Returns whether every call of `__cond_resched` is recorded with its caller, every task with its
+    /// present priority, and the begin of a deadline task's next period. Layouts that earlier versions made lack them.
+    pub fn is_complete(&self) -> bool {
         let mut probes = self.program.probes.iter().zip(&self.tracepoints);
-        probes.all(|(probe, tracepoint)| {
+        let tells_callers = probes.all(|(probe, tracepoint)| {
             tracepoint.point != Point::CondResched || !probe.operands.is_empty()
-        })
+        });
+        let is_recorded = |name: &&str| {
+            let is_it = |tracepoint: &Tracepoint| tracepoint.name == **name;
+            self.tracepoints.iter().any(is_it) || !has_symbol(&self.kallsyms, name)
+        };
+        tells_callers
+            && PRIORITY_CHANGED
+                .iter()
+                .chain(&SERVER_PICKS)
+                .chain(&[DEVICE_IRQ, PERIOD_TIMER])
+                .all(is_recorded)
     }
 }
 
@@ -220,6 +272,18 @@ pub struct Kernel {
     tracepoints: Vec<Tracepoint>,
     program: TraceProgram,
     pub(crate) hrtimer: HrtimerLayout,
+    has_fair_server: bool,
+}
+
+/// What a trace tells of the fair server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FairServer {
+    /// The kernel has none.
+    Missing,
+    /// The kernel has one, and the trace was made before it was recorded.
+    Unrecorded,
+    /// The trace tells when it chooses a task.
+    Recorded,
 }
 
 impl Kernel {
@@ -249,7 +313,8 @@ impl Kernel {
         if !tracepoints.iter().all(|tracepoint| is_name(&tracepoint.name)) {
             return broken("names a probe in a way that cannot be");
         }
-        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer })
+        let has_fair_server = has_symbol(&kallsyms, FAIR_SERVER_PICK);
+        Ok(Self { symbols: parse(&kallsyms)?, tracepoints, program, hrtimer, has_fair_server })
     }
 
     /// Returns the plugin's program.
@@ -272,6 +337,16 @@ impl Kernel {
     /// Returns whether traces tell when a CPU stops spinning.
     pub(crate) fn tells_waits(&self) -> bool {
         !self.program.returns.is_empty()
+    }
+
+    /// Returns whether the kernel has the fair server, and whether its traces tell for which tasks.
+    pub(crate) fn fair_server(&self) -> FairServer {
+        let is_recorded = |it: &Tracepoint| it.point == Point::ServerPick;
+        match self.tracepoints.iter().any(is_recorded) {
+            true => FairServer::Recorded,
+            false if self.has_fair_server => FairServer::Unrecorded,
+            false => FairServer::Missing,
+        }
     }
 
     /// Returns the name in the source of the function that holds an address.
@@ -321,20 +396,29 @@ impl Finder<'_> {
             let base = Some(Register::Rsp);
             probe.operands.push(Operand::Memory { base, offset: 0, bytes: 8 });
         }
+        self.optional(DEVICE_IRQ, Point::DeviceIrq, &[]);
         for name in SOFTIRQS {
             self.optional(name, Point::Softirq, &[]);
         }
         for name in LOCK_WAITS {
             self.optional(name, Point::LockWait, &[Rdi]);
         }
-        for name in
-            ["wake_up_new_task", "__set_task_comm", "__sched_setscheduler", "rt_mutex_setprio"]
-        {
+        for name in ["wake_up_new_task", "__set_task_comm"].into_iter().chain(PRIORITY_CHANGES) {
             if self.optional(name, Point::TaskChange, &[Rdi])
                 && let Some(probe) = self.probes.last_mut()
             {
                 probe.changes = Some(Rdi);
             }
+        }
+        for name in PRIORITY_CHANGED {
+            if self.optional(name, Point::TaskChange, &[Rsi])
+                && let Some(probe) = self.probes.last_mut()
+            {
+                probe.tasks = tasks(&[Rsi]);
+            }
+        }
+        for name in SERVER_PICKS {
+            self.optional(name, Point::ServerPick, &[]);
         }
         self.interrupts()
     }
@@ -421,7 +505,7 @@ impl Finder<'_> {
             let offset = offset(types, "timekeeper", member)?;
             Ok::<_, KernelError>(memory(None, keeper.wrapping_add(offset), bytes))
         };
-        let operands = vec![
+        let mut operands = vec![
             Operand::Register(Register::Rdi),
             timer("hrtimer", "_softexpires")?,
             timer("hrtimer_sleeper", "task")?,
@@ -431,7 +515,13 @@ impl Finder<'_> {
             clock("tkr_mono.shift", 4)?,
             clock("tkr_mono.xtime_nsec", 8)?,
         ];
-        self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands, vec![]);
+        self.push(address, "hrtimer_wakeup", Point::TimerExpire, operands.clone(), vec![]);
+        if let Some(address) = self.address(PERIOD_TIMER) {
+            let timer_offset = offset(types, "task_struct", "dl.dl_timer")?;
+            operands[2] = Operand::Register(Register::Rdi);
+            let point = Point::PeriodExpire { timer_offset };
+            self.push(address, PERIOD_TIMER, point, operands, vec![]);
+        }
         Ok(())
     }
 
@@ -474,6 +564,11 @@ impl Finder<'_> {
         };
         self.symbols.address(name).or_else(|| variant().map(|(address, _)| address))
     }
+}
+
+/// Returns whether a kernel has a symbol of exactly that name.
+fn has_symbol(kallsyms: &str, name: &str) -> bool {
+    kallsyms.lines().any(|line| line.split_whitespace().nth(2) == Some(name))
 }
 
 fn parse(kallsyms: &str) -> Result<Symbols, KernelError> {

@@ -4,11 +4,15 @@
 mod arch;
 mod attribution;
 mod bound;
+mod cause;
 mod census;
 mod change;
 mod changed;
 mod counterfactual;
 mod cpu;
+#[cfg(test)]
+mod decided;
+mod decisions;
 mod decode;
 mod divergence;
 mod explain;
@@ -19,9 +23,13 @@ mod graph;
 mod hostile;
 mod kernel;
 mod lanes;
+#[cfg(test)]
+mod long_waits;
 mod moved;
 mod observe;
 mod opportunity;
+#[cfg(test)]
+mod periods;
 mod probe;
 mod ranking;
 mod response;
@@ -29,13 +37,16 @@ mod response;
 mod several_cpus;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod thinned;
 mod timeline;
 mod virtual_window;
 mod waiting;
 mod wakeup;
 
+pub use arch::TIMER_ENTRY;
 pub use attribution::Attribution;
 pub use bound::{Bound, Closed};
+pub use cause::Cause;
 pub use census::{CallSite, Census, census};
 pub use change::{Change, Changes};
 pub use counterfactual::{Affected, Counterfactual, counterfactual};
@@ -44,7 +55,7 @@ pub use decode::{Decoder, Event, Item, Site, Task, TraceError};
 pub use divergence::{Divergence, divergence};
 pub use explain::{Window, closed_timeline, timelines, wakeups, worst};
 pub use export::{ExportError, ftrace_text, perfetto};
-pub use findings::{FINDINGS_FORMAT, Findings, findings};
+pub use findings::{FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, findings};
 pub use graph::function_graph;
 pub use kernel::{Kernel, KernelError, LAYOUT_FORMAT, Layout, Point, Tracepoint};
 pub use lanes::{
@@ -56,6 +67,6 @@ pub use opportunity::Opportunities;
 pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
-pub use timeline::{Cause, Segment, Timeline};
+pub use timeline::{Folded, Segment, Timeline};
 pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};

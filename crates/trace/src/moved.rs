@@ -13,7 +13,8 @@ use crate::{
     wakeup::Target,
 };
 
-/// Timers expire some thousand times a second.
+/// Largest number of the timer's interrupts and starts that are kept. Timers expire some thousand times a
+/// second of virtual time; a trace with more is refused.
 const EVENTS_MAX: usize = 1 << 22;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
@@ -109,16 +110,18 @@ impl Timers {
         let mut count = 0;
         while let Some(item) = decoder.next_item()? {
             match item {
-                Item::Task(task) => machine.describe(task),
+                Item::Task(task) => machine.describe(task)?,
                 Item::Stack(_) => {}
                 Item::Event(event) => {
                     let last = timers.interrupts.get_mut(&event.cpu).and_then(|all| all.last_mut());
                     if let Some(last) = last.filter(|last| last.begun_ns == last.ns) {
                         last.begun_ns = event.ns;
                     }
-                    if let SiteKind::Probe(probe) = event.site.kind
-                        && count < EVENTS_MAX
-                    {
+                    if count > EVENTS_MAX {
+                        let what = "interrupts of the timer";
+                        return Err(TraceError::TooMany { max: EVENTS_MAX, what });
+                    }
+                    if let SiteKind::Probe(probe) = event.site.kind {
                         let tracepoint = kernel.tracepoint(probe);
                         if tracepoint.point == Point::Interrupt && tracepoint.name == TIMER_ENTRY {
                             count += 1;

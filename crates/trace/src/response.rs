@@ -21,7 +21,8 @@ use crate::{
     kernel::{Kernel, Point},
 };
 
-/// Largest number of requests that are read: ten seconds' worth at 100,000 a second.
+/// Largest number of requests that are read: ten seconds' worth at 100,000 a second. A trace with more is
+/// refused.
 const REQUESTS_MAX: usize = 1 << 20;
 
 /// A request of a client. Times are virtual, in nanoseconds.
@@ -143,7 +144,7 @@ pub fn requests(
     let mut found: Vec<Request> = Vec::new();
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Stack(_) => {}
             Item::Event(event) => {
                 let request = look(kernel, &mut machine, &mut pending, &event);
@@ -151,8 +152,10 @@ pub fn requests(
                 let is_client = |request: &Request| {
                     request.task.comm == comm && window.contains(request.send_ns)
                 };
-                if found.len() < REQUESTS_MAX {
-                    found.extend(request.filter(is_client));
+                found.extend(request.filter(is_client));
+                if found.len() > REQUESTS_MAX {
+                    let what = "requests of the client";
+                    return Err(TraceError::TooMany { max: REQUESTS_MAX, what });
                 }
             }
         }
@@ -255,7 +258,7 @@ pub fn answers(
     let mut last_ns = 0;
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => machine.describe(task),
+            Item::Task(task) => machine.describe(task)?,
             Item::Stack(_) => {}
             Item::Event(event) => {
                 last_ns = last_ns.max(event.ns);

@@ -41,8 +41,8 @@ const PROBES: [(&str, Point, &str, usize); 12] = [
     ("asm_exc_page_fault", Point::Exception, "page_fault", 2),
 ];
 
-/// Functions of timers, of locks and of several CPUs with a probe, in the form of [`PROBES`].
-const TIMERS: [(&str, Point, &str, usize); 8] = [
+/// Functions of timers, of locks, of several CPUs and of priorities with a probe, in the form of [`PROBES`].
+const TIMERS: [(&str, Point, &str, usize); 12] = [
     ("hrtimer_start_range_ns", Point::TimerStart, "hrtimer_start_range_ns", 5),
     ("hrtimer_wakeup", Point::TimerExpire, "hrtimer_wakeup", 8),
     ("__cond_resched", Point::CondResched, "__cond_resched", 1),
@@ -51,7 +51,19 @@ const TIMERS: [(&str, Point, &str, usize); 8] = [
     ("smp_call_function_many_cond", Point::IpiWait, "smp_call_function_many_cond", 0),
     ("asm_sysvec_call_function", Point::Interrupt, "call_function", 2),
     ("asm_sysvec_reschedule_ipi", Point::Interrupt, "reschedule_ipi", 2),
+    ("handle_irq_event", Point::DeviceIrq, "handle_irq_event", 0),
+    ("fair_server_pick_task", Point::ServerPick, "fair_server_pick_task", 0),
+    ("__sched_setscheduler", Point::TaskChange, "__sched_setscheduler", 1),
+    (
+        "dl_task_timer",
+        Point::PeriodExpire { timer_offset: PERIOD_TIMER_OFFSET },
+        "dl_task_timer",
+        8,
+    ),
 ];
+
+/// Offset of the timer of a deadline task's periods in its `struct task_struct`.
+pub const PERIOD_TIMER_OFFSET: u64 = 0x300;
 
 /// Functions without a probe.
 const FUNCTIONS: [&str; 12] = [
@@ -260,7 +272,7 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
     }
     let found = wakeups(trace, kernel, target, window).unwrap_or_default();
     for timeline in timelines(trace, kernel, worst(found, 4)).unwrap_or_default() {
-        let _ = (timeline.worst(), timeline.causes());
+        let _ = (timeline.segments_count(), timeline.causes());
     }
     let _ = function_graph(trace, kernel);
     let _ = divergence(trace, trace, kernel);

@@ -1,23 +1,25 @@
 //! The cause of every nanosecond of a wakeup's latency.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
 use preemptlab_protocol::trace::stream::SiteKind;
 
 use crate::{
+    arch::DEVICE_ENTRY,
+    cause::Cause,
     cpu::{Cpu, Ended, Frame, Machine, SectionKind, Since},
-    decode::{Event, Task},
+    decisions::Decisions,
+    decode::Event,
     kernel::{Kernel, Point, Tracepoint},
-    wakeup::Wakeup,
+    thinned::{Thin, Thinned},
+    wakeup::{Expiry, Wakeup},
 };
 
 /// Largest number of callers of a function that are named.
 const CALLERS_MAX: usize = 4;
-
-/// Largest number of segments of a timeline, which is more than anybody reads; the last one takes
-/// in the rest.
-const SEGMENTS_MAX: usize = 1 << 14;
 
 /// Functions that take or release a lock, switch something off or on, or call other CPUs, for their callers.
 const WRAPPERS: [&str; 14] = [
@@ -37,54 +39,22 @@ const WRAPPERS: [&str; 14] = [
     "on_each_cpu",
 ];
 
-/// Cause for which a task that was due did not run yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The timer had not fired: it may be late by its slack, and by the instruction at work.
-    TimerPending,
-    /// Interrupts were off.
-    IrqsOff,
-    /// An interrupt was handled.
-    HardIrq,
-    /// Softirqs were served.
-    Softirq,
-    /// Preemption was off.
-    PreemptOff,
-    /// The kernel was at work for a task and does not give way there under this model.
-    NotPreemptible,
-    /// The CPU spun until other CPUs had answered an interrupt.
-    IpiWait,
-    /// The CPU spun until another one had released a lock.
-    SpinWait,
-    /// Another CPU had woken the task, and the CPU had not been told yet.
-    RemoteWakeup,
-    /// The scheduler was at work.
-    Scheduling,
-    /// Another task was running, and the scheduler had not told it to give way.
-    OtherTask,
-    /// The task itself was on its way back to user space.
-    Return,
-}
-
-impl Cause {
-    /// Returns the cause in words.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TimerPending => "timer pending",
-            Self::IrqsOff => "interrupts off",
-            Self::HardIrq => "hard interrupt",
-            Self::Softirq => "softirq",
-            Self::PreemptOff => "preemption off",
-            Self::NotPreemptible => "not preemptible",
-            Self::IpiWait => "IPI wait",
-            Self::SpinWait => "spinlock wait",
-            Self::RemoteWakeup => "remote wakeup",
-            Self::Scheduling => "scheduling",
-            Self::OtherTask => "other task",
-            Self::Return => "return to user",
-        }
-    }
+/// Segments that are drawn as one, because the wakeup has too many: they differ in their times alone and are
+/// near each other. The one is as long as they are together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Folded {
+    /// Number of segments.
+    pub count: u64,
+    /// Length of the shortest, in nanoseconds.
+    pub min_ns: u64,
+    /// Length of the longest, in nanoseconds.
+    pub max_ns: u64,
+    /// Whether segments of other tasks or calls may lie between them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_gaps: bool,
+    /// Whether the cause is all that they have in common: a wakeup has more kinds of segments than are kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rest: bool,
 }
 
 /// A stretch of a wakeup with one cause.
@@ -114,8 +84,12 @@ pub struct Segment {
     pub pid: u32,
     /// Levels of the kernel at work for the task: a system call, an interrupt, user space.
     pub context: String,
-    /// Since when that which is off had been off, if that was before the segment.
+    /// Since when that which is off had been off, if that was before the segment. Segments that are drawn as
+    /// one have it where they belong to one section.
     pub since_ns: Option<u64>,
+    /// The segments that this one stands for, where it is not a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded: Option<Folded>,
 }
 
 impl Segment {
@@ -123,22 +97,41 @@ impl Segment {
     pub fn len_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
+
+    /// Returns the number of segments that this one stands for, and the length of the shortest and of the
+    /// longest of them, in nanoseconds.
+    pub fn folded(&self) -> Folded {
+        let len_ns = self.len_ns();
+        let single =
+            Folded { count: 1, min_ns: len_ns, max_ns: len_ns, has_gaps: false, is_rest: false };
+        self.folded.unwrap_or(single)
+    }
+
+    /// Returns the outermost level of the kernel at work for the task.
+    pub fn outermost(&self) -> &str {
+        self.context.split(" > ").next().unwrap_or_default()
+    }
 }
 
 /// The timeline of a wakeup: segments without a gap from the due time to the first instruction in
 /// user space.
+///
+/// A wakeup may have more segments than can be kept or drawn. Then a segment stands for several that are
+/// alike (see [`Folded`]), so that sums by cause, function, task or context are exact whatever their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// Wakeup that the timeline explains.
     pub wakeup: Wakeup,
     /// Segments, in order.
     pub segments: Vec<Segment>,
+    /// Time that the timers of other fair tasks took in hard interrupts meanwhile, in nanoseconds.
+    pub other_timers_ns: u64,
 }
 
 impl Timeline {
-    /// Returns the longest segment.
-    pub fn worst(&self) -> Option<&Segment> {
-        self.segments.iter().max_by_key(|segment| segment.len_ns())
+    /// Returns the number of segments that the wakeup has, which may be more than are drawn.
+    pub fn segments_count(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.folded().count).sum()
     }
 
     /// Returns the causes with their total time in nanoseconds, the longest first.
@@ -165,12 +158,17 @@ pub(crate) struct Painter {
     woken_by: Option<u32>,
     /// The other CPU that has taken an interrupt last whose sender may wait, and when.
     answering: Option<(u32, u64)>,
-    segments: Vec<Drawn>,
+    segments: Thinned<Drawn>,
     last_ns: u64,
     /// The timer's function has run.
     is_expired: bool,
     /// The task has the CPU.
     is_running: bool,
+    /// Decisions of the scheduler since the task was woken.
+    decisions: Decisions,
+    /// The timer of another fair task has expired last.
+    is_others_timer: bool,
+    other_timers_ns: u64,
     /// Address at which the last interrupt met kernel code.
     interrupted: Option<u64>,
     interrupted_callers: Vec<String>,
@@ -182,7 +180,99 @@ pub(crate) struct Painter {
 
 struct Drawn {
     segment: Segment,
+    /// The section of the segment; of several, that of the first one.
     section: Option<(SectionKind, Since)>,
+    /// Whether the section is not over, so that the function to blame for it is not known.
+    is_open: bool,
+    /// Whether it stands for segments of several sections.
+    is_of_several: bool,
+}
+
+impl Drawn {
+    /// Names the function that is to blame for the section, if that is known by more than its start.
+    fn close(&mut self, blamed: Option<&(Option<String>, Vec<String>)>) {
+        self.is_open = false;
+        if let Some((function, callers)) = blamed {
+            self.segment.function.clone_from(function);
+            self.segment.callers.clone_from(callers);
+        }
+    }
+
+    fn open_section(&self) -> Option<(SectionKind, u64, u64)> {
+        let (kind, since) = self.section.filter(|_| self.is_open)?;
+        Some((kind, since.ns, since.address))
+    }
+
+    /// Returns everything about a segment but its times.
+    fn key(&self) -> impl Eq + Hash {
+        let Segment { cause, cpu, other_cpu, function, callers, comm, pid, context, .. } =
+            &self.segment;
+        let is_rest = self.segment.folded.is_some_and(|folded| folded.is_rest);
+        let place = (*cause, *cpu, *other_cpu, *pid, is_rest, self.open_section());
+        (place, function, callers, comm, context)
+    }
+}
+
+impl Thin for Drawn {
+    fn span(&self) -> (u64, u64) {
+        (self.segment.start_ns, self.segment.end_ns)
+    }
+
+    fn move_to(&mut self, start_ns: u64, end_ns: u64) {
+        if start_ns != self.segment.start_ns || self.segment.folded.is_some() {
+            // Its start no longer tells that of its section.
+            let since = self.section.filter(|_| !self.is_of_several);
+            self.segment.since_ns = since.map(|(_, since)| since.ns);
+        }
+        (self.segment.start_ns, self.segment.end_ns) = (start_ns, end_ns);
+    }
+
+    fn is_alike(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.key().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn is_one_run(&self, next: &Self) -> bool {
+        let run = |segment: &Segment| (segment.pid, segment.cause.is_closed());
+        let (this, next) = (&self.segment, &next.segment);
+        run(this) == run(next) && this.comm == next.comm && this.outermost() == next.outermost()
+    }
+
+    fn take_in(&mut self, other: Self, has_gaps: bool) {
+        let (this, that) = (self.segment.folded(), other.segment.folded());
+        self.segment.folded = Some(Folded {
+            count: this.count.saturating_add(that.count),
+            min_ns: this.min_ns.min(that.min_ns),
+            max_ns: this.max_ns.max(that.max_ns),
+            has_gaps: has_gaps || this.has_gaps || that.has_gaps,
+            is_rest: this.is_rest,
+        });
+        self.is_of_several |= other.is_of_several || self.section != other.section;
+    }
+
+    fn forget(&mut self) {
+        let folded = Folded { has_gaps: true, is_rest: true, ..self.segment.folded() };
+        (self.section, self.is_open, self.is_of_several) = (None, false, false);
+        self.segment = Segment {
+            start_ns: self.segment.start_ns,
+            end_ns: self.segment.end_ns,
+            cause: self.segment.cause,
+            cpu: None,
+            other_cpu: None,
+            function: None,
+            callers: Vec::new(),
+            comm: String::new(),
+            pid: 0,
+            context: String::new(),
+            since_ns: None,
+            folded: Some(folded),
+        };
+    }
 }
 
 enum StackOf {
@@ -199,11 +289,14 @@ impl Painter {
             woken_by: None,
             answering: None,
             wakeup,
-            segments: Vec::new(),
+            segments: Thinned::default(),
             last_ns,
             // A wakeup that did not happen has no timer to wait for.
             is_expired: wakeup_is_due,
             is_running: false,
+            decisions: Decisions::default(),
+            is_others_timer: false,
+            other_timers_ns: 0,
             interrupted: None,
             interrupted_callers: Vec::new(),
             interrupted_softirq: false,
@@ -217,7 +310,7 @@ impl Painter {
 
     /// Draws the CPU's work until an event, before the machine follows it.
     pub fn before(&mut self, kernel: &Kernel, machine: &mut Machine, event: &Event) {
-        self.stack_of = None;
+        self.no_stack();
         if event.cpu != self.cpu {
             if let SiteKind::Probe(probe) = event.site.kind
                 && is_call(kernel.tracepoint(probe))
@@ -253,17 +346,28 @@ impl Painter {
             self.stack_of = Some(StackOf::Section(kind, since));
         }
         let SiteKind::Probe(probe) = event.site.kind else { return };
-        match kernel.tracepoint(probe).point {
+        let point = kernel.tracepoint(probe).point;
+        if self.is_expired && self.woken_by.is_none() {
+            self.decisions.follow(point, event, &self.wakeup);
+        }
+        let expiry = Expiry::of(point, event.values());
+        if expiry.is_some() || point == Point::Interrupt {
+            let task = expiry.and_then(|expiry| machine.task(expiry.task));
+            self.is_others_timer =
+                task.is_some_and(|it| it.address != self.wakeup.task.address && it.prio >= 100);
+        }
+        match point {
             Point::TimerExpire if event.ns == self.wakeup.expire_ns => self.is_expired = true,
+            // The timer's function puts the task into the queue itself.
+            Point::PeriodExpire { .. } if event.ns == self.wakeup.expire_ns => {
+                self.is_expired = true;
+                self.decisions = Decisions::of_queued();
+                self.go_where_it_wakes();
+            }
             Point::Waking
-                if self.is_expired
-                    && self.cpu != self.wakeup.cpu
-                    && event.values().first() == Some(&self.wakeup.task.address) =>
+                if self.is_expired && event.values().first() == Some(&self.wakeup.task.address) =>
             {
-                self.woken_by = Some(self.cpu);
-                self.cpu = self.wakeup.cpu;
-                self.interrupted = None;
-                self.interrupted_callers.clear();
+                self.go_where_it_wakes();
             }
             Point::Schedule | Point::NeedResched { .. } => self.woken_by = None,
             Point::Switch => {
@@ -285,6 +389,36 @@ impl Painter {
         }
     }
 
+    /// Follows the wakeup to the CPU on which its task goes on.
+    fn go_where_it_wakes(&mut self) {
+        if self.cpu != self.wakeup.cpu {
+            self.woken_by = Some(self.cpu);
+            self.cpu = self.wakeup.cpu;
+            self.interrupted = None;
+            self.interrupted_callers.clear();
+        }
+    }
+
+    /// Takes note that the last event has no stack.
+    pub fn no_stack(&mut self) {
+        if let Some(StackOf::Section(kind, since)) = self.stack_of.take() {
+            self.close(kind, since, None);
+        }
+    }
+
+    fn close(
+        &mut self,
+        kind: SectionKind,
+        since: Since,
+        blamed: Option<&(Option<String>, Vec<String>)>,
+    ) {
+        for drawn in self.segments.since_mut(since.ns) {
+            if drawn.is_open && drawn.section == Some((kind, since)) {
+                drawn.close(blamed);
+            }
+        }
+    }
+
     /// Names the callers of the function at the last event.
     pub fn stack(&mut self, kernel: &Kernel, words: &[u64]) {
         match self.stack_of.take() {
@@ -293,15 +427,8 @@ impl Painter {
                 self.interrupted_callers = callers(kernel, words.get(5..).unwrap_or(&[]));
             }
             Some(StackOf::Section(kind, since)) => {
-                let callers = callers(kernel, words);
-                for drawn in &mut self.segments {
-                    if drawn.section == Some((kind, since)) {
-                        let (function, callers) =
-                            blame(kernel.function(since.address), callers.clone());
-                        drawn.segment.function = function;
-                        drawn.segment.callers = callers;
-                    }
-                }
+                let blamed = blame(kernel.function(since.address), callers(kernel, words));
+                self.close(kind, since, Some(&blamed));
             }
             None => {}
         }
@@ -314,19 +441,15 @@ impl Painter {
     }
 
     pub fn finish(self) -> Timeline {
-        let segments = self.segments.into_iter().map(|drawn| drawn.segment).collect();
-        Timeline { wakeup: self.wakeup, segments }
+        let segments = self.segments.finish().into_iter().map(|drawn| drawn.segment).collect();
+        Timeline { wakeup: self.wakeup, segments, other_timers_ns: self.other_timers_ns }
     }
 
     fn paint(&mut self, kernel: &Kernel, machine: &Machine, cpu: &Cpu, end_ns: u64) {
-        let count = self.segments.len();
-        if let Some(last) = self.segments.last_mut()
-            && count == SEGMENTS_MAX
-        {
-            last.segment.end_ns = end_ns;
-            return;
+        let (cause, section) = self.cause(kernel, machine, cpu);
+        if cause == Cause::HardIrq && self.is_others_timer {
+            self.other_timers_ns += end_ns - self.last_ns;
         }
-        let (cause, section) = self.cause(machine, cpu);
         let other_cpu = match cause {
             Cause::RemoteWakeup => self.woken_by,
             // Who has answered before the CPU began to wait is not waited for.
@@ -338,7 +461,7 @@ impl Painter {
         };
         let task = machine.task(cpu.task);
         let (function, callers) = match cause {
-            Cause::HardIrq => (innermost(kernel, cpu), Vec::new()),
+            Cause::HardIrq | Cause::DeviceIrq => (innermost(kernel, cpu), Vec::new()),
             // Only an interrupt in the softirq tells which tasklet or timer ran.
             Cause::Softirq if self.interrupted_softirq => {
                 let function = self.interrupted.and_then(|address| kernel.function(address));
@@ -366,6 +489,7 @@ impl Painter {
             pid: task.map_or(0, |task| task.pid),
             context: context(kernel, cpu),
             since_ns: section.map(|(_, since)| since.ns).filter(|ns| *ns < self.last_ns),
+            folded: None,
         };
         if let Some(last) = self.segments.last_mut()
             && last.section == section
@@ -379,20 +503,28 @@ impl Painter {
             last.segment.end_ns = end_ns;
             return;
         }
-        self.segments.push(Drawn { segment, section });
+        let is_open = section.is_some();
+        self.segments.push(Drawn { segment, section, is_open, is_of_several: false });
     }
 
-    fn cause(&self, machine: &Machine, cpu: &Cpu) -> (Cause, Option<(SectionKind, Since)>) {
+    fn cause(
+        &self,
+        kernel: &Kernel,
+        machine: &Machine,
+        cpu: &Cpu,
+    ) -> (Cause, Option<(SectionKind, Since)>) {
         let irqs = cpu.irqs_off.map(|since| (SectionKind::IrqsOff, since));
         let preempt = cpu.preempt_off.map(|since| (SectionKind::PreemptOff, since));
-        let is_left_alone = self.is_expired && self.is_left_alone(machine.task(cpu.task), cpu);
-        if let Some(wait) = cpu.waiting().filter(|_| !is_left_alone) {
+        let decision = self.decisions.leaves_alone(kernel, machine, cpu, &self.wakeup.task);
+        let decision = decision.filter(|_| self.is_expired);
+        if let Some(wait) = cpu.waiting().filter(|_| decision.is_none()) {
             let cause = if wait.is_for_answer { Cause::IpiWait } else { Cause::SpinWait };
             return (cause, irqs.or(preempt));
         }
         match cpu.frames.last() {
-            Some(Frame::Entry { is_exception: false, .. }) if !cpu.is_scheduling => {
-                return (Cause::HardIrq, None);
+            Some(&Frame::Entry { is_exception: false, probe, .. }) if !cpu.is_scheduling => {
+                let is_device = cpu.handles_device() || is_device(kernel.tracepoint(probe));
+                return (if is_device { Cause::DeviceIrq } else { Cause::HardIrq }, None);
             }
             Some(Frame::Softirq(_)) => return (Cause::Softirq, None),
             _ => {}
@@ -412,8 +544,8 @@ impl Painter {
         if self.woken_by.is_some() {
             return (Cause::RemoteWakeup, None);
         }
-        if is_left_alone {
-            return (Cause::OtherTask, None);
+        if let Some(decision) = decision {
+            return (decision, None);
         }
         match preempt {
             Some(_) => (Cause::PreemptOff, preempt),
@@ -421,26 +553,17 @@ impl Painter {
             None => (Cause::NotPreemptible, None),
         }
     }
-
-    /// Returns whether the current task need not give way to the woken one: it is more urgent, or
-    /// both are fair and the scheduler has decided so.
-    fn is_left_alone(&self, current: Option<&Task>, cpu: &Cpu) -> bool {
-        let Some(current) = current else { return false };
-        let woken = &self.wakeup.task;
-        if current.pid == 0 {
-            return false;
-        }
-        if woken.prio < 100 {
-            return current.prio <= woken.prio;
-        }
-        current.prio < 100 || !cpu.need_resched
-    }
 }
 
 /// Returns whether an event is the entry of an interrupt by which a CPU has a function called here.
 fn is_call(tracepoint: &Tracepoint) -> bool {
     tracepoint.point == Point::Interrupt
         && ["call_function", "call_function_single"].contains(&tracepoint.name.as_str())
+}
+
+/// Returns whether an event is the entry of devices' interrupts.
+fn is_device(tracepoint: &Tracepoint) -> bool {
+    tracepoint.name == DEVICE_ENTRY
 }
 
 /// Returns the name of the interrupt or softirq at work.

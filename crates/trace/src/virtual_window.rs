@@ -2,12 +2,7 @@
 
 use preemptlab_protocol::trace::stream::SiteKind;
 
-use crate::{
-    decode::Event,
-    explain::Window,
-    kernel::{Kernel, Point},
-    wakeup::Expiry,
-};
+use crate::{decode::Event, explain::Window, kernel::Kernel, wakeup::Expiry};
 
 /// A window of the guest's `CLOCK_MONOTONIC`, in virtual time once a timer has told how the clocks differ.
 #[derive(Debug)]
@@ -47,9 +42,6 @@ impl VirtualWindow {
 /// nanoseconds.
 fn clock_offset_ns(kernel: &Kernel, event: &Event) -> Option<i64> {
     let SiteKind::Probe(probe) = event.site.kind else { return None };
-    if kernel.tracepoint(probe).point != Point::TimerExpire {
-        return None;
-    }
-    let expiry = Expiry::of(event.values())?;
+    let expiry = Expiry::of(kernel.tracepoint(probe).point, event.values())?;
     Some(expiry.due_ns()?.wrapping_sub(expiry.soft_expires_ns).cast_signed())
 }

@@ -1,6 +1,14 @@
 //! Wakeups that happened, in a kernel that is changed.
 
-use crate::{decode::Event, opportunity::Seen, wakeup::Wakeup};
+use crate::{
+    decode::{Event, TraceError},
+    opportunity::Seen,
+    wakeup::Wakeup,
+};
+
+/// Largest number of wakeups that are waited for at once. A thread waits for one at a time, and a probe has a
+/// thread a CPU; a trace with more is refused, because each of its events would look at all of them.
+const WAITING_MAX: usize = 1 << 13;
 
 /// Wakeups to whose tasks a changed kernel would give the CPU earlier.
 #[derive(Debug)]
@@ -41,9 +49,22 @@ impl Waits {
 
     /// Looks at an event: what the scheduler may do by the trace and in the changed kernel, and whether the
     /// CPU has been told to switch.
-    pub fn look(&mut self, event: &Event, needs_resched: bool, traced: Seen, changed: Seen) {
+    ///
+    /// # Errors
+    ///
+    /// When more wakeups are waited for than a probe has threads.
+    pub fn look(
+        &mut self,
+        event: &Event,
+        needs_resched: bool,
+        traced: Seen,
+        changed: Seen,
+    ) -> Result<(), TraceError> {
         while let Some(wait) = self.ahead.pop_if(|wait| wait.wakeup.due_ns < event.ns) {
             self.waiting.push(wait);
+        }
+        if self.waiting.len() > WAITING_MAX {
+            return Err(TraceError::TooMany { max: WAITING_MAX, what: "wakeups at one time" });
         }
         for wait in &mut self.waiting {
             wait.look(event, needs_resched, traced, changed);
@@ -51,6 +72,7 @@ impl Waits {
         let is_over =
             |wait: &mut Wait| wait.wakeup.cpu == event.cpu && event.ns >= wait.wakeup.user_ns;
         self.over.extend(self.waiting.extract_if(.., is_over));
+        Ok(())
     }
 
     /// Returns the wakeups, the one that took longest in the trace first.

@@ -19,11 +19,15 @@ pub struct Target<'a> {
     pub is_realtime: bool,
 }
 
+/// Programs whose first thread only waits for the others.
+const WAITERS: [&str; 2] = ["cyclictest", "player"];
+
 impl Target<'_> {
-    /// Returns whether a task is a target: a thread of the program besides its first, which only
-    /// waits for the others.
+    /// Returns whether a task is a target: a thread of the program, unless it only waits for the others. A
+    /// deadline task is a real-time one.
     pub fn is(&self, task: &Task) -> bool {
-        task.comm == self.comm && task.pid != task.tgid && (task.prio < 100) == self.is_realtime
+        let only_waits = || task.pid == task.tgid && WAITERS.contains(&self.comm);
+        task.comm == self.comm && (task.prio < 100) == self.is_realtime && !only_waits()
     }
 }
 
@@ -73,6 +77,8 @@ struct Pending {
     timer_cpu: u32,
     expire_ns: u64,
     switch_ns: Option<u64>,
+    /// Whether the task waits for its next period, and not for a timer of its own.
+    is_period: bool,
 }
 
 impl<'a> Wakeups<'a> {
@@ -89,36 +95,24 @@ impl<'a> Wakeups<'a> {
         event: &Event,
     ) -> Option<Wakeup> {
         match event.site.kind {
-            SiteKind::Probe(probe) => match kernel.tracepoint(probe).point {
-                Point::TimerExpire => {
-                    let expiry = Expiry::of(event.values())?;
-                    let pending = Pending {
-                        due_ns: self.clock.due_ns(&expiry)?,
-                        due_monotonic_ns: expiry.soft_expires_ns,
-                        timer_cpu: event.cpu,
-                        expire_ns: event.ns,
-                        switch_ns: None,
-                    };
-                    make_room(&mut self.pending);
-                    self.pending.insert(expiry.task, pending);
-                }
-                Point::Switch => {
-                    let next = event.values().get(1)?;
-                    self.pending.get_mut(next)?.switch_ns.get_or_insert(event.ns);
-                }
-                _ => {}
-            },
+            SiteKind::Probe(probe) => {
+                self.follow(kernel.tracepoint(probe).point, event);
+            }
             SiteKind::Sysret | SiteKind::Iret => {
                 let cpu = machine.cpu(event.cpu);
                 if !cpu.is_user() {
                     return None;
                 }
                 let address = cpu.task;
-                let Pending { due_ns, due_monotonic_ns, timer_cpu, expire_ns, switch_ns } =
-                    *self.pending.get(&address)?;
-                // Where the task was running when its timer expired there was no switch.
-                let switch_ns = switch_ns.unwrap_or(expire_ns);
-                self.pending.remove(&address);
+                let pending = self.pending.remove(&address)?;
+                let Pending { due_ns, due_monotonic_ns, timer_cpu, expire_ns, .. } = pending;
+                let switch_ns = match pending.switch_ns {
+                    Some(switch_ns) => switch_ns,
+                    // A task that has the CPU does not wait for its next period.
+                    None if pending.is_period => return None,
+                    // Where the task was running when its timer expired there was no switch.
+                    None => expire_ns,
+                };
                 let task = machine.task(address).filter(|task| self.target.is(task))?.clone();
                 make_room(&mut self.counts);
                 let count = self.counts.entry(address).or_default();
@@ -138,6 +132,39 @@ impl<'a> Wakeups<'a> {
             _ => {}
         }
         None
+    }
+
+    /// Follows a task from the expiry of its timer to the switch.
+    fn follow(&mut self, point: Point, event: &Event) -> Option<()> {
+        let first = event.values().first();
+        match point {
+            Point::TimerExpire | Point::PeriodExpire { .. } => {
+                let expiry = Expiry::of(point, event.values())?;
+                let pending = Pending {
+                    due_ns: self.clock.due_ns(&expiry)?,
+                    due_monotonic_ns: expiry.soft_expires_ns,
+                    timer_cpu: event.cpu,
+                    expire_ns: event.ns,
+                    switch_ns: None,
+                    is_period: point != Point::TimerExpire,
+                };
+                make_room(&mut self.pending);
+                self.pending.insert(expiry.task, pending);
+            }
+            // A task that something else wakes has slept, and did not wait for its next period.
+            Point::Waking => {
+                let pending = self.pending.get(first?)?;
+                if pending.is_period && pending.switch_ns.is_none() {
+                    self.pending.remove(first?);
+                }
+            }
+            Point::Switch => {
+                let next = event.values().get(1)?;
+                self.pending.get_mut(next)?.switch_ns.get_or_insert(event.ns);
+            }
+            _ => {}
+        }
+        Some(())
     }
 }
 
@@ -178,11 +205,13 @@ impl Clock {
 /// Largest shift of a clock (`clocks_calc_mult_shift`, kernel/time/clocksource.c).
 const SHIFT_MAX: u64 = 32;
 
-/// Values of [`Point::TimerExpire`]: the clock and the timer when the timer's function runs.
+/// Values of [`Point::TimerExpire`] and [`Point::PeriodExpire`]: the clock and the timer when the timer's
+/// function runs.
 pub(crate) struct Expiry {
     /// Due time of the timer on `CLOCK_MONOTONIC`, in nanoseconds.
     pub soft_expires_ns: u64,
-    task: u64,
+    /// The task that waits for it.
+    pub task: u64,
     base_ns: u64,
     cycle_last: u64,
     mult: u64,
@@ -191,11 +220,18 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    pub fn of(values: &[u64]) -> Option<Self> {
+    /// Reads the values of an event; `None` for one of another point.
+    pub fn of(point: Point, values: &[u64]) -> Option<Self> {
+        let timer_offset = match point {
+            Point::TimerExpire => 0,
+            Point::PeriodExpire { timer_offset } => timer_offset,
+            _ => return None,
+        };
         let &[_, soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec] = values
         else {
             return None;
         };
+        let task = task.wrapping_sub(timer_offset);
         Some(Self { soft_expires_ns, task, base_ns, cycle_last, mult, shift, xtime_nsec })
     }
 
@@ -216,6 +252,23 @@ impl Expiry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_is_every_thread_that_does_not_only_wait() {
+        let task =
+            |comm: &str, pid, prio| Task { address: 1, pid, tgid: 7, prio, comm: comm.to_owned() };
+        let of = |comm| Target { comm, is_realtime: true };
+        // Fair ones, FIFO 90, and deadline ones.
+        let found = |target: Target<'_>, comm| {
+            [7, 8].map(|pid| [120, 9, -1].map(|prio| target.is(&task(comm, pid, prio))))
+        };
+        let [none, all] = [[false; 3], [false, true, true]];
+        assert_eq!(found(of("servo"), "servo"), [all, all]);
+        assert_eq!(found(of("servo"), "stress-ng"), [none, none]);
+        assert_eq!(found(of("cyclictest"), "cyclictest"), [none, all]);
+        let fair = Target { is_realtime: false, ..of("servo") };
+        assert_eq!(found(fair, "servo"), [[true, false, false]; 2]);
+    }
 
     #[test]
     fn a_due_time_is_converted_back() {

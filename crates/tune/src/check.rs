@@ -1,6 +1,6 @@
 use preemptlab_model::{Cpus, KernelConfig, PreemptMode, Setting, without_flags};
 
-use crate::{KernelFacts, Refusal, Settings, feature};
+use crate::{KernelFacts, Refusal, Settings, cmdline, feature, gone, parameter::folded};
 
 /// Result of checking settings against a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,8 +36,12 @@ pub fn check(settings: &Settings, facts: &KernelFacts, allowed: &[String]) -> Fi
     for setting in &settings.run_time {
         check.run_time(setting);
     }
+    check.length();
     check.findings
 }
+
+/// The refused setting where the whole command line is refused.
+pub(crate) const LINE: &str = "the command line";
 
 /// Returns the name and the value of a kernel parameter.
 fn split(word: &str) -> (&str, Option<&str>) {
@@ -64,11 +68,17 @@ impl Check<'_> {
             .facts
             .elsewhere
             .iter()
-            .find(|other| split(&other.word).0 == name && other.word != word)
+            .find(|other| split(&other.word).0 == name && folded(&other.word) != folded(word))
         {
             let reason =
                 format!("{} already gives `{}`; take it out there", other.place, other.word);
             self.refuse(word, reason);
+        }
+        let is_allowed = self.allowed.iter().any(|allowed| allowed == word);
+        let gone = word.parse().ok().filter(|_| !is_allowed);
+        let gone = gone.and_then(|setting| gone::refusal(&setting, self.facts.version()));
+        if let Some(reason) = gone {
+            return self.refuse(word, reason);
         }
         let reason = match (name, value) {
             ("preempt", Some(mode)) => self.preempt(mode),
@@ -234,7 +244,27 @@ impl Check<'_> {
         })
     }
 
+    /// Checks that the kernel keeps the whole command line: what the machine has, and what is added.
+    fn length(&mut self) {
+        let added = self.settings.words().join(" ").len();
+        let bytes = match (self.facts.cmdline_bytes, added) {
+            (0, added) => added,
+            (_, 0) => return,
+            (there, added) => there + 1 + added,
+        };
+        if bytes > cmdline::bytes_max() {
+            let what = match bytes == added {
+                true => "it".to_owned(),
+                false => format!("with the {added} characters of these settings it"),
+            };
+            self.refuse(LINE, cmdline::too_long(&what, bytes));
+        }
+    }
+
     fn run_time(&mut self, setting: &Setting) {
+        if let Some(reason) = gone::refusal(setting, self.facts.version()) {
+            return self.refuse(&setting.to_string(), reason);
+        }
         let Setting::Debugfs { path, value } = setting else { return };
         let (path, value) = (path.as_str(), value.as_str());
         // kernel/sched/debug.c; until 6.14 it was optional, afterwards it depends on debugfs alone.
@@ -352,6 +382,32 @@ mod tests {
             let refusals = of(facts, word).refusals;
             let found = refusals.iter().any(|refusal| refusal.reason.contains(reason));
             assert!(found, "{word}: {refusals:?}");
+        }
+    }
+
+    #[test]
+    fn the_whole_command_line_is_checked() {
+        let long = format!("quirk={}", "1".repeat(1000));
+        let mut debian = facts("6.12.117+deb13-amd64", DEBIAN_6_12);
+        assert_eq!(of(&debian, &long).refusals, []);
+        debian.cmdline_bytes = 1040;
+        assert_eq!(of(&debian, &long).refusals, []);
+        debian.cmdline_bytes = 1041;
+        let refusals = of(&debian, &long).refusals;
+        let said = refusals[0].to_string();
+        assert!(said.starts_with("the command line: with the 1006 characters"), "{said}");
+        assert!(said.contains("has 2048 characters") && said.contains("keeps 2047"), "{said}");
+    }
+
+    #[test]
+    fn what_is_gone_is_refused_for_the_kernel() {
+        let old = facts("5.10.0-30-amd64", DEBIAN_6_12);
+        let debian = facts("6.12.117+deb13-amd64", DEBIAN_6_12);
+        let unknown = KernelFacts::default();
+        for word in ["sysctl.kernel.sched_latency_ns=1", "sched_debug"] {
+            assert_eq!(of(&old, word).refusals, []);
+            assert!(of(&debian, word).refusals[0].reason.contains("since 5.13"));
+            assert!(of(&unknown, word).refusals[0].reason.contains("since 5.13"));
         }
     }
 

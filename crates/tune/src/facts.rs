@@ -17,6 +17,9 @@ pub struct KernelFacts {
     pub lazy_parameter: Option<bool>,
     /// Words that files of others put on the kernel's command line already.
     pub elsewhere: Vec<Elsewhere>,
+    /// Length of the longest command line that boots the machine, without words of ours, in bytes; 0
+    /// where it is not known.
+    pub cmdline_bytes: usize,
 }
 
 /// A word of the command line that is not ours.

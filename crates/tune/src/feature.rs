@@ -2,10 +2,7 @@
 
 use preemptlab_model::nearest;
 
-use crate::Command;
-
-/// A kernel's series, such as 6.12.
-type Series = (u32, u32);
+use crate::{Command, gone::Series};
 
 /// The features of a range of series: from one, before another.
 struct Since {
@@ -88,14 +85,27 @@ pub(crate) fn refusal(value: &str, series: Option<Series>, allowed: &[String]) -
             similar.unwrap_or_else(|| ".".to_owned())
         ));
     };
-    let (from, before) = (of.from, of.before);
-    let series = series?;
-    let when = match () {
-        () if series < from => format!("{name} is there from {}.{} on", from.0, from.1),
-        () if series >= before => format!("{name} is not there from {}.{} on", before.0, before.1),
-        () => return None,
-    };
+    let when = of.lacking(name, series?)?;
     Some(format!("{when}. If this kernel has it: {option}"))
+}
+
+/// Returns the reason why a series has not got a feature that other series have.
+pub(crate) fn lacking(value: &str, series: Series) -> Option<String> {
+    let name = value.strip_prefix("NO_").unwrap_or(value);
+    KNOWN.iter().find(|of| of.names.contains(&name))?.lacking(name, series)
+}
+
+impl Since {
+    fn lacking(&self, name: &str, series: Series) -> Option<String> {
+        let (from, before) = (self.from, self.before);
+        match () {
+            () if series < from => Some(format!("{name} is there from {}.{} on", from.0, from.1)),
+            () if series >= before => {
+                Some(format!("{name} is not there from {}.{} on", before.0, before.1))
+            }
+            () => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,20 @@
 //!
 //! Nothing here does I/O: files are values with their content, commands are values too.
 
+mod acts_on;
 mod check;
+pub mod cmdline;
 mod command;
 pub mod entry;
 mod facts;
 mod feature;
+mod foreseen;
+mod gone;
 pub mod grub;
+mod known;
 mod measures;
+mod misplaced;
+mod mode_note;
 mod parameter;
 mod refusal;
 mod script;
@@ -21,9 +28,12 @@ mod target;
 mod tuned;
 pub mod unit;
 
+pub use acts_on::{ActsOn, Board};
 pub use check::{Findings, check};
 pub use command::Command;
 pub use facts::{Elsewhere, KernelFacts};
+pub use foreseen::{Guest, foreseen};
+pub use known::acts_on;
 pub use measures::{Measures, Step};
 pub use refusal::Refusal;
 pub use settings::{KernelPackage, Proposal, Settings, Wanted};

@@ -1,110 +1,14 @@
 //! The kernel parameters that a machine may be given, and the values of each.
 
-use preemptlab_model::{CpuList, IsolatedCpus, PreemptMode, nearest};
+use preemptlab_model::{CpuList, Cpus, IsolatedCpus, PreemptMode, nearest, without_flags};
 
-use crate::Command;
+use crate::{
+    Command, cmdline, gone,
+    known::{self, GIVEN, Takes},
+    misplaced,
+};
 
-/// The longest word, in bytes: half of the command line that x86 has room for
-/// (`COMMAND_LINE_SIZE`, arch/x86/include/asm/setup.h).
-const BYTES_MAX: usize = 1024;
-
-/// Values that a parameter takes.
-#[derive(Clone, Copy)]
-enum Takes {
-    /// The parameter takes no value.
-    Nothing,
-    /// The parameter takes a preemption mode.
-    Mode,
-    /// A list of CPUs.
-    Cpus,
-    /// The parameter takes no value, or a list of CPUs.
-    MaybeCpus,
-    /// A list of CPUs, which flags may precede.
-    IsolatedCpus,
-    /// A truth value, as `kstrtobool` reads it (lib/kstrtox.c).
-    Truth,
-    /// A number up to this one.
-    Number(u32),
-    /// The parameter takes one of these words.
-    OneOf(&'static [&'static str]),
-}
-
-use Takes::{Cpus, IsolatedCpus as Isolated, MaybeCpus, Mode, Nothing, Number, OneOf, Truth};
-
-/// Parameters that a machine is given unasked (Documentation/admin-guide/kernel-parameters.txt):
-/// those of preemption, time keeping, callbacks, interrupts, idling and watchdogs. None of them
-/// decides which program is executed (`init=`, `rdinit=`, `systemd.*`), how the machine is
-/// protected (`mitigations=`, `lockdown=`, `selinux=`, `module.sig_enforce=`), or what is mounted,
-/// loaded or reserved. They are in alphabetical order.
-const KNOWN: &[(&str, Takes)] = &[
-    ("amd_pstate", OneOf(&["active", "disable", "guided", "passive"])),
-    ("clocksource", OneOf(&["acpi_pm", "hpet", "kvm-clock", "tsc"])),
-    (
-        "cpufreq.default_governor",
-        OneOf(&["conservative", "ondemand", "performance", "powersave", "schedutil"]),
-    ),
-    ("cpuidle.governor", OneOf(&["haltpoll", "ladder", "menu", "teo"])),
-    ("cpuidle.off", Number(1)),
-    ("delayacct", Nothing),
-    ("highres", OneOf(&["off", "on"])),
-    ("idle", OneOf(&["halt", "nomwait", "poll"])),
-    ("intel_idle.max_cstate", Number(9)),
-    (
-        "intel_pstate",
-        OneOf(&[
-            "active",
-            "disable",
-            "force",
-            "hwp_only",
-            "no_hwp",
-            "passive",
-            "per_cpu_perf_limits",
-        ]),
-    ),
-    ("irqaffinity", Cpus),
-    ("isolcpus", Isolated),
-    ("mce", OneOf(&["ignore_ce"])),
-    ("nmi_watchdog", Number(1)),
-    ("noautogroup", Nothing),
-    ("nohz", OneOf(&["off", "on"])),
-    ("nohz_full", Cpus),
-    ("nosmt", OneOf(&["", "force"])),
-    ("nosoftlockup", Nothing),
-    ("nowatchdog", Nothing),
-    ("numa_balancing", OneOf(&["disable", "enable"])),
-    ("pcie_aspm", OneOf(&["off"])),
-    ("preempt", Mode),
-    ("processor.max_cstate", Number(9)),
-    ("psi", Truth),
-    ("quiet", Nothing),
-    ("rcu_nocb_poll", Nothing),
-    ("rcu_nocbs", MaybeCpus),
-    ("rcupdate.rcu_expedited", Truth),
-    ("rcupdate.rcu_normal", Truth),
-    ("rcupdate.rcu_normal_after_boot", Truth),
-    ("rcutree.blimit", Number(1_000_000)),
-    ("rcutree.enable_rcu_lazy", Truth),
-    ("rcutree.jiffies_till_first_fqs", Number(100_000)),
-    ("rcutree.jiffies_till_next_fqs", Number(100_000)),
-    ("rcutree.jiffies_till_sched_qs", Number(100_000)),
-    ("rcutree.kthread_prio", Number(99)),
-    ("rcutree.nocb_nobypass_lim_per_jiffy", Number(1_000_000)),
-    ("rcutree.nohz_full_patience_delay", Number(5000)),
-    ("rcutree.qhimark", Number(10_000_000)),
-    ("rcutree.qlowmark", Number(10_000_000)),
-    ("rcutree.rcu_nocb_gp_stride", Number(8192)),
-    ("rcutree.use_softirq", Truth),
-    ("schedstats", OneOf(&["disable", "enable"])),
-    ("skew_tick", Number(1)),
-    ("threadirqs", Nothing),
-    ("transparent_hugepage", OneOf(&["always", "madvise", "never"])),
-    ("tsc", OneOf(&["noirqtime", "nowatchdog", "reliable", "unstable"])),
-    ("watchdog_thresh", Number(60)),
-    ("workqueue.cpu_intensive_thresh_us", Number(1_000_000)),
-    ("workqueue.default_affinity_scope", OneOf(&["cache", "cpu", "numa", "smt", "system"])),
-    ("workqueue.power_efficient", Truth),
-    ("workqueue.unbound_cpus", Cpus),
-];
+use Takes::{IsolatedCpus as Isolated, MaybeCpus, Mode, Nothing, Number, OneOf, Truth};
 
 /// Returns the reason why a machine is not given a word; `None` if it is. `allowed` are words that
 /// the user let through by name.
@@ -115,25 +19,76 @@ pub(crate) fn refusal(word: &str, allowed: &[String]) -> Option<String> {
     };
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-    if !is_name || !is_plain(word) || word.len() > BYTES_MAX {
+    if !is_name || !is_plain(word) {
         return Some(
             "it holds characters that boot loaders read in ways of their own; set it by hand"
                 .into(),
         );
     }
-    match KNOWN.iter().find(|(known, _)| *known == name) {
-        Some((_, takes)) => mismatch(*takes, value),
+    if word.len() > cmdline::bytes_max() {
+        return Some(cmdline::too_long("it", word.len()));
+    }
+    match GIVEN.iter().find(|(known, ..)| *known == name) {
+        Some((_, takes, _)) => mismatch(*takes, value),
         None if allowed.iter().any(|it| it == word) => None,
         None => {
-            let similar = nearest(name, KNOWN.iter().map(|(known, _)| *known));
+            let gone = word.parse().ok().and_then(|setting| gone::refusal(&setting, None));
+            if let Some(reason) = gone.or_else(|| misplaced::refusal(name, value)) {
+                return Some(format!("{reason}. If it is to have it: {}", allow(word)));
+            }
+            let similar = nearest(name, GIVEN.iter().map(|(known, ..)| *known));
             let similar = similar.map(|it| format!("; did you mean {it}?"));
             let similar = similar.unwrap_or_else(|| ".".to_owned());
-            let option = Command::new(["--allow", word]);
+            let option = allow(word);
             Some(format!(
                 "{name} is not among the kernel parameters that a machine is given unasked\
                  {similar} If it is to have it: {option}"
             ))
         }
+    }
+}
+
+fn allow(word: &str) -> Command {
+    Command::new(["--allow", word])
+}
+
+/// Returns the word with its list of CPUs in ranges, which are shorter: `isolcpus=0-3` for
+/// `isolcpus=0,1,2,3`. A list that means other CPUs on another machine stays as it is.
+pub(crate) fn folded(word: &str) -> String {
+    let Some((name, value)) = word.split_once('=') else { return word.to_owned() };
+    let list = match known::values(name) {
+        Some(Takes::Cpus | MaybeCpus) => value,
+        Some(Isolated) => without_flags(value),
+        _ => return word.to_owned(),
+    };
+    match Cpus::plain(list) {
+        Ok(cpus) => format!("{name}={}{cpus}", &value[..value.len() - list.len()]),
+        Err(_) => word.to_owned(),
+    }
+}
+
+/// Returns the reason why a kernel takes no notice of the value of a parameter that it knows.
+/// Where this crate does not know all the values that a kernel takes, the kernel is asked.
+pub(crate) fn ignored(name: &str, value: Option<&str>) -> Option<String> {
+    let takes = known::values(name)?;
+    match (takes, value) {
+        (Nothing, Some(value)) => {
+            Some(format!("{name} takes no value, and would not read `{value}`"))
+        }
+        (Isolated, Some(value)) if ["nohz", "domain", "managed_irq"].contains(&value) => {
+            Some(format!("a list of CPUs is missing after the flag, as in isolcpus={value},1"))
+        }
+        (Takes::Cpus | MaybeCpus | Isolated, _) => mismatch(takes, value),
+        (Number(_), Some(value)) => {
+            let digits = value.strip_prefix('-').unwrap_or(value);
+            let (digits, radix) = match digits.strip_prefix("0x") {
+                Some(digits) => (digits, 16),
+                None => (digits, 10),
+            };
+            let is_number = u64::from_str_radix(digits, radix).is_ok() && !digits.starts_with('+');
+            (!is_number).then(|| format!("its value is a number, and `{value}` is none"))
+        }
+        (Mode | Nothing | Truth | Number(_) | OneOf(_), _) => None,
     }
 }
 
@@ -155,7 +110,7 @@ fn mismatch(takes: Takes, value: Option<&str>) -> Option<String> {
         }
         (_, None) => needs(),
         (Mode, Some(value)) => value.parse::<PreemptMode>().err().map(|error| error.to_string()),
-        (Cpus | MaybeCpus, Some(value)) => {
+        (Takes::Cpus | MaybeCpus, Some(value)) => {
             value.parse::<CpuList>().err().map(|error| error.to_string())
         }
         (Isolated, Some(value)) => {
@@ -270,13 +225,48 @@ mod tests {
         ] {
             assert!(refusal(word, &[word.to_owned()]).is_some(), "{word}");
         }
-        let long = format!("a={}", "1".repeat(BYTES_MAX));
-        assert!(refusal(&long, std::slice::from_ref(&long)).is_some());
     }
 
     #[test]
-    fn the_list_is_in_order() {
-        assert!(KNOWN.is_sorted_by(|a, b| a.0 < b.0));
+    fn a_long_word_is_called_long() {
+        let long = format!("a={}", "1".repeat(2046));
+        let reason = refusal(&long, std::slice::from_ref(&long)).unwrap();
+        assert!(
+            reason.starts_with("it has 2048 characters") && reason.contains("2047"),
+            "{reason}"
+        );
+        let fits = &long[..2047];
+        assert_eq!(refusal(fits, &[fits.to_owned()]), None);
+    }
+
+    #[test]
+    fn lists_become_ranges_where_they_mean_the_same() {
+        for (word, short) in [
+            ("isolcpus=0,1,2,3", "isolcpus=0-3"),
+            ("isolcpus=managed_irq,domain,3,1,2", "isolcpus=managed_irq,domain,1-3"),
+            ("nohz_full=1,2,3,5", "nohz_full=1-3,5"),
+            ("rcu_nocbs=0,1", "rcu_nocbs=0-1"),
+            ("nohz_full=1-N", "nohz_full=1-N"),
+            ("nohz_full=0-7:2/4", "nohz_full=0-7:2/4"),
+            ("nohz_full=2..7", "nohz_full=2..7"),
+            ("quirk=1,2,3", "quirk=1,2,3"),
+            ("rcu_nocbs", "rcu_nocbs"),
+        ] {
+            assert_eq!(folded(word), short);
+        }
+    }
+
+    #[test]
+    fn a_value_that_means_nothing_is_told() {
+        let says = |name: &str, value| ignored(name, Some(value)).unwrap_or_default();
+        assert!(says("rcu_nocb_poll", "1024").contains("takes no value"));
+        assert!(says("isolcpus", "domain").contains("list of CPUs is missing after the flag"));
+        assert!(says("nohz_full", "2..7").contains("no list of CPUs"));
+        assert!(says("skew_tick", "on").contains("is a number"));
+        // Values that a kernel may know and a machine is not given.
+        for (name, value) in [("mce", "off"), ("tsc", "perfect"), ("watchdog_thresh", "100")] {
+            assert_eq!(ignored(name, Some(value)), None, "{name}");
+        }
     }
 
     proptest! {

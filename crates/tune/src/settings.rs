@@ -97,6 +97,7 @@ impl Settings {
             .map(str::to_owned)
             .chain(wanted.settings.parameters().map(ToString::to_string))
             .chain(preempt)
+            .map(|word| parameter::folded(&word))
             .filter_map(|word| {
                 let reason = parameter::refusal(&word, wanted.allowed);
                 judge(word, reason)

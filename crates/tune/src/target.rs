@@ -3,7 +3,7 @@ use std::fmt;
 use preemptlab_model::Setting;
 use serde::Serialize;
 
-use crate::{Measures, Settings, grub, script, sysctl, systemd_boot, tuned};
+use crate::{Measures, Settings, grub, mode_note, script, sysctl, systemd_boot, tuned};
 
 /// Program or file format that the settings are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,7 +85,11 @@ pub fn emit(settings: &Settings, target: Target) -> Measures {
         Target::Sysctl => sysctl::emit(settings),
         Target::Script => script::emit(settings),
     };
-    Measures { elsewhere: elsewhere(settings, target), ..measures }
+    let mut notes = measures.notes;
+    if target.holds(Part::Parameters) {
+        notes.extend(mode_note::note(settings));
+    }
+    Measures { elsewhere: elsewhere(settings, target), notes, ..measures }
 }
 
 /// Returns a sentence for each kind of setting that a target has no place for.
@@ -119,6 +123,23 @@ fn elsewhere(settings: &Settings, target: Target) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::Step;
+
+    #[test]
+    fn a_mode_that_some_kernel_ignores_is_noted() {
+        let notes = |mode: &str, release: Option<&str>| {
+            let settings = Settings {
+                release: release.map(str::to_owned),
+                package: None,
+                parameters: vec![format!("preempt={mode}")],
+                run_time: vec![],
+            };
+            emit(&settings, Target::Tuned).notes.join("\n")
+        };
+        assert!(notes("none", None).contains("preempt=none: kernels of x86 from 7.0 on"));
+        assert!(notes("lazy", None).contains("kernels before 6.13"));
+        assert!(notes("full", None).contains("without PREEMPT_DYNAMIC ignore it"));
+        assert!(!notes("none", Some("6.12.1")).contains("preempt=none"));
+    }
 
     /// Checks every pair of a setting and a target: the setting is in a file or a command, or a
     /// sentence says where it goes.

@@ -18,7 +18,7 @@ const SOFTIRQS: [&str; 2] = ["RCU", "TIMER"];
 /// At most so many kinds of kernel threads are reported by name.
 const KERNEL_THREADS_MAX: usize = 5;
 
-/// At most so many where all are; a guest has some 40 kinds.
+/// At most so many where all are; a guest has some 40 kinds. The total holds what is not named.
 const EVERY_KERNEL_THREAD_MAX: usize = 100;
 
 /// A kind of kernel threads that ran for no more than this part of the window is not named.
@@ -102,11 +102,11 @@ fn kind(name: &str) -> String {
 
 /// Returns a metric that counts events; fewer are better.
 pub fn count(name: impl Into<MetricName>, events: u64) -> Metric {
-    lower(name, events as f64, "events")
+    lower(name, events as f64, "events", 0.0)
 }
 
 fn ms(name: String, ns: u64) -> Metric {
-    lower(name, ns as f64 / 1e6, "ms")
+    lower(name, ns as f64 / 1e6, "ms", 1e-6)
 }
 
 #[cfg(test)]

@@ -192,7 +192,12 @@ impl Program for Build {
         if build.end_ns <= build.start_ns {
             return Err(inconsistent("it took no time".to_owned()));
         }
-        let mut numbers = vec![throughput(f64::from(self.units) / outcome::real_s(build), "units")];
+        let mut numbers = vec![throughput(
+            f64::from(self.units) / outcome::real_s(build),
+            "units",
+            // The units are given, and their time is known to the nanosecond.
+            0.0,
+        )];
         numbers.extend(outcome::times(build));
         numbers.extend(activity_of_every_thread(report));
         let [forks, voluntary, involuntary] = COUNTS;

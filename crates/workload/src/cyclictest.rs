@@ -13,12 +13,18 @@ use crate::{Latency, MeasureError, WindowTime, outcome};
 /// Package that holds cyclictest.
 pub const PACKAGE: &str = "rt-tests";
 
+/// Name of the program.
+pub const PROGRAM: &str = "cyclictest";
+
 /// Packages that rt-tests needs for its helper scripts only, which are written in Python.
 pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
 
 /// Buckets of the histogram, one per microsecond. Their memory is touched while the probe starts,
 /// 16 bytes each and CPU, so they are no more than a fair probe can need beside a heavy load.
 const BUCKETS_US: u64 = 200_000;
+
+/// Width of a bucket, and so the least difference that is seen, in microseconds.
+const BUCKET_US: f64 = 1.0;
 
 /// Longest time from the start to the first sample, per CPU, in microseconds. Some 30 ms were seen with one
 /// CPU of 500 MIPS.
@@ -58,7 +64,8 @@ pub enum End {
 impl Cyclictest {
     pub fn command(&self) -> Command {
         let (policy, priority) = match self.policy {
-            Policy::Other => ("other", None),
+            // cyclictest has no threads of SCHED_DEADLINE, and no probe asks for them.
+            Policy::Other | Policy::Deadline(_) => ("other", None),
             Policy::Fifo(priority) => ("fifo", Some(format!("--priority={priority}"))),
         };
         let end = match self.end {
@@ -67,7 +74,7 @@ impl Cyclictest {
                 window.whole_seconds().map(|seconds| format!("--duration={}", seconds.get()))
             }
         };
-        let argv = ["/usr/bin/cyclictest".to_owned()]
+        let argv = [format!("/usr/bin/{PROGRAM}")]
             .into_iter()
             .chain([format!("--policy={policy}")])
             .chain(priority)
@@ -168,7 +175,15 @@ impl Cyclictest {
         }
         let avg_us = sum_us / all.count() as f64;
         let of = self.distribution();
-        Ok(Latency { of, histogram: all, avg_us, omitted: Some(omitted) })
+        Ok(Latency {
+            of,
+            histogram: all,
+            resolution_us: BUCKET_US,
+            avg_us,
+            // The samples were rounded down before they were added up.
+            avg_resolution_us: BUCKET_US,
+            omitted: Some(omitted),
+        })
     }
 
     /// Returns the histogram of one thread, after a check against the thread's totals.
@@ -270,20 +285,20 @@ impl Cyclictest {
 
 /// The part of cyclictest's JSON that is used (`write_stats` in cyclictest.c).
 #[derive(Deserialize)]
-struct Output {
+pub(crate) struct Output {
     /// A flag, in spite of its name.
-    resolution_in_ns: u32,
-    thread: BTreeMap<u32, Thread>,
+    pub(crate) resolution_in_ns: u32,
+    pub(crate) thread: BTreeMap<u32, Thread>,
 }
 
 #[derive(Deserialize)]
-struct Thread {
+pub(crate) struct Thread {
     /// Samples by latency in microseconds, without empty buckets and without samples beyond the
     /// last bucket.
-    histogram: BTreeMap<u64, u64>,
+    pub(crate) histogram: BTreeMap<u64, u64>,
     /// Number of samples.
-    cycles: u64,
-    min: u64,
-    max: u64,
-    avg: f64,
+    pub(crate) cycles: u64,
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    pub(crate) avg: f64,
 }

@@ -12,6 +12,7 @@ use crate::{
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
     stress_ng,
+    stress_ng_yaml::Stressed,
 };
 
 /// Wakeup latency without any load, or beside one of stress-ng.
@@ -125,12 +126,12 @@ impl Program for CyclictestLoad {
             Load::None => Vec::new(),
             Load::Cpu => {
                 let [cpu] = stress_ng::stressed(stressed()?, CPU)?;
-                vec![throughput(cpu.ops_per_second, "ops")]
+                vec![throughput(cpu.ops_per_second, "ops", cpu.rate_resolution())]
             }
             Load::Mixed => {
                 let rates = stress_ng::stressed(stressed()?, MIXED)?;
                 let rates = MIXED.iter().zip(rates);
-                rates.map(|(stressor, did)| rate(stressor, did.ops_per_second)).collect()
+                rates.map(|(stressor, did)| rate(stressor, did)).collect()
             }
         };
         numbers.extend(activity(report));
@@ -165,8 +166,8 @@ impl CyclictestLoad {
 
 /// Returns the rate of a stressor. The operations of different stressors have nothing in common,
 /// and so they have no sum.
-fn rate(stressor: &str, per_second: f64) -> Metric {
-    higher(rate_name(stressor), per_second, "ops/s")
+fn rate(stressor: &str, did: Stressed) -> Metric {
+    higher(rate_name(stressor), did.ops_per_second, "ops/s", did.rate_resolution())
 }
 
 fn rate_name(stressor: &str) -> String {

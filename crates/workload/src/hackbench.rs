@@ -89,6 +89,8 @@ impl Hackbench {
             return Err(MeasureError::LoadIdle { name: report.name.clone() });
         }
         let messages = bytes as f64 / f64::from(self.message_bytes);
-        Ok(throughput(messages / (window_ns as f64 / 1e9), "messages"))
+        let window_s = window_ns as f64 / 1e9;
+        // Messages are counted whole.
+        Ok(throughput(messages / window_s, "messages", 1.0 / window_s))
     }
 }

@@ -13,6 +13,7 @@ mod cyclictest_load;
 mod error;
 mod folder;
 mod hackbench;
+mod histogram_file;
 mod kind;
 mod measurements;
 mod names;
@@ -37,6 +38,10 @@ pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
 pub use folder::{Definition, Flaw, Folder};
 pub use hackbench::HackbenchMode;
+pub use histogram_file::{
+    Context as HistogramContext, HISTOGRAM_FILE_BYTES_MAX, HistogramFile, HistogramFileError,
+    Series as HistogramSeries, Tool as HistogramTool,
+};
 pub use measurements::{Latency, Measurements};
 pub use names::MetricNames;
 pub use pgbench::{Pgbench, PgbenchMode, PgbenchProtocol};

@@ -17,8 +17,13 @@ pub struct Latency {
     pub of: Distribution,
     /// The samples, in whole microseconds, rounded down.
     pub histogram: Histogram,
-    /// The mean of the samples, in microseconds.
+    /// Smallest difference between two samples that the instrument tells, in microseconds. At least 1,
+    /// because the histogram holds whole ones.
+    pub resolution_us: f64,
+    /// The mean of the samples, in microseconds; 0 where there is none.
     pub avg_us: f64,
+    /// Smallest difference between two means that the instrument tells, in microseconds.
+    pub avg_resolution_us: f64,
     /// Number of periods without a sample, because the probe was still late with the one before;
     /// `None` for a distribution that has no period.
     pub omitted: Option<u64>,
@@ -44,36 +49,54 @@ pub(crate) fn latency_names(of: &Distribution, is_periodic: bool) -> Vec<MetricN
 }
 
 impl Latency {
+    /// Returns the mean of the samples; `None` where there is no sample, because nothing happened.
+    fn mean_us(&self) -> Option<f64> {
+        (self.histogram.count() > 0).then_some(self.avg_us)
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         let histogram = &self.histogram;
         let names = latency_names(&self.of, self.omitted.is_some()).into_iter();
         let metrics = names.filter_map(|name| {
             let MetricName::Of(_, statistic) = &name else { return None };
-            let us = |value: Option<u64>| Some((value? as f64, "us"));
-            let (value, unit) = match statistic {
+            let us = |value: Option<u64>| Some((value? as f64, "us", self.resolution_us));
+            let (value, unit, resolution) = match statistic {
                 Statistic::Min => us(histogram.min())?,
-                Statistic::Avg => (self.avg_us, "us"),
+                // Where nothing happened there is no mean.
+                Statistic::Avg => (self.mean_us()?, "us", self.avg_resolution_us),
                 Statistic::Quantile(permille) => us(histogram.quantile(u32::from(*permille)))?,
                 Statistic::Max => us(histogram.max())?,
-                Statistic::Omitted => (self.omitted? as f64, "periods"),
+                Statistic::Omitted => (self.omitted? as f64, "periods", 0.0),
             };
-            Some(lower(name, value, unit))
+            Some(lower(name, value, unit, resolution))
         });
         metrics.collect()
     }
 }
 
 /// Returns the throughput of a load, in `unit` per virtual second.
-pub(crate) fn throughput(per_second: f64, unit: &str) -> Metric {
-    higher(MetricName::Throughput, per_second, &format!("{unit}/s"))
+pub(crate) fn throughput(per_second: f64, unit: &str, resolution: f64) -> Metric {
+    higher(MetricName::Throughput, per_second, &format!("{unit}/s"), resolution)
 }
 
 /// Returns a metric that is better the higher its value is.
-pub(crate) fn higher(name: impl Into<MetricName>, value: f64, unit: &str) -> Metric {
-    Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Higher }
+pub(crate) fn higher(
+    name: impl Into<MetricName>,
+    value: f64,
+    unit: &str,
+    resolution: f64,
+) -> Metric {
+    let (name, unit, direction) = (name.into(), unit.to_owned(), Direction::Higher);
+    Metric { name, value, unit, direction, resolution }
 }
 
 /// Returns a metric that is better the lower its value is.
-pub(crate) fn lower(name: impl Into<MetricName>, value: f64, unit: &str) -> Metric {
-    Metric { name: name.into(), value, unit: unit.to_owned(), direction: Direction::Lower }
+pub(crate) fn lower(
+    name: impl Into<MetricName>,
+    value: f64,
+    unit: &str,
+    resolution: f64,
+) -> Metric {
+    let (name, unit, direction) = (name.into(), unit.to_owned(), Direction::Lower);
+    Metric { name, value, unit, direction, resolution }
 }

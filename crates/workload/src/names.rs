@@ -9,6 +9,8 @@ use crate::{activity, measurements};
 pub struct MetricNames {
     names: Vec<MetricName>,
     families: Vec<&'static str>,
+    /// Whether traces follow a probe that is no cyclictest.
+    has_traced_wakeups: bool,
 }
 
 impl MetricNames {
@@ -28,9 +30,9 @@ impl MetricNames {
         self.names.iter()
     }
 
-    /// Returns whether cyclictest's real-time probe measures.
+    /// Returns whether traces explain the wakeups of a real-time probe: cyclictest's, or one of a folder.
     pub fn has_realtime_wakeups(&self) -> bool {
-        self.contains(&MetricName::FIFO_MAX)
+        self.has_traced_wakeups || self.contains(&MetricName::FIFO_MAX)
     }
 
     /// Returns whether cyclictest's fair probe measures.
@@ -50,6 +52,11 @@ impl MetricNames {
     /// Adds a distribution of latencies.
     pub(crate) fn latency(self, of: &Distribution, is_periodic: bool) -> Self {
         self.numbers(measurements::latency_names(of, is_periodic))
+    }
+
+    /// Adds what traces tell of the wakeups of a probe that is no cyclictest.
+    pub(crate) fn traced_wakeups(self) -> Self {
+        Self { has_traced_wakeups: true, ..self }
     }
 
     /// Adds the metrics of the whole system's activity.

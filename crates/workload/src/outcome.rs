@@ -63,8 +63,9 @@ pub const TIMES: [&str; 3] = ["real", "user", "system"];
 pub fn times(probe: &CommandReport) -> [Metric; 3] {
     let [real, user, system] = TIMES;
     [
-        lower(real, real_s(probe), "s"),
-        lower(user, probe.user_ns as f64 / 1e9, "s"),
-        lower(system, probe.system_ns as f64 / 1e9, "s"),
+        lower(real, real_s(probe), "s", 1e-9),
+        // The kernel tells them in microseconds (struct rusage).
+        lower(user, probe.user_ns as f64 / 1e9, "s", 1e-6),
+        lower(system, probe.system_ns as f64 / 1e9, "s", 1e-6),
     ]
 }

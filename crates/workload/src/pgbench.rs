@@ -156,13 +156,26 @@ impl Program for Pgbench {
         let Transactions { latencies, avg_us, per_second } =
             Transactions::read(probe, LOG, expected)?;
         let of = Distribution::Response;
-        let throughput = throughput(per_second, "transactions");
+        // Transactions are counted whole.
+        let one = 1e6 / self.window.as_us() as f64;
+        let throughput = throughput(per_second, "transactions", one);
+        let response = Latency {
+            of,
+            histogram: latencies,
+            resolution_us: LOG_RESOLUTION_US,
+            avg_us,
+            avg_resolution_us: LOG_RESOLUTION_US,
+            omitted: None,
+        };
         Ok(Measurements {
-            latencies: vec![Latency { of, histogram: latencies, avg_us, omitted: None }],
+            latencies: vec![response],
             numbers: std::iter::once(throughput).chain(activity(report)).collect(),
         })
     }
 }
+
+/// pgbench logs latencies in whole microseconds.
+const LOG_RESOLUTION_US: f64 = 1.0;
 
 impl Pgbench {
     fn command(&self, circumstances: Circumstances, delay_ns: u64) -> Command {

@@ -262,14 +262,14 @@ impl Sockperf {
         let sent =
             sockperf_output::sent(&client.stdout).map_err(unreadable(client, &client.stdout))?;
         let numbers = match self.protocol {
-            Protocol::Tcp => vec![throughput(sent.per_second, "messages")],
+            Protocol::Tcp => vec![throughput(sent.per_second, "messages", RATE_RESOLUTION)],
             Protocol::Udp => {
                 let counters = outcome::file(client, COUNTERS)?;
                 let datagrams = Datagrams::read(counters, sent.messages)
                     .map_err(unreadable(client, counters))?;
                 vec![
-                    throughput(sent.per_second * datagrams.arrived(), "messages"),
-                    higher(SENT, sent.per_second, "messages/s"),
+                    throughput(sent.per_second * datagrams.arrived(), "messages", RATE_RESOLUTION),
+                    higher(SENT, sent.per_second, "messages/s", RATE_RESOLUTION),
                     loss(1.0 - datagrams.arrived()),
                 ]
             }
@@ -281,15 +281,30 @@ impl Sockperf {
         let log = outcome::file(client, LOG)?;
         let Exchanged { latencies_us, avg_us, per_second, lost } =
             sockperf_output::exchanged(log).map_err(unreadable(client, log))?;
-        let response =
-            Latency { of: Distribution::Response, histogram: latencies_us, avg_us, omitted: None };
-        let mut numbers = vec![throughput(per_second, "messages")];
+        let response = Latency {
+            of: Distribution::Response,
+            histogram: latencies_us,
+            resolution_us: BUCKET_US,
+            avg_us,
+            avg_resolution_us: LOG_RESOLUTION_US,
+            omitted: None,
+        };
+        let mut numbers = vec![throughput(per_second, "messages", RATE_RESOLUTION)];
         if self.protocol == Protocol::Udp {
             numbers.push(loss(lost));
         }
         Ok(Measurements { latencies: vec![response], numbers })
     }
 }
+
+/// sockperf prints its rate in whole messages per second, and the rate of its log is not known better.
+const RATE_RESOLUTION: f64 = 1.0;
+
+/// Width of a bucket of the histogram of the log's times, in microseconds.
+const BUCKET_US: f64 = 1.0;
+
+/// sockperf logs times in nanoseconds, in microseconds.
+const LOG_RESOLUTION_US: f64 = 1e-3;
 
 /// The datagrams that were sent, of which some may be lost.
 const SENT: &str = "sent";
@@ -299,7 +314,8 @@ const LOSS: &str = "loss";
 
 /// Returns the metric of lost messages, in percent of all, from their share.
 fn loss(lost: f64) -> Metric {
-    lower(LOSS, 100.0 * lost, "%")
+    // It is a ratio of two counts.
+    lower(LOSS, 100.0 * lost, "%", 0.0)
 }
 
 fn unreadable(client: &CommandReport, text: &str) -> impl FnOnce(String) -> MeasureError {

@@ -16,7 +16,7 @@ use crate::{
     phase::Phases,
     probes::{FifoPriority, IntervalUs, ProbeSet, Probes},
     program::{Circumstances, Program, Work},
-    stress_ng_yaml::{self, Stressed},
+    stress_ng_yaml::{self, Stressed, TIME_RESOLUTION_S},
 };
 
 /// One stressor of stress-ng, with its rate, its times and the activity of the system.
@@ -156,13 +156,17 @@ impl Program for StressNg {
         let command = find(&report.probes, PROBE)?;
         let stressed = self.stressed(command)?;
         let latencies = self.probe_set().latencies(cpus, report)?;
-        let mut numbers = vec![throughput(self.rate(cpus, command, &stressed), "ops")];
+        let mut numbers = vec![throughput(
+            self.rate(cpus, command, &stressed),
+            "ops",
+            stressed.rate_resolution(),
+        )];
         numbers.extend(outcome::times(command));
         let [wall, user, system] = STRESSOR;
         numbers.extend([
-            lower(wall, stressed.wall_s, "s"),
-            lower(user, stressed.user_s, "s"),
-            lower(system, stressed.system_s, "s"),
+            lower(wall, stressed.wall_s, "s", TIME_RESOLUTION_S),
+            lower(user, stressed.user_s, "s", TIME_RESOLUTION_S),
+            lower(system, stressed.system_s, "s", TIME_RESOLUTION_S),
         ]);
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })

@@ -17,6 +17,16 @@ pub struct Stressed {
     pub system_s: f64,
 }
 
+impl Stressed {
+    /// Returns the least difference of the rate: of one operation, which are counted whole.
+    pub fn rate_resolution(&self) -> f64 {
+        self.ops_per_second / self.ops.max(1) as f64
+    }
+}
+
+/// Times are written with six decimals, in seconds.
+pub const TIME_RESOLUTION_S: f64 = 1e-6;
+
 /// A rate and a time are written with six decimals, so their product is the operations but for
 /// this part, and for one operation.
 const ROUNDED: f64 = 1e-4;

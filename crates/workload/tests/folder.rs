@@ -4,8 +4,8 @@
 mod common;
 
 use common::{cell, command, named, report};
-use preemptlab_model::{CellInputs, Digest, Distribution, VirtualDuration};
-use preemptlab_protocol::{Exit, Policy, Report};
+use preemptlab_model::{CellInputs, Digest, Distribution, MetricName, VirtualDuration};
+use preemptlab_protocol::{Exit, Job, Policy, Report};
 use preemptlab_workload::{Definition, Folder, MeasureError, Measurements, Workload};
 use proptest::prelude::*;
 
@@ -150,6 +150,87 @@ fn every_source_of_a_number() {
     assert!((response.avg_us - (1250.0 + 0.5 + 30_000.0) / 3.0).abs() < 1e-9);
 }
 
+/// The example of docs/workload.md with control groups, on what its program said in a cell.
+#[test]
+fn a_service_in_a_control_group_is_measured_by_its_response_times() {
+    let definition = include_str!("../../../examples/control-groups/workload.toml");
+    let measured = measure(definition, |report| {
+        report.probes[0].stdout = "requests 4\n".to_owned();
+        let times = "2019\n6021\n2019\n2020\n".to_owned();
+        report.probes[0].files.insert("/tmp/times".to_owned(), times);
+    })
+    .unwrap();
+    let [latency] = &measured.latencies[..] else { panic!("{measured:?}") };
+    assert_eq!(
+        (latency.histogram.quantile(500), latency.histogram.max()),
+        (Some(2019), Some(6021))
+    );
+    assert!(measured.numbers.iter().any(|it| it.name == "requests" && it.value == 4.0));
+}
+
+/// The example of docs/workload.md with a deadline task, on what cyclicdeadline said in a cell.
+#[test]
+fn a_deadline_task_is_the_probe_that_traces_follow() {
+    let definition = include_str!("../../../examples/cyclicdeadline/workload.toml");
+    let names = workload(definition).metric_names();
+    assert!(names.has_realtime_wakeups() && !names.has_fair_wakeups());
+    assert!(!names.contains(&MetricName::FIFO_MAX), "no histogram is made up");
+    let measured = measure(definition, |report| {
+        report.probes[0].stdout = "Using all CPUS\n\
+            T: 0 (  126) I:10000 C:    101 Min:      0 Act:    4 Avg:   11 Max:     392\n"
+            .to_owned();
+    })
+    .unwrap();
+    assert_eq!(measured.latencies, []);
+    assert!(measured.numbers.iter().any(|it| it.name == "max" && it.value == 392.0));
+}
+
+const FOLLOWED: &str = r#"format = 1
+[[load]]
+name = "noise"
+argv = ["/workload/noise"]
+[[probe]]
+name = "first"
+argv = ["/workload/first"]
+[[probe]]
+name = "second"
+argv = ["/workload/second", "{seed}"]
+[[probe]]
+name = "third"
+argv = ["/workload/third"]
+[[metric]]
+name = "time"
+unit = "s"
+better = "lower"
+from = "first.real"
+"#;
+
+fn following(probe: &str) -> String {
+    let name = format!("name = \"{probe}\"");
+    FOLLOWED.replace(&name, &format!("{name}\nwakeups = true"))
+}
+
+/// Traces follow the first probe of a job, and a workload without the key has the job that it always had.
+#[test]
+fn the_followed_probe_is_the_first_of_the_job_and_nothing_else_changes() {
+    let job = |definition: &str| cell(&workload(definition), 1).job;
+    let names = |job: &Job| job.probes.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    let plain = job(FOLLOWED);
+    assert_eq!(names(&plain), ["first", "second", "third"]);
+    assert_eq!(job(&following("first")), plain);
+    let mut moved = job(&following("second"));
+    assert_eq!(names(&moved), ["second", "first", "third"]);
+    moved.probes[..2].reverse();
+    assert_eq!(moved, plain);
+    assert_eq!(names(&job(&following("third"))), ["third", "first", "second"]);
+    // A recording of a workload without the key does not mention it.
+    let recorded = serde_json::to_string(&workload(FOLLOWED)).unwrap();
+    assert!(!recorded.contains("wakeups"), "{recorded}");
+    let followed = workload(&following("second"));
+    let recorded = serde_json::to_string(&followed).unwrap();
+    assert_eq!(serde_json::from_str::<Workload>(&recorded).unwrap(), followed);
+}
+
 #[test]
 fn the_job_holds_what_the_definition_says() {
     let workload = workload(ALL);
@@ -221,7 +302,6 @@ fn a_number_that_is_not_there_says_what_is() {
 #[test]
 fn response_times_that_cannot_be_are_refused() {
     for (stderr, said) in [
-        ("starting\n", "there is no response time; it ends with `starting`"),
         ("took 1\ntook long\n", "`long` is not a number"),
         ("took -1\n", "`-1` cannot be a response time"),
         ("took 1e300\n", "`1e300` cannot be a response time"),
@@ -229,6 +309,38 @@ fn response_times_that_cannot_be_are_refused() {
         let error = refused(|report| report.probes[0].stderr = stderr.to_owned());
         assert!(error.contains(said), "{error}");
         assert!(error.starts_with("the metric response has no value: in work.stderr"), "{error}");
+    }
+}
+
+#[test]
+fn no_response_time_is_a_result() {
+    for stderr in ["", "starting\n"] {
+        let measured = all(|report| report.probes[0].stderr = stderr.to_owned()).unwrap();
+        assert_eq!(measured.latencies[0].histogram.count(), 0);
+        let metrics = measured.metrics();
+        let of_response =
+            metrics.iter().find(|metric| metric.name.to_string().starts_with("response"));
+        assert_eq!(of_response, None);
+        assert!(metrics.len() > 1, "the other numbers stay");
+        assert!(metrics.iter().all(|metric| metric.value.is_finite()));
+    }
+}
+
+#[test]
+fn the_last_digit_that_a_program_prints_is_the_resolution() {
+    for (score, resolution) in
+        [("15", 1.0), ("15.0", 0.1), ("0.940", 0.001), ("1.5e3", 100.0), ("2E-3", 0.001)]
+    {
+        let measured = all(|report| {
+            report.probes[0].files.insert("/tmp/score".to_owned(), score.to_owned());
+        });
+        let metrics = measured.unwrap().metrics();
+        let told = metrics.iter().map(|metric| metric.resolution);
+        assert!(
+            told.clone().any(|step| step == resolution),
+            "{score}: {:?}",
+            told.collect::<Vec<_>>()
+        );
     }
 }
 

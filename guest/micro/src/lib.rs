@@ -33,11 +33,11 @@ use alloc::{
 };
 use core::panic::PanicInfo;
 
-use preemptlab_sys::{file, kernel};
-use rustix::{
-    fd::{BorrowedFd, RawFd},
-    io::{self, Errno},
+use preemptlab_sys::{
+    file::{self, say},
+    kernel,
 };
+use rustix::{fd::RawFd, io::Errno};
 
 pub use crate::list::{BENCHMARKS, Benchmark};
 use crate::meter::{Meter, Purpose, Spread};
@@ -133,18 +133,4 @@ fn arguments() -> Result<(Purpose, Place), String> {
 fn stay_on(cpu: usize) -> Result<(), String> {
     let failed = |errno: Errno| format!("the CPU cannot be chosen: error {}", errno.raw_os_error());
     place::stay_on(cpu).map_err(failed)
-}
-
-/// Writes a text. Whom it does not reach, nothing can be told.
-fn say(to: RawFd, text: &str) {
-    // SAFETY: nothing closes the standard files.
-    let to = unsafe { BorrowedFd::borrow_raw(to) };
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        match io::write(to, rest) {
-            Ok(count) => rest = &rest[count..],
-            Err(Errno::INTR) => {}
-            Err(_) => return,
-        }
-    }
 }

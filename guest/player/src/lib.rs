@@ -29,11 +29,11 @@ use alloc::{format, string::String};
 use core::panic::PanicInfo;
 
 use preemptlab_protocol::script::Script;
-use preemptlab_sys::{file, kernel};
-use rustix::{
-    fd::{BorrowedFd, RawFd},
-    io,
+use preemptlab_sys::{
+    file::{self, say},
+    kernel,
 };
+use rustix::fd::RawFd;
 
 use crate::trouble::{Attempt, Result, Trouble};
 
@@ -86,20 +86,6 @@ fn script() -> Result<Script> {
 
 fn complain(reason: &str) {
     say(STDERR, &format!("player: {reason}\n"));
-}
-
-/// Writes a text. Whom it does not reach, nothing can be told.
-fn say(to: RawFd, text: &str) {
-    // SAFETY: nothing closes the standard files.
-    let to = unsafe { BorrowedFd::borrow_raw(to) };
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        match io::write(to, rest) {
-            Ok(count) => rest = &rest[count..],
-            Err(io::Errno::INTR) => {}
-            Err(_) => return,
-        }
-    }
 }
 
 /// A name as the kernel takes it.

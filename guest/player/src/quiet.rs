@@ -3,11 +3,10 @@
 use alloc::format;
 
 use preemptlab_sys::file::write_kernel;
-use rustix::{io::Errno, process::Pid};
+use rustix::io::Errno;
 
 use crate::{
     folder,
-    scheduler::{self, ABOVE_ALL},
     trouble::{Attempt, Result},
 };
 
@@ -28,8 +27,6 @@ const FAIR_SERVERS: &str = "/sys/kernel/debug/sched/fair_server";
 
 /// Lets every scenario be what its own priorities make of it.
 pub fn be_left_alone() -> Result<()> {
-    // init keeps the machine's watchdog from expiring, and so has to run every 14 s, for some us.
-    scheduler::set_policy(Pid::INIT, ABOVE_ALL).attempt(|| "put init above all".into())?;
     for (file, text) in SWITCHES {
         write(file, text)?;
     }

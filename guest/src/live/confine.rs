@@ -28,9 +28,10 @@ use rustix::{
     },
 };
 
+use preemptlab_sys::arch::syscall;
+
 use super::file;
 use crate::{
-    arch::syscall,
     clock,
     kernel::{self, Wait},
     trouble::{Attempt, Result, Trouble, name},

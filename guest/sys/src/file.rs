@@ -3,7 +3,7 @@
 use alloc::{string::String, vec, vec::Vec};
 
 use rustix::{
-    fd::{AsFd, OwnedFd},
+    fd::{AsFd, BorrowedFd, OwnedFd, RawFd},
     fs::{self, Mode, OFlags},
     io::{self, Errno},
 };
@@ -61,6 +61,20 @@ pub fn read_kernel(path: &str) -> Result<String, Errno> {
 pub fn write_kernel(path: &str, text: &str) -> Result<(), Errno> {
     let fd = fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     if io::write(fd, text.as_bytes())? == text.len() { Ok(()) } else { Err(Errno::IO) }
+}
+
+/// Writes a text to one of the standard files. Whom it does not reach, nothing can be told.
+pub fn say(to: RawFd, text: &str) {
+    // SAFETY: nothing closes the standard files.
+    let to = unsafe { BorrowedFd::borrow_raw(to) };
+    let mut rest = text.as_bytes();
+    while !rest.is_empty() {
+        match io::write(to, rest) {
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
 //! The system calls that rustix does not offer.
 
-use core::{ffi::CStr, ptr};
+use core::{ffi::CStr, ops::RangeInclusive, ptr};
 
 use linux_raw_sys::general::{
-    __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_rt_sigprocmask,
-    __NR_rt_sigtimedwait, __NR_sched_setscheduler, __NR_setgid, __NR_setgroups, __NR_setuid,
-    __NR_wait4, __kernel_timespec, SCHED_FIFO, SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD, WNOHANG,
-    rusage,
+    __NR_clone, __NR_execve, __NR_exit_group, __NR_getpgid, __NR_kill, __NR_rt_sigaction,
+    __NR_rt_sigprocmask, __NR_rt_sigtimedwait, __NR_sched_setattr, __NR_sched_setscheduler,
+    __NR_setgid, __NR_setgroups, __NR_setuid, __NR_wait4, __kernel_timespec, SCHED_DEADLINE,
+    SCHED_FIFO, SCHED_FLAG_RESET_ON_FORK, SCHED_NORMAL, SCHED_RESET_ON_FORK, SIG_SETMASK, SIGCHLD,
+    WNOHANG, rusage,
 };
-use rustix::{io::Errno, process::Pid};
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal},
+};
 
 use crate::{arch::syscall, clock};
 
@@ -118,6 +122,61 @@ fn set_scheduler(pid: i32, policy: u32, priority: u8) -> Result<(), Errno> {
     unsafe { syscall(__NR_sched_setscheduler, arguments) }.map(drop)
 }
 
+/// `struct sched_attr` of the first version (include/uapi/linux/sched/types.h).
+#[repr(C)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Sets a process to `SCHED_DEADLINE` with a runtime, a deadline and a period, and what it forks to
+/// `SCHED_OTHER`, because it could fork nothing else: sched_setattr(2).
+pub fn set_deadline(process: Pid, times_ns: [u64; 3]) -> Result<(), Errno> {
+    let [runtime, deadline, period] = times_ns;
+    set_attributes(
+        process.as_raw_pid(),
+        &Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: SCHED_DEADLINE,
+            flags: SCHED_FLAG_RESET_ON_FORK.into(),
+            nice: 0,
+            priority: 0,
+            runtime,
+            deadline,
+            period,
+        },
+    )
+}
+
+/// Sets the calling process to `SCHED_OTHER`, nice 0, and so what it forks.
+pub fn set_own_ordinary() -> Result<(), Errno> {
+    set_attributes(
+        0,
+        &Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: SCHED_NORMAL,
+            flags: 0,
+            nice: 0,
+            priority: 0,
+            runtime: 0,
+            deadline: 0,
+            period: 0,
+        },
+    )
+}
+
+fn set_attributes(pid: i32, attributes: &Attributes) -> Result<(), Errno> {
+    let arguments = [pid as usize, ptr::from_ref(attributes).addr(), 0, 0];
+    // SAFETY: the pointer is to what the kernel reads.
+    unsafe { syscall(__NR_sched_setattr, arguments) }.map(drop)
+}
+
 /// The ordinary user of the guest's /etc/passwd.
 const USER: usize = 1000;
 
@@ -140,6 +199,28 @@ pub fn block_child_signal() -> Result<(), Errno> {
 /// Takes back [`block_child_signal`].
 pub fn unblock_signals() -> Result<(), Errno> {
     set_signal_mask(0)
+}
+
+/// Every signal.
+pub const SIGNALS: RangeInclusive<u32> = 1..=64;
+
+/// `struct kernel_sigaction` of x86-64 (arch/x86/include/uapi/asm/signal.h): the action is the default
+/// one where all of it is 0.
+type Action = [u64; 4];
+
+/// Gives a signal its default action: rt_sigaction(2).
+pub fn set_default_action(signal: u32) -> Result<(), Errno> {
+    let action: Action = [0; 4];
+    let mask_bytes = size_of::<SignalSet>();
+    let arguments = [signal as usize, (&raw const action).addr(), 0, mask_bytes];
+    // SAFETY: the pointer is to what the kernel reads.
+    unsafe { syscall(__NR_rt_sigaction, arguments) }.map(drop)
+}
+
+/// Sends a signal to every process but the first one and the calling one: kill(2).
+pub fn signal_all(signal: Signal) {
+    // SAFETY: no pointers.
+    let _ = unsafe { syscall(__NR_kill, [usize::MAX, signal.as_raw() as usize, 0, 0]) };
 }
 
 fn set_signal_mask(set: SignalSet) -> Result<(), Errno> {

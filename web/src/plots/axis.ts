@@ -2,7 +2,7 @@
 
 import { number, shortened } from "../format.ts";
 import type { Look } from "../look.ts";
-import { type Scale, type Span, ticks } from "../scale.ts";
+import { extent, type Scale, type Span, ticks } from "../scale.ts";
 import type { Margin, Size } from "./plot.ts";
 
 const FONT = 'system-ui, "DejaVu Sans", sans-serif';
@@ -13,13 +13,29 @@ interface ValueAxis {
   name: string;
   /** How many ticks there is room for. */
   room: number;
-  vertical?: boolean;
+  /** The margin left of an upright axis. */
+  left?: number;
   /** Where ticks are, and how they are written, if not as numbers. */
   places?: number[];
   write?: (place: number) => string;
 }
 
-export function valueAxis(look: Look, { scale, span, name, room, vertical, places, write }: ValueAxis): object {
+/** The height of an axis's name. */
+const NAME = 16;
+
+/** The margin that the labels and the name of an upright axis of these values need. */
+export function leftMargin(values: number[]): number {
+  const longest = Math.max(0, ...extent(values).map((value) => number(value).length));
+  return Math.max(52, Math.round(longest * 6.6) + 2 * NAME);
+}
+
+/** Writes the places of ticks with as many digits as tell each from the next. */
+function distinct(values: number[], scale: Scale): (place: number) => string {
+  const digits = [4, 5, 6, 7, 8].find((some) => new Set(values.map((value) => number(value, some))).size === values.length);
+  return (place) => number(scale.from(place), digits);
+}
+
+export function valueAxis(look: Look, { scale, span, name, room, left, places, write }: ValueAxis): object {
   const at = places ?? ticks(scale, span, room);
   return {
     type: "value",
@@ -27,7 +43,8 @@ export function valueAxis(look: Look, { scale, span, name, room, vertical, place
     max: span[1],
     name: scale.log ? `${name}, logarithmic` : name,
     nameLocation: "middle",
-    nameGap: vertical ? 52 : 28,
+    // The name of an upright axis stands at the left edge.
+    nameGap: left === undefined ? 28 : left - NAME,
     nameTextStyle: { color: look.faint, fontFamily: FONT, fontSize: 12 },
     axisLine: { show: true, onZero: false, lineStyle: { color: look.faint } },
     axisTick: { show: true, customValues: at, lineStyle: { color: look.faint } },
@@ -37,7 +54,7 @@ export function valueAxis(look: Look, { scale, span, name, room, vertical, place
       color: look.ink,
       fontFamily: FONT,
       fontSize: 11,
-      formatter: write ?? ((place: number) => number(scale.from(place))),
+      formatter: write ?? distinct(at.map((place) => scale.from(place)), scale),
     },
     splitLine: { show: true, lineStyle: { color: look.grid } },
   };

@@ -40,7 +40,7 @@ export function replicates({ title, bars, info, entries }: What): Source {
     full() {
       const shown = rows();
       if (shown.length === 0) return "No configuration that is switched on has this metric.";
-      const x = bars ? padded(LINEAR, [0, ...all()], 0, 0.04) : padded(scaleOf(), all());
+      const x = bars ? padded(LINEAR, [0, ...all()], 0, 0.04) : padded(scaleOf(), all(), 0.05, 0.05, info()?.resolution);
       return { x, y: [-0.5, shown.length - 0.5] };
     },
     size: (width) => rowSize(width, rows().map(({ label }) => label), ROW),

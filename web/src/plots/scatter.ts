@@ -8,7 +8,7 @@ import * as names from "../names.ts";
 import { type Scale, padded, scaleFor } from "../scale.ts";
 import type { State } from "../state.ts";
 import { statistics } from "../statistics.ts";
-import { grid, room, valueAxis } from "./axis.ts";
+import { grid, leftMargin, room, valueAxis } from "./axis.ts";
 import { placeLabels } from "./labels.ts";
 import { pareto } from "./pareto.ts";
 import type { Source } from "./plot.ts";
@@ -44,11 +44,14 @@ export function scatter(state: State): Source {
       if (shown.length === 0) return "No configuration that is switched on has both a latency and a throughput.";
       const [x, y] = [shown.flatMap(({ x }) => ends(x)), shown.flatMap(({ y }) => ends(y))];
       // There is room for labels on the right.
-      return { x: padded(scaleFor(x), x, 0.06, 0.14), y: padded(scaleFor(y), y, 0.08, 0.1) };
+      return {
+        x: padded(scaleFor(x), x, 0.06, 0.14, state.latency?.resolution),
+        y: padded(scaleFor(y), y, 0.08, 0.1, state.throughput?.resolution),
+      };
     },
     size(width) {
       const height = Math.round(Math.min(460, Math.max(320, width * 0.62)));
-      return { width, height, margin: { left: 68, right: 14, top: 12, bottom: 44 } };
+      return { width, height, margin: { left: leftMargin(points().flatMap(({ y }) => ends(y))), right: 14, top: 12, bottom: 44 } };
     },
     summary() {
       const front = pareto(points(), state.throughput?.better);
@@ -92,7 +95,7 @@ export function scatter(state: State): Source {
           span: frame.y,
           name: `${names.metricWithUnit(throughput)}, better →`,
           room: room(size, "y"),
-          vertical: true,
+          left: size.margin.left,
         }),
         series: [
           {

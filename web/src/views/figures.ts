@@ -49,7 +49,8 @@ export class Figures {
     this.#caption.textContent = [
       "Medians over the replicates, with 95 % intervals where there are enough replicates.",
       baseline && `× is the ratio to ${baseline.name}; the whole interval of one that is “within ${share(data.margin)}” lies as near to 1.`,
-      "“undecided (+5)”: the replicates do not tell; about 5 more would.",
+      "“within 1 µs” is the resolution of an instrument, which cannot tell such a difference from none.",
+      "“undecided: 5 more replicates”: those that there are do not tell; about 5 more of each configuration would.",
     ].filter(Boolean).join(" ");
     const notes = new Notes(entries, infos);
     const columns: Column<Entry>[] = [
@@ -70,7 +71,9 @@ export class Figures {
       rows: entries,
       text: (entry) => this.#text(entry, infos),
       instead: ({ configuration, metrics }) =>
-        metrics.size === 0 ? h("span", { class: "reason" }, trouble(configuration)) : undefined,
+        metrics.size === 0 && configuration.samples.length === 0
+          ? h("span", { class: "reason" }, trouble(configuration))
+          : undefined,
       counted: (shown) => {
         this.#count.textContent = `${shown} of ${plural(entries.length, "configuration")}`;
       },
@@ -95,8 +98,8 @@ export class Figures {
   /** What the filter looks at: only what is in view. */
   #text({ name, metrics, configuration }: Entry, infos: MetricInfo[]): string {
     const words = infos.map(({ name }) => {
-      const effect = metrics.get(name)?.effect;
-      return effect ? verdict(effect, this.#state.data.margin) : "";
+      const of = metrics.get(name);
+      return of ? verdict(of, this.#state.data.margin) : "";
     });
     return [name, trouble(configuration) ?? "", ...words].join(" ");
   }
@@ -120,6 +123,11 @@ class Notes {
   }
 }
 
+/** Whether nothing happened in any cell that would have a value. */
+function hasNone({ configuration }: Entry, { of }: MetricInfo): boolean {
+  return configuration.samples.some((samples) => samples.of === of && samples.empty === samples.cells);
+}
+
 function measured({ metrics }: Entry): number {
   return Math.max(0, ...[...metrics.values()].map(({ n }) => n));
 }
@@ -128,11 +136,11 @@ function note({ evidence, metrics }: Entry, { name }: MetricInfo): string | unde
   return metrics.has(name) && Object.hasOwn(evidence.notes, name) ? evidence.notes[name] : undefined;
 }
 
-const SIGNS: Record<Verdict, string> = { better: "▲", worse: "▼", within_margin: "=", undecided: "?" };
+const SIGNS: Record<Verdict, string> = { better: "▲", worse: "▼", within_margin: "=", within_resolution: "=", undecided: "?" };
 
 function figure(entry: Entry, info: MetricInfo, notes: Notes, margin: number): HTMLElement {
   const of = entry.metrics.get(info.name);
-  if (!of) return h("span", { class: "none" }, "–");
+  if (!of) return h("span", { class: "none" }, hasNone(entry, info) ? "no events" : "–");
   const { effect } = of;
   const text = note(entry, info);
   const noted = text !== undefined && `note ${notes.number(text)}`;
@@ -140,14 +148,10 @@ function figure(entry: Entry, info: MetricInfo, notes: Notes, margin: number): H
   return h(
     "div",
     { class: "figure" },
-    h(
-      "div",
-      {},
-      effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(effect, margin)}`),
-      " ",
-      h("strong", {}, number(of.median)),
-    ),
+    h("strong", {}, number(of.median)),
     h("small", {}, known(of)),
-    (compared || noted) && h("small", {}, compared, compared && noted && " · ", noted),
+    compared && h("small", {}, compared),
+    effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(of, margin)}`),
+    noted && h("small", {}, noted),
   );
 }

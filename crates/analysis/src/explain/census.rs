@@ -63,7 +63,7 @@ impl Census {
         if cells.is_empty() {
             return Err(Error::Unusable(format!("{path} has no finished cell{}", asked_for(name))));
         }
-        cells.retain(|cell| recording.traces().contains(cell.id));
+        cells.retain(|cell| recording.explained().contains(cell.id));
         if cells.is_empty() {
             return Err(Error::Unusable(format!(
                 "its cells have no traces: preemptlab run {path} --trace"
@@ -145,7 +145,7 @@ impl Configuration {
             let probe = comm.as_deref().map(|comm| Target { comm, is_realtime: true });
             let stream = Traced::stream(recording, cell)?;
             let of_cell = census(stream, &kernel, probe, opportunities, window(&cell.report))
-                .map_err(|error| recording.traces().unreadable(cell.id, error))?;
+                .map_err(|error| recording.explained().unreadable(cell.id, error))?;
             all.add(of_cell);
         }
         if all.unknown > 0 {

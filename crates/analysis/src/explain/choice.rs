@@ -1,7 +1,7 @@
 //! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellId, CellInputs, Factors, Label, MetricName, Outcome, counted};
+use preemptlab_model::{CellId, CellInputs, Factors, Label, Metric, MetricName, Outcome, counted};
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
 
@@ -20,7 +20,8 @@ pub struct Chosen {
     pub inputs: CellInputs,
     /// Report of the cell.
     pub report: Report,
-    /// The largest latency that its probe saw, or its largest response time, in microseconds.
+    /// The largest latency that its probe saw, or its largest response time, in microseconds. Where the probe
+    /// is not cyclictest, the largest of its trace.
     pub max_us: f64,
 }
 
@@ -102,8 +103,15 @@ pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<V
         let Outcome::Completed { report, .. } = record.outcome else { continue };
         let workload = experiment.workload.get(planned.factors.workload.as_str());
         let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
-        let metrics = measured.map(|measured| measured.metrics()).unwrap_or_default();
-        let max_us = metrics.iter().find(|found| found.name == *latency).map_or(0.0, |m| m.value);
+        let metrics = measured.map(|measured| measured.metrics());
+        let found = |metrics: &Vec<Metric>| {
+            metrics.iter().find(|found| found.name == *latency).map(|metric| metric.value)
+        };
+        let max_us = match metrics.as_ref().map(found) {
+            Some(Some(value)) => value,
+            Some(None) if *latency == MetricName::FIFO_MAX => traced_us(recording, record.id)?,
+            Some(None) | None => 0.0,
+        };
         cells.push(Chosen {
             factors: planned.factors.clone(),
             label: experiment.factors.label(&planned.factors.kernel).cloned(),
@@ -114,6 +122,14 @@ pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<V
         });
     }
     Ok(cells)
+}
+
+/// Returns the largest latency of a cell's real-time probe that its trace has, in microseconds; 0 without a
+/// trace. Where the probe is not cyclictest nothing else tells.
+fn traced_us(recording: &Recording, id: CellId) -> Result<f64> {
+    let findings = recording.traces().findings(id)?;
+    let bound = findings.and_then(|findings| findings.bound);
+    Ok(bound.map_or(0.0, |bound| bound.observed_ns() as f64 / 1e3))
 }
 
 /// Returns how a cell is called.

@@ -83,7 +83,7 @@ impl<'a> Confirmation<'a> {
     pub fn new(recording: &Recording, cell: &'a Chosen) -> Result<Self> {
         let Traced { kernel, .. } = Traced::new(recording, cell)?;
         let comm = target(&cell.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
-        let findings = recording.traces().findings(cell.id)?;
+        let findings = recording.explained().findings(cell.id)?;
         let findings = findings.ok_or_else(|| Error::unusable("the cell has no trace"))?;
         let bound =
             findings.bound.ok_or_else(|| Error::unusable("the cell's trace has no wakeup"))?;
@@ -92,7 +92,10 @@ impl<'a> Confirmation<'a> {
         let mut left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
         left.retain(|moved| !moved.closed.has_softirq);
         if left.is_empty() {
-            return Err(Error::unusable("the probe slept through none of the worst stretches"));
+            return Err(Error::Unusable(format!(
+                "the probe slept through none of the {} longest stretches",
+                bound.longest.len()
+            )));
         }
         let document = Document {
             format: 1,

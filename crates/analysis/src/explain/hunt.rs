@@ -122,7 +122,7 @@ impl Hunt {
         let (mut bound_ns, mut left) = (0, Vec::new());
         let mut recorded: Option<(usize, u64)> = None;
         for (place, cell) in cells.iter().enumerate() {
-            let findings = recording.traces().findings(cell.id)?;
+            let findings = recording.explained().findings(cell.id)?;
             let findings = findings.ok_or_else(|| Error::unusable("a cell has no trace"))?;
             let Some(bound) = findings.bound else { continue };
             bound_ns = bound.max_ns().max(bound_ns);

@@ -20,6 +20,7 @@ pub use census::Census;
 pub(crate) use choice::completed;
 pub use choice::{Chosen, choose, latency};
 pub use confirm::Confirmation;
+pub use cure::Cure;
 pub use export::{TraceForm, export};
 pub use hunt::{Hunt, Step, Worst, probed};
 pub use ranking::Ranking;

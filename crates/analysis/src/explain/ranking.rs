@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::Factors;
+use preemptlab_model::{Factors, counted};
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
-use preemptlab_trace::{Ranked, SectionKind};
+use preemptlab_trace::{FINDINGS_FORMAT, Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::{completed, latency};
@@ -28,6 +28,9 @@ struct Configuration {
     /// Kernel, mode and settings of the configuration.
     configuration: String,
     cells: usize,
+    /// Number of these cells whose findings hold only the functions with the longest sections, because an
+    /// earlier version of preemptlab has recorded them.
+    cells_in_part: usize,
     sections: Vec<Ranked>,
 }
 
@@ -41,7 +44,7 @@ impl Ranking {
     pub fn new(recording: &Recording, is_fair: bool) -> Result<Self> {
         let mut configurations: Vec<Configuration> = Vec::new();
         for cell in completed(recording, &latency(is_fair))? {
-            let Some(findings) = recording.traces().findings(cell.id)? else { continue };
+            let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
             let Factors { kernel, preempt, settings, machine, .. } = cell.factors;
             let of = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
@@ -50,12 +53,18 @@ impl Ranking {
                 (&known.workload, &known.configuration) == (&workload, &configuration)
             });
             let place = place.unwrap_or_else(|| {
-                let sections = Vec::new();
-                configurations.push(Configuration { workload, configuration, cells: 0, sections });
+                configurations.push(Configuration {
+                    workload,
+                    configuration,
+                    cells: 0,
+                    cells_in_part: 0,
+                    sections: Vec::new(),
+                });
                 configurations.len() - 1
             });
             let configuration = &mut configurations[place];
             configuration.cells += 1;
+            configuration.cells_in_part += usize::from(findings.format < FINDINGS_FORMAT);
             configuration.sections =
                 merged(std::mem::take(&mut configuration.sections), findings.sections);
         }
@@ -79,7 +88,8 @@ impl Ranking {
             Column::right("max").with_unit("us"),
         ];
         let mut table = Table::new("The longest sections by function", columns);
-        for Configuration { workload, configuration, cells, sections } in &self.configurations {
+        let mut has_more = false;
+        for Configuration { workload, configuration, cells, sections, .. } in &self.configurations {
             let plural = if *cells == 1 { "" } else { "s" };
             table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
             for ranked in sections.iter().take(SHOWN) {
@@ -97,6 +107,25 @@ impl Ranking {
                     Cell::from(in_us(ranked.max_ns)),
                 ]);
             }
+            if let Some(next) = sections.get(SHOWN) {
+                table.span(Cell::from(format!(
+                    "  {} more, of at most {} us",
+                    sections.len() - SHOWN,
+                    in_us(next.max_ns)
+                )));
+                has_more = true;
+            }
+        }
+        let in_part: usize = self.configurations.iter().map(|it| it.cells_in_part).sum();
+        if in_part > 0 {
+            table.notes.push(format!(
+                "An earlier version recorded {}: it kept the 200 functions with the longest sections, and \
+                 none that delayed the first wakeup.",
+                counted(in_part, "cell")
+            ));
+        }
+        if has_more {
+            table.notes.push("--format json has every function.".to_owned());
         }
         table.notes.push(
             "Virtual time. A section that takes a lock for a caller counts for the caller where it \

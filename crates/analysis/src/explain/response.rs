@@ -93,7 +93,7 @@ impl<'a> Responses<'a> {
     pub fn new(recording: &'a Recording, cell: &'a Chosen, count: usize) -> Result<Self> {
         let program = client(recording, cell)?;
         let traced = Traced::new(recording, cell)?;
-        let findings = recording.traces().findings(cell.id)?;
+        let findings = recording.explained().findings(cell.id)?;
         let offset_ns = findings.map_or(0, |findings| findings.clock_offset_ns);
         let Window { start_ns, end_ns } = window(&cell.report);
         let window = Window {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Pricing, Profile, counted};
+use preemptlab_model::{Pricing, Profile, counted, plain};
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{
     beside::Beside,
     choice::{Chosen, name_of},
-    cure::{Sibling, cure, sibling},
+    cure::{Sibling, Situation, sibling},
     traced::{Traced, probe},
 };
 use crate::{
@@ -66,6 +66,8 @@ struct WakeupDocument {
     ordinal: u64,
     sentence: String,
     cure: String,
+    /// Number of segments, of which those that are alike may be drawn as one.
+    segments_count: u64,
     segments: Vec<Segment>,
 }
 
@@ -104,6 +106,8 @@ struct BoundDocument {
     p99_ns: u64,
     floor_ns: u64,
     at_ns: Option<u64>,
+    /// Number of segments, of which those that are alike may be drawn as one.
+    segments_count: u64,
     segments: Vec<Segment>,
 }
 
@@ -189,9 +193,7 @@ impl<'a> Explanation<'a> {
         let count = all.len();
         let found = traced.timelines(worst(all, wakeups))?;
         if found.is_empty() {
-            return Err(Error::unusable(
-                "the probe has no wakeup by a timer in its window; is it a cyclictest?",
-            ));
+            return Err(Error::Unusable(no_wakeup(&comm, is_fair)));
         }
         let worst = if is_fair { None } else { Worst::of(&traced)? };
         let beside = Compared::NotYet;
@@ -206,7 +208,8 @@ impl<'a> Explanation<'a> {
     /// When the recording cannot be read.
     pub fn sibling(&mut self) -> Result<Option<Chosen>> {
         let Some(first) = self.found.first() else { return Ok(None) };
-        match sibling(self.recording, self.cell, main_cause(first), self.is_fair)? {
+        let situation = Situation::new(self.cell, first, main_cause(first), self.is_fair);
+        match sibling(self.recording, self.cell, &situation)? {
             Sibling::Found(sibling) => return Ok(Some(*sibling)),
             Sibling::Missing => self.beside = Compared::Missing,
             Sibling::NoRemedy => self.beside = Compared::NoRemedy,
@@ -393,7 +396,8 @@ impl<'a> Explanation<'a> {
                 user_ns,
                 ordinal,
                 sentence: one_sentence(timeline),
-                cure: cure_of(cell, timeline, self.is_fair).to_owned(),
+                cure: cure_of(cell, timeline, self.is_fair),
+                segments_count: timeline.segments_count(),
                 segments: timeline.segments.clone(),
             }
         };
@@ -424,6 +428,7 @@ impl<'a> Explanation<'a> {
                 p99_ns: bound.p99_ns,
                 floor_ns: bound.floor_ns,
                 at_ns: timeline.as_ref().map(|timeline| timeline.wakeup.due_ns),
+                segments_count: timeline.as_ref().map_or(0, Timeline::segments_count),
                 segments: timeline.as_ref().map_or_else(Vec::new, |t| t.segments.clone()),
             }),
         }
@@ -458,7 +463,7 @@ impl From<Alike<'_>> for CauseDocument {
 
 impl Worst {
     fn of(traced: &Traced<'_>) -> Result<Option<Self>> {
-        let findings = traced.recording.traces().findings(traced.cell.id)?;
+        let findings = traced.recording.explained().findings(traced.cell.id)?;
         let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
         let bound = bound.observing((traced.cell.max_us * 1e3) as u64);
         let timeline = match bound.longest.first() {
@@ -477,9 +482,22 @@ fn caption(cell: &Chosen, timeline: &Timeline) -> String {
     format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3)
 }
 
+/// Says that a probe has no wakeup, and where there may be some.
+fn no_wakeup(comm: &str, is_fair: bool) -> String {
+    let comm = plain::line(comm);
+    let (policy, other) = match is_fair {
+        true => ("a fair", "; leave --fair out for those under a real-time policy"),
+        false => ("a real-time", "; --fair explains those under a fair policy"),
+    };
+    format!(
+        "no thread of `{comm}` has a wakeup by a timer under {policy} policy in the window{other}. A trace \
+         follows the program of the probe's own `argv`, and none that it starts"
+    )
+}
+
 /// Returns the remedy for the main cause of a wakeup.
-fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> &'static str {
-    cure(main_cause(timeline), cell.factors.preempt, cell.report.system.realtime, is_fair)
+fn cure_of(cell: &Chosen, timeline: &Timeline, is_fair: bool) -> String {
+    Situation::new(cell, timeline, main_cause(timeline), is_fair).help().words()
 }
 
 /// Returns the cause that took most of a wakeup, besides the costs of every wakeup.

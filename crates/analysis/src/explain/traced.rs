@@ -17,7 +17,7 @@ pub(super) struct Traced<'a> {
 
 impl<'a> Traced<'a> {
     pub fn new(recording: &'a Recording, cell: &'a Chosen) -> Result<Self> {
-        let kernel = recording.traces().kernel(cell.inputs.snapshot.id())?.ok_or_else(|| {
+        let kernel = recording.explained().kernel(cell.inputs.snapshot.id())?.ok_or_else(|| {
             Error::unusable(
                 "the recording lacks the layout of the cell's kernel; run the same command again",
             )
@@ -31,7 +31,7 @@ impl<'a> Traced<'a> {
     ///
     /// When the cell has no trace, or it cannot be read.
     pub fn stream(recording: &Recording, cell: &Chosen) -> Result<impl Read + use<>> {
-        let stream = recording.traces().stream(cell.id)?;
+        let stream = recording.explained().stream(cell.id)?;
         stream.ok_or_else(|| Error::unusable("the cell has no trace"))
     }
 
@@ -58,7 +58,7 @@ impl<'a> Traced<'a> {
     }
 
     pub fn unreadable(&self, error: preemptlab_trace::TraceError) -> Error {
-        self.recording.traces().unreadable(self.cell.id, error).into()
+        self.recording.explained().unreadable(self.cell.id, error).into()
     }
 }
 

@@ -87,6 +87,8 @@ struct Longest {
     length_ns: u64,
     removed_ns: u64,
     cause: String,
+    /// Number of segments, of which those that are alike may be drawn as one.
+    segments_count: u64,
     segments: Vec<Segment>,
 }
 
@@ -259,6 +261,7 @@ impl<'a> Patched<'a> {
             length_ns: closed.len_ns(),
             removed_ns: closed.removed_ns,
             cause: cause_in_words(timeline),
+            segments_count: timeline.segments_count(),
             segments: timeline.segments.clone(),
         });
         Document {
@@ -370,6 +373,9 @@ fn shortened(mut timeline: Timeline, what_if: &[WhatIf]) -> Timeline {
             what_if.iter().filter(|change| Some(change.function()) == segment.function.as_deref());
         let cut_ns = cuts.filter_map(WhatIf::cut_ns).min().filter(|_| is_section);
         let length_ns = segment.len_ns();
+        let folded = segment.folded();
+        // Of sections that are drawn as one, the shortest and the longest are known: this is the least cut.
+        let cut_ns = cut_ns.map(|cut_ns| cut_ns.saturating_mul(folded.count));
         let kept_ns = cut_ns.map_or(length_ns, |cut_ns| cut_ns.min(length_ns));
         segment.start_ns = segment.start_ns.saturating_sub(removed_ns);
         segment.end_ns = segment.start_ns.saturating_add(kept_ns);
@@ -398,6 +404,7 @@ mod tests {
             pid: 1,
             context: String::new(),
             since_ns: None,
+            folded: None,
         }
     }
 
@@ -424,7 +431,7 @@ mod tests {
         let what_if: Vec<WhatIf> = ["cut=a:30ns", "cut=b:60ns", "preemptible=b"]
             .map(|change| change.parse().unwrap())
             .into();
-        let timeline = shortened(Timeline { wakeup, segments }, &what_if);
+        let timeline = shortened(Timeline { wakeup, segments, other_timers_ns: 0 }, &what_if);
         let lengths: Vec<_> = timeline.segments.iter().map(|it| (it.start_ns, it.end_ns)).collect();
         assert_eq!(lengths, [(100, 130), (130, 180), (180, 210), (210, 260)]);
         assert_eq!(timeline.wakeup.latency_ns(), 160);

@@ -24,7 +24,7 @@ impl Zoom {
         let Traced { kernel, .. } = Traced::new(recording, cell)?;
         let start_ns = moment.ns.saturating_sub(moment.window_ns);
         let end_ns = moment.ns.saturating_add(moment.window_ns);
-        if let Some(findings) = recording.traces().findings(cell.id)?
+        if let Some(findings) = recording.explained().findings(cell.id)?
             && (end_ns < findings.start_ns || start_ns > findings.end_ns)
         {
             return Err(Error::Unusable(format!(

@@ -104,7 +104,8 @@ impl<'a> Gathered<'a> {
     fn keep_if_worst(&mut self, key: &Key, reading: &Reading<'a>) {
         let (Some(record), Ok(measured)) = (&reading.record, &reading.result) else { return };
         let max = measured.metrics.iter().find(|metric| metric.name == MetricName::FIFO_MAX);
-        let Some(max_us) = max.map(|metric| metric.value) else { return };
+        let traced = || measured.bound.as_ref().map(|bound| bound.observed_ns() as f64 / 1e3);
+        let Some(max_us) = max.map(|metric| metric.value).or_else(traced) else { return };
         let is_worse = self.worst.get(key).is_none_or(|worst| worst.max_us < max_us);
         if is_worse && reading.recording.traces().contains(record.id) {
             let (recording, factors) = (reading.recording, &reading.planned.factors);

@@ -115,9 +115,11 @@ fn rows(table: &mut Table, scenario: &Scenario, columns: &[&Column]) {
         let count = columns.iter().filter_map(waits).max().unwrap_or(0);
         for wait in 0..count {
             let of = |played: &Played| played.outcome.threads[place].waits.get(wait).cloned();
-            let what = columns.iter().find_map(|column| column.played().and_then(of));
-            let what = what.map_or_else(String::new, |wait| purpose(&wait));
-            row(what, numbers(&|played| of(played).map_or_else(|| "".into(), |wait| back(&wait))));
+            let all = columns.iter().filter_map(|column| column.played().and_then(of));
+            let common = common_purpose(&all.collect::<Vec<_>>());
+            let own = |wait: Wait| back(&wait, common.is_none());
+            let cells = numbers(&|played| of(played).map_or_else(|| "".into(), own));
+            row(common.clone().unwrap_or_else(|| "(each its own)".to_owned()), cells);
         }
         for resource in blocked_on(columns, place) {
             let of = |played: &Played| {
@@ -152,6 +154,27 @@ fn blocked_on(columns: &[&Column], thread: usize) -> Vec<Resource> {
     resources
 }
 
+/// Returns what the thread waits for in every column; `None` where that differs, as a variant's own
+/// times do.
+fn common_purpose(waits: &[Wait]) -> Option<String> {
+    // A sleep begins when the thread comes to it, which differs with the model.
+    let length = |wait: &Wait| {
+        let is_sleep = wait.kind == WaitKind::Sleep;
+        let length_ns = wait.due_ns?.checked_sub(wait.begin_ns?).filter(|_| is_sleep)?;
+        Some(format!("{} of sleep", VirtualDuration::from_ns(length_ns)))
+    };
+    // A time that a thread never came to is that of the others.
+    let is_known = |wait: &&Wait| wait.due_ns.is_some() || wait.cause != Cause::Time;
+    let known: Vec<&Wait> = waits.iter().filter(is_known).collect();
+    let waits = if known.is_empty() { waits.iter().collect() } else { known };
+    let all_same = |of: &dyn Fn(&Wait) -> Option<String>| {
+        let mut purposes = waits.iter().map(|wait| of(wait));
+        let first = purposes.next()??;
+        purposes.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    };
+    all_same(&|wait| Some(purpose(wait))).or_else(|| all_same(&length))
+}
+
 fn purpose(wait: &Wait) -> String {
     match (&wait.cause, wait.kind) {
         (Cause::Futex { name, .. }, _) => format!("the futex {name}"),
@@ -164,12 +187,16 @@ fn purpose(wait: &Wait) -> String {
     }
 }
 
-/// Returns words such as `5 s +2 s`, short enough for four models beside each other.
-fn back(wait: &Wait) -> Cell {
-    let Some(back_ns) = wait.back_ns else { return Cell::new("never", Tone::Worse) };
-    match wait.latency_ns {
-        Some(late_ns) => format!("{} +{}", duration(back_ns), rounded(late_ns, 3)).into(),
-        None => duration(back_ns).into(),
+/// Returns words such as `5 s +2 s`, short enough for four models beside each other, behind what the
+/// thread waits for where its row does not say that.
+fn back(wait: &Wait, says_purpose: bool) -> Cell {
+    let purpose = if says_purpose { format!("{}: ", purpose(wait)) } else { String::new() };
+    match (wait.back_ns, wait.latency_ns) {
+        (None, _) => Cell::new(format!("{purpose}never"), Tone::Worse),
+        (Some(back_ns), Some(late_ns)) => {
+            format!("{purpose}{} +{}", duration(back_ns), rounded(late_ns, 3)).into()
+        }
+        (Some(back_ns), None) => format!("{purpose}{}", duration(back_ns)).into(),
     }
 }
 
@@ -221,8 +248,10 @@ fn expectations(column: &Column, played: &Played, text: &mut String) {
     for checked in played.checked.iter().filter(|checked| !checked.met) {
         let _ = writeln!(text, "{model}: line {}: {checked}", checked.line);
     }
-    let met = played.met();
-    let _ = writeln!(text, "{model}: {met} of {} expectations met", played.checked.len());
+    if !played.checked.is_empty() {
+        let (met, all) = (played.met(), played.checked.len());
+        let _ = writeln!(text, "{model}: {met} of {all} expectations met");
+    }
 }
 
 /// Builds the table with a row for each scenario, or for each variant of one.
@@ -255,6 +284,7 @@ fn summed_up(column: &Column) -> Cell {
     match &column.state {
         State::Failed { .. } => Cell::new("failed", Tone::Worse),
         State::Unavailable { .. } => "-".into(),
+        State::Played(played) if played.checked.is_empty() => "none to meet".into(),
         State::Played(played) => {
             let (met, all) = (played.met(), played.checked.len());
             let tone = if met == all { Tone::Better } else { Tone::Worse };

@@ -29,6 +29,7 @@ Examples:
   sudo preemptlab apply --preempt full --threadirqs
   sudo preemptlab apply --nohz-full 2-7 --rcu-nocbs 2-7 --rcu-lazy on
   sudo preemptlab apply --from runs/quick --require 'wakeup.max<=100us'
+  sudo preemptlab apply --preempt full --dry-run
   preemptlab apply --preempt full --emit grub
 
 An option that this kernel would ignore is refused, and so is a kernel parameter that is not known
@@ -51,6 +52,9 @@ pub struct Apply {
     /// Only print what a boot loader or a service is to be told
     #[arg(long, value_name = "TARGET", conflicts_with = "yes")]
     pub emit: Option<EmitTarget>,
+    /// Only show what would change, and change nothing
+    #[arg(long, conflicts_with_all = ["emit", "yes"])]
+    pub dry_run: bool,
     /// Leave out what this kernel would ignore, and say why, instead of refusing all of it
     #[arg(long)]
     pub skip_ignored: bool,
@@ -147,6 +151,11 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let loader = Loader::find(&machine)?;
     let _lock = Lock::take(&machine)?;
     let journal = Journal::load(&machine)?;
+    if args.dry_run && journal.pending.is_some() {
+        let message = "an interrupted change of this machine has to be put back first: \
+                       `preemptlab revert` does it";
+        return Err(exit::unusable(message));
+    }
     let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
         return Ok(ExitCode::from(exit::UNUSABLE));
     };
@@ -156,9 +165,18 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         if !args.skip_ignored {
             return Err(refusal("this would not do what it says", &refusals));
         }
+        let mut is_left_out = false;
         for refusal in &refusals {
-            output.note(format!("Left out: {refusal}."));
+            let before = settings.clone();
             settings.leave_out(&refusal.setting);
+            if settings != before {
+                output.note(format!("Left out: {refusal}."));
+                is_left_out = true;
+            }
+        }
+        // Of a line that is too long, nobody knows what to leave out.
+        if !is_left_out {
+            return Err(refusal("this would not do what it says", &refusals));
         }
     }
     if settings.is_empty() {
@@ -170,6 +188,10 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         return Ok(ExitCode::from(exit::OK));
     }
     change::show(&plan, output)?;
+    if args.dry_run {
+        output.note("Nothing was changed: --dry-run only shows what would be.");
+        return Ok(ExitCode::from(exit::OK));
+    }
     match change::ask("Apply this?", &args.change, output) {
         Asked::No => return Ok(ExitCode::from(exit::UNUSABLE)),
         Asked::Yes => {}

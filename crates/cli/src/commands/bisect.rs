@@ -16,12 +16,9 @@ use self::{
     found::{Cure, Found, Outcome},
     searched::{Between, Searched, kernel_in},
 };
-use super::gate::{
-    self,
-    options::{GateArgs, GateFormat},
-};
+use super::gate::{self, options::GateArgs};
 use crate::{
-    args::{Machines, Packages},
+    args::{Machines, Packages, written_path},
     budget::Budget,
     exit,
     output::Output,
@@ -61,7 +58,8 @@ pub struct BisectArgs {
     /// How much worse is no worse, as of `gate`; may be repeated [default: 3% and 20us]
     #[arg(long = "margin", value_name = "[METRIC=]MARGIN")]
     pub margins: Vec<GivenMargin>,
-    /// Stop a decision after so many cells of both kernels, or after a time such as 10m
+    /// Record no more than so many cells for a decision, of both kernels, every workload and mode
+    /// together, or stop it after a time such as 10m
     #[arg(long, value_name = "CELLS|TIME", default_value = "60")]
     pub budget: Budget,
     /// Compare in this mode; may be repeated [default: as of `gate`]
@@ -71,7 +69,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// The folder of the search, which the same command goes on with [default: runs/bisect-DIGEST]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// How to print it
     #[arg(long, default_value = "table")]
@@ -339,7 +337,7 @@ impl Bisection<'_> {
             no_trace: false,
             bisect: false,
             out: Some(self.out.join(STEPS).join(name)),
-            format: GateFormat::Table,
+            forms: Vec::new(),
             machines: self.args.machines.clone(),
             packages: self.args.packages.clone(),
         };

@@ -1,5 +1,7 @@
 //! `preemptlab calibrate`: what the instructions of each class cost on this machine.
 
+mod shown;
+
 use std::{
     io::{Read, Seek},
     path::{Path, PathBuf},
@@ -18,8 +20,9 @@ use preemptlab_provision::MICRO;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Stop;
 
+use self::shown::Shown;
 use crate::{
-    args::Packages,
+    args::{Packages, written_path},
     exit::{self, OrExit},
     lab,
     output::Output,
@@ -39,7 +42,7 @@ prices are fitted. A machine that is busy with something else gives times that d
 is refused.")]
 pub struct Calibrate {
     /// The profile to write
-    #[arg(long, value_name = "FILE", default_value = "calibration.toml")]
+    #[arg(long, value_name = "FILE", default_value = "calibration.toml", value_parser = written_path())]
     pub out: PathBuf,
     /// Also measure what only a kernel may execute, with a module that is built for the running kernel,
     /// loaded and unloaded again
@@ -116,13 +119,16 @@ fn time(module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)
     let root = Path::new("/");
     let cancel = lab::cancel()?;
     let watch = Watch::begin(root);
-    output.note("measuring micro-benchmarks on this machine");
-    let mut times = measure(MICRO, Place::Program, &cancel.flag())?;
+    let measured = |place, what: &str| {
+        let shown = Shown::begin(what, output);
+        measure(MICRO, place, &cancel.flag(), |passes| shown.pass(passes))
+    };
+    let mut times = measured(Place::Program, "measuring micro-benchmarks on this machine")?;
     if let Some(module) = module {
-        output.note("measuring micro-benchmarks in this machine's kernel");
         // An interruption comes back as an error, and so unloads the module as well.
         let loaded = Loaded::load(ThisKernel, module)?;
-        times = times.with(measure(MICRO, Place::Kernel, &cancel.flag())?);
+        let what = "measuring micro-benchmarks in this machine's kernel";
+        times = times.with(measured(Place::Kernel, what)?);
         loaded.unload()?;
     }
     let machine = Machine {
@@ -146,10 +152,11 @@ fn count(
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
         Ok(Lab::new(provision, args.qemu.clone()).with_folders(&folders).resolve(experiment)?)
     })?;
-    output.note(match place {
-        Place::Program => "counting their instructions in a guest",
+    let what = match place {
+        Place::Program => "counting the instructions of micro-benchmarks in a guest",
         Place::Kernel => "counting the instructions of the module in a guest",
-    });
+    };
+    let _shown = Shown::begin(what, output);
     let cell = prepared.manifest.plan.cells.iter().find_map(|planned| planned.inputs());
     let cell = cell.ok_or_else(|| exit::host("the kernel of the guest cannot be had"))?;
     let failed = |error: std::io::Error| exit::host(format!("no place for counts: {error}"));

@@ -19,7 +19,7 @@ Examples:
   preemptlab compare runs/quick --metric wakeup.fifo --metric throughput
   preemptlab compare runs/quick --format markdown")]
 pub struct Compare {
-    /// The recordings
+    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]

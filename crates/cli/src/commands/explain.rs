@@ -19,10 +19,11 @@ use preemptlab_analysis::{
 use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
 use preemptlab_model::MetricName;
+use preemptlab_report::{Terminal, block_markdown};
 
 use self::tracing::Tracing;
 use crate::{
-    args::{Format, Machines, Packages},
+    args::{Format, Machines, Packages, written_path},
     exit,
     output::Output,
     writable,
@@ -75,13 +76,13 @@ pub struct Explain {
     #[arg(long, value_name = "FORM", requires = "out")]
     pub export: Option<Export>,
     /// The file to write to
-    #[arg(long, value_name = "FILE", requires = "export")]
+    #[arg(long, value_name = "FILE", requires = "export", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// Draw the timelines into an SVG file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = written_path())]
     pub svg: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, default_value = "table")]
+    /// How to print it; csv is for --ranking alone
+    #[arg(long, default_value = "table", conflicts_with = "export")]
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
@@ -109,6 +110,7 @@ impl From<Export> for TraceForm {
 
 /// Explains the worst wakeups of a cell, or prints the form that was asked for instead.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    check_format(args)?;
     let recording = Recording::open(&args.recording)?;
     if let Some(svg) = &args.svg {
         writable::check(svg)?;
@@ -133,6 +135,38 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         _ if !args.what_if.is_empty() => patched(args, &tracing, &cell),
         _ if args.response => answered(args, &tracing, &cell),
         _ => explained(args, &tracing, &cell),
+    }
+}
+
+/// Refuses a format that the view does not have, before anything is executed.
+fn check_format(args: &Explain) -> exit::Result<()> {
+    let is_graph = args.zoom.is_some();
+    match args.format {
+        Format::Table => Ok(()),
+        _ if is_graph => Err(exit::unusable(
+            "--zoom draws a graph of calls for a terminal and has no other form: leave --format out, or \
+             use --export",
+        )),
+        Format::Csv if !args.ranking => Err(exit::unusable(
+            "a timeline is no table and has no CSV: --format json holds every part of it, and --ranking \
+             is a table",
+        )),
+        Format::Json | Format::Csv | Format::Markdown => Ok(()),
+    }
+}
+
+/// Prints a view as it is drawn for a terminal; in Markdown as a block of text.
+fn drawn(
+    text: impl FnOnce(Terminal) -> String,
+    format: Format,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    match format {
+        Format::Markdown => {
+            let plain = Terminal { color: false, ..output.terminal() };
+            output.data(&block_markdown(&text(plain)))
+        }
+        Format::Table | Format::Json | Format::Csv => output.data(&text(output.terminal())),
     }
 }
 
@@ -167,7 +201,7 @@ fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
     }
     match args.format {
         Format::Json => output.json(confirmation.document())?,
-        _ => output.data(&confirmation.text(output.terminal()))?,
+        format => drawn(|terminal| confirmation.text(terminal), format, output)?,
     };
     Ok(ExitCode::from(if confirmation.is_confirmed() { exit::OK } else { exit::NO }))
 }
@@ -181,7 +215,7 @@ fn patched(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result
     let patched = Patched::new(recording, cell, &args.what_if, args.worst.into())?;
     match args.format {
         Format::Json => output.json(&patched.document()),
-        _ => output.data(&patched.text(output.terminal())),
+        format => drawn(|terminal| patched.text(terminal), format, output),
     }
 }
 
@@ -198,7 +232,7 @@ fn answered(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resul
     if let Some(next) = responses.next() {
         output.note(format!("next: {next}"));
     }
-    output.data(&responses.text(output.terminal()))
+    drawn(|terminal| responses.text(terminal), args.format, output)
 }
 
 /// Shows the timelines of the worst wakeups.
@@ -221,5 +255,5 @@ fn explained(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
     if let Some(next) = explanation.next() {
         output.note(format!("next: {next}"));
     }
-    output.data(&explanation.text(output.terminal()))
+    drawn(|terminal| explanation.text(terminal), args.format, output)
 }

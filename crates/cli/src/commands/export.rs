@@ -1,10 +1,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Tables, mixed, tables};
+use preemptlab_analysis::{Tables, histograms, mixed, tables};
 use preemptlab_export::Format;
 
-use crate::{exit, output::Output};
+use crate::{args::written_path, exit, output::Output};
 
 /// Write every cell into tables for pandas, R, DuckDB or a spreadsheet
 #[derive(Args, Debug)]
@@ -22,7 +22,7 @@ pub struct ExportArgs {
     #[arg(long, default_value = "csv")]
     pub format: TableFormat,
     /// The folder to write them to, new or empty [default: RUN-export, here]
-    #[arg(long, short, value_name = "FOLDER")]
+    #[arg(long, short, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
 }
 
@@ -37,6 +37,7 @@ pub enum TableFormat {
 
 /// Writes tables of every cell of recordings, and names them.
 pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
+    histograms::refuse(&args.recordings, "tables are of cells")?;
     let (recordings, warnings) = mixed::open(&args.recordings)?;
     for warning in warnings {
         output.warning(warning);

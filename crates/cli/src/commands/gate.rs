@@ -14,15 +14,16 @@ use preemptlab_analysis::{
 };
 use preemptlab_model::MetricName;
 use preemptlab_report::{
-    gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
+    Terminal, gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins, Mechanism};
 
 pub use self::cells::LABELS;
-use self::options::{GateArgs, GateFormat};
+use self::options::{GateArgs, GateForm, GateFormat};
 use crate::{
     exit::{self, Failure},
     output::Output,
+    writable,
 };
 
 /// What `git bisect run` takes for "this commit cannot be tested".
@@ -34,8 +35,9 @@ const STOP: u8 = 128;
 
 /// Decides whether a kernel is worse.
 pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let result = decide(args, None, store, output).and_then(|gate| {
-        output.data(&rendered(&gate, args.format, output)?)?;
+    let result = check_forms(&args.forms).and_then(|()| {
+        let gate = decide(args, None, store, output)?;
+        told(&gate, &args.forms, output)?;
         Ok(ExitCode::from(code(&gate, args.bisect)))
     });
     result.map_err(|failure| match args.bisect {
@@ -90,9 +92,44 @@ fn of_recordings(args: &GateArgs, rule: GateRule, output: &Output) -> exit::Resu
     Ok(judged(Side::only(base)?, Side::only(new)?, rule)?)
 }
 
-fn rendered(gate: &Gate, format: GateFormat, output: &Output) -> exit::Result<String> {
+/// Refuses forms that cannot all be written, before anything is executed.
+fn check_forms(forms: &[GateForm]) -> exit::Result<()> {
+    if forms.iter().filter(|form| form.file.is_none()).count() > 1 {
+        return Err(exit::unusable(
+            "two formats go to standard output: give one of them a file, as in --format junit=gate.xml",
+        ));
+    }
+    for (at, file) in
+        forms.iter().enumerate().filter_map(|(at, form)| Some((at, form.file.as_ref()?)))
+    {
+        if forms[..at].iter().any(|other| other.file.as_ref() == Some(file)) {
+            let message = format!("two formats go to {}: give each a file", file.display());
+            return Err(exit::unusable(message));
+        }
+        writable::check(file)?;
+    }
+    Ok(())
+}
+
+/// Writes each form to its file, and then prints the one that has none.
+fn told(gate: &Gate, forms: &[GateForm], output: &Output) -> exit::Result<()> {
+    let plain = Terminal { color: false, ..output.terminal() };
+    for GateForm { format, file } in forms {
+        if let Some(file) = file {
+            let text = rendered(gate, *format, plain)?;
+            let text = preemptlab_model::plain::lines(&text);
+            writable::write(file, text.as_bytes(), output)?;
+        }
+    }
+    match forms.iter().find(|form| form.file.is_none()) {
+        Some(form) => output.data(&rendered(gate, form.format, output.terminal())?).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+fn rendered(gate: &Gate, format: GateFormat, terminal: Terminal) -> exit::Result<String> {
     Ok(match format {
-        GateFormat::Table => gate_terminal(gate, output.terminal()),
+        GateFormat::Table => gate_terminal(gate, terminal),
         GateFormat::Json => {
             let json = serde_json::to_string_pretty(gate);
             let json = json.map_err(exit::host)?;

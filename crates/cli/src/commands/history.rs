@@ -6,12 +6,13 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Compared, Notice, history};
+use preemptlab_analysis::{Compared, Notice, histograms, history};
 use preemptlab_model::{MetricName, plain};
 use preemptlab_report::{Terminal, history_markdown, history_pictures, history_terminal};
 use preemptlab_stats::{GivenMargin, History, Margins};
 
 use crate::{
+    args::written_path,
     exit::{self, OrExit},
     output::Output,
     writable,
@@ -42,10 +43,10 @@ pub struct HistoryArgs {
     #[arg(long, default_value = "table")]
     pub format: HistoryFormat,
     /// The file to write to [default: standard output]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// Draw a picture of each workload into this folder, as SVG; a Markdown page shows them
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub svg: Option<PathBuf>,
 }
 
@@ -67,6 +68,7 @@ pub fn execute(args: &HistoryArgs, output: &Output) -> exit::Result<ExitCode> {
     }
     let metrics: Vec<MetricName> =
         args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect();
+    histograms::refuse(&args.recordings, "a history is one of kernels")?;
     let (compared, notices) = Compared::open(&args.recordings, None, None)?;
     let history = history(&compared.recordings(), &metrics, &Margins::given(&args.margins))?;
     for notice in notices {

@@ -1,10 +1,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use preemptlab_analysis::{advice::advise, measured};
 
 use crate::{
-    args::{Format, QuestionArgs, RuleArgs},
+    args::{QuestionArgs, RuleArgs},
     commands::compare,
     exit,
     output::Output,
@@ -18,10 +18,12 @@ Examples:
   preemptlab recommend runs/quick --require 'throughput>=95%' --minimize wakeup.other.p99
   preemptlab recommend runs/quick --among 'debian:7.2*' --require 'wakeup.max<=100us'
 
-A limit on a maximum, on wakeup.bound or on omitted periods is held against the largest value of
-all replicates, every other one against the median. % is of the baseline's median.")]
+A limit on a maximum is held against the worst instant of every replicate, which a trace finds
+(run --trace); samples alone can break it, and not show that it holds. One on wakeup.bound or on
+omitted periods is held against the largest value of all replicates, every other one against the
+median. % is of the baseline's median.")]
 pub struct Recommend {
-    /// The recordings
+    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
@@ -33,6 +35,21 @@ pub struct Recommend {
     pub format: Format,
 }
 
+/// Format of a recommendation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For a terminal
+    Table,
+    /// Five lines at most, for a chat
+    Brief,
+    /// One document
+    Json,
+    /// For a spreadsheet
+    Csv,
+    /// For a pull request or a mailing list
+    Markdown,
+}
+
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let compared = compare::open(&args.recordings, &args.rule, output)?;
@@ -40,6 +57,7 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
     let advice = advise(&compared, &cells, &args.question.question(), &[])?;
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
+        Format::Brief => preemptlab_report::recommendation_brief(&advice),
         Format::Json => preemptlab_report::recommendation_json(&advice),
         Format::Csv => preemptlab_report::recommendation_csv(&advice.recommendation),
         Format::Markdown => preemptlab_report::recommendation_markdown(&advice),

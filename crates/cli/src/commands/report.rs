@@ -4,11 +4,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter};
+use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter, meant};
 use preemptlab_report::{in_words, recommendation_in_words};
 
 use crate::{
-    args::{QuestionArgs, RuleArgs},
+    args::{QuestionArgs, RuleArgs, written_path},
     commands::compare,
     exit, lab,
     output::Output,
@@ -25,7 +25,7 @@ Examples:
 
 The page works from a disk, without a network.")]
 pub struct Report {
-    /// The recordings
+    /// The recordings, and histograms of machines beside them
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Report {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "requirements", "maximize", "minimize", "among"])]
     pub template: Option<PathBuf>,
     /// The file to write to [default: report.html; Markdown goes to standard output]
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", value_parser = written_path())]
     pub out: Option<PathBuf>,
 }
 
@@ -61,6 +61,7 @@ const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
 /// Writes a report of recordings.
 pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let compared = compare::open(&args.recordings, &args.rule, output)?;
+    compared.check_recordings("a report")?;
     let gathered = Gathered::new(compared.recordings())?;
     let comparison = compared.comparison_of(&gathered.cells)?;
     let said = match args.question.is_asked() {
@@ -72,7 +73,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     };
     let data = data(gathered, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
-        (Some(path), _) => filled(&lab::read(path)?, &data, &comparison)
+        (Some(path), _) => filled(&lab::read(path, meant::Kind::Other)?, &data, &comparison)
             .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),

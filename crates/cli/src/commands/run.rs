@@ -6,7 +6,9 @@ use std::{
 
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
-    available::unmeasured, disturbed, meant::RUNS, named, traceable, unsound,
+    available::{self, unmeasured},
+    meant::RUNS,
+    named, shown, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
@@ -17,10 +19,8 @@ use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
-    args::{Machines, OverrideArgs, Packages},
-    commands::{
-        until::{self, UntilArgs},
-    },
+    args::{Machines, OverrideArgs, Packages, written_path},
+    commands::until::{self, UntilArgs},
     elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
@@ -52,7 +52,7 @@ pub struct Run {
     pub experiment: PathBuf,
     /// The recording's folder [default: runs/NAME, or runs/NAME-DIGEST
     /// where options take the place of what the experiment says]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// What executes the cells: vm, in deterministic virtual time; kvm, a virtual machine in host
     /// time; host, the kernel that runs here, as root
@@ -163,6 +163,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         return Ok(ExitCode::from(exit::OK));
     }
     session.open(output, |writer, jobs, execute| {
+        for note in available::known_before(writer.recording()) {
+            output.note(note);
+        }
         finished::check_planned(baseline, writer)?;
         let summary = match args.until {
             Some(margin) => {
@@ -172,11 +175,11 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             }
             None => execute(writer)?.0,
         };
-        for note in disturbed::notes(&[writer.recording()])? {
-            output.note(note);
-        }
         for note in unsound::notes(&[writer.recording()])? {
             output.warning(note);
+        }
+        for note in shown::notes(writer.recording().manifest()) {
+            output.note(note);
         }
         let comparison = finished::comparison(baseline, &[writer.recording()])?;
         let terminal = output.terminal();

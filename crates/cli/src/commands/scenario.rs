@@ -18,7 +18,7 @@ use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
 
 use crate::{
-    args::{Machines, Packages},
+    args::{Machines, Packages, written_path},
     elsewhere::ElsewhereArgs,
     exit, lab,
     output::Output,
@@ -55,16 +55,16 @@ pub struct Scenario {
     #[arg(long, value_name = "MODEL", conflicts_with = "compare")]
     pub preempt: Option<Model>,
     /// Write the pictures: one into a file that ends with .svg, several into a folder
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = written_path())]
     pub svg: Option<PathBuf>,
     /// Write pictures and tables as one HTML file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = written_path())]
     pub html: Option<PathBuf>,
     /// What to print
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: ScenarioFormat,
     /// The recording's folder [default: runs/NAME-DIGEST]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub elsewhere: ElsewhereArgs,
@@ -172,7 +172,7 @@ fn check_files(args: &Scenario) -> exit::Result<()> {
 /// Reads every file with all of its variants; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
-        let text = lab::read(path)?;
+        let text = lab::read(path, meant::Kind::Scenario)?;
         let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
             match meant::no_scenario(&text, path) {
                 Some(other) => exit::unusable(other),

@@ -59,7 +59,7 @@ impl Traced {
 }
 
 /// Gives a cell a trace whose wakeups are in its window.
-fn trace(folder: &TraceFolder, cell: &CellRecord) {
+pub fn trace(folder: &TraceFolder, cell: &CellRecord) {
     let Outcome::Completed { report, .. } = &cell.outcome else { panic!() };
     let stream = busy_from(window(report).start_ns / 1_000_000 + 1, WAKEUPS);
     let kernel = Kernel::new(layout()).unwrap();

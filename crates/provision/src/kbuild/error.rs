@@ -76,7 +76,9 @@ pub enum KbuildError {
     },
     /// A configuration lacks what no cell can do without.
     #[error(
-        "CONFIG_{symbol} is off, and no cell can run without it: add `+{symbol}=y` to the name"
+        "CONFIG_{symbol} is off, and no cell can run without it: add `+{symbol}=y` to the name. A part of \
+         a configuration is no whole one: write its symbols after another, as in \
+         `,config=lab+PREEMPT=y`"
     )]
     Off {
         /// Name of the symbol.

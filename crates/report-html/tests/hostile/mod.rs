@@ -92,6 +92,7 @@ fn measured(preempt: PreemptMode, values: &[f64]) -> Vec<MeasuredCell> {
             value: *value,
             unit: unit.to_owned(),
             direction,
+            resolution: 0.0,
         });
         let mut cell = without(TEXT, preempt, NoResult::Missing);
         cell.factors.replicate = replicate;
@@ -124,6 +125,7 @@ fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell 
         observed: Some(PreemptMode::None),
         look: 0,
         result: Err(why),
+        samples: Vec::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! A decision as test cases, the form that CI systems know.
 
-use preemptlab_stats::{Allowance, Gate, GateRow, RowVerdict, SectionRow};
+use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, RowVerdict, SectionRow};
+
+use super::tables::gate_headline;
 
 /// A test case.
 pub struct Case<'a> {
@@ -29,7 +31,8 @@ pub enum End {
     Undecided,
 }
 
-/// Lists the metrics, the sections that are worse or suspect, and the cells that failed.
+/// Lists the metrics, the sections that are worse or suspect, and the cells that failed; or the decision
+/// itself where none of these is there.
 pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
     let failures = gate.failures.iter().map(|failure| {
         let place = failure.place.as_ref().map_or_else(|| gate.new.clone(), ToString::to_string);
@@ -48,7 +51,7 @@ pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
         end: match row.verdict {
             RowVerdict::Worse => End::Failed,
             RowVerdict::WithinMargin | RowVerdict::Better => End::Passed,
-            RowVerdict::Undecided { .. } => End::Undecided,
+            RowVerdict::WithinResolution | RowVerdict::Undecided { .. } => End::Undecided,
         },
         words: row_words(row),
         number: Some((row.new, &row.unit)),
@@ -61,7 +64,29 @@ pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
         words: section_words(section),
         number: Some((section.new_us, "us")),
     });
-    failures.chain(rows).chain(sections).collect()
+    let mut cases: Vec<Case<'_>> = failures.chain(rows).chain(sections).collect();
+    if cases.is_empty() {
+        cases.push(whole(gate));
+    }
+    cases
+}
+
+/// Returns the decision as the one case of a gate that executed nothing: a file without a case is an error
+/// to many CI systems.
+fn whole(gate: &Gate) -> Case<'_> {
+    let end = match gate.verdict {
+        GateVerdict::NoWorse => End::Passed,
+        GateVerdict::Worse => End::Failed,
+        GateVerdict::Undecided => End::Undecided,
+    };
+    let notes = gate.notes.iter().map(|note| format!(" ({note})"));
+    Case {
+        name: "the kernel".to_owned(),
+        path: ["kernel", ""],
+        end,
+        words: format!("{}{}", gate_headline(gate), notes.collect::<String>()),
+        number: None,
+    }
 }
 
 fn row_words(row: &GateRow) -> String {

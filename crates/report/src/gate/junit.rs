@@ -11,7 +11,7 @@ use super::{
 use crate::escape_xml;
 
 /// Renders the decision as JUnit's XML: a case for each metric, for each section that is worse or
-/// suspect, and for each cell that failed. An undecided case is skipped, which no CI system takes for a
+/// suspect, and for each cell that failed, or one for the kernel where no cell was needed. An undecided case is skipped, which no CI system takes for a
 /// failure.
 pub fn gate_junit(gate: &Gate) -> String {
     let cases = cases(gate);
@@ -55,8 +55,30 @@ pub fn gate_junit(gate: &Gate) -> String {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_stats::{GateRule, GateVerdict, gate};
+
     use super::*;
     use crate::gate::testing::{NASTY, hostile};
+
+    #[test]
+    fn equal_kernels_are_one_case_that_passed() {
+        let none = gate(["one", "other"], &[], &[], &GateRule::default());
+        let notes = vec!["both are the same image".to_owned()];
+        for (verdict, element, counts) in [
+            (GateVerdict::NoWorse, "system-out", ["1", "0", "0"]),
+            (GateVerdict::Worse, "failure", ["1", "1", "0"]),
+            (GateVerdict::Undecided, "skipped", ["1", "0", "1"]),
+        ] {
+            let text = gate_junit(&Gate { verdict, notes: notes.clone(), ..none.clone() });
+            let document = roxmltree::Document::parse(&text).unwrap();
+            let suite = document.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
+            let count = |name: &str| suite.attribute(name).unwrap();
+            assert_eq!(["tests", "failures", "skipped"].map(count), counts);
+            let case = suite.children().find(|node| node.has_tag_name("testcase")).unwrap();
+            assert!(case.first_element_child().unwrap().has_tag_name(element), "{text}");
+            assert!(text.contains("other is") && text.contains("(both are the same image)"));
+        }
+    }
 
     #[test]
     fn hostile_names_stay_text() {

@@ -82,7 +82,9 @@ fn metrics(gate: &Gate) -> Table {
             let tone = match row.verdict {
                 RowVerdict::Worse => Tone::Worse,
                 RowVerdict::Better => Tone::Better,
-                RowVerdict::WithinMargin | RowVerdict::Undecided { .. } => Tone::Plain,
+                RowVerdict::WithinMargin
+                | RowVerdict::WithinResolution
+                | RowVerdict::Undecided { .. } => Tone::Plain,
             };
             table.row([
                 Cell::from(format!("  {}", called(row))),

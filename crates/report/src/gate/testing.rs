@@ -29,6 +29,7 @@ pub fn hostile() -> Gate {
             value: scale * (1000.0 + 10.0 * (seed % 3) as f64),
             unit: unit.to_owned(),
             direction,
+            resolution: 0.0,
         })
         .to_vec()),
         sections: Some(vec![Section {

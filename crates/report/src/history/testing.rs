@@ -33,6 +33,7 @@ fn cells(
             value: value + (seed % 3) as f64,
             unit: unit.to_owned(),
             direction,
+            resolution: 0.0,
         })
         .to_vec()),
         sections: Some(vec![Section {

@@ -61,7 +61,9 @@ pub fn counts(history: &History) -> String {
         verb(count(|verdict| verdict == RowVerdict::Worse)),
         count(|verdict| verdict == RowVerdict::Better),
         count(|verdict| verdict == RowVerdict::WithinMargin),
-        count(|verdict| matches!(verdict, RowVerdict::Undecided { .. })),
+        count(|verdict| {
+            matches!(verdict, RowVerdict::WithinResolution | RowVerdict::Undecided { .. })
+        }),
     )
 }
 

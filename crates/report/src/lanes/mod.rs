@@ -68,8 +68,8 @@ fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
     let mut notes = Vec::new();
     for panel in panels {
         let shown = |pid: u32| panel.threads.iter().any(|thread| thread.pid == pid);
-        let lanes = panel.lanes.threads.iter().filter(|lane| shown(lane.pid));
-        let joined: u64 = lanes.map(|lane| lane.left_out.stretches).sum();
+        let lanes = || panel.lanes.threads.iter().filter(|lane| shown(lane.pid));
+        let joined: u64 = lanes().map(|lane| lane.left_out.stretches).sum();
         let title = crate::timeline::name(panel.title);
         if joined > 0 {
             let (joined, were) = match joined {
@@ -77,6 +77,14 @@ fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
                 _ => (format!("{joined} short stretches"), "were"),
             };
             notes.push(format!("{title}: {joined} {were} joined with others."));
+        }
+        let sections: u64 = lanes().map(|lane| lane.left_out.sections).sum();
+        let instants: u64 = lanes().map(|lane| lane.left_out.instants).sum();
+        for (count, what) in [(sections, "short section"), (instants, "mark")] {
+            if count > 0 {
+                let were = if count == 1 { "is" } else { "are" };
+                notes.push(format!("{title}: {} {were} left out.", counted(count, what)));
+            }
         }
         if panel.lanes.threads_left_out > 0 {
             let count = counted(panel.lanes.threads_left_out, "more thread");

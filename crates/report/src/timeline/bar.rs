@@ -108,6 +108,7 @@ mod tests {
                     pid: 0,
                     context: String::new(),
                     since_ns: None,
+                    folded: None,
                 }
             })
             .collect();
@@ -130,13 +131,13 @@ mod tests {
 
     #[test]
     fn many_short_pieces_are_as_long_as_their_sum() {
-        use Cause::{IrqsOff, OtherTask};
+        use Cause::{FairShare, IrqsOff};
         // A thousand times 3 ns and 1 ns: a quarter of forty columns.
-        let pieces = [(OtherTask, 3), (IrqsOff, 1)].repeat(1000);
+        let pieces = [(FairShare, 3), (IrqsOff, 1)].repeat(1000);
         let bar = drawn(&pieces, 40);
         assert_eq!(bar.matches('d').count(), 10, "{bar}");
-        assert_eq!(bar.matches('o').count(), 30, "{bar}");
-        assert!(!bar.contains("ooooo") && !bar.contains("dd"), "{bar}");
+        assert_eq!(bar.matches('f').count(), 30, "{bar}");
+        assert!(!bar.contains("fffff") && !bar.contains("dd"), "{bar}");
     }
 
     #[test]

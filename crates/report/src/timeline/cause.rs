@@ -1,24 +1,12 @@
 //! The looks of causes.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 use preemptlab_trace::Cause;
 
-/// Every cause, and that none is known.
-pub const CAUSES: [Option<Cause>; 13] = [
-    Some(Cause::TimerPending),
-    Some(Cause::IrqsOff),
-    Some(Cause::HardIrq),
-    Some(Cause::Softirq),
-    Some(Cause::PreemptOff),
-    Some(Cause::NotPreemptible),
-    Some(Cause::IpiWait),
-    Some(Cause::SpinWait),
-    Some(Cause::RemoteWakeup),
-    Some(Cause::Scheduling),
-    Some(Cause::OtherTask),
-    Some(Cause::Return),
-    None,
-];
+/// Returns every cause, and that none is known.
+pub fn all() -> impl Iterator<Item = Option<Cause>> {
+    Cause::ALL.into_iter().map(Some).chain([None])
+}
 
 /// Returns the cause in words.
 pub fn words(cause: Option<Cause>) -> &'static str {
@@ -32,6 +20,7 @@ pub fn glyph(cause: Option<Cause>) -> char {
         Some(Cause::TimerPending) => '.',
         Some(Cause::IrqsOff) => 'd',
         Some(Cause::HardIrq) => 'h',
+        Some(Cause::DeviceIrq) => 'H',
         Some(Cause::Softirq) => 's',
         Some(Cause::PreemptOff) => 'p',
         Some(Cause::NotPreemptible) => 'n',
@@ -39,6 +28,13 @@ pub fn glyph(cause: Option<Cause>) -> char {
         Some(Cause::SpinWait) => 'l',
         Some(Cause::RemoteWakeup) => '~',
         Some(Cause::Scheduling) => '=',
+        Some(Cause::DeadlineTask) => 'D',
+        Some(Cause::MoreUrgentTask) => 'u',
+        Some(Cause::EqualTask) => 'e',
+        Some(Cause::StopTask) => 'm',
+        Some(Cause::FairShare) => 'f',
+        Some(Cause::FairServer) => 'F',
+        Some(Cause::Throttled) => 't',
         Some(Cause::OtherTask) => 'o',
         Some(Cause::Return) => '>',
         None => '?',
@@ -47,22 +43,30 @@ pub fn glyph(cause: Option<Cause>) -> char {
 
 /// Returns its colours on a terminal.
 pub fn ansi(cause: Option<Cause>) -> Style {
-    let (ink, ground) = match cause {
-        Some(Cause::TimerPending) => (AnsiColor::White, AnsiColor::BrightBlack),
-        Some(Cause::IrqsOff) => (AnsiColor::Black, AnsiColor::Red),
-        Some(Cause::HardIrq) => (AnsiColor::Black, AnsiColor::Magenta),
-        Some(Cause::Softirq) => (AnsiColor::Black, AnsiColor::BrightYellow),
-        Some(Cause::PreemptOff) => (AnsiColor::Black, AnsiColor::Yellow),
-        Some(Cause::NotPreemptible) => (AnsiColor::BrightWhite, AnsiColor::Blue),
-        Some(Cause::IpiWait) => (AnsiColor::Black, AnsiColor::BrightMagenta),
-        Some(Cause::SpinWait) => (AnsiColor::Black, AnsiColor::BrightRed),
-        Some(Cause::RemoteWakeup) => (AnsiColor::Black, AnsiColor::BrightCyan),
-        Some(Cause::Scheduling) => (AnsiColor::Black, AnsiColor::Green),
-        Some(Cause::OtherTask) => (AnsiColor::Black, AnsiColor::Cyan),
-        Some(Cause::Return) => (AnsiColor::Black, AnsiColor::White),
+    let (ink, ground): (AnsiColor, Color) = match cause {
+        Some(Cause::TimerPending) => (AnsiColor::White, AnsiColor::BrightBlack.into()),
+        Some(Cause::IrqsOff) => (AnsiColor::Black, AnsiColor::Red.into()),
+        Some(Cause::HardIrq) => (AnsiColor::Black, AnsiColor::Magenta.into()),
+        Some(Cause::DeviceIrq) => (AnsiColor::Black, Ansi256Color(211).into()),
+        Some(Cause::Softirq) => (AnsiColor::Black, AnsiColor::BrightYellow.into()),
+        Some(Cause::PreemptOff) => (AnsiColor::Black, AnsiColor::Yellow.into()),
+        Some(Cause::NotPreemptible) => (AnsiColor::BrightWhite, AnsiColor::Blue.into()),
+        Some(Cause::IpiWait) => (AnsiColor::Black, AnsiColor::BrightMagenta.into()),
+        Some(Cause::SpinWait) => (AnsiColor::Black, AnsiColor::BrightRed.into()),
+        Some(Cause::RemoteWakeup) => (AnsiColor::Black, AnsiColor::BrightCyan.into()),
+        Some(Cause::Scheduling) => (AnsiColor::Black, AnsiColor::Green.into()),
+        Some(Cause::FairShare) => (AnsiColor::Black, AnsiColor::Cyan.into()),
+        Some(Cause::DeadlineTask) => (AnsiColor::Black, Ansi256Color(69).into()),
+        Some(Cause::MoreUrgentTask) => (AnsiColor::Black, Ansi256Color(75).into()),
+        Some(Cause::EqualTask) => (AnsiColor::Black, Ansi256Color(153).into()),
+        Some(Cause::StopTask) => (AnsiColor::Black, Ansi256Color(146).into()),
+        Some(Cause::FairServer) => (AnsiColor::Black, Ansi256Color(150).into()),
+        Some(Cause::Throttled) => (AnsiColor::Black, Ansi256Color(183).into()),
+        Some(Cause::OtherTask) => (AnsiColor::Black, Ansi256Color(250).into()),
+        Some(Cause::Return) => (AnsiColor::Black, AnsiColor::White.into()),
         None => return Style::new(),
     };
-    Style::new().fg_color(Some(ink.into())).bg_color(Some(ground.into()))
+    Style::new().fg_color(Some(ink.into())).bg_color(Some(ground))
 }
 
 /// Returns its class in a picture.
@@ -71,6 +75,7 @@ pub fn class(cause: Option<Cause>) -> &'static str {
         Some(Cause::TimerPending) => "timer-pending",
         Some(Cause::IrqsOff) => "irqs-off",
         Some(Cause::HardIrq) => "hard-irq",
+        Some(Cause::DeviceIrq) => "device-irq",
         Some(Cause::Softirq) => "softirq",
         Some(Cause::PreemptOff) => "preempt-off",
         Some(Cause::NotPreemptible) => "not-preemptible",
@@ -78,6 +83,13 @@ pub fn class(cause: Option<Cause>) -> &'static str {
         Some(Cause::SpinWait) => "spin-wait",
         Some(Cause::RemoteWakeup) => "remote-wakeup",
         Some(Cause::Scheduling) => "scheduling",
+        Some(Cause::DeadlineTask) => "deadline-task",
+        Some(Cause::MoreUrgentTask) => "more-urgent-task",
+        Some(Cause::EqualTask) => "equal-task",
+        Some(Cause::StopTask) => "stop-task",
+        Some(Cause::FairShare) => "fair-share",
+        Some(Cause::FairServer) => "fair-server",
+        Some(Cause::Throttled) => "throttled",
         Some(Cause::OtherTask) => "other-task",
         Some(Cause::Return) => "return",
         None => "unknown",
@@ -92,10 +104,11 @@ mod tests {
 
     #[test]
     fn no_two_causes_look_the_same() {
-        assert_eq!(CAUSES.map(glyph).into_iter().collect::<BTreeSet<_>>().len(), CAUSES.len());
-        assert_eq!(CAUSES.map(class).into_iter().collect::<BTreeSet<_>>().len(), CAUSES.len());
-        assert_eq!(CAUSES.map(words).into_iter().collect::<BTreeSet<_>>().len(), CAUSES.len());
-        let grounds = CAUSES.map(|cause| format!("{:?}", ansi(cause).get_bg_color()));
-        assert_eq!(grounds.into_iter().collect::<BTreeSet<_>>().len(), CAUSES.len());
+        let count = all().count();
+        assert_eq!(all().map(glyph).collect::<BTreeSet<_>>().len(), count);
+        assert_eq!(all().map(class).collect::<BTreeSet<_>>().len(), count);
+        assert_eq!(all().map(words).collect::<BTreeSet<_>>().len(), count);
+        let grounds = all().map(|cause| format!("{:?}", ansi(cause).get_bg_color()));
+        assert_eq!(grounds.collect::<BTreeSet<_>>().len(), count);
     }
 }

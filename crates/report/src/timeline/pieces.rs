@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_trace::{Cause, Segment, Timeline};
+use preemptlab_trace::{Cause, Folded, Segment, Timeline};
 
 /// A stretch of a timeline. Times are offsets from the due time, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,35 @@ impl Piece<'_> {
     /// Returns the length of the piece.
     pub fn len_ns(&self) -> u64 {
         self.end_ns - self.start_ns
+    }
+
+    /// Returns the number of segments that the piece stands for.
+    pub fn count(&self) -> u64 {
+        self.folded().map_or(1, |folded| folded.count)
+    }
+
+    /// Returns the length of the shortest of them.
+    pub fn min_ns(&self) -> u64 {
+        self.folded().map_or(self.len_ns(), |folded| folded.min_ns)
+    }
+
+    /// Returns the length of the longest of them.
+    pub fn max_ns(&self) -> u64 {
+        self.folded().map_or(self.len_ns(), |folded| folded.max_ns)
+    }
+
+    /// Returns whether the piece stands for segments of which the cause alone is known.
+    pub fn is_rest(&self) -> bool {
+        self.folded().is_some_and(|folded| folded.is_rest)
+    }
+
+    /// Returns whether segments of other tasks or calls may lie between those that the piece stands for.
+    pub fn has_gaps(&self) -> bool {
+        self.folded().is_some_and(|folded| folded.has_gaps)
+    }
+
+    fn folded(&self) -> Option<Folded> {
+        self.segment?.folded
     }
 
     /// Returns its cause, where it is known.
@@ -48,6 +77,11 @@ pub fn pieces(timeline: &Timeline) -> Vec<Piece<'_>> {
     }
     push(reached_ns, latency_ns, None);
     pieces
+}
+
+/// Returns the number of segments that pieces stand for.
+pub fn count(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(Piece::count).sum()
 }
 
 /// Returns the total time of each cause, the longest first.

@@ -1,7 +1,7 @@
 //! The rows of a timeline's table: the pieces in order, or equal pieces together when those are too
 //! many to be read.
 
-use preemptlab_trace::{Cause, Segment};
+use preemptlab_trace::Segment;
 
 use super::{
     pieces::{Piece, causes},
@@ -30,8 +30,8 @@ pub struct Listed<T> {
 /// Pieces that are not listed one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Number of pieces.
-    pub count: usize,
+    /// Number of rows' worth of them: segments, or kinds of segments.
+    pub count: u64,
     /// Total length of the pieces.
     pub sum_ns: u64,
     /// Length of the longest piece.
@@ -72,6 +72,16 @@ impl Step<'_> {
             Self::Stretch(stretch) => stretch.len_ns(),
         }
     }
+
+    /// Returns the number of segments that it stands for where it is left out, and the length of the
+    /// longest.
+    fn others(&self) -> Others {
+        let (count, max_ns) = match self {
+            Self::Piece(piece) => (piece.count(), piece.max_ns()),
+            Self::Stretch(stretch) => (stretch.count(), stretch.len_ns()),
+        };
+        Others { count, sum_ns: self.len_ns(), max_ns }
+    }
 }
 
 /// Returns the rows of pieces: the steps in order, if they are few enough to be read, and else
@@ -80,15 +90,17 @@ pub fn rows<'a>(pieces: &'a [Piece<'a>]) -> Rows<'a> {
     let whole_ns: u64 = pieces.iter().map(Piece::len_ns).sum();
     let is_long = |ns| !is_short(ns, whole_ns);
     let steps = steps(pieces, is_long);
-    if steps.iter().filter(|step| is_long(step.len_ns())).count() <= ROWS_MAX {
-        return Rows::Steps(list(steps, Step::len_ns, |ns| is_short(ns, whole_ns)));
+    // Where segments of several calls are one piece, neither their order nor the turns are known.
+    let has_gaps = pieces.iter().any(Piece::has_gaps);
+    if !has_gaps && steps.iter().filter(|step| is_long(step.len_ns())).count() <= ROWS_MAX {
+        return Rows::Steps(list(steps, Step::others, |ns| is_short(ns, whole_ns)));
     }
     let is_small = |ns| is_small(ns, whole_ns);
     match causes(pieces).first() {
-        Some((Some(Cause::OtherTask), _)) => {
-            Rows::Turns(list(alike(pieces), |turns| turns.sum_ns, is_small))
+        Some((Some(cause), _)) if cause.is_decision() && !has_gaps => {
+            Rows::Turns(list(alike(pieces), |turns| one_other(turns.sum_ns), is_small))
         }
-        _ => Rows::Parts(list(kinds(pieces), |part| part.sum_ns, is_small)),
+        _ => Rows::Parts(list(kinds(pieces), |part| one_other(part.sum_ns), is_small)),
     }
 }
 
@@ -109,13 +121,13 @@ fn steps<'a>(pieces: &'a [Piece<'a>], is_long: impl Fn(u64) -> bool) -> Vec<Step
 fn kinds<'a>(pieces: &[Piece<'a>]) -> Vec<Part<'a>> {
     parts(pieces, |piece| {
         let names = |it: &'a Segment| (it.function.as_deref(), it.comm.as_str());
-        (piece.cause(), piece.segment.map(names))
+        (piece.cause(), piece.segment.map(names), piece.is_rest())
     })
 }
 
 /// Returns the parts of a stretch.
 pub fn parts_of<'a>(stretch: &Stretch<'a>, whole_ns: u64) -> Listed<Part<'a>> {
-    list(stretch.parts(), |part| part.sum_ns, |ns| is_short(ns, whole_ns))
+    list(stretch.parts(), |part| one_other(part.sum_ns), |ns| is_short(ns, whole_ns))
 }
 
 fn is_short(ns: u64, whole_ns: u64) -> bool {
@@ -126,8 +138,14 @@ fn is_small(ns: u64, whole_ns: u64) -> bool {
     u128::from(ns) * 100 < u128::from(whole_ns)
 }
 
+/// Returns a row that counts as one where it is left out.
+fn one_other(sum_ns: u64) -> Others {
+    Others { count: 1, sum_ns, max_ns: sum_ns }
+}
+
 /// Leaves out short rows, and of too many rows the shortest ones.
-fn list<T>(all: Vec<T>, len_ns: impl Fn(&T) -> u64, is_short: impl Fn(u64) -> bool) -> Listed<T> {
+fn list<T>(all: Vec<T>, other: impl Fn(&T) -> Others, is_short: impl Fn(u64) -> bool) -> Listed<T> {
+    let len_ns = |row: &T| other(row).sum_ns;
     let mut order: Vec<usize> =
         (0..all.len()).filter(|index| !is_short(len_ns(&all[*index]))).collect();
     order.sort_by_key(|index| std::cmp::Reverse(len_ns(&all[*index])));
@@ -142,9 +160,10 @@ fn list<T>(all: Vec<T>, len_ns: impl Fn(&T) -> u64, is_short: impl Fn(u64) -> bo
         if is_listed {
             listed.rows.push(row);
         } else {
-            listed.others.count += 1;
-            listed.others.sum_ns += len_ns(&row);
-            listed.others.max_ns = listed.others.max_ns.max(len_ns(&row));
+            let Others { count, sum_ns, max_ns } = other(&row);
+            listed.others.count += count;
+            listed.others.sum_ns += sum_ns;
+            listed.others.max_ns = listed.others.max_ns.max(max_ns);
         }
     }
     listed
@@ -156,7 +175,7 @@ mod tests {
 
     fn listed(lengths: &[u64]) -> (Vec<u64>, Others) {
         let whole_ns = lengths.iter().sum();
-        let listed = list(lengths.to_vec(), |ns| *ns, |ns| is_short(ns, whole_ns));
+        let listed = list(lengths.to_vec(), |ns| one_other(*ns), |ns| is_short(ns, whole_ns));
         (listed.rows, listed.others)
     }
 

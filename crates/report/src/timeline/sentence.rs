@@ -4,7 +4,7 @@ use preemptlab_trace::{Cause, Segment, Timeline};
 
 use super::{
     pieces::{Piece, causes, longest_first, pieces},
-    text::{context, duration, is_imagined, name, percent, task},
+    text::{REST, context, duration, is_imagined, name, percent, task},
 };
 
 /// Causes are named until they explain this share of the latency, in percent.
@@ -73,6 +73,7 @@ impl Clause<'_> {
             Some(Cause::TimerPending) => format!("the timer had not fired yet{}", self.lasted()),
             Some(Cause::IrqsOff) => self.at_places("interrupts were off", in_function),
             Some(Cause::HardIrq) => self.interrupts(),
+            Some(Cause::DeviceIrq) => format!("a device's interrupt was served{}", self.lasted()),
             Some(Cause::Softirq) => self.at_places("softirqs were served", in_function),
             Some(Cause::PreemptOff) => self.at_places("preemption was off", in_function),
             Some(Cause::NotPreemptible) => self.not_preemptible(),
@@ -82,7 +83,14 @@ impl Clause<'_> {
             }
             Some(Cause::RemoteWakeup) => format!("{}{}", self.woken(), self.lasted()),
             Some(Cause::Scheduling) => format!("the scheduler was at work{}", self.lasted()),
-            Some(Cause::OtherTask) => self.other_tasks(),
+            Some(Cause::DeadlineTask) => self.ran("the deadline task", "deadline tasks"),
+            Some(Cause::MoreUrgentTask) => self.ran("the more urgent task", "more urgent tasks"),
+            Some(Cause::EqualTask) => self.ran("the equally urgent task", "equally urgent tasks"),
+            Some(Cause::StopTask) => self.ran("the stop task", "stop tasks"),
+            Some(Cause::OtherTask) => self.ran("the task", "other tasks"),
+            Some(Cause::FairShare) => self.let_run("the scheduler", "other tasks"),
+            Some(Cause::FairServer) => self.let_run("the fair server", "ordinary tasks"),
+            Some(Cause::Throttled) => self.throttled(),
             Some(Cause::Return) => {
                 format!("the task was on its way back to user space{}", self.lasted())
             }
@@ -96,6 +104,7 @@ impl Clause<'_> {
             Some(Cause::TimerPending) => ("the timer had not fired yet", Vec::new()),
             Some(Cause::IrqsOff) => ("interrupts were off", self.places(in_function)),
             Some(Cause::HardIrq) => ("interrupts were served", self.places(for_interrupt)),
+            Some(Cause::DeviceIrq) => ("devices' interrupts were served", Vec::new()),
             Some(Cause::Softirq) => ("softirqs were served", self.places(in_function)),
             Some(Cause::PreemptOff) => ("preemption was off", self.places(in_function)),
             Some(Cause::NotPreemptible) => {
@@ -109,7 +118,16 @@ impl Clause<'_> {
             }
             Some(Cause::RemoteWakeup) => ("another CPU had woken the task", Vec::new()),
             Some(Cause::Scheduling) => ("the scheduler was at work", Vec::new()),
-            Some(Cause::OtherTask) => ("the scheduler let others run", self.places(of_program)),
+            Some(Cause::DeadlineTask) => ("deadline tasks ran", self.places(of_program)),
+            Some(Cause::MoreUrgentTask) => ("more urgent tasks ran", self.places(of_program)),
+            Some(Cause::EqualTask) => ("equally urgent tasks ran", self.places(of_program)),
+            Some(Cause::StopTask) => ("the CPU's stop task ran", Vec::new()),
+            Some(Cause::OtherTask) => ("other tasks ran", self.places(of_program)),
+            Some(Cause::FairShare) => ("the scheduler let others run", self.places(of_program)),
+            Some(Cause::FairServer) => {
+                ("the fair server let ordinary tasks run", self.places(of_program))
+            }
+            Some(Cause::Throttled) => ("the task was throttled", Vec::new()),
             Some(Cause::Return) => ("the task was on its way back to user space", Vec::new()),
             None => ("the trace does not say what happened", Vec::new()),
         };
@@ -200,18 +218,62 @@ impl Clause<'_> {
         format!("{state}{place}{}{}", self.lasted_of(*place_ns), met.unwrap_or_default())
     }
 
-    fn other_tasks(&self) -> String {
-        let tasks = self.places(task);
+    /// Names what ran: the only task, or with several the longest, and its time.
+    fn ran(&self, one: &str, several: &str) -> String {
+        let (tasks, more) = self.tasks(task);
         match tasks.as_slice() {
-            [(task, _)] => format!("the scheduler let {task} run{}", self.lasted()),
-            [(longest, ns), ..] => format!(
-                "the scheduler let {} other tasks run{}, the longest of them {longest} for {}",
-                tasks.len(),
-                self.lasted(),
-                duration(*ns)
-            ),
-            [] => format!("the scheduler let others run{}", self.lasted()),
+            [(task, _)] if more.is_empty() => format!("{one} {task} ran{}", self.lasted()),
+            tasks => format!("{more}{} {several} ran{}", tasks.len(), self.lasted_most(tasks)),
         }
+    }
+
+    fn let_run(&self, decider: &str, several: &str) -> String {
+        let (tasks, more) = self.tasks(task);
+        match tasks.as_slice() {
+            [(task, _)] if more.is_empty() => format!("{decider} let {task} run{}", self.lasted()),
+            tasks => format!(
+                "{decider} let {more}{} {several} run{}",
+                tasks.len(),
+                self.lasted_most(tasks)
+            ),
+        }
+    }
+
+    fn throttled(&self) -> String {
+        let busy = |segment: &Segment| match segment.pid {
+            0 if segment.folded.is_none_or(|folded| !folded.is_rest) => {
+                "its CPU was idle".to_owned()
+            }
+            _ => format!("{} ran", task(segment)),
+        };
+        match self.places(busy).as_slice() {
+            [(busy, _)] => format!("the task was throttled while {busy}{}", self.lasted()),
+            others => format!(
+                "the task was throttled{}{}",
+                self.lasted(),
+                match others.first() {
+                    Some((busy, ns)) => most(*ns, self.ns, &format!(" while {busy}")),
+                    None => String::new(),
+                }
+            ),
+        }
+    }
+
+    /// Lists the tasks that are known, the longest first, and says whether there were more.
+    fn tasks(&self, name: impl Fn(&Segment) -> String) -> (Vec<(String, u64)>, &'static str) {
+        let mut tasks = self.places(name);
+        let all = tasks.len();
+        tasks.retain(|(task, _)| task != REST);
+        let more = if tasks.len() < all { "more than " } else { "" };
+        (tasks, more)
+    }
+
+    /// Returns words such as ` for 13.3 us (46 %), the longest of them hackbench/187 for 9 us`.
+    fn lasted_most(&self, tasks: &[(String, u64)]) -> String {
+        let longest = tasks.first().map_or_else(String::new, |(task, ns)| {
+            format!(", the longest of them {task} for {}", duration(*ns))
+        });
+        format!("{}{longest}", self.lasted())
     }
 }
 
@@ -242,7 +304,10 @@ fn for_interrupt(segment: &Segment) -> String {
 
 /// Returns words such as `, most of all hackbench`.
 fn of_program(segment: &Segment) -> String {
-    format!(", most of all {}", name(&segment.comm))
+    match segment.folded().is_rest {
+        true => String::new(),
+        false => format!(", most of all {}", name(&segment.comm)),
+    }
 }
 
 /// Returns words such as ` in write() of hackbench/187`.
@@ -256,6 +321,9 @@ fn in_program(segment: &Segment) -> String {
 }
 
 fn in_context(segment: &Segment, task: &str) -> String {
+    if segment.folded().is_rest {
+        return String::new();
+    }
     match context(segment).as_str() {
         "" | "user space" => format!(" in {task}"),
         "kernel thread" => format!(" in the kernel thread {task}"),

@@ -4,7 +4,10 @@ use std::{collections::HashMap, hash::Hash};
 
 use preemptlab_trace::{Cause, Segment};
 
-use super::{pieces::Piece, text};
+use super::{
+    pieces::{Piece, count},
+    text,
+};
 
 /// Stretch of a timeline that is shown as one: neighbouring pieces during which the kernel did not
 /// switch.
@@ -19,27 +22,27 @@ pub struct Stretch<'a> {
 /// Pieces of a stretch with one cause, in one function.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
-    /// The longest of them.
+    /// The one with the longest segment.
     pub longest: Piece<'a>,
-    /// Length of the shortest, in nanoseconds.
+    /// Length of the shortest segment, in nanoseconds.
     pub min_ns: u64,
-    /// Number of pieces.
-    pub count: usize,
-    /// Total length of the pieces, in nanoseconds.
+    /// Number of segments.
+    pub count: u64,
+    /// Total length of the segments, in nanoseconds.
     pub sum_ns: u64,
 }
 
 impl<'a> Part<'a> {
     fn new(piece: Piece<'a>) -> Self {
-        let ns = piece.len_ns();
-        Self { longest: piece, min_ns: ns, count: 1, sum_ns: ns }
+        let (min_ns, count, sum_ns) = (piece.min_ns(), piece.count(), piece.len_ns());
+        Self { longest: piece, min_ns, count, sum_ns }
     }
 
     fn add(&mut self, piece: Piece<'a>) {
-        self.count += 1;
+        self.count += piece.count();
         self.sum_ns += piece.len_ns();
-        self.min_ns = self.min_ns.min(piece.len_ns());
-        if piece.len_ns() > self.longest.len_ns() {
+        self.min_ns = self.min_ns.min(piece.min_ns());
+        if piece.max_ns() > self.longest.max_ns() {
             self.longest = piece;
         }
     }
@@ -60,10 +63,16 @@ impl<'a> Stretch<'a> {
         self.pieces.iter().map(Piece::len_ns).sum()
     }
 
+    /// Returns the number of segments in it.
+    pub fn count(&self) -> u64 {
+        count(self.pieces)
+    }
+
     /// Returns the work of the kernel in it: pieces with the same cause and function together, the
     /// longest sum first.
     pub fn parts(&self) -> Vec<Part<'a>> {
-        parts(self.pieces, |piece| (piece.cause(), piece.segment.map(|it| it.function.as_deref())))
+        let function = |piece: &Piece<'a>| piece.segment.map(|it| it.function.as_deref());
+        parts(self.pieces, |piece| (piece.cause(), function(piece), piece.is_rest()))
     }
 }
 
@@ -96,17 +105,7 @@ pub fn stretches<'a>(pieces: &'a [Piece<'a>]) -> impl Iterator<Item = Stretch<'a
 /// Returns the task and its system call, where nothing can be switched to another task.
 fn place<'a>(piece: &Piece<'a>) -> Option<(u32, &'a str)> {
     let segment = piece.segment?;
-    let is_closed = match segment.cause {
-        Cause::IrqsOff | Cause::HardIrq | Cause::Softirq | Cause::PreemptOff => true,
-        Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait => true,
-        Cause::TimerPending
-        | Cause::RemoteWakeup
-        | Cause::Scheduling
-        | Cause::OtherTask
-        | Cause::Return => false,
-    };
-    let outermost = segment.context.split(" > ").next().unwrap_or_default();
-    is_closed.then_some((segment.pid, outermost))
+    segment.cause.is_closed().then_some((segment.pid, segment.outermost()))
 }
 
 /// Returns the piece that holds a stretch together: code that is not preemptible anyway, else a
@@ -145,7 +144,9 @@ fn is_around(piece: &Piece<'_>, pieces: &[Piece<'_>]) -> bool {
 /// Returns the section of a segment: the cause and its start.
 fn section(segment: &Segment) -> Option<(Cause, u64)> {
     let is_section = matches!(segment.cause, Cause::IrqsOff | Cause::PreemptOff);
-    is_section.then(|| (segment.cause, segment.since_ns.unwrap_or(segment.start_ns)))
+    // Several segments that belong to one section say since when.
+    let is_one = segment.folded.is_none() || segment.since_ns.is_some();
+    (is_section && is_one).then(|| (segment.cause, segment.since_ns.unwrap_or(segment.start_ns)))
 }
 
 /// Returns the place of a stretch: the task and its system call.
@@ -154,6 +155,5 @@ pub fn place_of(stretch: &Stretch<'_>) -> String {
     if stretch.pieces.len() == 1 {
         return text::place(segment);
     }
-    let outermost = segment.context.split(" > ").next().unwrap_or_default();
-    text::place(&Segment { context: outermost.to_owned(), ..segment.clone() })
+    text::place(&Segment { context: segment.outermost().to_owned(), ..segment.clone() })
 }

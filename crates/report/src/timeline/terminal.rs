@@ -8,7 +8,7 @@ use textwrap::core::display_width;
 use super::{
     bar::{bar, paint},
     cause,
-    pieces::{Piece, causes, pieces},
+    pieces::{Piece, causes, count, pieces},
     rows::{Listed, Others, Rows, Step, parts_of, rows},
     stretch::{Part, Stretch, place_of},
     text::{MET, function, headline, is_imagined, name, percent, place, share, us, us_from},
@@ -46,7 +46,9 @@ pub fn timeline_terminal(timeline: &Timeline, terminal: Terminal) -> String {
             axis(latency_ns, terminal.width),
             legend(&pieces, latency_ns, terminal),
         ));
-        parts.push(table(timeline, &pieces).terminal(terminal));
+        let mut table = table(timeline, &pieces);
+        table.notes.extend(thinned(&pieces));
+        parts.push(table.terminal(terminal));
     }
     if !is_imagined(timeline) {
         parts.push(paragraph(&steps(timeline), terminal, Tone::Faint));
@@ -121,20 +123,23 @@ fn table(timeline: &Timeline, pieces: &[Piece]) -> Table {
     let latency_ns = timeline.wakeup.latency_ns();
     match rows(pieces) {
         Rows::Steps(listed) => steps_in_order(&listed, timeline.wakeup.due_ns, latency_ns),
-        Rows::Turns(listed) => turns(&listed, pieces.len(), latency_ns),
-        Rows::Parts(listed) => parts(&listed, pieces.len(), latency_ns),
+        Rows::Turns(listed) => turns(&listed, count(pieces), latency_ns),
+        Rows::Parts(listed) => parts(&listed, count(pieces), latency_ns),
     }
 }
 
 /// Returns the table with a row per piece or stretch, under the task that had the CPU and its
 /// context.
 fn steps_in_order(listed: &Listed<Step>, due_ns: u64, latency_ns: u64) -> Table {
-    let has_stretch = listed.rows.iter().any(|step| matches!(step, Step::Stretch(_)));
+    let has_several = listed.rows.iter().any(|step| match step {
+        Step::Stretch(_) => true,
+        Step::Piece(piece) => piece.count() > 1,
+    });
     let since_ns = |step: &Step| reason(step).segment.and_then(|segment| segment.since_ns);
     let has_since = listed.rows.iter().any(|step| since_ns(step).is_some());
     let words = [Column::left("cause"), Column::left("function < its callers")];
     let columns = (numbers(latency_ns).into_iter())
-        .chain(has_stretch.then(several).into_iter().flatten())
+        .chain(has_several.then(several).into_iter().flatten())
         .chain(words)
         .chain(has_since.then(|| Column::right("since").with_unit("us")));
     let mut table = Table::new("", columns);
@@ -156,14 +161,20 @@ fn steps_in_order(listed: &Listed<Step>, due_ns: u64, latency_ns: u64) -> Table 
         };
         let since = since_ns(step).map(|ns| us_from(due_ns, ns)).unwrap_or_default();
         let cells = measures(Some(step.start_ns()), step.len_ns(), latency_ns).into_iter();
-        let blank = has_stretch.then(<[String; 2]>::default).into_iter().flatten();
-        let cells = cells.chain(blank).chain([label(piece.cause()), what, since]);
+        let several = match step {
+            Step::Stretch(_) => Default::default(),
+            Step::Piece(piece) => {
+                [times(piece.count()), each(piece.count(), piece.min_ns(), piece.max_ns())]
+            }
+        };
+        let several = has_several.then_some(several).into_iter().flatten();
+        let cells = cells.chain(several).chain([label(piece.cause()), what, since]);
         table.row(cells.take(width));
         if let Step::Stretch(stretch) = step {
             table.rows.extend(within(stretch, width, latency_ns));
         }
     }
-    sums(&mut table, listed.others, latency_ns, has_stretch);
+    sums(&mut table, listed.others, latency_ns, has_several);
     let is_met = |piece: &Piece| piece.cause() == Some(Cause::NotPreemptible);
     let mut pieces = listed.rows.iter().flat_map(|step| match step {
         Step::Piece(piece) => std::slice::from_ref(piece),
@@ -186,7 +197,7 @@ fn reason<'a>(step: &Step<'a>) -> Piece<'a> {
 /// Returns words such as `one stretch of 23 pieces`, after the function with which a section
 /// begins.
 fn in_one_stretch(stretch: &Stretch) -> String {
-    let whole = format!("one stretch of {} pieces:", stretch.pieces.len());
+    let whole = format!("one stretch of {} pieces:", stretch.count());
     let is_section = matches!(stretch.reason.cause(), Some(Cause::IrqsOff | Cause::PreemptOff));
     match stretch.reason.segment.map(function) {
         Some(function) if is_section && !function.is_empty() => {
@@ -200,11 +211,11 @@ fn in_one_stretch(stretch: &Stretch) -> String {
 fn within(stretch: &Stretch, width: usize, latency_ns: u64) -> Vec<Row> {
     let Listed { rows, others } = parts_of(stretch, latency_ns);
     let of_part = |part: Part| {
-        let what = part.longest.segment.map(function).unwrap_or_default();
+        let what = what(&part);
         let cause = format!("  {}", label(part.longest.cause()));
         (
             part.sum_ns,
-            [times(part.count), each(part.count, part.min_ns, part.longest.len_ns())],
+            [times(part.count), each(part.count, part.min_ns, part.longest.max_ns())],
             [cause, what],
         )
     };
@@ -220,17 +231,37 @@ fn within(stretch: &Stretch, width: usize, latency_ns: u64) -> Vec<Row> {
     rows.collect()
 }
 
+/// Returns the function of a part and its callers.
+fn what(part: &Part) -> String {
+    match part.longest.is_rest() {
+        true => format!("other ({})", counted(part.count, "segment")),
+        false => part.longest.segment.map(function).unwrap_or_default(),
+    }
+}
+
+/// Says that the pieces are fewer than the segments that they stand for.
+fn thinned(pieces: &[Piece]) -> Option<String> {
+    let segments = count(pieces);
+    (segments > pieces.len() as u64).then(|| {
+        format!(
+            "The bar is thinned: {} stand for {segments} segments; alike ones near each other are drawn \
+             one after the other. Lengths and counts are exact.",
+            counted(pieces.len(), "piece")
+        )
+    })
+}
+
 /// Returns the columns of the number of pieces in a row, and of their lengths.
 fn several() -> [Column; 2] {
     [Column::right("count"), Column::right("each").with_unit("us")]
 }
 
-fn times(count: usize) -> String {
+fn times(count: u64) -> String {
     if count == 1 { String::new() } else { count.to_string() }
 }
 
 /// Returns the shortest and the longest: `0.304–8.682`.
-fn each(count: usize, min_ns: u64, max_ns: u64) -> String {
+fn each(count: u64, min_ns: u64, max_ns: u64) -> String {
     match count {
         1 => String::new(),
         _ if min_ns == max_ns => us(max_ns),
@@ -239,7 +270,7 @@ fn each(count: usize, min_ns: u64, max_ns: u64) -> String {
 }
 
 /// Returns the table with a row for turns of tasks that are alike.
-fn turns(listed: &Listed<Turns>, segments: usize, latency_ns: u64) -> Table {
+fn turns(listed: &Listed<Turns>, segments: u64, latency_ns: u64) -> Table {
     let words = [Column::left("mostly"), Column::left("task"), Column::left("mostly in")];
     let [_, length, share] = numbers(latency_ns);
     let mut table = Table::new("", [length, share].into_iter().chain(several()).chain(words));
@@ -263,18 +294,18 @@ fn turns(listed: &Listed<Turns>, segments: usize, latency_ns: u64) -> Table {
 }
 
 /// Returns the table with a row for each cause, function and program.
-fn parts(listed: &Listed<Part>, segments: usize, latency_ns: u64) -> Table {
+fn parts(listed: &Listed<Part>, segments: u64, latency_ns: u64) -> Table {
     let words =
         [Column::left("cause"), Column::left("program"), Column::left("function < its callers")];
     let [_, length, share] = numbers(latency_ns);
     let mut table = Table::new("", [length, share].into_iter().chain(several()).chain(words));
     for part in &listed.rows {
         let segment = part.longest.segment;
-        let several = [times(part.count), each(part.count, part.min_ns, part.longest.len_ns())];
+        let several = [times(part.count), each(part.count, part.min_ns, part.longest.max_ns())];
         let words = [
             label(part.longest.cause()),
             segment.map(|segment| name(&segment.comm)).unwrap_or_default(),
-            segment.map(function).unwrap_or_default(),
+            what(part),
         ];
         let [_, length, share] = measures(None, part.sum_ns, latency_ns);
         table.row([length, share].into_iter().chain(several).chain(words));
@@ -310,10 +341,10 @@ fn label(cause: Option<Cause>) -> String {
 }
 
 /// Adds the pieces that are not listed, and the sum of everything.
-fn sums(table: &mut Table, others: Others, latency_ns: u64, has_stretch: bool) {
+fn sums(table: &mut Table, others: Others, latency_ns: u64, has_several: bool) {
     let columns = table.columns.len();
     let mut row = |ns, words: [String; 2], tone| {
-        let blank = has_stretch.then(<[String; 2]>::default).into_iter().flatten();
+        let blank = has_several.then(<[String; 2]>::default).into_iter().flatten();
         let cells = measures(None, ns, latency_ns).into_iter().chain(blank).chain(words);
         let cells = cells.chain(std::iter::repeat(String::new())).take(columns);
         table.row(cells.map(|text| Cell::new(text, tone)));

@@ -14,6 +14,9 @@ const TITLE_CHARS_MAX: usize = 200;
 pub const MET: &str =
     "Where the kernel was not preemptible, the function named is where an interrupt met it.";
 
+/// The name of what segments belong to of which the cause alone is known.
+pub const REST: &str = "others";
+
 /// Microseconds, to the nanosecond: `29.079`.
 pub fn us(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
@@ -74,7 +77,10 @@ fn line(text: &str, chars_max: usize) -> String {
 
 /// Returns the name of a task: `hackbench/187`.
 pub fn task(segment: &Segment) -> String {
-    format!("{}/{}", name(&segment.comm), segment.pid)
+    match segment.folded().is_rest {
+        true => REST.to_owned(),
+        false => format!("{}/{}", name(&segment.comm), segment.pid),
+    }
 }
 
 /// Returns a function and its callers: `f < g < h`.

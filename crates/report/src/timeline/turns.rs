@@ -55,7 +55,7 @@ pub struct Turns<'a> {
     /// Length of the shortest, in nanoseconds.
     pub min_ns: u64,
     /// Number of turns.
-    pub count: usize,
+    pub count: u64,
     /// Total length of the turns, in nanoseconds.
     pub sum_ns: u64,
     /// Time of their main cause in them.

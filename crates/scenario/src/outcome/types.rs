@@ -66,8 +66,8 @@ pub struct Wait {
     pub kind: WaitKind,
     /// Start of the step; `None` when it never began.
     pub begin_ns: Option<u64>,
-    /// Time at which the thread could go on; `None` when it never could, or when nothing tells the
-    /// time.
+    /// Time at which the thread was to go on, even if it had not begun to wait by then; `None` when
+    /// it never could, or when nothing tells the time.
     pub due_ns: Option<u64>,
     /// Time at which the thread was back in user space.
     pub back_ns: Option<u64>,

@@ -36,10 +36,9 @@ impl Reader<'_> {
         let played = self.played.threads[self.thread].steps.get(number);
         let (kind, (due_ns, cause)) = match step {
             Step::SleepUntil(ns) => {
-                let due_ns = |played: &PlayedStep| {
-                    self.played.start_ns.saturating_add(*ns).max(played.begin_ns)
-                };
-                (WaitKind::SleepUntil, (played.map(due_ns), Cause::Time))
+                // Also where the time had passed before the thread came: it is late all the same.
+                let due_ns = played.map(|_| self.played.start_ns.saturating_add(*ns));
+                (WaitKind::SleepUntil, (due_ns, Cause::Time))
             }
             Step::SleepFor(ns) => {
                 let due_ns = |played: &PlayedStep| played.begin_ns.saturating_add(*ns);
@@ -102,7 +101,7 @@ impl Reader<'_> {
         let (due_ns, event) = match operation {
             Operation::SleepFor(ns) => (Some(span.begin_ns.saturating_add(*ns)), None),
             Operation::WaitInterrupt(line) => match self.event(*line, *span) {
-                Some((due_ns, event)) => (Some(due_ns.max(span.begin_ns)), Some(event)),
+                Some((due_ns, event)) => (Some(due_ns), Some(event)),
                 None => (None, None),
             },
             _ => return None,

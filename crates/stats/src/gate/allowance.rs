@@ -155,6 +155,17 @@ impl Scale {
         Some(self.signed(change)).filter(|change| change.is_finite())
     }
 
+    /// Returns a step of the instrument on this scale, where a kernel's values are as low as this.
+    pub fn step(self, value: f64, resolution: f64) -> f64 {
+        match self.allowance {
+            Allowance::Time(_) => resolution,
+            Allowance::Share(_) if resolution > 0.0 && value > 0.0 => {
+                libm::log1p(resolution / value)
+            }
+            Allowance::Share(_) => 0.0,
+        }
+    }
+
     /// Returns the margin on this scale.
     pub fn margin(self) -> f64 {
         match self.allowance {

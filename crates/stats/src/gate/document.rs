@@ -184,6 +184,8 @@ pub enum RowVerdict {
     WithinMargin,
     /// Better, by at least half the margin.
     Better,
+    /// The instrument tells no difference, but could hide one of the margin. More seeds tell no more.
+    WithinResolution,
     /// Neither.
     Undecided {
         /// About how many more seeds would decide it; absent where that cannot be estimated.
@@ -198,13 +200,20 @@ impl RowVerdict {
             Self::Worse => "worse".to_owned(),
             Self::WithinMargin => format!("within {margin}"),
             Self::Better => "better".to_owned(),
+            Self::WithinResolution => "within the resolution".to_owned(),
             Self::Undecided { more: Some(more) } => format!("undecided +{more}"),
             Self::Undecided { more: None } => "undecided".to_owned(),
         }
     }
 
+    /// Returns whether more seeds change nothing.
     pub(super) fn is_decided(self) -> bool {
         !matches!(self, Self::Undecided { .. })
+    }
+
+    /// Returns whether it tells if the new kernel is worse by the margin.
+    pub(super) fn tells(self) -> bool {
+        self.is_decided() && self != Self::WithinResolution
     }
 }
 

@@ -94,6 +94,7 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
         }
     }
     let failures = failures(base, new);
+    let lacking = rule.followed.is_none() && lacks_all(&paired(base, new), rule);
     let do_rows_decide = !matches!(rule.followed, Some(Mechanism::Section(_)));
     let any_row =
         |is: &dyn Fn(RowVerdict) -> bool| do_rows_decide && rows.iter().any(|row| is(row.verdict));
@@ -103,18 +104,18 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
     {
         GateVerdict::Worse
     } else if rows.is_empty()
-        || any_row(&|verdict| !verdict.is_decided())
+        || any_row(&|verdict| !verdict.tells())
+        || lacking
         || section_rows.iter().any(|section| section.is_suspect)
     {
         GateVerdict::Undecided
     } else {
         GateVerdict::NoWorse
     };
-    let further_sections = section_rows.len().saturating_sub(SECTIONS_SHOWN);
-    section_rows.truncate(
-        SECTIONS_SHOWN
-            .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count()),
-    );
+    let shown = SECTIONS_SHOWN
+        .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count());
+    let further_sections = section_rows.len().saturating_sub(shown);
+    section_rows.truncate(shown);
     let measured = |cells: &[GateCell]| cells.iter().filter(|cell| cell.result.is_ok()).count();
     Gate {
         format: GATE_FORMAT,
@@ -163,9 +164,16 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
                 let values = (metric.value, other.value);
                 match metrics.iter_mut().find(|known| known.metric.name == metric.name) {
                     Some(known) => known.values.push(values),
-                    None => metrics.push(Pairs { metric: metric.clone(), values: vec![values] }),
+                    None => metrics.push(Pairs {
+                        metric: metric.clone(),
+                        values: vec![values],
+                        lacking: 0,
+                    }),
                 }
             }
+        }
+        for known in &mut metrics {
+            known.lacking = one_sided(pairs, &known.metric.name);
         }
         all.extend(metrics.into_iter().map(|pairs| (*place, pairs)));
     }
@@ -176,6 +184,28 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
             row(place, pairs, margin, alpha, spent)
         })
         .collect()
+}
+
+/// Counts the seeds at which only one of the kernels has a metric.
+fn one_sided(pairs: &[(&GateCell, &GateCell)], metric: &MetricName) -> usize {
+    let has = |cell: &GateCell| cell.result.iter().flatten().any(|own| own.name == *metric);
+    pairs.iter().filter(|(base, new)| has(base) != has(new)).count()
+}
+
+/// Returns whether a metric that decides has values of one kernel only at a place, at every seed: then it
+/// has no row, and nothing tells which kernel is worse.
+fn lacks_all(places: &[Paired<'_>], rule: &GateRule) -> bool {
+    places.iter().any(|Paired { pairs, .. }| {
+        let cells = pairs.iter().flat_map(|(base, new)| [*base, *new]);
+        let mut metrics = cells.flat_map(|cell| {
+            let all = cell.result.as_deref().unwrap_or_default();
+            all.iter().filter(|metric| rule.shows(&metric.name, all))
+        });
+        metrics.any(|metric| {
+            // Parts of the system's activity may come and go; a statistic is lacking where nothing happened.
+            metric.name.statistic().is_some() && one_sided(pairs, &metric.name) == pairs.len()
+        })
+    })
 }
 
 fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<SectionRow> {
@@ -240,6 +270,7 @@ mod tests {
             value,
             unit: unit.into(),
             direction,
+            resolution: 0.0,
         };
         GateCell {
             place: place(),
@@ -284,6 +315,59 @@ mod tests {
         assert_eq!(later.rows[1].changed(), "+21.0 us");
         // A microsecond more is certain, and nobody asked.
         assert_eq!(judged(&base, &cells(8, noisy, 58.0)).verdict, GateVerdict::NoWorse);
+    }
+
+    /// Returns cells whose p99 was read from buckets of 1 us.
+    fn of_buckets(p99: f64) -> Vec<GateCell> {
+        let mut cells = cells(8, noisy, p99);
+        for metric in cells.iter_mut().flat_map(|cell| cell.result.iter_mut().flatten()) {
+            metric.resolution = if metric.unit == "us" { 1.0 } else { 0.0 };
+        }
+        cells
+    }
+
+    #[test]
+    fn a_bucket_is_no_regression_and_hides_a_smaller_margin() {
+        let margin = |text: &str| GateRule {
+            margins: Margins::given(&[text.parse().unwrap()]),
+            ..GateRule::default()
+        };
+        let judged = |new: f64, rule: &GateRule| {
+            let gate = gate(["base", "new"], &of_buckets(15.0), &of_buckets(new), rule);
+            (gate.rows[1].verdict, gate.verdict)
+        };
+        for rule in [margin("wakeup.fifo.p99=1us"), margin("wakeup.fifo.p99=5%")] {
+            for new in [15.0, 16.0] {
+                let expected = (RowVerdict::WithinResolution, GateVerdict::Undecided);
+                assert_eq!(judged(new, &rule), expected, "{new}");
+            }
+            // One bucket less may be none, but is not one of the margin more.
+            assert_eq!(judged(14.0, &rule).0, RowVerdict::WithinMargin);
+            assert_eq!(judged(17.0, &rule), (RowVerdict::Worse, GateVerdict::Worse));
+        }
+        let wide = (RowVerdict::WithinMargin, GateVerdict::NoWorse);
+        assert_eq!(judged(16.0, &margin("wakeup.fifo.p99=3us")), wide);
+    }
+
+    #[test]
+    fn seeds_with_an_event_do_not_stand_for_those_without() {
+        let rule = GateRule { metrics: vec![MetricName::FIFO_P99], ..GateRule::default() };
+        let without = |seeds: &[u64]| {
+            let mut cells = cells(8, noisy, 57.0);
+            for cell in cells.iter_mut().filter(|cell| seeds.contains(&cell.seed)) {
+                let metrics = cell.result.as_mut().unwrap();
+                metrics.retain(|metric| metric.name != MetricName::FIFO_P99);
+            }
+            cells
+        };
+        let all: Vec<u64> = (1..=8).collect();
+        let judged = |base: &[u64], new: &[u64]| {
+            gate(["base", "new"], &without(base), &without(new), &rule).verdict
+        };
+        assert_eq!(judged(&[], &[]), GateVerdict::NoWorse);
+        assert_eq!(judged(&[3], &[]), GateVerdict::Undecided);
+        assert_eq!(judged(&all, &[]), GateVerdict::Undecided);
+        assert_eq!(judged(&[], &all), GateVerdict::Undecided);
     }
 
     #[test]

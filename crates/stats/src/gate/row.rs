@@ -7,7 +7,7 @@ use super::{
     allowance::{Allowance, Scale},
 };
 use crate::{
-    Interval, REPLICATES_MIN,
+    Interval, REPLICATES_MIN, Resolution,
     student::{upper_quantile, upper_tail},
 };
 
@@ -20,6 +20,8 @@ pub struct Pairs {
     pub metric: Metric,
     /// The base's value and the new kernel's, by seed.
     pub values: Vec<(f64, f64)>,
+    /// Number of seeds at which only one kernel has a value: nothing happened with the other.
+    pub lacking: usize,
 }
 
 /// Judges a metric. `spent` is the share of its error rates that this look may spend, `alpha` the
@@ -31,19 +33,26 @@ pub fn row(
     alpha: f64,
     spent: f64,
 ) -> Option<GateRow> {
-    let Metric { name, unit, direction, .. } = &pairs.metric;
+    let Metric { name, unit, direction, resolution, .. } = &pairs.metric;
     let scale = Scale::new(margin, unit, *direction);
     let (base, new): (Vec<f64>, Vec<f64>) = pairs.values.iter().copied().unzip();
     let changes: Option<Vec<f64>> =
         pairs.values.iter().map(|(base, new)| scale.worse(*base, *new)).collect();
     let (base_mean, new_mean) = (mean(&base)?, mean(&new)?);
     let n = pairs.values.len();
-    let judged = changes.as_deref().and_then(|changes| judge(changes, scale, alpha, spent));
+    // Both kernels' values are known to a step.
+    let step = scale.step(base_mean.abs().min(new_mean.abs()), *resolution);
+    let judged = changes.as_deref().and_then(|changes| judge(changes, scale, step, alpha, spent));
     let (change, interval, p, verdict) = judged.unwrap_or_else(|| {
         let more = u32::try_from(REPLICATES_MIN.saturating_sub(n)).ok().filter(|more| *more > 0);
         let change = scale.worse(base_mean, new_mean).map_or(0.0, |worse| scale.change(worse));
         (change, None, 1.0, RowVerdict::Undecided { more })
     });
+    let verdict = match pairs.lacking {
+        0 => verdict,
+        // The seeds at which something happened do not stand for all.
+        _ => RowVerdict::Undecided { more: None },
+    };
     Some(GateRow {
         place: place.clone(),
         metric: name.clone(),
@@ -67,6 +76,7 @@ pub fn row(
 fn judge(
     changes: &[f64],
     scale: Scale,
+    step: f64,
     alpha: f64,
     spent: f64,
 ) -> Option<(f64, Option<Interval>, f64, RowVerdict)> {
@@ -84,17 +94,21 @@ fn judge(
         0.0 => 1.0,
         _ => upper_tail(worse / error, degrees),
     };
-    let verdict = if worse + to_pass < margin {
-        match worse + to_fail < 0.0 && worse <= -margin / 2.0 {
+    let told = Resolution::new(step);
+    let all = |reach: f64| Interval { low: worse - reach, high: worse + reach };
+    let verdict = if worse + to_pass + step < margin {
+        match told.shows(all(to_fail)) && worse + to_fail < 0.0 && worse <= -margin / 2.0 {
             true => RowVerdict::Better,
             false => RowVerdict::WithinMargin,
         }
-    } else if worse - to_fail > 0.0 {
+    } else if told.shows(all(to_fail)) && worse - to_fail > 0.0 {
         RowVerdict::Worse
+    } else if told.hides_all(all(to_pass.max(to_fail))) {
+        RowVerdict::WithinResolution
     } else {
         RowVerdict::Undecided { more: more(n, worse, margin, to_fail, to_pass) }
     };
-    let half = reach(0.025);
+    let half = reach(0.025) + step;
     let ends = [scale.change(worse - half), scale.change(worse + half)];
     let interval = Interval { low: ends[0].min(ends[1]), high: ends[0].max(ends[1]) };
     Some((scale.change(worse), Some(interval), p, verdict))

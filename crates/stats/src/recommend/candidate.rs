@@ -4,7 +4,7 @@ use super::{
     combined::{geometric_mean, mean_interval},
     judgement::{Answer, Constraint, Judgement},
 };
-use crate::{Baseline, Comparison, Configuration, Interval, MetricKind};
+use crate::{Baseline, Comparison, Configuration, Interval, MetricKind, Samples};
 
 /// Metric that is to be as large or as small as possible.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ fn unjudged(configuration: &Configuration, groups: usize) -> Candidate {
 fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Constraint]) {
     let measured = |group: usize| {
         let configuration = candidate.configuration(comparison, group)?;
-        Some((group, configuration)).filter(|(_, each)| !each.summaries.is_empty())
+        Some((group, configuration)).filter(|(_, each)| each.measured() > 0)
     };
     let groups = 0..comparison.groups.len();
     let is_unmeasured =
@@ -162,13 +162,16 @@ fn judge(candidate: &mut Candidate, comparison: &Comparison, constraints: &[Cons
         let before = (judgements.len(), missing.len());
         for (group, configuration) in groups.clone().filter_map(measured) {
             let of = &comparison.groups[group];
-            if !of.configurations.iter().any(|each| constraint.is_about(each.summary(name))) {
+            let is_about = |each: &Configuration| {
+                constraint.is_about(each.summary(name))
+                    || each.samples(name).is_some_and(Samples::are_none)
+            };
+            if !of.configurations.iter().any(is_about) {
                 continue;
             }
             let is_baseline = candidate.places[group] == of.baseline;
-            let judged = configuration.summary(name).and_then(|summary| {
-                Judgement::new((index, constraint), (group, of), (summary, is_baseline))
-            });
+            let judged =
+                Judgement::new((index, constraint), (group, of), (configuration, is_baseline));
             match judged {
                 Some(judgement) => judgements.push(judgement),
                 None => missing.push(Missing { group: Some(group), metric: Some(name.clone()) }),
@@ -191,7 +194,7 @@ fn stand(candidate: &mut Candidate, comparison: &Comparison, objective: &Objecti
         let Some(configuration) = candidate.configuration(comparison, group) else { continue };
         match configuration.summary(name) {
             Some(summary) => summaries.push((group, summary)),
-            None if configuration.summaries.is_empty() => {}
+            None if configuration.measured() == 0 => {}
             None => missing.push(Missing { group: Some(group), metric: Some(name.clone()) }),
         }
     }

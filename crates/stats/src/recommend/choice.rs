@@ -161,8 +161,7 @@ impl Field<'_> {
     /// a constrained metric; or else, among those that are not worse in it, the one with the
     /// smallest change.
     fn prefer(&self, best: usize, others: &[RunnerUp]) -> (usize, Preference) {
-        let is_same =
-            |each: &&RunnerUp| each.objective.is_some_and(|it| it.verdict == Verdict::Same);
+        let is_same = |each: &&RunnerUp| each.objective.is_some_and(|it| it.verdict.is_alike());
         let ties: Vec<&RunnerUp> = others.iter().filter(is_same).collect();
         let metrics = constrained(self.constraints, self.objective);
         for (index, metric) in metrics.iter().enumerate() {

@@ -112,10 +112,14 @@ fn verdict_of(
     if n < REPLICATES_MIN {
         return undecided;
     }
+    if relation.iter().all(|each| each.effect.verdict == Verdict::WithinResolution) {
+        return Verdict::WithinResolution;
+    }
     if margin.contains(interval.low) && margin.contains(interval.high) {
         return Verdict::Same;
     }
-    if p_adjusted > alpha {
+    // The intervals hold all that the resolutions may hide.
+    if p_adjusted > alpha || interval.contains(1.0) {
         return undecided;
     }
     match (ratio < 1.0, direction) {

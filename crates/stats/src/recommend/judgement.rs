@@ -1,4 +1,6 @@
-use crate::{Comparator, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Summary};
+use crate::{
+    Comparator, Configuration, Group, Interval, Limit, MetricKind, REPLICATES_MIN, Samples, Summary,
+};
 
 /// A requirement of which everything is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +43,8 @@ pub struct Judgement {
     pub interval: Option<Interval>,
     /// Number of replicates.
     pub n: usize,
+    /// Number of samples in them; `None` for a metric that is no statistic of samples.
+    pub samples: Option<u64>,
     /// Answer of the judgement.
     pub answer: Answer,
 }
@@ -50,8 +54,25 @@ pub struct Judgement {
 pub enum Statistic {
     /// The largest value of all replicates: a limit on the worst case is broken by one of them.
     Largest,
+    /// The largest of all replicates of the worst instant, which bounds the maximum: no wakeup, at
+    /// whatever instant it is due, is later.
+    WorstInstant,
+    /// There is none: in no replicate anything happened that would have a value.
+    NoEvent,
     /// Median of the replicates.
     Median,
+}
+
+impl Statistic {
+    /// Returns `largest`, `worst_instant`, `no_event` or `median`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Largest => "largest",
+            Self::WorstInstant => "worst_instant",
+            Self::NoEvent => "no_event",
+            Self::Median => "median",
+        }
+    }
 }
 
 /// Whether a constraint is satisfied.
@@ -60,7 +81,7 @@ pub enum Answer {
     /// The constraint is satisfied.
     Holds,
     /// The median is within the limit, but its interval is not, or there are too few replicates
-    /// for one.
+    /// for one. Or every sample is within the limit, but a further one may exceed it.
     Unclear,
     /// The constraint is not satisfied.
     Fails,
@@ -78,14 +99,18 @@ impl Answer {
 }
 
 impl Judgement {
-    /// Judges the summary of a configuration in a group, with whether it is the group's baseline;
-    /// `None` where the limit is a share of a baseline that was not measured.
+    /// Judges a configuration in a group, with whether it is the group's baseline; `None` where it lacks
+    /// the metric, or the limit is a share of a baseline that was not measured.
     pub fn new(
         constraint: (usize, &Constraint),
         group: (usize, &Group),
-        (summary, is_baseline): (&Summary, bool),
+        (configuration, is_baseline): (&Configuration, bool),
     ) -> Option<Self> {
         let (index, Constraint { metric, comparator, limit }) = constraint;
+        let samples = configuration.samples(&metric.name);
+        let Some(summary) = configuration.summary(&metric.name) else {
+            return no_event((index, constraint.1), group, samples?);
+        };
         if let (true, Limit::OfBaseline(share)) = (is_baseline, limit) {
             return Some(Self::of_itself((index, group.0), *comparator, *share, summary));
         }
@@ -96,14 +121,24 @@ impl Judgement {
                 (share * baseline.median, of_baseline(summary, baseline))
             }
         };
-        let (statistic, value, interval) =
-            match comparator.is_upper() && metric.name.is_worst_of_cell() {
-                true => (Statistic::Largest, summary.max, None),
-                false => (Statistic::Median, summary.median, interval),
-            };
         let holds = |value| comparator.holds(value, limit);
+        let is_worst = comparator.is_upper() && metric.name.is_worst_of_cell();
+        let bound = metric.name.bound().filter(|_| is_worst);
+        let bound = bound.and_then(|bound| configuration.summary(&bound));
+        let (statistic, value, interval) = match bound {
+            // A trace of some replicates shows that a limit is broken, but not that it holds.
+            Some(bound) if bound.n == summary.n || !holds(bound.max) => {
+                (Statistic::WorstInstant, bound.max.max(summary.max), None)
+            }
+            _ if is_worst => (Statistic::Largest, summary.max, None),
+            _ => (Statistic::Median, summary.median, interval),
+        };
         let is_sure = match statistic {
-            Statistic::Largest => true,
+            // One replicate tells nothing of others.
+            _ if summary.n < 2 => false,
+            Statistic::WorstInstant | Statistic::NoEvent => true,
+            // No number of samples shows that the next one is within the limit.
+            Statistic::Largest => !metric.name.is_sampled_maximum(),
             Statistic::Median => {
                 summary.n >= REPLICATES_MIN
                     && interval.is_some_and(|interval| holds(interval.low) && holds(interval.high))
@@ -115,8 +150,19 @@ impl Judgement {
             (true, false) => Answer::Unclear,
         };
         let (constraint, group, n) = (index, group.0, summary.n);
-        let unit = summary.unit.clone();
-        Some(Self { constraint, group, value, statistic, unit, limit, interval, n, answer })
+        let (unit, samples) = (summary.unit.clone(), samples.map(|samples| samples.count));
+        Some(Self {
+            constraint,
+            group,
+            value,
+            statistic,
+            unit,
+            limit,
+            interval,
+            n,
+            samples,
+            answer,
+        })
     }
 
     /// Judges the baseline against a share of itself: its median is 100 % of its median, whatever
@@ -137,16 +183,16 @@ impl Judgement {
             limit: share * summary.median,
             interval: None,
             n: summary.n,
+            samples: None,
             answer,
         }
     }
 
-    /// Returns the share of further cells that may exceed the largest value of `n`: as no replicate
-    /// did, with 95 % confidence it is less than `1 - 0.05^(1/n)` (Clopper and Pearson, Biometrika
+    /// Returns the share of further cells whose own value may exceed the limit: as no replicate's did, with 95 % confidence it is less than `1 - 0.05^(1/n)` (Clopper and Pearson, Biometrika
     /// 26, 1934, for 0 of `n`).
     pub fn further_cells(&self) -> Option<f64> {
-        let is_bound = self.statistic == Statistic::Largest && self.answer == Answer::Holds;
-        (is_bound && self.n > 0).then(|| 1.0 - libm::pow(0.05, 1.0 / self.n as f64))
+        let is_bound = self.statistic != Statistic::Median && self.answer != Answer::Fails;
+        (is_bound && self.n > 1).then(|| 1.0 - libm::pow(0.05, 1.0 / self.n as f64))
     }
 
     /// Returns the distance from the limit on the wrong side, as the logarithm of a ratio; 0 unless
@@ -170,11 +216,39 @@ fn of_baseline(summary: &Summary, baseline: &Summary) -> Option<Interval> {
     Some(Interval { low: low * baseline.median, high: high * baseline.median })
 }
 
+/// Judges a limit on a statistic of a distribution in which nothing happened. No event is beyond an
+/// upper limit, as far as the windows go; there is no value that a lower limit could be compared with.
+fn no_event(
+    (constraint, of): (usize, &Constraint),
+    (group, in_group): (usize, &Group),
+    samples: &Samples,
+) -> Option<Judgement> {
+    if !samples.are_none() || !of.comparator.is_upper() {
+        return None;
+    }
+    let limit = match of.limit {
+        Limit::Value(limit) => limit,
+        Limit::OfBaseline(share) => share * in_group.baseline()?.summary(&of.metric.name)?.median,
+    };
+    Some(Judgement {
+        constraint,
+        group,
+        value: 0.0,
+        statistic: Statistic::NoEvent,
+        unit: of.metric.unit.clone(),
+        limit,
+        interval: None,
+        n: samples.cells,
+        samples: Some(0),
+        answer: if samples.cells > 1 { Answer::Holds } else { Answer::Unclear },
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Requirement;
-    use preemptlab_model::Direction;
+    use preemptlab_model::{Direction, Distribution, Metric, PreemptMode};
 
     fn judge(requirement: &str, name: &str, values: &[f64]) -> Judgement {
         try_judge(requirement, name, values).unwrap()
@@ -182,6 +256,14 @@ mod tests {
 
     /// Judges values in a group without a baseline.
     fn try_judge(requirement: &str, name: &str, values: &[f64]) -> Option<Judgement> {
+        judge_configuration(requirement, name, &configuration(&[(name, values)], &[]))
+    }
+
+    fn judge_configuration(
+        requirement: &str,
+        name: &str,
+        configuration: &Configuration,
+    ) -> Option<Judgement> {
         let requirement: Requirement = requirement.parse().unwrap();
         let (unit, direction) = ("us", Direction::Lower);
         let constraint = Constraint {
@@ -189,8 +271,6 @@ mod tests {
             comparator: requirement.comparator,
             limit: requirement.limit(&[unit]).unwrap().1,
         };
-        let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
-        let summary = Summary::new(name.into(), unit.into(), direction, &values).unwrap();
         let group = Group {
             metrics: Vec::new(),
             workload: "w".into(),
@@ -200,7 +280,43 @@ mod tests {
             baseline: None,
             configurations: Vec::new(),
         };
-        Judgement::new((0, &constraint), (0, &group), (&summary, false))
+        Judgement::new((0, &constraint), (0, &group), (configuration, false))
+    }
+
+    /// Returns a configuration with the values of metrics, and cells without an event of distributions.
+    fn configuration(metrics: &[(&str, &[f64])], empty: &[(&str, usize)]) -> Configuration {
+        let summary = |(name, values): &(&str, &[f64])| {
+            let values: Vec<(u32, f64)> = (1..).zip(values.iter().copied()).collect();
+            let metric = Metric {
+                name: (*name).into(),
+                value: 0.0,
+                unit: "us".into(),
+                direction: Direction::Lower,
+                resolution: 0.0,
+            };
+            Summary::new(&metric, &values).unwrap()
+        };
+        let samples = |(of, cells): &(&str, usize)| Samples {
+            of: Distribution::Own((*of).to_owned()),
+            count: 0,
+            cells: *cells,
+            empty: *cells,
+        };
+        Configuration {
+            run: None,
+            kernel: "debian:6.12".parse().unwrap(),
+            label: None,
+            rt: None,
+            preempt: PreemptMode::Full,
+            settings: Default::default(),
+            observed: Default::default(),
+            replicates: 6,
+            unavailable: None,
+            failures: Vec::new(),
+            missing: 0,
+            samples: empty.iter().map(samples).collect(),
+            summaries: metrics.iter().map(summary).collect(),
+        }
     }
 
     const VALUES: [f64; 6] = [10.0, 11.0, 12.0, 13.0, 14.0, 50.0];
@@ -211,11 +327,54 @@ mod tests {
         assert_eq!((judged.value, judged.answer), (50.0, Answer::Fails));
         assert_eq!(judged.further_cells(), None);
         let judged = judge("m<=50us", "wakeup.fifo.max", &VALUES);
-        assert_eq!(judged.answer, Answer::Holds);
+        assert_eq!(judged.answer, Answer::Unclear, "samples do not show a maximum");
         assert!((judged.further_cells().unwrap() - 0.393).abs() < 1e-3);
         assert_eq!(judge("m<50us", "wakeup.fifo.max", &VALUES).answer, Answer::Fails);
-        let single = judge("m<=50us", "wakeup.fifo.max", &[5.0]).further_cells().unwrap();
-        assert!((single - 0.95).abs() < 1e-12);
+        assert_eq!(judge("m<=50us", "wakeup.bound", &VALUES).answer, Answer::Holds);
+        // Omitted periods are counted in each cell, and not sampled.
+        assert_eq!(judge("m<=50us", "wakeup.fifo.omitted", &VALUES).answer, Answer::Holds);
+    }
+
+    /// Judges values of the maximum beside those of the worst instant.
+    fn bounded(requirement: &str, max: &[f64], bound: &[f64]) -> Judgement {
+        let of = configuration(&[("wakeup.fifo.max", max), ("wakeup.bound", bound)], &[]);
+        judge_configuration(requirement, "wakeup.fifo.max", &of).unwrap()
+    }
+
+    #[test]
+    fn a_maximum_is_judged_by_the_worst_instant_where_it_is_known() {
+        let judged = bounded("m<=100us", &[19.0; 6], &[80.0, 100.7, 60.0, 90.0, 70.0, 81.2]);
+        assert_eq!(judged.statistic, Statistic::WorstInstant);
+        assert_eq!((judged.value, judged.answer), (100.7, Answer::Fails));
+        let judged = bounded("m<=101us", &[19.0; 6], &[80.0, 100.7, 60.0, 90.0, 70.0, 81.2]);
+        assert_eq!((judged.value, judged.answer), (100.7, Answer::Holds));
+        // One traced cell of six shows that the limit is broken, but not that it holds.
+        let judged = bounded("m<=100us", &[19.0; 6], &[100.7]);
+        assert_eq!((judged.value, judged.answer), (100.7, Answer::Fails));
+        let judged = bounded("m<=100us", &[19.0; 6], &[20.0]);
+        assert_eq!((judged.value, judged.answer), (19.0, Answer::Unclear));
+        assert_eq!(judged.statistic, Statistic::Largest);
+    }
+
+    #[test]
+    fn one_replicate_never_shows_that_a_limit_holds() {
+        for name in ["wakeup.fifo.max", "wakeup.bound", "wakeup.fifo.omitted", "wakeup.fifo.p99"] {
+            let judged = judge("m<=50us", name, &[5.0]);
+            assert_eq!((judged.answer, judged.further_cells()), (Answer::Unclear, None), "{name}");
+        }
+        assert_eq!(bounded("m<=50us", &[5.0], &[6.0]).answer, Answer::Unclear);
+    }
+
+    #[test]
+    fn no_event_is_within_an_upper_limit_and_has_no_lower_one() {
+        let of = |cells| configuration(&[], &[("gap", cells)]);
+        let judged = judge_configuration("m<=50us", "gap.max", &of(6)).unwrap();
+        assert_eq!((judged.statistic, judged.answer), (Statistic::NoEvent, Answer::Holds));
+        assert_eq!((judged.n, judged.samples), (6, Some(0)));
+        let judged = judge_configuration("m<=50us", "gap.p99", &of(1)).unwrap();
+        assert_eq!(judged.answer, Answer::Unclear);
+        assert_eq!(judge_configuration("m>=50us", "gap.max", &of(6)), None);
+        assert_eq!(judge_configuration("m<=50us", "other.max", &of(6)), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use preemptlab_model::{Direction, Distribution, MetricName, Probe, nearest};
+use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, nearest};
 
 use crate::Comparison;
 
@@ -44,7 +44,22 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
             known.push(MetricKind { name: summary.name.clone(), unit, direction });
         }
     }
+    let configurations = comparison.groups.iter().flat_map(|group| &group.configurations);
+    let samples =
+        configurations.flat_map(|each| &each.samples).filter(|samples| samples.are_none());
+    for name in samples.flat_map(|samples| of_latency(&samples.of)) {
+        if known.iter().all(|kind| kind.name != name) {
+            // Latencies are in microseconds.
+            known.push(MetricKind { name, unit: "us".to_owned(), direction: Direction::Lower });
+        }
+    }
     known
+}
+
+/// Returns the statistics of a latency that had no sample, and so no value that would name them.
+fn of_latency(of: &Distribution) -> impl Iterator<Item = MetricName> + use<'_> {
+    let quantiles = [500, 990, 999].map(Statistic::Quantile).into_iter();
+    quantiles.chain([Statistic::Max]).map(|statistic| MetricName::Of(of.clone(), statistic))
 }
 
 /// Finds the metric of a name, which may lack the probe: `wakeup.max` is `wakeup.fifo.max`. There

@@ -33,6 +33,9 @@ pub const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 /// First part of the symbols of entries.
 pub const ENTRY_PREFIX: &str = "asm_";
 
+/// The entry of devices' interrupts.
+pub const DEVICE_ENTRY: &str = "common_interrupt";
+
 /// The entry of the timer's interrupt.
 pub const TIMER_ENTRY: &str = "apic_timer_interrupt";
 
@@ -75,7 +78,7 @@ pub fn entry(symbol: &str) -> Option<Entry<'_>> {
         });
     }
     // The stub of a device's interrupt pushes the vector where an error code would be.
-    (name == "common_interrupt").then_some(Entry { name, is_interrupt: true, has_code: true })
+    (name == DEVICE_ENTRY).then_some(Entry { name, is_interrupt: true, has_code: true })
 }
 
 /// Returns the name of the event and the vector of an interrupt; `None` for one of a device, and

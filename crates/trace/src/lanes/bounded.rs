@@ -27,12 +27,14 @@ impl<W> Piece<W> {
 pub struct Pieces<W> {
     list: Vec<Piece<W>>,
     grain_ns: u64,
+    /// Number of pieces that were joined at this grain. To do it again would move them farther.
+    done: usize,
     left_out: u64,
 }
 
 impl<W> Default for Pieces<W> {
     fn default() -> Self {
-        Self { list: Vec::new(), grain_ns: 0, left_out: 0 }
+        Self { list: Vec::new(), grain_ns: 0, done: 0, left_out: 0 }
     }
 }
 
@@ -63,23 +65,25 @@ impl<W: Copy + PartialEq> Pieces<W> {
     fn coarsen(&mut self) {
         let (Some(first), Some(last)) = (self.list.first(), self.list.last()) else { return };
         let least_ns = (last.end_ns - first.start_ns) / STRETCHES_MAX as u64;
+        if self.grain_ns > 0 {
+            self.join(self.done);
+        }
         // Half of the room has to become free, or the next piece would ask for it again.
         while self.list.len() > STRETCHES_MAX / 2 {
             self.grain_ns = self.grain_ns.saturating_mul(2).max(least_ns).max(1);
-            let count = self.list.len();
-            self.join();
-            self.left_out += (count - self.list.len()) as u64;
+            self.join(0);
         }
     }
 
-    fn join(&mut self) {
-        let grain_ns = self.grain_ns;
-        let mut joined: Vec<Piece<W>> = Vec::with_capacity(STRETCHES_MAX / 2);
+    /// Joins the short pieces of each grain, from a place in the list on.
+    fn join(&mut self, from: usize) {
+        let (grain_ns, count) = (self.grain_ns, self.list.len());
+        let mut joined: Vec<Piece<W>> = self.list[..from].to_vec();
         let is_together = |left: &Piece<W>, right: &Piece<W>| {
             let is_short = left.len_ns() < grain_ns && right.len_ns() < grain_ns;
             is_short && left.start_ns / grain_ns == right.start_ns / grain_ns
         };
-        for group in self.list.chunk_by(is_together) {
+        for group in self.list[from..].chunk_by(is_together) {
             let from = joined.len();
             let mut at_ns = group[0].start_ns;
             for piece in group {
@@ -96,6 +100,8 @@ impl<W: Copy + PartialEq> Pieces<W> {
                 at_ns += len_ns;
             }
         }
+        self.left_out += (count - joined.len()) as u64;
+        self.done = joined.len();
         self.list = joined;
     }
 }
@@ -197,6 +203,13 @@ mod tests {
         assert_eq!(sum(LaneState::User), 100_000);
         assert_eq!(sum(LaneState::Sleeping), 900_000);
         assert_eq!(list.last().map(|piece| piece.start_ns), Some(1_000_000));
+        // They are where they were, to a grain: a tenth of each tenth.
+        for tenth in 0..10_u64 {
+            let is_in = |piece: &&Piece<()>| piece.start_ns / 100_000 == tenth;
+            let here = list.iter().filter(is_in).filter(|piece| piece.state == LaneState::User);
+            let sum: u64 = here.map(Piece::len_ns).sum();
+            assert!((9_500..10_500).contains(&sum), "{tenth}: {sum}");
+        }
     }
 
     #[test]

@@ -16,7 +16,8 @@ use crate::{
     observe::record::Moment,
 };
 
-/// Largest number of threads with a lane, and of CPUs.
+/// Largest number of threads with a lane, and of CPUs. A guest has eight CPUs at most; threads beyond it are
+/// counted.
 const LANES_MAX: usize = 256;
 
 /// A lazy request that becomes one at once does so within this time: the flag is set by the function
@@ -67,6 +68,12 @@ impl<'a> Follower<'a> {
     /// Returns the key of a task's thread, which may be a new one.
     pub fn meet(&mut self, task: &Task) -> Key {
         let key = (task.pid, task.address);
+        if self.threads.len() >= TASKS_MAX {
+            let is_gone =
+                |thread: &Thread| thread.doing.is_some_and(|doing| doing.state == LaneState::Gone);
+            self.threads.retain(|_, thread| thread.is_shown || !is_gone(thread));
+        }
+        // No guest has so many that live.
         if self.threads.len() >= TASKS_MAX {
             self.threads.retain(|known, thread| thread.is_shown || *known == key);
         }

@@ -11,7 +11,8 @@ use crate::{
     },
 };
 
-/// Depth of nesting in the kernel beyond which contexts are not followed.
+/// Depth of nesting in the kernel beyond which contexts are not followed, which no kernel reaches: see
+/// `FRAMES_MAX` in `cpu`.
 const CONTEXT_MAX: usize = 32;
 
 impl Sink for Follower<'_> {

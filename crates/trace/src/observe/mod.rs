@@ -49,7 +49,7 @@ pub fn observe<S: Sink>(
     let mut until_ns = 0;
     while let Some(item) = decoder.next_item()? {
         match item {
-            Item::Task(task) => observer.machine.describe(task),
+            Item::Task(task) => observer.machine.describe(task)?,
             Item::Event(event) => {
                 until_ns = until_ns.max(event.ns);
                 // Nothing that follows can be inside, on any CPU.

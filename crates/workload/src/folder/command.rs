@@ -1,6 +1,7 @@
-use std::{fmt, str::FromStr};
+use std::{fmt, ops::RangeInclusive, str::FromStr};
 
-use preemptlab_protocol::{Command, Policy, Report};
+use preemptlab_model::VirtualDuration;
+use preemptlab_protocol::{Command, Deadline, Policy, Report};
 use serde::{Deserialize, Serialize};
 
 use super::text;
@@ -22,6 +23,9 @@ pub struct FolderCommand {
     /// Whether the command runs as an ordinary user.
     #[serde(default)]
     pub unprivileged: bool,
+    /// Whether a trace explains the wakeups of its program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wakeups: bool,
 }
 
 /// Placeholder in an argument for the seed, which differs from cell to cell.
@@ -31,6 +35,14 @@ const CPUS: &str = "{cpus}";
 const SECONDS: &str = "{seconds}";
 
 impl FolderCommand {
+    /// Returns the name that the kernel gives the command's program.
+    pub fn program(&self) -> Option<String> {
+        /// `TASK_COMM_LEN` without the NUL.
+        const COMM_CHARS_MAX: usize = 15;
+        let name = self.argv.first()?.rsplit('/').next()?;
+        Some(name.chars().take(COMM_CHARS_MAX).collect())
+    }
+
     /// Returns whether the command's arguments depend on the cell.
     pub fn varies(&self) -> bool {
         self.argv.iter().any(|argument| argument.contains(SEED) || argument.contains(CPUS))
@@ -78,7 +90,7 @@ impl FolderCommand {
     }
 }
 
-/// A scheduling policy: `other`, or `fifo:50`.
+/// A scheduling policy: `other`, `fifo:50`, or `deadline:1ms:10ms:10ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StartPolicy(Policy);
@@ -90,10 +102,10 @@ impl Default for StartPolicy {
 }
 
 impl StartPolicy {
-    /// Returns the priority under `SCHED_FIFO`, 1 to 98; `None` for a fair task.
+    /// Returns the priority under `SCHED_FIFO`, 1 to 98; `None` for a task of another policy.
     pub fn priority(self) -> Option<u8> {
         match self.0 {
-            Policy::Other => None,
+            Policy::Other | Policy::Deadline(_) => None,
             Policy::Fifo(priority) => Some(priority),
         }
     }
@@ -101,7 +113,11 @@ impl StartPolicy {
 
 /// The text is no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a policy: it is `other`, or `fifo:` with a priority from 1 to 98")]
+#[error(
+    "`{0}` is not a policy: it is `other`, `fifo:` with a priority from 1 to 98, or \
+     `deadline:RUNTIME:DEADLINE:PERIOD`, such as `deadline:1ms:10ms:10ms`, of which each is at most as \
+     long as the next, the runtime at least 1024 ns, and the period from 100 us to 4 s"
+)]
 pub struct ParsePolicyError(String);
 
 impl FromStr for StartPolicy {
@@ -118,8 +134,27 @@ impl FromStr for StartPolicy {
         if text == "other" {
             return Ok(Self(Policy::Other));
         }
-        fifo().ok_or_else(|| ParsePolicyError(text.to_owned()))
+        fifo()
+            .or_else(|| deadline(text).map(|deadline| Self(Policy::Deadline(deadline))))
+            .ok_or_else(|| ParsePolicyError(text.to_owned()))
     }
+}
+
+/// The shortest runtime that the kernel takes (`DL_SCALE` in kernel/sched/sched.h), in nanoseconds.
+const RUNTIME_NS_MIN: u64 = 1 << 10;
+
+/// The periods that the kernel takes (`sched_deadline_period_min_us` and its kin), in nanoseconds.
+const PERIODS_NS: RangeInclusive<u64> = 100_000..=4_000_000_000;
+
+/// Reads `deadline:RUNTIME:DEADLINE:PERIOD` (sched(7)).
+fn deadline(text: &str) -> Option<Deadline> {
+    let mut times = text.strip_prefix("deadline:")?.split(':');
+    let mut next = || Some(times.next()?.parse::<VirtualDuration>().ok()?.as_ns());
+    let (runtime_ns, deadline_ns, period_ns) = (next()?, next()?, next()?);
+    let are_in_order =
+        RUNTIME_NS_MIN <= runtime_ns && runtime_ns <= deadline_ns && deadline_ns <= period_ns;
+    let is_one = times.next().is_none() && are_in_order && PERIODS_NS.contains(&period_ns);
+    is_one.then_some(Deadline { runtime_ns, deadline_ns, period_ns })
 }
 
 impl TryFrom<String> for StartPolicy {
@@ -135,6 +170,9 @@ impl fmt::Display for StartPolicy {
         match self.0 {
             Policy::Other => f.write_str("other"),
             Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Policy::Deadline(Deadline { runtime_ns, deadline_ns, period_ns }) => {
+                write!(f, "deadline:{runtime_ns}ns:{deadline_ns}ns:{period_ns}ns")
+            }
         }
     }
 }
@@ -142,5 +180,34 @@ impl fmt::Display for StartPolicy {
 impl From<StartPolicy> for String {
     fn from(policy: StartPolicy) -> Self {
         policy.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_has_three_times_in_order() {
+        let policy: StartPolicy = "deadline:1ms:10ms:10ms".parse().unwrap();
+        let deadline =
+            Deadline { runtime_ns: 1_000_000, deadline_ns: 10_000_000, period_ns: 10_000_000 };
+        assert_eq!(policy, StartPolicy(Policy::Deadline(deadline)));
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+        assert_eq!(policy.priority(), None);
+        for wrong in [
+            "deadline:1ms:10ms",
+            "deadline:1ms:10ms:10ms:10ms",
+            "deadline:11ms:10ms:10ms",
+            "deadline:1ms:11ms:10ms",
+            "deadline:1000ns:1ms:1ms",
+            "deadline:10us:50us:99us",
+            "deadline:1ms:10ms:5s",
+            "deadline:1:10:10",
+            "deadline:",
+        ] {
+            let error = wrong.parse::<StartPolicy>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{wrong}` is not a policy: ")), "{error}");
+        }
     }
 }

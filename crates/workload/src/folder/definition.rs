@@ -10,7 +10,7 @@ use super::{
     source::{Part, Source, Used},
     span::Span,
 };
-use crate::{Probes, Seconds};
+use crate::{Probes, Seconds, cyclictest};
 
 /// The version of the format.
 const FORMAT: u32 = 1;
@@ -151,6 +151,48 @@ impl Definition {
                 format!("`{}` depends on the cell, but runs before there are cells", command.name),
                 "only loads and probes have {seed} and {cpus}",
             );
+        }
+        self.check_wakeups()
+    }
+
+    /// Refuses wakeups of which a trace cannot tell whose they are: it knows programs by their names.
+    fn check_wakeups(&self) -> Result<(), Flaw> {
+        let place = |command: &FolderCommand| format!("\"{}\"", command.name);
+        let no_probes = || self.prepare.iter().chain(&self.load);
+        if let Some(command) = no_probes().find(|command| command.wakeups) {
+            let message = format!("`{}` has `wakeups`, and is no probe", command.name);
+            return flaw(&place(command), message, "make it a [[probe]]");
+        }
+        let mut followed = self.probe.iter().filter(|probe| probe.wakeups);
+        let Some(probe) = followed.next() else { return Ok(()) };
+        if let Some(second) = followed.next() {
+            let message = format!("`{}` and `{}` both have `wakeups`", probe.name, second.name);
+            return flaw(&place(second), message, "choose the probe that traces follow");
+        }
+        if self.cyclictest.any() {
+            let message = format!(
+                "`{}` has `wakeups`, but traces follow the cyclictest beside it",
+                probe.name
+            );
+            return flaw(&place(probe), message, "leave out `wakeups`, or `cyclictest`");
+        }
+        let others = self.load.iter().chain(&self.probe).filter(|other| other.name != probe.name);
+        for other in others {
+            if other.program() == probe.program() {
+                let message = format!(
+                    "`{}` and `{}` are the same program, whose wakeups a trace cannot tell apart",
+                    probe.name, other.name
+                );
+                return flaw(&place(other), message, "give one of them another file name");
+            }
+            let is_probe = self.probe.contains(other);
+            if is_probe && other.program().as_deref() == Some(cyclictest::PROGRAM) {
+                let message = format!(
+                    "`{}` has `wakeups`, but traces follow the cyclictest of `{}`",
+                    probe.name, other.name
+                );
+                return flaw(&place(other), message, "make it a [[load]], or move `wakeups` to it");
+            }
         }
         Ok(())
     }

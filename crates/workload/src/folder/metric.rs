@@ -41,28 +41,31 @@ impl FolderMetric {
     ///
     /// [`MeasureError::NoValue`] when the report holds no such number.
     pub fn measure(&self, report: &Report) -> Result<Metric, MeasureError> {
-        let value = self.value(report).map_err(|cause| MeasureError::NoValue {
+        let (value, resolution) = self.value(report).map_err(|cause| MeasureError::NoValue {
             metric: self.name.clone(),
             cause: format!("in {}, {cause}", self.from),
         })?;
         let (name, unit) = (self.name.as_str().into(), self.unit.clone());
-        Ok(Metric { name, value, unit, direction: self.better })
+        Ok(Metric { name, value, unit, direction: self.better, resolution })
     }
 
-    fn value(&self, report: &Report) -> Result<f64, String> {
+    /// Returns the value and its resolution.
+    fn value(&self, report: &Report) -> Result<(f64, f64), String> {
         let report = source::find(report, &self.from.name)?;
         match &self.from.part {
             Part::Text(text) => self.read(text.of(report)?),
-            Part::Used(used) => self.used(used.of(report)),
+            // Times of the guest's clock, and counts.
+            Part::Used(used) => Ok((self.used(used.of(report))?, 0.0)),
         }
     }
 
-    fn read(&self, text: &str) -> Result<f64, String> {
-        match &self.pattern {
-            Some(pattern) => pattern.only(text).and_then(number),
-            None => number(text.trim()),
-        }
-        .map_err(|cause| said(&cause, text))
+    fn read(&self, text: &str) -> Result<(f64, f64), String> {
+        let found = match &self.pattern {
+            Some(pattern) => pattern.only(text),
+            None => Ok(text.trim()),
+        };
+        let read = found.and_then(|found| Ok((number(found)?, last_digit(found))));
+        read.map_err(|cause| said(&cause, text))
     }
 
     fn used(&self, used: f64) -> Result<f64, String> {
@@ -125,6 +128,16 @@ pub fn number(text: &str) -> Result<f64, String> {
         let excerpt: String = text.chars().take(40).collect();
         format!("`{}` is not a number", excerpt.escape_debug())
     })
+}
+
+/// Returns the worth of the last digit of a number: 0.01 of `1.50`, 1 of `150`, 100 of `1.5e3`.
+pub fn last_digit(number: &str) -> f64 {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let place = exponent.saturating_sub(i32::try_from(decimals).unwrap_or(i32::MAX));
+    // The worth of a place is read as it is written, so that it is the nearest number to it.
+    format!("1e{place}").parse::<f64>().ok().filter(|worth| worth.is_finite()).unwrap_or(0.0)
 }
 
 /// Returns a cause, followed by the end of the text that it is about.

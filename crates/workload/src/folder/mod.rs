@@ -58,12 +58,9 @@ impl Folder {
 
     /// Returns the name that the kernel gives the program with the response times.
     pub fn response_program(&self) -> Option<String> {
-        /// `TASK_COMM_LEN` without the NUL.
-        const COMM_CHARS_MAX: usize = 15;
         let of = &self.definition()?.latency.as_ref()?.from.name;
         let command = self.definition()?.probe.iter().find(|command| command.name == *of)?;
-        let program = command.argv.first()?.rsplit('/').next()?;
-        Some(program.chars().take(COMM_CHARS_MAX).collect())
+        command.program()
     }
 
     /// Creates a workload that holds the folder's content instead of its path.
@@ -125,6 +122,10 @@ impl Program for Folder {
         };
         let own = definition.probe.iter().map(|probe| command(probe, phases.next_ns()));
         let mut probes: Vec<Command> = own.collect();
+        // Traces follow the first probe.
+        if let Some(place) = definition.probe.iter().position(|probe| probe.wakeups) {
+            probes[..=place].rotate_right(1);
+        }
         probes.extend(probe_set(definition).commands(circumstances.cpus, 0, [fifo_ns, other_ns]));
         Work {
             limit: definition.limit.get(),
@@ -141,9 +142,13 @@ impl Program for Folder {
         let Some(definition) = self.definition() else { return MetricNames::default() };
         let own = definition.metric.iter().map(|metric| metric.name.as_str());
         let names = probe_set(definition).metric_names().numbers(own);
-        match &definition.latency {
+        let names = match &definition.latency {
             Some(_) => names.latency(&Distribution::Response, false).activity(),
             None => names.activity(),
+        };
+        match definition.probe.iter().any(|probe| probe.wakeups) {
+            true => names.traced_wakeups(),
+            false => names,
         }
     }
 

@@ -3,7 +3,7 @@ use preemptlab_protocol::Report;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    metric::{number, said},
+    metric::{last_digit, number},
     pattern::Pattern,
     source::{self, Part, Source},
 };
@@ -72,21 +72,28 @@ impl Response {
         let Part::Text(text) = &self.from.part else { return Err("there is no text".to_owned()) };
         let text = text.of(report)?;
         let (mut samples, mut sum_us) = (Vec::new(), 0.0);
+        let mut printed_us = 0.0_f64;
         for line in text.lines() {
-            let Some(us) = self.sample_us(line)? else { continue };
+            let Some((us, resolution_us)) = self.sample_us(line)? else { continue };
+            printed_us = printed_us.max(resolution_us);
             sum_us += us;
             // Whole microseconds, rounded down.
             samples.push((us as u64, 1));
         }
-        if samples.is_empty() {
-            return Err(said("there is no response time", text));
-        }
-        let avg_us = sum_us / samples.len() as f64;
-        let histogram = Histogram::new(samples);
-        Ok(Latency { of: Distribution::Response, histogram, avg_us, omitted: None })
+        // Nothing to time may have happened, which is a result.
+        let avg_us = sum_us / samples.len().max(1) as f64;
+        Ok(Latency {
+            of: Distribution::Response,
+            histogram: Histogram::new(samples),
+            resolution_us: printed_us.max(1.0),
+            avg_us,
+            avg_resolution_us: printed_us,
+            omitted: None,
+        })
     }
 
-    fn sample_us(&self, line: &str) -> Result<Option<f64>, String> {
+    /// Returns the response time of a line and the worth of its last digit, in microseconds.
+    fn sample_us(&self, line: &str) -> Result<Option<(f64, f64)>, String> {
         let found = match &self.pattern {
             Some(pattern) => pattern.first(line),
             None => Some(line.trim()).filter(|line| !line.is_empty()),
@@ -94,7 +101,7 @@ impl Response {
         let Some(found) = found else { return Ok(None) };
         let us = number(found)? * self.unit.us();
         if (0.0..=US_MAX).contains(&us) {
-            Ok(Some(us))
+            Ok(Some((us, last_digit(found) * self.unit.us())))
         } else {
             Err(format!("`{}` cannot be a response time", found.escape_debug()))
         }

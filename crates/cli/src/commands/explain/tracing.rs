@@ -42,7 +42,7 @@ pub struct Tracing<'a> {
 impl Tracing<'_> {
     /// Makes sure that cells have traces; those that have none are executed again.
     pub fn ensure(&self, cells: &[&Chosen]) -> exit::Result<()> {
-        let folder = self.recording.traces();
+        let folder = self.recording.explained();
         // A trace without the layout of its kernel cannot be read.
         let is_traced = |cell: &&&Chosen| {
             folder.contains(cell.id) && folder.has_layout(cell.inputs.snapshot.id())
@@ -147,7 +147,7 @@ impl Executor<'_> {
     /// Executes a cell with a program of its own, and returns the stream.
     pub fn execute(&self, cell: &CellInputs, program: &TraceProgram) -> exit::Result<File> {
         // What is shown and not kept needs no recording that can be written to.
-        let mut stream = match self.recording.traces().scratch() {
+        let mut stream = match self.recording.explained().scratch() {
             Ok(stream) => stream,
             Err(_) => tempfile::tempfile().or_exit(exit::HOST)?,
         };

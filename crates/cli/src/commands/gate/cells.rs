@@ -9,7 +9,9 @@ use preemptlab_analysis::{
     gate::{Side, common_modes, judged, without_cells},
     meant::RUNS,
 };
-use preemptlab_experiment::{KernelLevel, Manifest, Overrides, RecordingWriter, add_replicates};
+use preemptlab_experiment::{
+    KernelLevel, Manifest, Overrides, Recording, RecordingWriter, add_replicates,
+};
 use preemptlab_model::{BackendKind, Digest, Factors, KernelRef, RECORDING_FORMAT, counted};
 use preemptlab_preparation::Lab;
 use preemptlab_recording::Until;
@@ -19,6 +21,7 @@ use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks};
 use super::options::GateArgs;
 use crate::{
     args::kernel_level,
+    budget::Budget,
     exit,
     lab::{self, Wanted},
     output::Output,
@@ -43,14 +46,10 @@ pub fn decide(
 ) -> exit::Result<Gate> {
     let levels = [level(&args.base, LABELS[0])?, level(&args.new, LABELS[1])?];
     let names = [levels[0].kernel.clone(), levels[1].kernel.clone()];
-    if names[0] == names[1] {
-        return Err(exit::unusable(format!(
-            "BASE and NEW are both {}: name two kernels, such as two revisions of a tree",
-            names[0]
-        )));
-    }
+    let is_one = names[0] == names[1];
+    let kernels = if is_one { &levels[..1] } else { &levels[..] };
     let overrides = Overrides {
-        kernels: levels.to_vec(),
+        kernels: kernels.to_vec(),
         preempt: args.preempt.clone(),
         seed: args.seed,
         ..Overrides::default()
@@ -61,7 +60,11 @@ pub fn decide(
     };
     let manifest = resolved(args, &wanted, store.clone(), output)?;
     if let Some(gate) = without_cells(&manifest, [&names[0], &names[1]])? {
-        return Ok(gate);
+        // Of one kernel an experiment keeps one label.
+        let [_, new] = &levels;
+        let named = new.label.as_ref().map(|label| format!("{label} ({})", new.kernel));
+        let new = named.filter(|_| is_one).unwrap_or_else(|| gate.new.clone());
+        return Ok(Gate { new, ..gate });
     }
     if let (Some(base), Some(new)) = (manifest.kernel(&names[0]), manifest.kernel(&names[1])) {
         let modes = &mut wanted.experiment.factors.preempt;
@@ -95,6 +98,7 @@ pub fn decide(
         engine: None,
     };
     session.open(output, |writer, jobs, execute| {
+        check_first_look(args.budget, writer.recording())?;
         let gate = looks(args, rule, &names, writer, jobs, output, execute)?;
         output.note(format!(
             "recorded in {0}; next: preemptlab compare {0}, preemptlab explain {0}",
@@ -124,6 +128,27 @@ fn resolved(
         let lab = Lab::new(provision, args.machines.qemu.clone()).with_folders(&wanted.folders);
         Ok(lab.resolve(wanted.experiment.clone())?.manifest)
     })
+}
+
+/// Refuses a budget of fewer cells than the first look has. A recording that has all of its cells executes
+/// none.
+fn check_first_look(budget: Budget, recording: &Recording) -> exit::Result<()> {
+    let (mut planned, mut missing) = (0, 0);
+    for (_, cell) in recording.planned().filter(|(_, cell)| cell.inputs().is_some()) {
+        planned += 1;
+        missing += usize::from(recording.record(cell)?.is_none());
+    }
+    match budget {
+        Budget::Cells(most) if missing > 0 && planned > most => {
+            let message = format!(
+                "the budget is too small to decide: the first look has {} of both kernels, every workload \
+                 and mode together, and --budget allows {most}; give it {planned} or more",
+                counted(planned, "cell")
+            );
+            Err(exit::failure(exit::CELLS_FAILED, message))
+        }
+        Budget::Cells(_) | Budget::Time(_) => Ok(()),
+    }
 }
 
 /// Executes the planned cells, decides, plans more, and so on.
@@ -189,7 +214,13 @@ fn needed(
                 let Factors { workload, machine, cpus, preempt, settings, .. } = *factors;
                 factors.kernel == *kernel
                     && (workload, machine, *cpus, *preempt, settings)
-                        == (&place.workload, &place.machine, place.cpus, place.preempt, &place.settings)
+                        == (
+                            &place.workload,
+                            &place.machine,
+                            place.cpus,
+                            place.preempt,
+                            &place.settings,
+                        )
             };
             let planned = writer.recording().planned().map(|(_, cell)| &cell.factors);
             let planned: Vec<&Factors> = planned.filter(of_it).collect();

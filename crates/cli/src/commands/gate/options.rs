@@ -1,13 +1,16 @@
 //! The command line of `preemptlab gate`.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Machines, Packages},
+    args::{Machines, Packages, written_path},
     budget::Budget,
 };
 
@@ -18,6 +21,7 @@ Examples:
   preemptlab gate debian:6.12 debian:7.2
   preemptlab gate git:../linux@HEAD~1 ../linux --format markdown
   preemptlab gate runs/base runs/new
+  preemptlab gate debian:6.12 debian:7.2 --format github --format junit=gate.xml
   preemptlab gate debian:6.12 debian:7.2 studies/postgres.toml --margin 5% --budget 200
   git bisect run preemptlab gate --bisect git:.@v6.12 .
 
@@ -42,7 +46,8 @@ pub struct GateArgs {
     /// workload's own numbers]
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
-    /// Stop after so many cells of both kernels, or after a time such as 10m
+    /// Record no more than so many cells, of both kernels, every workload and mode together, or stop
+    /// after a time such as 10m
     #[arg(long, value_name = "CELLS|TIME", default_value = "60")]
     pub budget: Budget,
     /// Compare in this mode; may be repeated [default: the first of full, lazy, voluntary and none
@@ -59,15 +64,49 @@ pub struct GateArgs {
     #[arg(long)]
     pub bisect: bool,
     /// The recording's folder [default: runs/gate-DIGEST]
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, default_value = "table")]
-    pub format: GateFormat,
+    /// How to print it, or to write it to a file, as in --format junit=gate.xml; may be repeated, once
+    /// without a file
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "table", value_parser = form())]
+    pub forms: Vec<GateForm>,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
+}
+
+/// A form of a decision, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateForm {
+    /// The format.
+    pub format: GateFormat,
+    /// The file; `None` for standard output.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads a format with its file. The path is everything behind the first `=`.
+fn form() -> impl TypedValueParser<Value = GateForm> {
+    OsStringValueParser::new().try_map(|text| {
+        let bytes = text.as_bytes();
+        let (name, file) = match bytes.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&bytes[..at], Some(PathBuf::from(OsStr::from_bytes(&bytes[at + 1..])))),
+            None => (bytes, None),
+        };
+        let name = String::from_utf8_lossy(name);
+        let format = GateFormat::from_str(&name, false).map_err(|_| {
+            let known =
+                GateFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+            format!("`{}` is no format; there are {}", name.escape_debug(), known.join(", "))
+        })?;
+        match file {
+            Some(file) if file.as_os_str().is_empty() || file.as_os_str() == "-" => {
+                Err(format!("a file follows `{name}=`; without one it goes to standard output"))
+            }
+            file => Ok(GateForm { format, file }),
+        }
+    })
 }
 
 /// Format of a decision.

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::timeline::{
     cause::{glyph, words},
-    pieces::{Piece, causes, pieces},
+    pieces::{Piece, causes, count, pieces},
     sentence::one_sentence,
     text::{duration, function, is_imagined, name, percent, place, subject, us, us_from},
     turns::{Turn, turns},
@@ -61,7 +61,23 @@ pub fn lane(lane: &Lane, scale: Scale, top: f64) -> (String, f64) {
     }
     svg += "</g>\n";
     svg += &latency(lane, scale, y);
-    (svg, bottom + GAP - top)
+    let (note, height) = thinned(&pieces, bottom);
+    (svg + &note, bottom + height + GAP - top)
+}
+
+/// Says below a lane that its pieces are fewer than the segments that they stand for; returns the height too.
+fn thinned(pieces: &[Piece], bottom: f64) -> (String, f64) {
+    let segments = count(pieces);
+    if segments == pieces.len() as u64 {
+        return (String::new(), 0.0);
+    }
+    let note = format!(
+        "<text class=\"small faint\" x=\"{LEFT}\" y=\"{}\">thinned: {} pieces stand for {segments} \
+         segments; alike ones near each other are drawn one after the other</text>\n",
+        coordinate(bottom + LINE - 2.0),
+        pieces.len()
+    );
+    (note, LINE)
 }
 
 /// Draws the caption, and the cause of the latency.
@@ -141,7 +157,7 @@ fn several(block: &[Piece], lane: &Lane, scale: Scale, y: f64) -> String {
     let x = scale.x(first.start_ns);
     let mut causes = causes(block);
     let mut title =
-        format!("{} segments from {} us, {} us", block.len(), us(first.start_ns), us(whole_ns));
+        format!("{} segments from {} us, {} us", count(block), us(first.start_ns), us(whole_ns));
     for (cause, ns) in &causes {
         title += &format!("\n{}: {} us ({})", words(*cause), us(*ns), percent(*ns, whole_ns));
     }
@@ -176,6 +192,9 @@ fn tooltip(piece: &Piece, lane: &Lane) -> String {
         percent(piece.len_ns(), latency_ns),
         us(piece.start_ns)
     )];
+    if piece.count() > 1 {
+        lines.push(format!("{} segments, drawn one after the other", piece.count()));
+    }
     if let Some(segment) = piece.segment {
         lines.extend(Some(function(segment)).filter(|function| !function.is_empty()));
         lines.push(place(segment));

@@ -9,7 +9,7 @@ use super::{
     xml::escape,
 };
 use crate::timeline::{
-    cause::{CAUSES, glyph, words},
+    cause::{all, glyph, words},
     pieces::pieces,
     text::is_imagined,
 };
@@ -21,7 +21,7 @@ const ROW: f64 = 20.0;
 pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
     let pieces = lanes.iter().flat_map(|lane| pieces(lane.timeline));
     let occurring: BTreeSet<_> = pieces.map(|piece| piece.cause()).collect();
-    let causes = CAUSES.into_iter().filter(|cause| occurring.contains(cause)).map(|cause| {
+    let causes = all().filter(|cause| occurring.contains(cause)).map(|cause| {
         let glyph = glyph(cause).to_string();
         let swatch = move |x: f64, y: f64| {
             format!(

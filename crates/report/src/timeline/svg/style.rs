@@ -26,6 +26,7 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .timer-pending{fill:#dfe3e8}
 .preemptlab .irqs-off{fill:#d55e00}
 .preemptlab .hard-irq{fill:#cc79a7}
+.preemptlab .device-irq{fill:#e8b3cf}
 .preemptlab .softirq{fill:#f0e442}
 .preemptlab .preempt-off{fill:#e69f00}
 .preemptlab .not-preemptible{fill:#0072b2}
@@ -33,7 +34,14 @@ pub const STYLE: &str = r##"<style>
 .preemptlab .spin-wait{fill:#8a3200}
 .preemptlab .remote-wakeup{fill:#a6dcef}
 .preemptlab .scheduling{fill:#009e73}
-.preemptlab .other-task{fill:#56b4e9}
+.preemptlab .deadline-task{fill:#1f5a8a}
+.preemptlab .more-urgent-task{fill:#3b8fd0}
+.preemptlab .equal-task{fill:#9cc4ea}
+.preemptlab .stop-task{fill:#8091b8}
+.preemptlab .fair-share{fill:#56b4e9}
+.preemptlab .fair-server{fill:#a9cf7d}
+.preemptlab .throttled{fill:#c3a6e0}
+.preemptlab .other-task{fill:#c2ccd6}
 .preemptlab .return{fill:#4a525b}
 .preemptlab .hatch{stroke:#6e7781;stroke-width:1.2}
 .preemptlab .on-color{fill:#000}
@@ -77,7 +85,9 @@ pub fn fill(cause: Option<Cause>) -> String {
 pub fn ink(cause: Option<Cause>) -> &'static str {
     match cause {
         None | Some(Cause::TimerPending) => "on-grey",
-        Some(Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait) => "on-blue",
+        Some(Cause::NotPreemptible | Cause::IpiWait | Cause::SpinWait | Cause::DeadlineTask) => {
+            "on-blue"
+        }
         Some(Cause::Return) => "on-return",
         Some(_) => "on-color",
     }
