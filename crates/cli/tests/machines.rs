@@ -40,6 +40,10 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
         (&["--machine", "bad.toml"], "a price must be 1 to 16777215"),
         (&["--machine", "lacks.toml"], "halt"),
         (&["--machine", "desktop"], "preemptlab has amd-epyc, desktop-x86, server-x86, and"),
+        (&["--machine", "server-x68"], "did you mean `server-x86`?"),
+        (&["--machine", "instruction"], "did you mean `instructions`?"),
+        (&["--machine", "desktop-x86", "--backend", "host"], "only virtual time has the prices"),
+        (&["--machine", "desktop-x86", "--backend", "kvm"], "only virtual time has the prices"),
     ] {
         let finished = desk.run(&[&["run", "plain.toml"], arguments, &NO_MIRROR].concat());
         assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);
@@ -51,6 +55,41 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
     // What can be compared gets as far as the mirror.
     let machines = ["--machine", "instructions", "--machine", "server-x86"];
     let finished = desk.run(&[&["run", "priced.toml"], &machines[..], &NO_MIRROR].concat());
+    finished.fails(4, &["127.0.0.1:9"]);
+}
+
+#[test]
+fn machines_of_a_file_that_cannot_be_compared_are_refused() {
+    let desk = Desk::new();
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/amd-epyc.toml");
+    let shipped = fs::read_to_string(shipped).unwrap();
+    desk.write("lacks.toml", &shipped.replace("halt = 768000\n", ""));
+    desk.write("twin.toml", &shipped.replace("halt = 768000", "halt = 1"));
+    let named = |machines: &str, further: &str| {
+        let head = "format = 1\nname = \"made\"\n[factors]\nkernel = [\"debian:6.12\"]\n";
+        format!("{head}machine = [{machines}]\n{TEXT}{further}")
+    };
+    let caches = "[machine]\ncaches = true\n";
+    for (machines, further, arguments, said) in [
+        ("\"server-x68\"", "", &[][..], "did you mean `server-x86`?"),
+        ("\"amd-epyc\", \"amd-epyc\"", "", &[], "two machines have the name `amd-epyc`"),
+        ("\"amd-epyc\", \"twin.toml\"", "", &[], "two machines have the name `amd-epyc`"),
+        ("\"amd-epyc\", \"lacks.toml\"", "", &[], "missing field `halt`"),
+        ("\"server-x86\"", "[machine]\ncost = \"amd-epyc\"\n", &[], "the machine is a factor"),
+        ("\"server-x86\", \"instructions\"", caches, &[], "caches"),
+        ("\"server-x86\", \"desktop-x86\"", caches, &[], "desktop-x86 has no caches"),
+        ("\"server-x86\", \"amd-epyc\"", "", &["--backend", "kvm"], "only virtual time has"),
+    ] {
+        desk.write("made.toml", &named(machines, further));
+        let finished = desk.run(&[&["run", "made.toml"], arguments, &NO_MIRROR].concat());
+        assert_eq!(finished.code, 2, "{machines}: {}", finished.stderr);
+        let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(said), "{machines}: {told}");
+        assert!(!desk.path("runs").exists(), "{machines}");
+    }
+    // A machine without prices is one like any other.
+    desk.write("made.toml", &named("\"instructions\", \"server-x86\"", ""));
+    let finished = desk.run(&[&["run", "made.toml"], &NO_MIRROR[..]].concat());
     finished.fails(4, &["127.0.0.1:9"]);
 }
 

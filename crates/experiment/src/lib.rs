@@ -24,7 +24,7 @@ pub use level::{KernelLevel, ParseKernelLevelError, split_label};
 pub use machine::MachineSpec;
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
-pub use profile::{CostSource, profile, shipped_profiles};
+pub use profile::{CostSource, INSTRUCTIONS, profile, shipped_profiles};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };

@@ -9,7 +9,7 @@ use serde::{
 use crate::SpecError;
 
 /// The value of `cost` with which each instruction takes the same time.
-const INSTRUCTIONS: &str = "instructions";
+pub const INSTRUCTIONS: &str = "instructions";
 
 /// The profiles that preemptlab has, by their names.
 const SHIPPED: [(&str, &str); 3] = [

@@ -4,9 +4,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{CostSource, Experiment, SpecError, shipped_profiles};
+use preemptlab_experiment::{CostSource, Experiment, INSTRUCTIONS, SpecError, shipped_profiles};
 use preemptlab_files::{Files, FilesError, Folders, Node};
-use preemptlab_model::Profile;
+use preemptlab_model::{Profile, nearest};
 use preemptlab_workload::{Folder, Workload};
 
 /// The most bytes of a profile's file; the longest that makes sense has a few thousand.
@@ -35,9 +35,10 @@ pub enum EmbedError {
     },
     /// A profile cannot be read.
     #[error(
-        "the profile {} cannot be read: {error}; preemptlab has {}, and \
+        "the profile {} cannot be read: {error}{}; preemptlab has {}, and \
          `preemptlab calibrate` makes one of this machine",
         path.display(),
+        meant(path),
         shipped_profiles().collect::<Vec<_>>().join(", ")
     )]
     Profile {
@@ -110,6 +111,14 @@ pub fn cost(cost: CostSource, base: &Path) -> Result<CostSource, EmbedError> {
         CostSource::File(path) => Ok(CostSource::Profile(Box::new(profile(base.join(path))?))),
         cost => Ok(cost),
     }
+}
+
+/// Asks whether another name was meant, where a file that is not there has nearly the name of a profile.
+fn meant(path: &Path) -> String {
+    let named = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let known = shipped_profiles().chain([INSTRUCTIONS]);
+    let nearest = nearest(named, known).filter(|_| !path.exists());
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {

@@ -65,8 +65,9 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
         };
         let baseline = configurations.iter().position(is_baseline);
         let metrics = MetricInfo::all(&configurations);
+        let machine = cells.iter().find_map(|cell| cell.factors.machine.clone());
         let (workload, profile) = (workload.clone(), profile.cloned());
-        Group { workload, cpus, backend, profile, baseline, metrics, configurations }
+        Group { workload, cpus, backend, profile, machine, baseline, metrics, configurations }
     })
     .collect();
     match baseline {

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_model::{
     BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, Label, MetricClass,
-    MetricName, PreemptMode, PricesOf, Settings, Statistic,
+    MetricName, Name, PreemptMode, PricesOf, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -65,6 +65,10 @@ pub struct Group {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>", optional)]
     pub profile: Option<PricesOf>,
+    /// Machine of the cells in the plan, where machines are a factor.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub machine: Option<Name>,
     /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
     /// The metrics that any configuration has, in the order in which the workload gives them.

@@ -123,6 +123,12 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     for change in &wanted.overrides {
         output.note(format!("not as the file says: {change}"));
     }
+    let has_machines = !wanted.experiment.factors.machine.is_empty();
+    if !args.backend.is_vm() && (has_machines || !args.overrides.machine.is_empty()) {
+        let message = "only virtual time has the prices of a machine: leave --backend, or the factor \
+                       `machine` and --machine, out";
+        return Err(exit::unusable(message));
+    }
     named::check_metrics(&args.metrics, &wanted.experiment, args.trace)?;
     let baseline = args.baseline.as_ref().map(|name| {
         let name = named::unlabelled(name, [&wanted.experiment.factors]);
