@@ -128,7 +128,8 @@ impl<'a> PlanDocument<'a> {
 
     /// Shows it as a table.
     pub fn table(&self) -> Table {
-        let mut table = Table::new(format!("Plan of {}", self.experiment), columns());
+        let has_machines = self.configurations.iter().any(|each| each.machine.is_some());
+        let mut table = Table::new(format!("Plan of {}", self.experiment), columns(has_machines));
         for configuration in &self.configurations {
             let (cells, state) = match (configuration.unavailable, configuration.finished) {
                 (Some(_), _) if configuration.to_build => (String::new(), Cell::from("to build")),
@@ -142,8 +143,8 @@ impl<'a> PlanDocument<'a> {
                     Cell::from(format!("{finished} in the store")),
                 ),
             };
-            table.row([
-                Cell::from(workload_words(configuration.workload, configuration.machine)),
+            let of_workload = workload(configuration.workload, configuration.machine);
+            table.row(of_workload.chain([
                 Cell::from(kernel_words(
                     configuration.label,
                     configuration.kernel,
@@ -155,7 +156,7 @@ impl<'a> PlanDocument<'a> {
                 Cell::from(configuration.cpus.to_string()),
                 Cell::from(cells),
                 state,
-            ]);
+            ]));
         }
         table.notes.extend(machine_note(self.topology, &self.profiles, self.caches));
         let known = self.configurations.iter().filter(|each| !each.to_build);
@@ -216,9 +217,9 @@ fn profiles(experiment: &Experiment) -> Vec<&Profile> {
     experiment.costs().filter_map(CostSource::profile).collect()
 }
 
-/// Names a workload, and its machine where that is a factor.
-fn workload_words(workload: &str, machine: Option<&Name>) -> String {
-    machine.map_or_else(|| workload.to_owned(), |machine| format!("{workload}, {machine}"))
+/// Returns the cells of a workload, and of its machine where that is a factor.
+fn workload<'a>(workload: &'a str, machine: Option<&'a Name>) -> impl Iterator<Item = Cell> + 'a {
+    [Some(workload), machine.map(Name::as_str)].into_iter().flatten().map(Cell::from)
 }
 
 fn capitalized(note: &str) -> String {
@@ -246,7 +247,9 @@ impl<'a> Sketch<'a> {
 
     /// Shows it as a table like that of the plan.
     pub fn table(&self) -> Table {
-        let mut table = Table::new(format!("Plan of {}", self.experiment.name), columns());
+        let has_machines = !self.experiment.factors.machine.is_empty();
+        let title = format!("Plan of {}", self.experiment.name);
+        let mut table = Table::new(title, columns(has_machines));
         let label = |kernel: &KernelRef| self.experiment.factors.label(kernel);
         for factors in configurations(self.experiment) {
             let kernel = self.kernels.get(&factors.kernel);
@@ -259,8 +262,7 @@ impl<'a> Sketch<'a> {
                 Some(Ok(kernel)) if offers(kernel) => Cell::from(""),
                 Some(_) => Cell::new("unavailable", Tone::Faint),
             };
-            table.row([
-                Cell::from(workload_words(&factors.workload, factors.machine.as_ref())),
+            table.row(workload(&factors.workload, factors.machine.as_ref()).chain([
                 Cell::from(kernel_words(
                     label(&factors.kernel),
                     &factors.kernel,
@@ -272,7 +274,7 @@ impl<'a> Sketch<'a> {
                 Cell::from(factors.cpus.to_string()),
                 Cell::from(self.experiment.replicates.count.to_string()),
                 state,
-            ]);
+            ]));
         }
         let machine = &self.experiment.machine;
         table.notes.extend(machine_note(
@@ -284,9 +286,9 @@ impl<'a> Sketch<'a> {
     }
 }
 
-fn columns() -> [Column; 8] {
-    [
-        Column::left("workload"),
+fn columns(has_machines: bool) -> Vec<Column> {
+    let machine = has_machines.then(|| Column::left("machine"));
+    let others = [
         Column::left("kernel"),
         Column::left("release"),
         Column::left("rt"),
@@ -294,7 +296,8 @@ fn columns() -> [Column; 8] {
         Column::right("CPUs"),
         Column::right("cells"),
         Column::left("state"),
-    ]
+    ];
+    [Column::left("workload")].into_iter().chain(machine).chain(others).collect()
 }
 
 fn rows<'a>(

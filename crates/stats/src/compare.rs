@@ -121,11 +121,7 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
 /// Takes over the words that an earlier look had decided on.
 fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
     for group in &mut comparison.groups {
-        let is_it = |of: &&Group| {
-            (&of.workload, of.cpus, of.backend, &of.profile)
-                == (&group.workload, group.cpus, group.backend, &group.profile)
-        };
-        let Some(before) = earlier.groups.iter().find(is_it) else { continue };
+        let Some(before) = earlier.groups.iter().find(|of| of.is_alike(group)) else { continue };
         for configuration in &mut group.configurations {
             let is_it = |of: &&Configuration| {
                 (&of.run, of.name()) == (&configuration.run, configuration.name())

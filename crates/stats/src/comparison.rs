@@ -236,6 +236,12 @@ impl Group {
         self.configurations.get(self.baseline?)
     }
 
+    /// Returns whether both are of one workload, number of CPUs and kind of time.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        (&self.workload, self.cpus, self.backend, &self.profile)
+            == (&other.workload, other.cpus, other.backend, &other.profile)
+    }
+
     /// Returns the names of its metrics, in the order in which the workload gives them.
     pub fn metrics(&self) -> Vec<&MetricName> {
         self.metrics.iter().map(|metric| &metric.name).collect()
