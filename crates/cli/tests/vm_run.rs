@@ -137,7 +137,8 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let text = SMALL
         .replace("debian:6.12\", \"", "")
         .replace("window = \"1s\"", "window = \"1s\"\ngroups = 60")
-        .replace("[replicates]\ncount = 2", "[machine]\nmemory_mib = 160\n[replicates]\ncount = 1");
+        .replace("count = 2", "count = 1")
+        .replace("[machine]", "[machine]\nmemory_mib = 160");
     desk.write("tight.toml", &text);
     let finished = run(&desk, &["run", "tight.toml", "--out", "tight"]);
     finished.fails(3, &["failed"]);
