@@ -351,7 +351,8 @@ kind = "cyclictest-hackbench"
         let experiment = Experiment::parse(SMALL).unwrap();
         assert_eq!(experiment.factors.cpus, [1]);
         assert_eq!(experiment.replicates, Replicates { count: 5, seed: 1 });
-        assert_eq!(experiment.machine, MachineSpec::default());
+        let prices = CostSource::of_no_name();
+        assert_eq!(experiment.machine, MachineSpec { prices, ..MachineSpec::default() });
     }
 
     #[test]
@@ -367,7 +368,7 @@ kind = "cyclictest-hackbench"
         assert_eq!(named(&machine("cost = \"instructions\"\nshift = 3")), ["instructions"]);
         assert_eq!(named(&machine("cost = \"mine.toml\"")), ["mine.toml"]);
         let error = Experiment::parse(&machine("shift = 3")).unwrap_err();
-        assert_eq!(error.line, 13, "{error}");
+        assert_eq!(error.line, 12, "{error}");
         assert!(error.help.unwrap().contains("cost = \"instructions\""));
         // A recording says what it has: one of before names none, and was of one price for all.
         let json = serde_json::to_string(&Experiment::parse(SMALL).unwrap()).unwrap();
