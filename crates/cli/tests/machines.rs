@@ -47,7 +47,8 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
     ] {
         let finished = desk.run(&[&["run", "plain.toml"], arguments, &NO_MIRROR].concat());
         assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);
-        let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = finished.stderr.replace('│', "");
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains(said), "{arguments:?}: {told}");
         assert!(!told.contains("127.0.0.1"), "{arguments:?}: {told}");
         assert!(!desk.path("runs").exists(), "{arguments:?}");
@@ -83,7 +84,8 @@ fn machines_of_a_file_that_cannot_be_compared_are_refused() {
         desk.write("made.toml", &named(machines, further));
         let finished = desk.run(&[&["run", "made.toml"], arguments, &NO_MIRROR].concat());
         assert_eq!(finished.code, 2, "{machines}: {}", finished.stderr);
-        let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = finished.stderr.replace('│', "");
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains(said), "{machines}: {told}");
         assert!(!desk.path("runs").exists(), "{machines}");
     }

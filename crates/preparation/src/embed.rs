@@ -35,7 +35,7 @@ pub enum EmbedError {
     },
     /// A profile cannot be read.
     #[error(
-        "the profile {} cannot be read: {error}{}; preemptlab has {}, and \
+        "the profile {} cannot be read: {error}; {}preemptlab has {}, and \
          `preemptlab calibrate` makes one of this machine",
         path.display(),
         meant(path),
@@ -118,7 +118,7 @@ fn meant(path: &Path) -> String {
     let named = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let known = shipped_profiles().chain([INSTRUCTIONS]);
     let nearest = nearest(named, known).filter(|_| !path.exists());
-    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+    nearest.map(|nearest| format!("did you mean `{nearest}`? ")).unwrap_or_default()
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
