@@ -57,7 +57,10 @@ const PROFILE: &str = "profile";
 pub fn csv(comparison: &Comparison) -> String {
     let is_timed = |group: &Group| !group.backend.is_vm();
     let has_backends = comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();
-    let has_profiles = comparison.groups.windows(2).any(|two| two[0].profile != two[1].profile);
+    let virtual_ones = comparison.groups.iter().filter(|group| !is_timed(group));
+    let mut profiles: Vec<_> = virtual_ones.map(|group| &group.profile).collect();
+    profiles.dedup();
+    let has_profiles = profiles.len() > 1;
     let with_time = move |mut row: Vec<String>, backend: &str, profile: &str| {
         row.extend(has_backends.then(|| backend.to_owned()));
         row.extend(has_profiles.then(|| profile.to_owned()));
