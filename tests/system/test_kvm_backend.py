@@ -20,6 +20,9 @@ preempt = ["none", "full"]
 [replicates]
 count = 1
 
+[machine]
+cost = "instructions"
+
 [workload.processes]
 kind = "cyclictest-hackbench"
 window = "1s"

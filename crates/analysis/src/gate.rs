@@ -84,7 +84,7 @@ impl<'a> Side<'a> {
 
 /// Returns a cell in the form in which kernels are compared.
 pub(crate) fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
-    let Factors { workload, cpus, preempt, settings, replicate, .. } =
+    let Factors { workload, machine, cpus, preempt, settings, replicate, .. } =
         reading.planned.factors.clone();
     let first = reading.recording.manifest().experiment.replicates.seed;
     let sections = match &reading.record {
@@ -92,7 +92,7 @@ pub(crate) fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
         None => None,
     };
     Ok(GateCell {
-        place: GatePlace { workload, cpus, preempt, settings },
+        place: GatePlace { workload, machine, cpus, preempt, settings },
         seed: first.wrapping_add(u64::from(replicate) - 1),
         look: reading.look,
         sections: sections.map(|findings| findings.sections.into_iter().map(section).collect()),

@@ -33,8 +33,9 @@ impl Look {
     /// Lists the added replicates by configuration: `debian:6.12/none +3`.
     pub fn added(&self) -> String {
         let words = self.needed.iter().map(|Needed { factors, more, .. }| {
-            let Factors { workload, kernel, preempt, settings, .. } = factors.clone();
-            format!("{} {workload} +{more}", Baseline { kernel, preempt, settings })
+            let Factors { workload, kernel, preempt, settings, machine, .. } = factors.clone();
+            let of = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+            format!("{} {workload}{of} +{more}", Baseline { kernel, preempt, settings })
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -110,6 +111,7 @@ mod tests {
             workload: "hackbench".into(),
             kernel: "debian:6.12".parse().unwrap(),
             preempt: preemptlab_model::PreemptMode::Full,
+            machine: None,
             cpus: 1,
             settings: preemptlab_model::Settings::default(),
             replicate: 1,

@@ -119,11 +119,12 @@ fn read<'a>(
 
 /// Returns what a cell's virtual time counts; `None` where no cell of the recording has any.
 pub(crate) fn cost<'a>(manifest: &'a Manifest, planned: &'a PlannedCell) -> Option<CellCost> {
-    // The cells of a recording have one cost. One that cannot exist is a row among those that do.
-    let inputs = |planned: &'a PlannedCell| planned.inputs();
-    let costed = inputs(planned).or_else(|| manifest.plan.cells.iter().find_map(inputs));
+    // The cells of one machine have one cost. One that cannot exist is a row among those that do.
+    let machine = &planned.factors.machine;
+    let mut of_machine = manifest.plan.cells.iter().filter(|cell| cell.factors.machine == *machine);
+    let costed = planned.inputs().or_else(|| of_machine.find_map(PlannedCell::inputs));
     let cost = costed.and_then(CellInputs::cost)?;
-    let profile = manifest.experiment.machine.profile();
+    let profile = manifest.experiment.cost_of(machine.as_ref()).profile();
     Some(match profile.and_then(|profile| profile.check.as_ref()) {
         Some(check) => cost.checked_by(check),
         None => cost,

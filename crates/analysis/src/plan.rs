@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_experiment::{Experiment, Manifest, configurations};
+use preemptlab_experiment::{CostSource, Experiment, Manifest, configurations};
 use preemptlab_model::{
-    Kernel, KernelRef, Label, Planned, PlannedCell, PreemptMode, Profile, Settings, SnapshotId,
-    Topology, counted,
+    Kernel, KernelRef, Label, Name, Planned, PlannedCell, PreemptMode, Profile, Settings,
+    SnapshotId, Topology, counted,
 };
 use preemptlab_recording::CellFolder;
 use preemptlab_report::{Cell, Column, Table, Tone, human, yes_or_no};
@@ -31,6 +31,8 @@ struct Configuration<'a> {
     rt: Option<bool>,
     preempt: PreemptMode,
     settings: &'a Settings,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a Name>,
     cpus: u32,
     replicates: usize,
     /// Number of its cells that the store has already.
@@ -50,10 +52,10 @@ pub struct PlanDocument<'a> {
     /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<Topology>,
-    /// What instructions cost, where they do not all cost the same.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<&'a Profile>,
-    /// Whether the profile's caches are modelled.
+    /// What instructions cost on each machine where they do not all cost the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    profiles: Vec<&'a Profile>,
+    /// Whether the profiles' caches are modelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     caches: bool,
     configurations: Vec<Configuration<'a>>,
@@ -108,7 +110,7 @@ impl<'a> PlanDocument<'a> {
             format: 1,
             experiment: &manifest.experiment.name,
             topology: manifest.experiment.machine.topology,
-            profile: manifest.experiment.machine.profile(),
+            profiles: profiles(&manifest.experiment),
             caches: manifest.experiment.machine.caches,
             qemu: manifest.qemu.as_ref().map(|qemu| qemu.build.version.as_str()),
             configurations: rows(manifest, unbuilt, cache),
@@ -126,7 +128,8 @@ impl<'a> PlanDocument<'a> {
 
     /// Shows it as a table.
     pub fn table(&self) -> Table {
-        let mut table = Table::new(format!("Plan of {}", self.experiment), columns());
+        let has_machines = self.configurations.iter().any(|each| each.machine.is_some());
+        let mut table = Table::new(format!("Plan of {}", self.experiment), columns(has_machines));
         for configuration in &self.configurations {
             let (cells, state) = match (configuration.unavailable, configuration.finished) {
                 (Some(_), _) if configuration.to_build => (String::new(), Cell::from("to build")),
@@ -140,8 +143,8 @@ impl<'a> PlanDocument<'a> {
                     Cell::from(format!("{finished} in the store")),
                 ),
             };
-            table.row([
-                Cell::from(configuration.workload),
+            let of_workload = workload(configuration.workload, configuration.machine);
+            table.row(of_workload.chain([
                 Cell::from(kernel_words(
                     configuration.label,
                     configuration.kernel,
@@ -153,9 +156,9 @@ impl<'a> PlanDocument<'a> {
                 Cell::from(configuration.cpus.to_string()),
                 Cell::from(cells),
                 state,
-            ]);
+            ]));
         }
-        table.notes.extend(machine_note(self.topology, self.profile, self.caches));
+        table.notes.extend(machine_note(self.topology, &self.profiles, self.caches));
         let known = self.configurations.iter().filter(|each| !each.to_build);
         let mut reasons: Vec<&str> = known.filter_map(|each| each.unavailable).collect();
         reasons.sort_unstable();
@@ -198,14 +201,25 @@ fn kernel_words(label: Option<&Label>, kernel: &KernelRef, settings: &Settings) 
 /// Says which sockets, cores, threads, caches and nodes the machine has, and what instructions cost.
 fn machine_note(
     topology: Option<Topology>,
-    profile: Option<&Profile>,
+    profiles: &[&Profile],
     has_caches: bool,
 ) -> Vec<String> {
     let topology = topology.map(|topology| format!("Machine: {topology}."));
     let caches = if has_caches { " with its caches" } else { "" };
-    let prices = profile
+    let prices = profiles
+        .iter()
         .map(|Profile { name, machine, .. }| format!("Prices: profile {name}, {machine}{caches}."));
     topology.into_iter().chain(prices).collect()
+}
+
+/// Returns the profiles of the machines that price instructions.
+fn profiles(experiment: &Experiment) -> Vec<&Profile> {
+    experiment.costs().filter_map(CostSource::profile).collect()
+}
+
+/// Returns the cells of a workload, and of its machine where that is a factor.
+fn workload<'a>(workload: &'a str, machine: Option<&'a Name>) -> impl Iterator<Item = Cell> + 'a {
+    [Some(workload), machine.map(Name::as_str)].into_iter().flatten().map(Cell::from)
 }
 
 fn capitalized(note: &str) -> String {
@@ -233,7 +247,9 @@ impl<'a> Sketch<'a> {
 
     /// Shows it as a table like that of the plan.
     pub fn table(&self) -> Table {
-        let mut table = Table::new(format!("Plan of {}", self.experiment.name), columns());
+        let has_machines = !self.experiment.factors.machine.is_empty();
+        let title = format!("Plan of {}", self.experiment.name);
+        let mut table = Table::new(title, columns(has_machines));
         let label = |kernel: &KernelRef| self.experiment.factors.label(kernel);
         for factors in configurations(self.experiment) {
             let kernel = self.kernels.get(&factors.kernel);
@@ -246,8 +262,7 @@ impl<'a> Sketch<'a> {
                 Some(Ok(kernel)) if offers(kernel) => Cell::from(""),
                 Some(_) => Cell::new("unavailable", Tone::Faint),
             };
-            table.row([
-                Cell::from(factors.workload.as_str()),
+            table.row(workload(&factors.workload, factors.machine.as_ref()).chain([
                 Cell::from(kernel_words(
                     label(&factors.kernel),
                     &factors.kernel,
@@ -259,17 +274,21 @@ impl<'a> Sketch<'a> {
                 Cell::from(factors.cpus.to_string()),
                 Cell::from(self.experiment.replicates.count.to_string()),
                 state,
-            ]);
+            ]));
         }
         let machine = &self.experiment.machine;
-        table.notes.extend(machine_note(machine.topology, machine.profile(), machine.caches));
+        table.notes.extend(machine_note(
+            machine.topology,
+            &profiles(self.experiment),
+            machine.caches,
+        ));
         table
     }
 }
 
-fn columns() -> [Column; 8] {
-    [
-        Column::left("workload"),
+fn columns(has_machines: bool) -> Vec<Column> {
+    let machine = has_machines.then(|| Column::left("machine"));
+    let others = [
         Column::left("kernel"),
         Column::left("release"),
         Column::left("rt"),
@@ -277,7 +296,8 @@ fn columns() -> [Column; 8] {
         Column::right("CPUs"),
         Column::right("cells"),
         Column::left("state"),
-    ]
+    ];
+    [Column::left("workload")].into_iter().chain(machine).chain(others).collect()
 }
 
 fn rows<'a>(
@@ -304,6 +324,7 @@ fn rows<'a>(
                 rt: kernel.and_then(|kernel| kernel.rt),
                 preempt: factors.preempt,
                 settings: &factors.settings,
+                machine: factors.machine.as_ref(),
                 cpus: factors.cpus,
                 replicates: cells.len(),
                 finished: cells.iter().filter(finished).count(),

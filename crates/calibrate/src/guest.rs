@@ -20,7 +20,8 @@ pub struct CountingCell {
     pub folders: Folders,
 }
 
-/// A Debian kernel whose default is to preempt where it asks for it, and one CPU.
+/// A Debian kernel whose default is to preempt where it asks for it, and one CPU. Its instructions are
+/// counted and have no prices: these are what is looked for.
 const EXPERIMENT: &str = r#"
 format = 1
 name = "calibration"
@@ -29,6 +30,8 @@ kernel = ["debian:6.12"]
 preempt = ["voluntary"]
 [replicates]
 count = 1
+[machine]
+cost = "instructions"
 [workload.micro]
 kind = "folder"
 path = "micro"

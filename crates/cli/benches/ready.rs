@@ -17,7 +17,8 @@ const TIMES: usize = 15;
 
 /// One cell of one virtual second.
 const ONE: &str = "format = 1\nname = \"one\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
-    preempt = [\"full\"]\n[replicates]\ncount = 1\n[workload.processes]\n\
+    preempt = [\"full\"]\n[replicates]\ncount = 1\n\
+    [machine]\ncost = \"instructions\"\n[workload.processes]\n\
     kind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
 fn main() {

@@ -6,8 +6,11 @@ use clap::{
     Args, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
-use preemptlab_experiment::{KernelLevel, Overrides, ParseKernelLevelError, split_label};
+use preemptlab_experiment::{
+    CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label,
+};
 use preemptlab_model::{Direction, PreemptMode};
+use preemptlab_preparation::EmbedError;
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
 /// Source of packages.
@@ -61,6 +64,11 @@ pub fn kernel_level(text: &str) -> Result<KernelLevel, ParseKernelLevelError> {
     }
 }
 
+/// Reads the name of a profile, or its file.
+pub fn machine(named: &str) -> Result<CostSource, EmbedError> {
+    preemptlab_preparation::cost(CostSource::named(named), Path::new(""))
+}
+
 fn is_folder(text: &str) -> bool {
     text != "host" && Path::new(text).is_dir()
 }
@@ -76,6 +84,10 @@ pub struct OverrideArgs {
     /// This preemption mode: none, voluntary, full or lazy; may be repeated
     #[arg(long = "preempt", value_name = "MODE", alias = "mode")]
     pub preempt: Vec<PreemptMode>,
+    /// The time of this machine: the name of a profile, its file, or `instructions`; may be repeated, and
+    /// the output then shows which verdicts depend on it
+    #[arg(long = "machine", value_name = "PROFILE", value_parser = machine)]
+    pub machine: Vec<CostSource>,
     /// Only this workload, by its name in the experiment; may be repeated
     #[arg(long = "workload", value_name = "WORKLOAD")]
     pub workloads: Vec<String>,
@@ -91,6 +103,7 @@ impl OverrideArgs {
     /// Returns the values that replace those of the file.
     pub fn overrides(&self) -> Overrides {
         Overrides {
+            machines: self.machine.clone(),
             kernels: self.kernels.clone(),
             preempt: self.preempt.clone(),
             workloads: self.workloads.clone(),

@@ -22,6 +22,5 @@ pub mod revert;
 pub mod run;
 pub mod scenario;
 pub mod search;
-pub mod sensitivity;
 pub mod until;
 pub mod verify;

@@ -11,7 +11,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_analysis::meant;
-use preemptlab_experiment::{CostSource, Derived, Experiment, Overrides, Recording};
+use preemptlab_experiment::{Derived, Experiment, Overrides, Recording};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
 use preemptlab_preparation::{EmbedError, Lab, Prepared};
@@ -174,11 +174,6 @@ pub fn parsed(text: String, path: &Path, overrides: &Overrides) -> exit::Result<
     let embedded = preemptlab_preparation::embed(experiment, base);
     let (experiment, folders) = embedded.map_err(not_embedded)?;
     Ok(Wanted { experiment, folders, overrides })
-}
-
-/// Finds the cost of instructions that the user names; a mistake in a profile's file is shown in its place.
-pub fn cost(named: &str) -> exit::Result<CostSource> {
-    preemptlab_preparation::cost(CostSource::named(named), Path::new("")).map_err(not_embedded)
 }
 
 fn not_embedded(error: EmbedError) -> exit::Failure {

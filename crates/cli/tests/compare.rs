@@ -298,9 +298,9 @@ fn kinds_of_time_stand_beside_each_other_and_are_never_mixed() {
     record_on(BackendKind::Kvm, &desk.path("kvm"), TWO_MODES, late(0));
 
     let both = compare(&desk, &["vm", "host"]);
-    both.says(&["load on 1 CPU: what vm and host say", "load on 1 CPU, host"]);
+    both.says(&["load on 1 CPU: what server-x86 and host say", "load on 1 CPU, host"]);
     both.says(&["agree in their direction, 0 disagree", "Times are virtual", "Times of host are"]);
-    assert!(!compare(&desk, &["vm"]).stdout.contains("what vm"));
+    assert!(!compare(&desk, &["vm"]).stdout.contains("what server-x86"));
     let alone = compare(&desk, &["host"]);
     assert!(!alone.stdout.contains("Times are virtual"), "{}", alone.stdout);
     // Below the table: what disturbed the machine is about its numbers.

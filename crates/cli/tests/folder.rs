@@ -17,6 +17,9 @@ preempt = ["full"]
 [replicates]
 count = 1
 seed = 42
+
+[machine]
+cost = "instructions"
 "#;
 
 const DEFINITION: &str = r#"format = 1

@@ -80,7 +80,7 @@ impl Place<'_> {
         );
         let experiment = format!(
             "format = 1\nname = \"late\"\n[factors]\nkernel = [{:?}]\npreempt = [{:?}]\nsettings = \
-             [{:?}]\n[replicates]\ncount = 1\n[machine]\nmodules = [\"preemptlab_scenario\"]\n\
+             [{:?}]\n[replicates]\ncount = 1\n[machine]\ncost = \"instructions\"\nmodules = [\"preemptlab_scenario\"]\n\
              [workload.late]\nkind = \"folder\"\npath = \"late\"\n",
             self.kernel, self.preempt, self.settings
         );

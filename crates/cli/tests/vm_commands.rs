@@ -20,7 +20,7 @@ fn run(
 ) -> Vec<(String, CellRecord)> {
     let mut experiment = format!(
         "format = 1\nname = \"commands\"\n[factors]\nkernel = [{kernels}]\npreempt = [\"full\"]\n\
-         [replicates]\ncount = 1\n"
+         [replicates]\ncount = 1\n[machine]\ncost = \"instructions\"\n"
     );
     for (name, definition) in workloads {
         let folder = desk.path(name);

@@ -23,7 +23,7 @@ fn run(desk: &Desk, arguments: &[&str]) -> Finished {
 fn explained(desk: &Desk, folder: &Path) -> Value {
     let experiment = format!(
         "format = 1\nname = \"deadline\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"none\"]\n\
-         [replicates]\ncount = 1\n[workload.deadline]\nkind = \"folder\"\npath = {folder:?}\n"
+         [replicates]\ncount = 1\n[machine]\ncost = \"instructions\"\n[workload.deadline]\nkind = \"folder\"\npath = {folder:?}\n"
     );
     desk.write("deadline.toml", &experiment);
     let arguments = ["run", "deadline.toml", "--trace", "--out", "run"];

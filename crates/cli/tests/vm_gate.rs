@@ -34,7 +34,7 @@ fn a_budget_below_the_first_look_executes_nothing() {
         "two.toml",
         &format!(
             "format = 1\nname = \"two\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\n\
-             [replicates]\ncount = 3\n[workload.a]\n{workload}[workload.b]\n{workload}groups = 2\n"
+             [replicates]\ncount = 3\n[machine]\ncost = \"instructions\"\n[workload.a]\n{workload}[workload.b]\n{workload}groups = 2\n"
         ),
     );
     let kernels = ["debian:6.12", "debian:7.2", "two.toml", "--out", "run", "--budget", "6"];

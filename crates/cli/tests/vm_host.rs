@@ -35,6 +35,9 @@ settings = ["", "sched/base_slice_ns=1500000"]
 [replicates]
 count = 2
 
+[machine]
+cost = "instructions"
+
 [workload.processes]
 kind = "cyclictest-hackbench"
 window = "1s"
@@ -51,6 +54,9 @@ preempt = ["full"]
 
 [replicates]
 count = 1
+
+[machine]
+cost = "instructions"
 
 [workload.hostile]
 kind = "folder"

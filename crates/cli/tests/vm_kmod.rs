@@ -20,6 +20,7 @@ preempt = ["full"]
 count = 1
 
 [machine]
+cost = "instructions"
 modules = ["preemptlab_hold"]
 
 [workload.processes]

@@ -17,6 +17,9 @@ preempt = ["full"]
 [replicates]
 count = 1
 
+[machine]
+cost = "instructions"
+
 [workload.processes]
 kind = "cyclictest-hackbench"
 window = "1s"

@@ -6,6 +6,7 @@
 mod common;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::PathBuf,
     process::{Command, Stdio},
@@ -25,6 +26,9 @@ preempt = ["none", "full"]
 
 [replicates]
 count = 2
+
+[machine]
+cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
@@ -156,7 +160,8 @@ fn a_guest_without_memory_is_a_failed_cell() {
     let text = SMALL
         .replace("debian:6.12\", \"", "")
         .replace("window = \"1s\"", "window = \"1s\"\ngroups = 60")
-        .replace("[replicates]\ncount = 2", "[machine]\nmemory_mib = 160\n[replicates]\ncount = 1");
+        .replace("count = 2", "count = 1")
+        .replace("[machine]", "[machine]\nmemory_mib = 160");
     desk.write("tight.toml", &text);
     let finished = run(&desk, &["run", "tight.toml", "--out", "tight"]);
     finished.fails(3, &["failed"]);
@@ -195,6 +200,9 @@ preempt = ["full"]
 
 [replicates]
 count = 4
+
+[machine]
+cost = "instructions"
 
 [workload.processes]
 kind = "cyclictest-hackbench"
@@ -243,31 +251,44 @@ cpus = [2]
 [replicates]
 count = 1
 
+[machine]
+cost = "instructions"
+
 [workload.processes]
 kind = "cyclictest-hackbench"
 window = "1s"
 "#;
 
 #[test]
-fn an_experiment_is_executed_under_two_costs() {
+fn an_experiment_is_executed_on_two_machines() {
     let desk = Desk::new();
-    desk.write("small.toml", &SMALL.replace(", \"debian:7.2\"", ""));
-    let arguments = ["run", "small.toml", "--out", "a", "--sensitivity=desktop-x86"];
+    let short =
+        SMALL.replace(", \"debian:7.2\"", "").replace("window = \"1s\"", "window = \"50ms\"");
+    desk.write("small.toml", &short);
+    let arguments = ["run", "small.toml", "--out", "a", "--machine", "server-x86", "--machine"];
+    let arguments = [&arguments[..], &["desktop-x86"]].concat();
     let both = run(&desk, &arguments);
     both.succeeds();
-    both.says(&["what instructions and desktop-x86 say", "full"]);
-    assert!(both.stderr.contains("next: preemptlab compare a a-desktop-x86"), "{}", both.stderr);
+    both.says(&["what server-x86 and desktop-x86 say", "full"]);
+    let said = "factors.machine = [\"server-x86\", \"desktop-x86\"] instead of [\"instructions\"]";
+    assert!(both.stderr.contains(said), "{}", both.stderr);
 
-    // Each is a recording like any other.
-    let priced = tree(&desk.path("a-desktop-x86"));
-    run(&desk, &["verify", "a-desktop-x86", "--cells", "1"]).succeeds();
-    let compared = run(&desk, &["compare", "a", "a-desktop-x86"]);
-    compared.says(&["what instructions and desktop-x86 say"]);
-    let said = "a-desktop-x86 was made with machine.cost = \"desktop-x86\" instead of";
-    assert!(compared.stderr.contains(said), "{}", compared.stderr);
-    run(&desk, &["run", "a-desktop-x86"]).succeeds();
+    // It is a recording like any other, whose cells are executed again with the prices of their machine.
+    let before = tree(&desk.path("a"));
+    run(&desk, &["verify", "a"]).succeeds();
+    run(&desk, &["run", "a"]).succeeds();
     run(&desk, &arguments).succeeds();
-    assert!(tree(&desk.path("a-desktop-x86")) == priced, "going on changed the recording");
+    assert!(tree(&desk.path("a")) == before, "going on changed the recording");
+
+    // A cell of one of several machines is the cell of an experiment that has only that one.
+    run(&desk, &["run", "small.toml", "--out", "one", "--machine", "desktop-x86"]).succeeds();
+    let cells = |run: &str| -> BTreeSet<_> {
+        fs::read_dir(desk.path(run).join("cells"))
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect()
+    };
+    assert!(cells("one").is_subset(&cells("a")), "{:?} {:?}", cells("one"), cells("a"));
 }
 
 #[test]

@@ -41,6 +41,9 @@ cpus = [{cpus}]
 [replicates]
 count = 1
 
+[machine]
+cost = "instructions"
+
 [machine.topology]
 {topology}
 

@@ -41,7 +41,7 @@ fn digest(tree: &Path) -> Digest {
 fn run_with(desk: &Desk, tree: &Path, modules: &str, out: &str) -> (KernelSource, Digest) {
     let text = format!(
         "format = 1\nname = \"tree\"\n[factors]\nkernel = [\"tree:{}\"]\npreempt = [\"full\"]\n\
-         [replicates]\ncount = 1\n[machine]\nmodules = [{modules}]\n\
+         [replicates]\ncount = 1\n[machine]\ncost = \"instructions\"\nmodules = [{modules}]\n\
          [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n",
         tree.display()
     );

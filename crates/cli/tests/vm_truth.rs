@@ -267,7 +267,7 @@ fn every_hold_is_found_and_blamed_on_two_cpus_where_caches_are_modelled() {
 }
 
 fn check(kernel: &str, modes: &[&str], cpus: u32) {
-    check_at_cost(kernel, modes, cpus, "");
+    check_at_cost(kernel, modes, cpus, "cost = \"instructions\"");
 }
 
 fn check_with_prices(kernel: &str, modes: &[&str], cpus: u32) {

@@ -3,7 +3,7 @@ use preemptlab_model::{Clocks, KernelRef, Label, Name, PreemptMode, Settings, To
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use crate::{KernelLevel, MachineSpec, SpecError};
+use crate::{CostSource, KernelLevel, MachineSpec, SpecError};
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
@@ -44,6 +44,9 @@ pub struct Factors {
     /// Preemption modes to compare, on the kernels that have no modes of their own.
     #[serde(default)]
     pub preempt: Vec<PreemptMode>,
+    /// Machines whose time is compared; none where all cells have that of [`MachineSpec::prices`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machine: Vec<CostSource>,
     /// Numbers of virtual CPUs.
     #[serde(default = "one_cpu")]
     pub cpus: Vec<u32>,
@@ -107,8 +110,9 @@ impl Experiment {
     /// [`SpecError`] with the line, and the nearest valid name for a misspelt one.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         refuse_skew(text)?;
-        let experiment: Self =
+        let mut experiment: Self =
             toml::from_str(text).map_err(|error| SpecError::new(text, &error))?;
+        name_machine(text, &mut experiment)?;
         experiment.check(text)?;
         Ok(experiment)
     }
@@ -136,7 +140,8 @@ impl Experiment {
         let Factors { kernel, cpus, settings, .. } = &self.factors;
         let modes = kernel.iter().map(|level| self.factors.modes(level).len());
         let modes = modes.into_iter().try_fold(0, usize::checked_add)?;
-        let levels = [self.workload.len(), modes, cpus.len(), settings.len()];
+        let machines = self.factors.machine.len().max(1);
+        let levels = [self.workload.len(), machines, modes, cpus.len(), settings.len()];
         let replicates = usize::try_from(self.replicates.count).ok()?;
         levels.into_iter().try_fold(replicates, usize::checked_mul)
     }
@@ -219,8 +224,67 @@ impl Experiment {
             let needle = if text.contains("cpus") { "cpus" } else { "topology" };
             return refuse(needle, &message, &help);
         }
-        self.machine.check(text)
+        self.check_machines(text)
     }
+
+    /// Refuses machines that cannot be told apart, or cannot be as `[machine]` asks.
+    fn check_machines(&self, text: &str) -> Result<(), SpecError> {
+        let machines: Vec<&CostSource> = self.costs().collect();
+        for (at, prices) in machines.iter().enumerate() {
+            let name = prices.name();
+            if machines[..at].iter().any(|other| other.name() == name) {
+                let message = format!("two machines have the name `{name}`");
+                return Err(SpecError::at(text, name, message, "name each machine once"));
+            }
+            self.machine.check(prices, text)?;
+        }
+        Ok(())
+    }
+
+    /// Lists what instructions cost on the machines of the experiment, in the order of the plan.
+    pub fn costs(&self) -> impl Iterator<Item = &CostSource> {
+        let only = self.factors.machine.is_empty().then_some(&self.machine.prices);
+        self.factors.machine.iter().chain(only)
+    }
+
+    /// Lists the same, to put a profile in the place of its path.
+    pub fn costs_mut(&mut self) -> impl Iterator<Item = &mut CostSource> {
+        let only = self.factors.machine.is_empty().then_some(&mut self.machine.prices);
+        self.factors.machine.iter_mut().chain(only)
+    }
+
+    /// Returns what instructions cost on the machine of a cell.
+    pub fn cost_of(&self, machine: Option<&Name>) -> &CostSource {
+        let is_it = |cost: &&CostSource| Some(cost.name()) == machine.map(Name::as_str);
+        self.factors.machine.iter().find(is_it).unwrap_or(&self.machine.prices)
+    }
+}
+
+/// Gives an experiment that names no machine the default one, and refuses one that names it twice. A
+/// recording always says which it has.
+fn name_machine(text: &str, experiment: &mut Experiment) -> Result<(), SpecError> {
+    let file: toml::Table = text.parse().unwrap_or_default();
+    let says = |table: &str, key: &str| file.get(table).is_some_and(|of| of.get(key).is_some());
+    if says("machine", "cost") {
+        if says("factors", "machine") {
+            let message = "the machine is a factor, and [machine] names one, too".to_owned();
+            return Err(SpecError::at(
+                text,
+                "cost",
+                message,
+                "name all of them in [factors] machine",
+            ));
+        }
+        return Ok(());
+    }
+    if says("machine", "shift") && !says("factors", "machine") {
+        let message = "`shift` is the time of an instruction without a price".to_owned();
+        return Err(SpecError::at(text, "shift", message, "say `cost = \"instructions\"`, too"));
+    }
+    if !says("factors", "machine") {
+        experiment.machine.prices = CostSource::of_no_name();
+    }
+    Ok(())
 }
 
 /// Says which labels, or kernels with labels or modes of their own, cannot be told apart, and what
@@ -287,7 +351,68 @@ kind = "cyclictest-hackbench"
         let experiment = Experiment::parse(SMALL).unwrap();
         assert_eq!(experiment.factors.cpus, [1]);
         assert_eq!(experiment.replicates, Replicates { count: 5, seed: 1 });
-        assert_eq!(experiment.machine, MachineSpec::default());
+        let prices = CostSource::of_no_name();
+        assert_eq!(experiment.machine, MachineSpec { prices, ..MachineSpec::default() });
+    }
+
+    #[test]
+    fn an_experiment_that_names_no_machine_has_a_server() {
+        let named = |text: &str| {
+            let experiment = Experiment::parse(text).unwrap();
+            experiment.costs().map(|cost| cost.name().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(named(SMALL), ["server-x86"]);
+        let machine = |keys: &str| format!("{SMALL}[machine]\n{keys}\n");
+        assert_eq!(named(&machine("memory_mib = 1024")), ["server-x86"]);
+        assert_eq!(named(&machine("cost = \"instructions\"")), ["instructions"]);
+        assert_eq!(named(&machine("cost = \"instructions\"\nshift = 3")), ["instructions"]);
+        assert_eq!(named(&machine("cost = \"mine.toml\"")), ["mine.toml"]);
+        let error = Experiment::parse(&machine("shift = 3")).unwrap_err();
+        assert_eq!(error.line, 12, "{error}");
+        assert!(error.help.unwrap().contains("cost = \"instructions\""));
+        // A recording says what it has: one of before names none, and was of one price for all.
+        let json = serde_json::to_string(&Experiment::parse(SMALL).unwrap()).unwrap();
+        assert!(json.contains("\"server-x86\""), "{json}");
+    }
+
+    #[test]
+    fn machines_are_a_factor() {
+        let levels =
+            |levels: &str| SMALL.replace("preempt =", &format!("machine = [{levels}]\npreempt ="));
+        let experiment = Experiment::parse(&levels("\"server-x86\", \"amd-epyc\"")).unwrap();
+        assert_eq!(experiment.cells(), Some(2 * 2 * 5));
+        let of: Vec<_> = crate::configurations(&experiment)
+            .map(|factors| (factors.machine.unwrap().to_string(), factors.preempt.to_string()))
+            .collect();
+        let of: Vec<(&str, &str)> = of.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(
+            of,
+            [
+                ("server-x86", "none"),
+                ("server-x86", "full"),
+                ("amd-epyc", "none"),
+                ("amd-epyc", "full")
+            ]
+        );
+        let amd = "amd-epyc".parse().unwrap();
+        assert_eq!(experiment.cost_of(Some(&amd)).name(), "amd-epyc");
+        let json = serde_json::to_string(&experiment).unwrap();
+        assert_eq!(serde_json::from_str::<Experiment>(&json).unwrap(), experiment);
+        for (text, said) in [
+            (levels("\"amd-epyc\", \"amd-epyc\""), "two machines have the name `amd-epyc`"),
+            (
+                format!("{}[machine]\ncost = \"amd-epyc\"\n", levels("\"server-x86\"")),
+                "is a factor",
+            ),
+            (
+                format!("{}[machine]\ncaches = true\n", levels("\"server-x86\", \"desktop-x86\"")),
+                "the profile desktop-x86 has no caches",
+            ),
+            (levels("1"), "the file of a profile, the name of one"),
+        ] {
+            let error = Experiment::parse(&text).unwrap_err();
+            assert!(error.message.contains(said), "{error}");
+        }
     }
 
     #[test]

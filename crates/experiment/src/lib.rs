@@ -1,7 +1,6 @@
 //! From an experiment's TOML text to the plan of its cells. Nothing here does I/O: facts from
 //! outside (the kernel that a name stands for, the image) come in as [`Resolved`].
 
-mod costs;
 mod definition;
 mod derived;
 mod error;
@@ -25,7 +24,7 @@ pub use level::{KernelLevel, ParseKernelLevelError, split_label};
 pub use machine::MachineSpec;
 pub use overrides::Overrides;
 pub use plan::{Resolved, configurations, plan, replicate};
-pub use profile::{CostSource, profile, shipped_profiles};
+pub use profile::{CostSource, INSTRUCTIONS, profile, shipped_profiles};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };

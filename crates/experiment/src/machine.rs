@@ -11,7 +11,7 @@ pub struct MachineSpec {
     pub memory_mib: u32,
     /// Virtual time of an instruction that has no price.
     pub cost: InstructionCost,
-    /// What instructions cost.
+    /// What instructions cost where the machine is no factor.
     pub prices: CostSource,
     /// Whether the profile's caches are modelled.
     pub caches: bool,
@@ -112,17 +112,8 @@ impl TryFrom<Keys> for MachineSpec {
 }
 
 impl MachineSpec {
-    /// Returns the profile that prices instructions; `None` where each takes the same time, and for a
-    /// file that has not been read.
-    pub fn profile(&self) -> Option<&Profile> {
-        match &self.prices {
-            CostSource::Profile(profile) => Some(profile),
-            CostSource::Instructions | CostSource::File(_) => None,
-        }
-    }
-
-    /// Refuses a machine that no virtual machine or boot can be.
-    pub(crate) fn check(&self, text: &str) -> Result<(), SpecError> {
+    /// Refuses a machine that no virtual machine or boot can be, where its instructions cost this.
+    pub(crate) fn check(&self, prices: &CostSource, text: &str) -> Result<(), SpecError> {
         let refuse = |needle: &str, message: &str, help: &str| {
             Err(SpecError::at(text, needle, message.to_owned(), help))
         };
@@ -133,14 +124,14 @@ impl MachineSpec {
                 "512 is enough for hackbench",
             );
         }
-        if self.prices != CostSource::Instructions && self.cost != InstructionCost::default() {
+        if *prices != CostSource::Instructions && self.cost != InstructionCost::default() {
             return refuse(
                 "shift",
                 "`shift` is the time of an instruction without a price",
                 "leave it out: a profile says what instructions take",
             );
         }
-        match (&self.prices, self.profile()) {
+        match (prices, prices.profile()) {
             (CostSource::Instructions, _) if self.caches => {
                 return refuse(
                     "caches",
@@ -231,7 +222,7 @@ mod tests {
     fn caches_need_a_profile_that_describes_them() {
         let checked = |text: &str| {
             let machine: MachineSpec = toml::from_str(text).unwrap();
-            machine.check(text).map_err(|error| (error.line, error.message))
+            machine.check(&machine.prices, text).map_err(|error| (error.line, error.message))
         };
         assert_eq!(checked("cost = \"amd-epyc\"\ncaches = true"), Ok(()));
         assert_eq!(checked("cost = \"mine.toml\"\ncaches = true"), Ok(()), "it was not read yet");
@@ -243,7 +234,7 @@ mod tests {
         let mut machine: MachineSpec = toml::from_str(text).unwrap();
         let CostSource::Profile(profile) = &mut machine.prices else { panic!() };
         profile.caches = None;
-        let said = machine.check(text).unwrap_err().message;
+        let said = machine.check(&machine.prices, text).unwrap_err().message;
         assert_eq!(said, "the profile amd-epyc has no caches");
     }
 }

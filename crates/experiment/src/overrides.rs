@@ -1,7 +1,7 @@
 use preemptlab_model::{PreemptMode, nearest};
 use preemptlab_recording::Override;
 
-use crate::{Experiment, KernelLevel};
+use crate::{CostSource, Experiment, KernelLevel};
 
 /// Values that replace those of an experiment's file, for a first look without an editor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct Overrides {
     pub kernels: Vec<KernelLevel>,
     /// Preemption modes; none leaves those of the file.
     pub preempt: Vec<PreemptMode>,
+    /// Machines whose time is compared; none leaves those of the file.
+    pub machines: Vec<CostSource>,
     /// The names of the workloads that stay; none leaves all.
     pub workloads: Vec<String>,
     /// The number of replicates.
@@ -43,6 +45,17 @@ impl Overrides {
         replace(&mut experiment.factors.preempt, &self.preempt);
         if !self.preempt.is_empty() {
             experiment.factors.kernel.iter_mut().for_each(|level| level.preempt = None);
+        }
+        match &self.machines[..] {
+            [] => {}
+            [only] => {
+                experiment.factors.machine.clear();
+                experiment.machine.prices = only.clone();
+            }
+            several => {
+                experiment.machine.prices = CostSource::default();
+                replace(&mut experiment.factors.machine, several);
+            }
         }
         let replicates = &mut experiment.replicates;
         replicates.count = self.replicates.unwrap_or(replicates.count);
@@ -79,6 +92,7 @@ fn differences(file: &Experiment, run: &Experiment) -> Vec<Override> {
         [
             ("factors.kernel", format!("[{}]", kernels.join(", "))),
             ("factors.preempt", quoted(words(&preempt))),
+            ("factors.machine", quoted(of.costs().map(|cost| cost.name().to_owned()).collect())),
             ("workload", quoted(words(&workloads))),
             ("replicates.count", of.replicates.count.to_string()),
             ("replicates.seed", of.replicates.seed.to_string()),
@@ -111,12 +125,14 @@ mod tests {
         let (changed, said) = overridden(&Overrides {
             kernels: vec!["debian:7.2".parse().unwrap(), "debian:7.2-rt".parse().unwrap()],
             preempt: vec![PreemptMode::Lazy, PreemptMode::Lazy],
+            machines: vec![CostSource::named("desktop-x86"), CostSource::named("amd-epyc")],
             workloads: vec!["b".to_owned()],
             replicates: Some(1),
             seed: Some(9),
         });
         let text = "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:7.2\", \
-            \"debian:7.2-rt\"]\npreempt = [\"lazy\"]\n[replicates]\ncount = 1\nseed = 9\n\
+            \"debian:7.2-rt\"]\npreempt = [\"lazy\"]\nmachine = [\"desktop-x86\", \"amd-epyc\"]\n\
+            [replicates]\ncount = 1\nseed = 9\n\
             [workload.b]\nkind = \"cyclictest\"\n";
         // As if an editor had done it.
         assert_eq!(changed, Experiment::parse(text).unwrap());
@@ -125,6 +141,7 @@ mod tests {
             [
                 "factors.kernel = [\"debian:7.2\", \"debian:7.2-rt\"] instead of [\"debian:6.12\"]",
                 "factors.preempt = [\"lazy\"] instead of [\"none\", \"full\"]",
+                "factors.machine = [\"desktop-x86\", \"amd-epyc\"] instead of [\"server-x86\"]",
                 "workload = [\"b\"] instead of [\"a\", \"b\"]",
                 "replicates.count = 1 instead of 6",
                 "replicates.seed = 9 instead of 1",
@@ -138,6 +155,23 @@ mod tests {
         assert_eq!((same, said.len()), (experiment(), 0));
         let (same, said) = overridden(&Overrides::default());
         assert_eq!((same, said.len()), (experiment(), 0));
+    }
+
+    #[test]
+    fn one_machine_takes_the_place_of_all_of_a_factor() {
+        let named = |names: &[&str]| names.iter().copied().map(CostSource::named).collect();
+        let several =
+            Overrides { machines: named(&["amd-epyc", "desktop-x86"]), ..Overrides::default() };
+        let (mut changed, _) = overridden(&several);
+        let one = Overrides { machines: named(&["desktop-x86"]), ..Overrides::default() };
+        let said = one.apply(&mut changed).unwrap();
+        assert_eq!(changed.costs().map(CostSource::name).collect::<Vec<_>>(), ["desktop-x86"]);
+        assert!(changed.factors.machine.is_empty());
+        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            ["factors.machine = [\"desktop-x86\"] instead of [\"amd-epyc\", \"desktop-x86\"]"]
+        );
     }
 
     #[test]

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use preemptlab_model::{
     Arch, BackendKind, CellInputs, Clocks, Digest, Factors, InstructionCost, Kernel, KernelConfig,
-    KernelRef, Machine, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
+    KernelRef, Machine, Name, Plan, Planned, PlannedCell, Precaution, Pricing, QemuBuild, Settings,
     SnapshotInputs,
 };
 use preemptlab_protocol::Job;
 use preemptlab_workload::{JobInputs, Workload};
 
-use crate::{Experiment, MachineSpec, evidence, foreseen};
+use crate::{CostSource, Experiment, MachineSpec, evidence, foreseen};
 
 /// Kernel parameters of every guest. The console is for a kernel in trouble; a guest that measures
 /// writes nothing there. An oops ends the cell, and the reset that follows a panic ends QEMU.
@@ -101,22 +101,36 @@ fn judged<'a>(
 /// workload last.
 pub fn configurations(experiment: &Experiment) -> impl Iterator<Item = Factors> {
     let levels = &experiment.factors;
-    experiment.workload.keys().flat_map(move |workload| {
-        levels.kernel.iter().flat_map(move |level| {
-            levels.settings.iter().flat_map(move |settings| {
-                levels.modes(level).iter().flat_map(move |preempt| {
-                    levels.cpus.iter().map(move |cpus| Factors {
-                        workload: workload.to_string(),
-                        kernel: level.kernel.clone(),
-                        settings: settings.clone(),
-                        preempt: *preempt,
-                        cpus: *cpus,
-                        replicate: 1,
-                    })
-                })
-            })
-        })
-    })
+    let machines = machines(experiment);
+    let mut configurations = Vec::new();
+    for workload in experiment.workload.keys() {
+        for machine in &machines {
+            for level in &levels.kernel {
+                for settings in &levels.settings {
+                    for preempt in levels.modes(level) {
+                        configurations.extend(levels.cpus.iter().map(|cpus| Factors {
+                            workload: workload.to_string(),
+                            kernel: level.kernel.clone(),
+                            machine: machine.clone(),
+                            settings: settings.clone(),
+                            preempt: *preempt,
+                            cpus: *cpus,
+                            replicate: 1,
+                        }));
+                    }
+                }
+            }
+        }
+    }
+    configurations.into_iter()
+}
+
+/// Returns the names of the factor's machines; a single `None` where the machine is no factor.
+fn machines(experiment: &Experiment) -> Vec<Option<Name>> {
+    match &experiment.factors.machine[..] {
+        [] => vec![None],
+        costs => costs.iter().map(CostSource::machine).collect(),
+    }
 }
 
 fn cell(
@@ -126,14 +140,14 @@ fn cell(
     factors: Factors,
 ) -> PlannedCell {
     let Resolved { backend, images, qemu, .. } = resolved;
-    let Factors { workload, kernel: name, cpus, settings, .. } = &factors;
+    let Factors { workload, kernel: name, .. } = &factors;
     let inputs = CellInputs {
         snapshot: SnapshotInputs {
             backend: *backend,
             kernel_sha256: kernel.image_sha256,
             cmdline: line(experiment, *backend, &factors),
             image_sha256: images[&(name.clone(), workload.clone())],
-            machine: machine(*backend, experiment, *cpus, settings),
+            machine: machine(*backend, experiment, &factors),
             qemu: qemu.clone(),
         },
         job: job(
@@ -187,14 +201,11 @@ fn job(
 
 /// Returns the machine of a cell. Of the real machine a cell has so many CPUs and all of the
 /// memory; only a machine in virtual time has a speed.
-fn machine(
-    backend: BackendKind,
-    experiment: &Experiment,
-    cpus: u32,
-    settings: &Settings,
-) -> Machine {
+fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> Machine {
     let MachineSpec { memory_mib, cost, .. } = experiment.machine;
-    let profile = experiment.machine.profile().filter(|_| backend.is_vm());
+    let Factors { cpus, settings, machine, .. } = factors;
+    let cpus = *cpus;
+    let profile = experiment.cost_of(machine.as_ref()).profile().filter(|_| backend.is_vm());
     let prices = profile.cloned().map(|profile| {
         let has_caches = experiment.machine.caches;
         let price = if has_caches { Pricing::with_caches } else { Pricing::of_instructions };

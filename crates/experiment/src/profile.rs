@@ -1,6 +1,6 @@
 use std::fmt;
 
-use preemptlab_model::Profile;
+use preemptlab_model::{Name, Profile};
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
@@ -9,13 +9,17 @@ use serde::{
 use crate::SpecError;
 
 /// The value of `cost` with which each instruction takes the same time.
-const INSTRUCTIONS: &str = "instructions";
+pub const INSTRUCTIONS: &str = "instructions";
 
 /// The profiles that preemptlab has, by their names.
-const SHIPPED: [(&str, &str); 2] = [
+const SHIPPED: [(&str, &str); 3] = [
     ("amd-epyc", include_str!("../../../profiles/amd-epyc.toml")),
     ("desktop-x86", include_str!("../../../profiles/desktop-x86.toml")),
+    (DEFAULT, include_str!("../../../profiles/server-x86.toml")),
 ];
+
+/// The profile of an experiment that names no machine.
+const DEFAULT: &str = "server-x86";
 
 /// What the instructions of a machine cost, as an experiment says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,11 @@ pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
 }
 
 impl CostSource {
+    /// Returns the machine of an experiment that names none.
+    pub fn of_no_name() -> Self {
+        Self::named(DEFAULT)
+    }
+
     /// Finds what a text means: `instructions`, a profile that preemptlab has, or the file of one.
     pub fn named(text: &str) -> Self {
         let shipped = SHIPPED.iter().find(|(name, _)| *name == text);
@@ -53,6 +62,24 @@ impl CostSource {
             Self::Instructions => INSTRUCTIONS,
             Self::File(path) => path,
             Self::Profile(profile) => profile.name.as_str(),
+        }
+    }
+
+    /// Returns its name as a level of the factor `machine`; `None` for a file that has not been read.
+    pub(crate) fn machine(&self) -> Option<Name> {
+        match self {
+            Self::Instructions => INSTRUCTIONS.parse().ok(),
+            Self::File(_) => None,
+            Self::Profile(profile) => Some(profile.name.clone()),
+        }
+    }
+
+    /// Returns the profile that prices instructions; `None` where each takes the same time, and for a
+    /// file that has not been read.
+    pub fn profile(&self) -> Option<&Profile> {
+        match self {
+            Self::Profile(profile) => Some(profile),
+            Self::Instructions | Self::File(_) => None,
         }
     }
 

@@ -27,6 +27,7 @@ fn cell(no_result: Option<NoResult>) -> Cell {
             workload: "processes".to_owned(),
             kernel: "debian:6.12".parse().unwrap(),
             preempt: PreemptMode::None,
+            machine: None,
             cpus: 1,
             settings: Settings::default(),
             replicate: 1,
@@ -125,7 +126,7 @@ prop_compose! {
         ][usize::from(status)].clone();
         let kernel = "debian:7.2-rt".parse().unwrap();
         let settings = Settings::default();
-        let factors = Factors { workload, kernel, preempt: mode, cpus, settings, replicate };
+        let factors = Factors { workload, kernel, preempt: mode, machine: None, cpus, settings, replicate };
         let id = hash.map(CellId);
         Cell {
             run,

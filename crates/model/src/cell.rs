@@ -4,7 +4,8 @@ use preemptlab_protocol::Job;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BackendKind, CellCost, Clocks, Digest, KernelRef, Machine, PreemptMode, QemuBuild, Settings,
+    BackendKind, CellCost, Clocks, Digest, KernelRef, Machine, Name, PreemptMode, QemuBuild,
+    Settings,
 };
 
 /// Everything that a boot depends on. Cells with equal inputs are forked from one snapshot.
@@ -124,6 +125,10 @@ pub struct Factors {
     pub kernel: KernelRef,
     /// Requested mode.
     pub preempt: PreemptMode,
+    /// The machine whose time the cell has, by the name of its profile; `None` where the experiment has
+    /// only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Name>,
     /// Number of virtual CPUs.
     pub cpus: u32,
     /// Settings besides the mode.
@@ -135,15 +140,13 @@ pub struct Factors {
 impl Factors {
     /// Returns whether both differ in nothing but the replicate.
     pub fn is_replicate_of(&self, other: &Self) -> bool {
-        let Self { workload, kernel, preempt, cpus, settings, replicate: _ } = self;
-        (workload, kernel, preempt, cpus, settings)
-            == (&other.workload, &other.kernel, &other.preempt, &other.cpus, &other.settings)
+        Self { replicate: other.replicate, ..self.clone() } == *other
     }
 }
 
 impl fmt::Display for Factors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { workload, kernel, preempt, cpus, settings, replicate } = self;
+        let Self { workload, kernel, preempt, machine, cpus, settings, replicate } = self;
         write!(f, "{kernel} {preempt} ")?;
         if !settings.is_empty() {
             write!(f, "{settings} ")?;
@@ -151,6 +154,9 @@ impl fmt::Display for Factors {
         write!(f, "{workload} on {cpus} CPU")?;
         if *cpus > 1 {
             f.write_str("s")?;
+        }
+        if let Some(machine) = machine {
+            write!(f, " of {machine}")?;
         }
         write!(f, " #{replicate}")
     }

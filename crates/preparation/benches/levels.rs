@@ -38,7 +38,7 @@ ops = 50000
 
 fn main() {
     let levels = [
-        ("one price", ""),
+        ("one price", "cost = \"instructions\"\n"),
         ("prices", "cost = \"amd-epyc\"\n"),
         ("prices and caches", "cost = \"amd-epyc\"\ncaches = true\n"),
     ];

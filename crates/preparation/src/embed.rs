@@ -4,9 +4,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_experiment::{CostSource, Experiment, SpecError, shipped_profiles};
+use preemptlab_experiment::{CostSource, Experiment, INSTRUCTIONS, SpecError, shipped_profiles};
 use preemptlab_files::{Files, FilesError, Folders, Node};
-use preemptlab_model::Profile;
+use preemptlab_model::{Profile, nearest};
 use preemptlab_workload::{Folder, Workload};
 
 /// The most bytes of a profile's file; the longest that makes sense has a few thousand.
@@ -35,10 +35,11 @@ pub enum EmbedError {
     },
     /// A profile cannot be read.
     #[error(
-        "the profile {} cannot be read: {error}; preemptlab has {}, and \
+        "the profile {} cannot be read: {error}; {}preemptlab has {}, and \
          `preemptlab calibrate` makes one of this machine",
         path.display(),
-        shipped_profiles().collect::<Vec<_>>().join(" and ")
+        meant(path),
+        shipped_profiles().collect::<Vec<_>>().join(", ")
     )]
     Profile {
         /// Path of the profile.
@@ -55,6 +56,9 @@ pub enum EmbedError {
         /// Path of the profile.
         path: PathBuf,
     },
+    /// The machines of the experiment cannot be compared.
+    #[error("{0}")]
+    Machines(String),
     /// The definition of a folder, or a profile, makes no sense.
     #[error("{}: {error}", path.display())]
     Definition {
@@ -74,17 +78,18 @@ pub enum EmbedError {
 ///
 /// [`EmbedError`] when a folder or the profile cannot be used.
 pub fn embed(mut experiment: Experiment, base: &Path) -> Result<(Experiment, Folders), EmbedError> {
-    let path = match &experiment.machine.prices {
-        CostSource::File(path) => Some(base.join(path)),
-        CostSource::Instructions | CostSource::Profile(_) => None,
-    };
-    experiment.machine.prices = cost(experiment.machine.prices, base)?;
-    if let (Some(path), Some(profile)) = (path, experiment.machine.profile())
-        && experiment.machine.caches
-        && profile.caches.is_none()
-    {
-        return Err(EmbedError::NoCaches { path });
+    let has_caches = experiment.machine.caches;
+    for cost in experiment.costs_mut() {
+        let CostSource::File(file) = cost else { continue };
+        let path = base.join(file);
+        let profile = profile(path.clone())?;
+        if has_caches && profile.caches.is_none() {
+            return Err(EmbedError::NoCaches { path });
+        }
+        *cost = CostSource::Profile(Box::new(profile));
     }
+    // Profiles of two files may have one name.
+    experiment.check_again().map_err(EmbedError::Machines)?;
     let mut folders = Folders::new();
     for (name, workload) in &mut experiment.workload {
         let Workload::Folder(folder) = workload else { continue };
@@ -106,6 +111,14 @@ pub fn cost(cost: CostSource, base: &Path) -> Result<CostSource, EmbedError> {
         CostSource::File(path) => Ok(CostSource::Profile(Box::new(profile(base.join(path))?))),
         cost => Ok(cost),
     }
+}
+
+/// Asks whether another name was meant, where a file that is not there has nearly the name of a profile.
+fn meant(path: &Path) -> String {
+    let named = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let known = shipped_profiles().chain([INSTRUCTIONS]);
+    let nearest = nearest(named, known).filter(|_| !path.exists());
+    nearest.map(|nearest| format!("did you mean `{nearest}`? ")).unwrap_or_default()
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
@@ -172,6 +185,13 @@ mod tests {
         folder
     }
 
+    /// Returns an experiment that needs no folder.
+    fn idle() -> Experiment {
+        let text = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
+                    preempt = [\"none\"]\n[workload.idle]\nkind = \"cyclictest\"\n";
+        Experiment::parse(text).unwrap()
+    }
+
     fn refused(folder: &Path, path: &str) -> String {
         embed(experiment(path), folder).unwrap_err().to_string()
     }
@@ -224,8 +244,7 @@ mod tests {
     fn a_profile_is_embedded_or_refused() {
         let folder = tempfile::tempdir().unwrap();
         let priced = |path: &str| {
-            let mut experiment = experiment("mine");
-            experiment.workload.clear();
+            let mut experiment = idle();
             experiment.machine.prices = CostSource::File(path.to_owned());
             embed(experiment, folder.path())
         };
@@ -240,6 +259,7 @@ mod tests {
         assert_eq!(
             embedded
                 .machine
+                .prices
                 .profile()
                 .unwrap()
                 .prices
@@ -265,9 +285,9 @@ mod tests {
             assert!(refused.contains(said), "{refused}");
         }
         let refused = priced("desktop").unwrap_err().to_string();
-        assert!(refused.contains("preemptlab has amd-epyc and desktop-x86, and"), "{refused}");
-        let mut with_caches = experiment("mine");
-        with_caches.workload.clear();
+        let shipped = "preemptlab has amd-epyc, desktop-x86, server-x86, and";
+        assert!(refused.contains(shipped), "{refused}");
+        let mut with_caches = idle();
         with_caches.machine.prices = CostSource::File("x.toml".to_owned());
         with_caches.machine.caches = true;
         let refused = embed(with_caches, folder.path()).unwrap_err().to_string();

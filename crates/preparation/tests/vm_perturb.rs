@@ -386,7 +386,7 @@ fn experiment(cpus: &str, workloads: &str) -> String {
         "format = 1\nname = \"perturb\"\n\
          [factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\ncpus = {cpus}\n\
          [replicates]\ncount = 1\n\
-         [machine]\nmemory_mib = 1024\n{workloads}"
+         [machine]\ncost = \"instructions\"\nmemory_mib = 1024\n{workloads}"
     )
 }
 
@@ -396,7 +396,7 @@ const HACKBENCH: &str =
 
 /// Returns such an experiment whose instructions have prices.
 fn priced(cpus: &str, workloads: &str) -> String {
-    experiment(cpus, workloads).replace("[machine]\n", "[machine]\ncost = \"fixture.toml\"\n")
+    experiment(cpus, workloads).replace("cost = \"instructions\"", "cost = \"fixture.toml\"")
 }
 
 /// Returns such an experiment whose machine has caches.

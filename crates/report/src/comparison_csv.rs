@@ -38,13 +38,17 @@ const HEADER: [&str; 26] = [
 /// The backend of a histogram that a tool wrote on a machine.
 const MACHINE: &str = "machine";
 
-/// The last column, where there is more to tell apart than virtual time.
+/// A further column, where there is more to tell apart than virtual time.
 const BACKEND: &str = "backend";
+
+/// A further column, where virtual time is that of several machines.
+const PROFILE: &str = "profile";
 
 /// Writes a comparison as CSV: a row per configuration and metric. A configuration without
 /// measurements has one row, with its reason. With measurements in another than virtual time, a
 /// column `backend` follows the others; rows of histograms from machines have `machine` there, and no
-/// configuration.
+/// configuration. With prices of several profiles, a column `profile` is the last; it is empty where
+/// each instruction takes the same time.
 ///
 /// `status` is `measured`, `failed`, `unavailable` or, where nothing was executed yet, `missing`;
 /// `ratio` is to the baseline of the same workload and number of CPUs, and empty without one;
@@ -53,18 +57,24 @@ const BACKEND: &str = "backend";
 pub fn csv(comparison: &Comparison) -> String {
     let is_timed = |group: &Group| !group.backend.is_vm();
     let has_backends = comparison.groups.iter().any(is_timed) || !comparison.histograms.is_empty();
-    let with_backend = move |mut row: Vec<String>, backend: &str| {
+    let virtual_ones = comparison.groups.iter().filter(|group| !is_timed(group));
+    let mut profiles: Vec<_> = virtual_ones.map(|group| &group.profile).collect();
+    profiles.dedup();
+    let has_profiles = profiles.len() > 1;
+    let with_time = move |mut row: Vec<String>, backend: &str, profile: &str| {
         row.extend(has_backends.then(|| backend.to_owned()));
+        row.extend(has_profiles.then(|| profile.to_owned()));
         row
     };
-    let header = with_backend(HEADER.map(str::to_owned).to_vec(), BACKEND);
+    let header = with_time(HEADER.map(str::to_owned).to_vec(), BACKEND, PROFILE);
     let rows = comparison.groups.iter().flat_map(|group| {
         let rows =
             group.configurations.iter().flat_map(|each| rows(group, each, comparison.margin));
-        rows.map(|row| with_backend(row, group.backend.as_str())).collect::<Vec<_>>()
+        let profile = group.profile.as_ref().map(ToString::to_string).unwrap_or_default();
+        rows.map(|row| with_time(row, group.backend.as_str(), &profile)).collect::<Vec<_>>()
     });
     let of_machines = comparison.histograms.iter().flat_map(machine_rows);
-    let of_machines = of_machines.map(|row| with_backend(row, MACHINE));
+    let of_machines = of_machines.map(|row| with_time(row, MACHINE, ""));
     table_csv::write([header].into_iter().chain(rows).chain(of_machines))
 }
 

@@ -1,4 +1,4 @@
-use preemptlab_model::{KernelRef, MetricName, PreemptMode, plain};
+use preemptlab_model::{KernelRef, MetricName, PreemptMode, PricesOf, plain};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
     Recommendation, Verdict,
@@ -55,6 +55,8 @@ struct Document<'a> {
 struct Group<'a> {
     workload: &'a str,
     cpus: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a PricesOf>,
     baseline: Option<String>,
 }
 
@@ -156,6 +158,7 @@ fn document(advice: &Advice) -> Document<'_> {
     let groups = comparison.groups.iter().map(|group| Group {
         workload: &group.workload,
         cpus: group.cpus,
+        profile: group.profile.as_ref(),
         baseline: group.baseline().map(|baseline| baseline.name().to_string()),
     });
     let requirements = constraints.iter().map(|constraint| Requirement {

@@ -249,6 +249,7 @@ mod tests {
                 workload: "build".into(),
                 kernel: "debian:6.12".parse().unwrap(),
                 preempt,
+                machine: None,
                 cpus: 2,
                 settings: "threadirqs".parse().unwrap(),
                 replicate,

@@ -35,6 +35,7 @@ fn comparison(kernels: &[&str]) -> Comparison {
                         workload: "load".into(),
                         kernel: kernel.parse().unwrap(),
                         preempt,
+                        machine: None,
                         cpus: 1,
                         settings: Settings::default(),
                         replicate,

@@ -30,6 +30,7 @@ fn cells(
             factors: Factors {
                 workload: workload.to_owned(),
                 kernel: kernel.parse().unwrap(),
+                machine: None,
                 preempt,
                 cpus: 1,
                 settings: Settings::default(),

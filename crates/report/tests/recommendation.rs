@@ -24,7 +24,15 @@ const MEDIANS: [(&str, [f64; 3]); 6] = [
 
 fn factors(workload: &str, name: &str, replicate: u32) -> Factors {
     let Baseline { kernel, preempt, settings } = name.parse().unwrap();
-    Factors { workload: workload.into(), kernel, preempt, cpus: 1, settings, replicate }
+    Factors {
+        workload: workload.into(),
+        kernel,
+        preempt,
+        machine: None,
+        cpus: 1,
+        settings,
+        replicate,
+    }
 }
 
 fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> MeasuredCell {

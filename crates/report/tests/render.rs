@@ -84,6 +84,7 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             workload: workload.to_owned(),
             kernel: level.kernel.parse().unwrap(),
             preempt: level.preempt,
+            machine: None,
             cpus,
             settings: Settings::default(),
             replicate,

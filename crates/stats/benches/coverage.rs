@@ -189,6 +189,7 @@ fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell
                 workload: "simulated".into(),
                 kernel: "debian:6.12".parse().expect("it is a name"),
                 preempt: mode,
+                machine: None,
                 cpus: 1,
                 settings: Settings::default(),
                 replicate,

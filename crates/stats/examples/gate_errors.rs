@@ -25,6 +25,7 @@ fn cell(seed: u32, look: u32, throughput: f64) -> GateCell {
     GateCell {
         place: GatePlace {
             workload: "processes".to_owned(),
+            machine: None,
             cpus: 1,
             preempt: PreemptMode::Full,
             settings: Settings::default(),

@@ -109,6 +109,7 @@ mod tests {
                     workload: "hackbench".into(),
                     kernel: kernel.parse().unwrap(),
                     preempt,
+                    machine: None,
                     cpus: 1,
                     settings: Settings::default(),
                     replicate,

@@ -65,8 +65,9 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
         };
         let baseline = configurations.iter().position(is_baseline);
         let metrics = MetricInfo::all(&configurations);
+        let machine = cells.iter().find_map(|cell| cell.factors.machine.clone());
         let (workload, profile) = (workload.clone(), profile.cloned());
-        Group { workload, cpus, backend, profile, baseline, metrics, configurations }
+        Group { workload, cpus, backend, profile, machine, baseline, metrics, configurations }
     })
     .collect();
     match baseline {
@@ -120,11 +121,7 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
 /// Takes over the words that an earlier look had decided on.
 fn adopt(comparison: &mut Comparison, earlier: &Comparison) {
     for group in &mut comparison.groups {
-        let is_it = |of: &&Group| {
-            (&of.workload, of.cpus, of.backend, &of.profile)
-                == (&group.workload, group.cpus, group.backend, &group.profile)
-        };
-        let Some(before) = earlier.groups.iter().find(is_it) else { continue };
+        let Some(before) = earlier.groups.iter().find(|of| of.is_alike(group)) else { continue };
         for configuration in &mut group.configurations {
             let is_it = |of: &&Configuration| {
                 (&of.run, of.name()) == (&configuration.run, configuration.name())
@@ -258,6 +255,7 @@ mod tests {
                 workload: "hackbench".into(),
                 kernel: kernel.parse().unwrap(),
                 preempt,
+                machine: None,
                 cpus: 1,
                 settings: Default::default(),
                 replicate,

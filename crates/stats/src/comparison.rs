@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_model::{
     BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, Label, MetricClass,
-    MetricName, PreemptMode, PricesOf, Settings, Statistic,
+    MetricName, Name, PreemptMode, PricesOf, Settings, Statistic,
 };
 use serde::Serialize;
 use ts_rs::TS;
@@ -65,6 +65,10 @@ pub struct Group {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[ts(as = "Option<String>", optional)]
     pub profile: Option<PricesOf>,
+    /// Machine of the cells in the plan, where machines are a factor.
+    #[serde(skip)]
+    #[ts(skip)]
+    pub machine: Option<Name>,
     /// The index of the configuration that ratios refer to; absent when there is none here.
     pub baseline: Option<usize>,
     /// The metrics that any configuration has, in the order in which the workload gives them.
@@ -231,6 +235,12 @@ impl Group {
     /// Returns the configuration that ratios refer to.
     pub fn baseline(&self) -> Option<&Configuration> {
         self.configurations.get(self.baseline?)
+    }
+
+    /// Returns whether both are of one workload, number of CPUs and kind of time.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        (&self.workload, self.cpus, self.backend, &self.profile)
+            == (&other.workload, other.cpus, other.backend, &other.profile)
     }
 
     /// Returns the names of its metrics, in the order in which the workload gives them.

@@ -2,7 +2,7 @@
 //!
 //! Neighbours are decided on by [`gate`], at its levels and with its margins.
 
-use preemptlab_model::{Direction, Metric, MetricName, NoResult, PreemptMode, Settings};
+use preemptlab_model::{Direction, Metric, MetricName, Name, NoResult, PreemptMode, Settings};
 use serde::Serialize;
 
 use crate::{
@@ -89,6 +89,9 @@ pub struct HistoryGroup {
     pub workload: String,
     /// Number of CPUs.
     pub cpus: u32,
+    /// The machine whose time it has; absent where the experiment has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Name>,
     /// Settings besides the mode.
     pub settings: Settings,
 }
@@ -199,8 +202,8 @@ fn panels(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryPanel> {
     let mut found: Vec<(HistoryPanel, Vec<Values>)> = Vec::new();
     for (kernel, (_, cells)) in kernels.iter().enumerate() {
         for cell in cells {
-            let GatePlace { workload, cpus, preempt, settings } = cell.place.clone();
-            let of = HistoryGroup { workload, cpus, settings };
+            let GatePlace { workload, machine, cpus, preempt, settings } = cell.place.clone();
+            let of = HistoryGroup { workload, machine, cpus, settings };
             for metric in measured(cell) {
                 let is_it = |(panel, _): &&mut (HistoryPanel, _)| {
                     (&panel.of, &panel.metric) == (&of, &metric.name)
@@ -310,11 +313,12 @@ impl History {
     /// Returns the change of a metric from the kernel before it, where it was decided.
     pub fn change(&self, panel: &HistoryPanel, point: &HistoryPoint) -> Option<&GateRow> {
         let step = self.steps.iter().find(|step| step.to == point.kernel)?;
-        let HistoryGroup { workload, cpus, settings } = &panel.of;
+        let HistoryGroup { workload, machine, cpus, settings } = &panel.of;
         step.gate.rows.iter().find(|row| {
-            let GatePlace { workload: of, cpus: on, preempt, settings: with } = &row.place;
-            (of, on, with) == (workload, cpus, settings)
-                && *preempt == point.preempt
+            let place = &row.place;
+            (&place.workload, &place.machine, &place.cpus, &place.settings)
+                == (workload, machine, cpus, settings)
+                && place.preempt == point.preempt
                 && row.metric == panel.metric
         })
     }
@@ -344,6 +348,7 @@ mod tests {
         let cell = |preempt: PreemptMode, seed: u64| GateCell {
             place: GatePlace {
                 workload: "load".into(),
+                machine: None,
                 cpus: 1,
                 preempt,
                 settings: Settings::default(),

@@ -102,6 +102,7 @@ fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed
         workload: group.workload.clone(),
         kernel: configuration.kernel.clone(),
         preempt: configuration.preempt,
+        machine: group.machine.clone(),
         cpus: group.cpus,
         settings: configuration.settings.clone(),
         replicate: 1,
@@ -111,7 +112,60 @@ fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::{CellCost, Direction, Metric, PreemptMode, PricesOf, Settings};
+
     use super::*;
+    use crate::{MeasuredCell, Rule, compare};
+
+    /// On one of the machines `full` differs from `none`, on the other nobody can tell.
+    fn cell(machine: &str, preempt: PreemptMode, replicate: u32) -> MeasuredCell {
+        let is_apart = machine == "apart" && preempt == PreemptMode::Full;
+        let value = if is_apart { 50.0 } else { 100.0 } + f64::from(replicate * replicate % 5);
+        let mix = f64::from(if preempt == PreemptMode::Full { replicate % 3 } else { 0 });
+        MeasuredCell {
+            run: None,
+            backend: Default::default(),
+            cost: Some(CellCost::Prices {
+                of: PricesOf { profile: machine.parse().unwrap(), has_caches: false },
+                machine: machine.parse().unwrap(),
+                checked: None,
+            }),
+            clocks: None,
+            factors: Factors {
+                workload: "load".into(),
+                kernel: "debian:6.12".parse().unwrap(),
+                preempt,
+                machine: Some(machine.parse().unwrap()),
+                cpus: 1,
+                settings: Settings::default(),
+                replicate,
+            },
+            rt: None,
+            observed: None,
+            look: 0,
+            samples: Vec::new(),
+            result: Ok(vec![Metric {
+                name: "throughput".into(),
+                value: value + if is_apart { 0.0 } else { mix * 3.0 },
+                unit: "loops/s".into(),
+                direction: Direction::Higher,
+                resolution: 0.0,
+            }]),
+        }
+    }
+
+    #[test]
+    fn replicates_are_added_on_the_machine_that_needs_them() {
+        let modes = [PreemptMode::None, PreemptMode::Full];
+        let of = |machine: &'static str| {
+            modes.into_iter().flat_map(move |mode| (1..=6).map(move |at| cell(machine, mode, at)))
+        };
+        let cells: Vec<MeasuredCell> = of("apart").chain(of("alike")).collect();
+        let compared = compare(&cells, Rule { looks: Looks::Any, ..Rule::default() }).unwrap();
+        let needed = needed(&compared, |_| true);
+        let machines: Vec<_> = needed.iter().map(|each| each.factors.machine.as_deref()).collect();
+        assert_eq!(machines, [Some("alike"), Some("alike")], "{needed:?}");
+    }
 
     #[test]
     fn all_looks_together_spend_no_more_than_the_level() {

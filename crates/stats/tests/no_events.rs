@@ -29,6 +29,7 @@ fn cell(preempt: PreemptMode, replicate: u32, gap_us: Option<f64>) -> MeasuredCe
             workload: "noise".into(),
             kernel: "debian:6.12".parse().unwrap(),
             preempt,
+            machine: None,
             cpus: 2,
             settings: Default::default(),
             replicate,

@@ -28,9 +28,11 @@ pub struct Chosen {
 impl Chosen {
     /// Returns the name of the cell's configuration, which its replicates share.
     pub(crate) fn configuration(&self) -> String {
-        let Factors { kernel, preempt, settings, workload, cpus, .. } = self.factors.clone();
+        let Factors { kernel, preempt, settings, workload, machine, cpus, .. } =
+            self.factors.clone();
         let configuration = Baseline { kernel, preempt, settings };
-        format!("{configuration} {workload} on {}", counted(cpus as usize, "CPU"))
+        let machine = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+        format!("{configuration} {workload} on {}{machine}", counted(cpus as usize, "CPU"))
     }
 }
 

@@ -318,8 +318,8 @@ pub(super) fn sibling(
     let Some(remedy) = situation.remedy() else { return Ok(Sibling::NoRemedy) };
     let is_like = |other: &Chosen| {
         let (a, b) = (&cell.factors, &other.factors);
-        (&a.workload, a.cpus, &a.settings, a.replicate)
-            == (&b.workload, b.cpus, &b.settings, b.replicate)
+        (&a.workload, &a.machine, a.cpus, &a.settings, a.replicate)
+            == (&b.workload, &b.machine, b.cpus, &b.settings, b.replicate)
             && other.id != cell.id
     };
     let others: Vec<Chosen> =

@@ -49,8 +49,9 @@ impl Ranking {
         for cell in completed(recording, &latency(is_fair))? {
             let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
-            let Factors { kernel, preempt, settings, .. } = cell.factors;
-            let configuration = Baseline { kernel, preempt, settings }.to_string();
+            let Factors { kernel, preempt, settings, machine, .. } = cell.factors;
+            let of = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+            let configuration = format!("{}{of}", Baseline { kernel, preempt, settings });
             let place = configurations.iter().position(|known| {
                 (&known.workload, &known.configuration) == (&workload, &configuration)
             });

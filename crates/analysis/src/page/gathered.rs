@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
+    CellCost, CellInputs, CellRecord, Distribution, Factors, Histogram, MetricName, Outcome,
+    PricesOf,
 };
 use preemptlab_report_html::CellRow;
 use preemptlab_stats::{Comparison, Configuration, Group, MeasuredCell};
@@ -10,11 +11,12 @@ use preemptlab_trace::Curve;
 
 use crate::{
     Error,
-    measured::{Reading, for_each},
+    measured::{Reading, cost, for_each},
 };
 
-/// A configuration: the recording, when there are several, and the factors without the replicate.
-pub type Key = (Option<String>, Factors);
+/// A configuration: the recording, when there are several, where its prices are from, and the factors
+/// without the replicate and without the machine, which the prices say.
+pub type Key = (Option<String>, Option<PricesOf>, Factors);
 
 /// Data of the cells that the page needs; the cells are read once and not kept.
 pub struct Gathered<'a> {
@@ -55,13 +57,17 @@ struct Row<'a> {
 }
 
 /// Returns the key of a cell's configuration.
-pub fn key(run: &Option<String>, factors: &Factors) -> Key {
-    (run.clone(), Factors { replicate: 0, ..factors.clone() })
+fn key(reading: &Reading<'_>) -> Key {
+    let cost = cost(reading.recording.manifest(), reading.planned);
+    let prices = cost.as_ref().and_then(CellCost::prices_of).cloned();
+    let factors = reading.planned.factors.clone();
+    (reading.run.clone(), prices, Factors { replicate: 0, machine: None, ..factors })
 }
 
 /// Returns the key of a comparison's configuration.
 pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
     let factors = Factors {
+        machine: None,
         workload: group.workload.clone(),
         kernel: configuration.kernel.clone(),
         preempt: configuration.preempt,
@@ -69,7 +75,7 @@ pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
         settings: configuration.settings.clone(),
         replicate: 0,
     };
-    (configuration.run.clone(), factors)
+    (configuration.run.clone(), group.profile.clone(), factors)
 }
 
 impl<'a> Gathered<'a> {
@@ -92,7 +98,7 @@ impl<'a> Gathered<'a> {
     }
 
     fn take(&mut self, reading: Reading<'a>) {
-        let key = key(&reading.run, &reading.planned.factors);
+        let key = key(&reading);
         if let Ok(measured) = &reading.result {
             let histograms = self.histograms.entry(key.clone()).or_default();
             for latency in &measured.latencies {

@@ -89,7 +89,7 @@ pub fn batches<'a>(
             factors: factors(under, cpus),
             replicates: Replicates { count: 1, ..Replicates::default() },
             machine: MachineSpec {
-                prices: CostSource::named(COST),
+                prices: CostSource::of_no_name(),
                 modules,
                 ..MachineSpec::default()
             },
@@ -99,9 +99,6 @@ pub fn batches<'a>(
     };
     Ok(groups.into_iter().map(batch).collect())
 }
-
-/// The machine whose time scenarios have.
-const COST: &str = "amd-epyc";
 
 /// Returns the name of a scenario, whose grammar is a part of that of all names.
 fn name_of(name: &str) -> Name {
@@ -122,5 +119,5 @@ fn factors(under: Under<'_>, cpus: u32) -> Factors {
     }
     let settings = vec![Settings::default()];
     let kernel = kernels.into_iter().map(KernelLevel::from).collect();
-    Factors { kernel, preempt: modes, cpus: vec![cpus], settings }
+    Factors { kernel, preempt: modes, machine: Vec::new(), cpus: vec![cpus], settings }
 }

@@ -20,10 +20,7 @@ use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
     args::{Machines, OverrideArgs, Packages, written_path},
-    commands::{
-        sensitivity::{self, SensitivityArgs},
-        until::{self, UntilArgs},
-    },
+    commands::until::{self, UntilArgs},
     elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
@@ -46,7 +43,7 @@ Examples:
   preemptlab run studies/quick.toml --replicates 2 --kernel debian:7.2 --preempt lazy
   preemptlab run studies/quick.toml --kernel base=debian:6.12 --kernel head=../linux
   preemptlab run studies/quick.toml --until 5% --budget 30m
-  preemptlab run studies/quick.toml --sensitivity
+  preemptlab run studies/quick.toml --machine server-x86 --machine amd-epyc
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
 
 Run the same command again to go on after an interruption.")]
@@ -86,8 +83,6 @@ pub struct Run {
     /// workload]
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<String>,
-    #[command(flatten)]
-    pub sensitivity: SensitivityArgs,
     #[command(flatten)]
     pub shards: ShardArgs,
     #[command(flatten)]
@@ -129,6 +124,12 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
     for change in &wanted.overrides {
         output.note(format!("not as the file says: {change}"));
     }
+    let has_machines = !wanted.experiment.factors.machine.is_empty();
+    if !args.backend.is_vm() && (has_machines || !args.overrides.machine.is_empty()) {
+        let message = "only virtual time has the prices of a machine: leave --backend, or the factor \
+                       `machine` and --machine, out";
+        return Err(exit::unusable(message));
+    }
     named::check_metrics(&args.metrics, &wanted.experiment, args.backend.is_vm())?;
     let baseline = args.baseline.as_ref().map(|name| {
         let name = named::unlabelled(name, [&wanted.experiment.factors]);
@@ -149,9 +150,6 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         (None, true) => args.experiment.clone(),
         (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
     };
-    if let Some(profile) = &args.sensitivity.sensitivity {
-        return sensitivity(args, baseline, profile.as_deref(), wanted, &out, store, output);
-    }
     let session = session(args, wanted, &out, store)?;
     if args.shards.prepare {
         return shard::prepare(&session, output);
@@ -222,37 +220,6 @@ fn session<'a>(
         trace: args.trace,
         engine: engine(args)?,
     })
-}
-
-/// Runs an experiment under its own cost of instructions and under others, and compares.
-fn sensitivity(
-    args: &Run,
-    baseline: Option<&Baseline>,
-    profile: Option<&str>,
-    wanted: Wanted,
-    out: &Path,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
-    if !args.backend.is_vm() {
-        let message = "only virtual time has a cost of instructions: leave --sensitivity or \
-                       --backend out";
-        return Err(exit::unusable(message));
-    }
-    let variants = sensitivity::variants(wanted, profile, out)?;
-    let (mut folders, mut summaries) = (Vec::new(), Vec::new());
-    for (wanted, out) in variants {
-        let cost = wanted.experiment.machine.prices.name().to_owned();
-        output.note(format!("the cost of instructions: {cost}"));
-        let session = session(args, wanted, &out, store.clone())?;
-        let summary = session.open(output, |writer, _, execute| {
-            finished::check_planned(baseline, writer)?;
-            Ok(execute(writer)?.0)
-        })?;
-        summaries.push(summary);
-        folders.push(out);
-    }
-    sensitivity::compare(baseline, &folders, &summaries, output)
 }
 
 /// Returns what is wanted of an engine; `None` where this machine executes the cells.

@@ -80,7 +80,7 @@ pub fn untraced(path: &Path, change: impl FnOnce(&mut Manifest)) -> Recording {
     let Manifest { kernels, qemu, images, .. } = check.manifest().clone();
     let text = "format = 1\nname = \"traced\"\n[factors]\n\
                 kernel = [\"debian:6.12.107+deb13\"]\npreempt = [\"none\", \"full\"]\n\
-                [replicates]\ncount = 2\n\
+                [replicates]\ncount = 2\n[machine]\ncost = \"instructions\"\n\
                 [workload.processes]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\ngroups = 2\n";
     let experiment = Experiment::parse(text).unwrap();
     let mut manifest = preemptlab_experiment::manifest(experiment, kernels, qemu.unwrap(), images);

@@ -116,6 +116,7 @@ fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell 
             workload: workload.to_owned(),
             kernel: KernelRef::File { image: TEXT.replace('\0', "").into(), modules: None },
             preempt,
+            machine: None,
             cpus: 2,
             settings: if matches!(why, NoResult::Unavailable(_)) {
                 "a=</script>".parse().unwrap()

@@ -11,6 +11,7 @@ pub const NASTY: &str =
 pub fn hostile() -> Gate {
     let place = GatePlace {
         workload: NASTY.to_owned(),
+        machine: None,
         cpus: 1,
         preempt: PreemptMode::Full,
         settings: Default::default(),

@@ -17,6 +17,7 @@ fn cells(
     let cell = |preempt: PreemptMode, seed: u64| GateCell {
         place: GatePlace {
             workload: workload.to_owned(),
+            machine: None,
             cpus: 1,
             preempt,
             settings: Default::default(),

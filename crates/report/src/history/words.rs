@@ -45,9 +45,10 @@ pub fn mode(preempt: PreemptMode, line: &str) -> String {
 
 /// Names cells that differ in kernel, mode and seed alone.
 pub fn group(of: &HistoryGroup) -> String {
-    let HistoryGroup { workload, cpus, settings } = of;
+    let HistoryGroup { workload, machine, cpus, settings } = of;
     let with = if settings.is_empty() { String::new() } else { format!(" {settings}") };
-    format!("{workload} on {}{with}", counted(*cpus as usize, "CPU"))
+    let machine = machine.as_ref().map(|machine| format!(" of {machine}")).unwrap_or_default();
+    format!("{workload} on {}{machine}{with}", counted(*cpus as usize, "CPU"))
 }
 
 /// Counts what the comparisons came to.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use preemptlab_model::{
-    Digest, Direction, Metric, MetricName, NoResult, PreemptMode, Settings, counted,
+    Digest, Direction, Metric, MetricName, Name, NoResult, PreemptMode, Settings, counted,
 };
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ pub const GATE_FORMAT: u32 = 1;
 pub struct GatePlace {
     /// The workload's name in the experiment.
     pub workload: String,
+    /// The machine whose time it has; absent where the experiment has only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Name>,
     /// Number of CPUs.
     pub cpus: u32,
     /// Requested mode.
@@ -28,8 +31,11 @@ pub struct GatePlace {
 
 impl fmt::Display for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { workload, cpus, preempt, settings } = self;
+        let Self { workload, machine, cpus, preempt, settings } = self;
         write!(f, "{workload} {preempt} on {}", counted(*cpus as usize, "CPU"))?;
+        if let Some(machine) = machine {
+            write!(f, " of {machine}")?;
+        }
         if settings.is_empty() { Ok(()) } else { write!(f, " {settings}") }
     }
 }

@@ -257,6 +257,7 @@ mod tests {
     fn place() -> GatePlace {
         GatePlace {
             workload: "hackbench".into(),
+            machine: None,
             cpus: 1,
             preempt: PreemptMode::Full,
             settings: Default::default(),

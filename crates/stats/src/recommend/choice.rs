@@ -278,10 +278,7 @@ impl Field<'_> {
         let is_wanted = |index: &usize| groups.is_none_or(|groups| groups.contains(index));
         let in_group = |index: usize| {
             let group = &self.comparison.groups[index];
-            let of = against
-                .groups
-                .iter()
-                .find(|of| (&of.workload, of.cpus) == (&group.workload, group.cpus))?;
+            let of = against.groups.iter().find(|of| of.is_alike(group))?;
             let summary = |candidate: usize| -> Option<&Summary> {
                 let candidate = &self.candidates[candidate];
                 of.configurations.iter().find(|each| candidate.is(each))?.summary(metric)

@@ -286,6 +286,7 @@ mod tests {
             cpus: 1,
             backend: Default::default(),
             profile: None,
+            machine: None,
             baseline: None,
             configurations: Vec::new(),
         };

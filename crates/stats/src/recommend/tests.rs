@@ -1,4 +1,4 @@
-use preemptlab_model::{Factors, Metric, NoResult, PreemptMode};
+use preemptlab_model::{CellCost, Factors, Metric, NoResult, PreemptMode, PricesOf};
 
 use super::*;
 use crate::Verdict;
@@ -22,6 +22,7 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
             workload: workload.into(),
             kernel: name.kernel,
             preempt: name.preempt,
+            machine: None,
             cpus: 1,
             settings: name.settings,
             replicate,
@@ -62,6 +63,31 @@ fn four(workload: &str) -> Vec<MeasuredCell> {
         cells(workload, RT, 20.0, 30_000.0),
     ]
     .concat()
+}
+
+/// A configuration that is ahead on one machine and as far behind on another is not the best of both.
+#[test]
+fn machines_are_related_to_themselves_alone() {
+    let of = |machine: &str, none: f64, full: f64| {
+        let cost = CellCost::Prices {
+            of: PricesOf { profile: machine.parse().unwrap(), has_caches: false },
+            machine: machine.parse().unwrap(),
+            checked: None,
+        };
+        let cells = [cells("load", NONE, 90.0, none), cells("load", FULL, 90.0, full)].concat();
+        let on = move |mut cell: MeasuredCell| {
+            cell.factors.machine = Some(machine.parse().unwrap());
+            cell.cost = Some(cost.clone());
+            cell
+        };
+        cells.into_iter().map(on).collect::<Vec<_>>()
+    };
+    let certainty =
+        |cells: &[MeasuredCell]| ask(cells, &[]).unwrap().choice.map(|choice| choice.certainty());
+    let both = [of("metal", 60_000.0, 30_000.0), of("guest", 30_000.0, 60_000.0)].concat();
+    assert_ne!(certainty(&both), Some(Certainty::Sure));
+    let alike = [of("metal", 60_000.0, 30_000.0), of("guest", 60_000.0, 30_000.0)].concat();
+    assert_eq!(certainty(&alike), Some(Certainty::Sure));
 }
 
 fn ask(cells: &[MeasuredCell], requirements: &[&str]) -> Result<Recommendation, RecommendError> {

@@ -211,10 +211,16 @@ fn needed(
     for place in gate.open_places() {
         for kernel in names {
             let of_it = |factors: &&Factors| {
-                let Factors { workload, cpus, preempt, settings, .. } = factors;
+                let Factors { workload, machine, cpus, preempt, settings, .. } = *factors;
                 factors.kernel == *kernel
-                    && (workload, *cpus, *preempt, settings)
-                        == (&place.workload, place.cpus, place.preempt, &place.settings)
+                    && (workload, machine, *cpus, *preempt, settings)
+                        == (
+                            &place.workload,
+                            &place.machine,
+                            place.cpus,
+                            place.preempt,
+                            &place.settings,
+                        )
             };
             let planned = writer.recording().planned().map(|(_, cell)| &cell.factors);
             let planned: Vec<&Factors> = planned.filter(of_it).collect();
