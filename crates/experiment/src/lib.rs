@@ -15,6 +15,7 @@ mod overrides;
 mod plan;
 mod profile;
 mod recorded;
+mod repeated;
 
 pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
@@ -29,3 +30,4 @@ pub use profile::{CostSource, profile, shipped_profiles};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };
+pub use repeated::{Repeated, RepeatedFiles};
