@@ -110,7 +110,8 @@ mod tests {
         };
         assert!(some.starts_with("xz: in 1 of 3 cells no run of the command ended"), "{some}");
         assert!(few.starts_with("xz: in 1 of 3 cells fewer than 5 runs"), "{few}");
-        let [short] = &notes(&[(900, Some(950)), (800, Some(1_250)), (700, Some(1_300))])[..] else {
+        let [short] = &notes(&[(900, Some(950)), (800, Some(1_250)), (700, Some(1_300))])[..]
+        else {
             panic!()
         };
         assert!(short.starts_with("xz: a run of the command takes 1.2 ms"), "{short}");

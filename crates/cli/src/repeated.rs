@@ -27,10 +27,10 @@ pub struct CommandArgs {
     pub command: Option<CommandLine>,
     /// The Debian package that holds the command's program, or something that it needs; may be
     /// repeated
-    #[arg(long, value_name = "PACKAGE", requires = "command")]
+    #[arg(long, value_name = "PACKAGE", requires = "command", conflicts_with = "experiment")]
     pub package: Vec<PackageName>,
     /// Repeat the command for so much virtual time, in whole seconds [default: 1s]
-    #[arg(long, value_name = "SECONDS", requires = "command")]
+    #[arg(long, value_name = "SECONDS", requires = "command", conflicts_with = "experiment")]
     pub window: Option<Seconds>,
 }
 

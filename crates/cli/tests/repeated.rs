@@ -20,7 +20,7 @@ fn shell_syntax_is_refused_with_what_to_write() {
         ("xz $HOME/a", "`$HOME` is replaced by a shell"),
         ("xz \"$HOME/a\"", "`$HOME` is replaced by a shell"),
         ("xz *.txt", "`*` stands for names of files in a shell"),
-        ("xz `ls`", "`` ` `` is replaced by a shell"),
+        ("xz `ls`", "a backquote is replaced by a shell"),
         ("xz $(ls)", "`$(` is replaced by a shell"),
         ("xz ~/a", "`~` is replaced by a shell"),
     ] {
@@ -62,16 +62,25 @@ fn options_that_do_not_go_together_are_refused() {
     let desk = Desk::new();
     let example = "preemptlab run --command 'xz --version' --package xz-utils";
     for (arguments, said) in [
-        (&["mine.toml", "--command", "xz", "--package", "xz-utils"][..], "cannot be used with '--command"),
+        (
+            &["mine.toml", "--command", "xz", "--package", "xz-utils"][..],
+            "cannot be used with '--command",
+        ),
         (&["--command", "xz"], "--package <PACKAGE>"),
         (&["--package", "xz-utils"], example),
-        (&["mine.toml", "--package", "xz-utils"], "--command <COMMAND>"),
-        (&["mine.toml", "--window", "2s"], "--command <COMMAND>"),
+        (&["mine.toml", "--package", "xz-utils"], "cannot be used with"),
+        (&["mine.toml", "--window", "2s"], "cannot be used with"),
         (&["--command", "xz", "--package", "xz-utils", "--workload", "a"], "cannot be used with"),
         (&["--command", "xz", "--package", "xz-utils", "--shard", "1/2"], "cannot be used with"),
         (&["--command", "xz", "--package", "XZ!"], "`XZ!` is not the name of a Debian package"),
-        (&["--command", "xz", "--package", "xz-utils", "--window", "250ms"], "whole number of seconds"),
-        (&["--command", "xz", "--package", "xz-utils", "--window", "0s"], "whole number of seconds"),
+        (
+            &["--command", "xz", "--package", "xz-utils", "--window", "250ms"],
+            "whole number of seconds",
+        ),
+        (
+            &["--command", "xz", "--package", "xz-utils", "--window", "0s"],
+            "whole number of seconds",
+        ),
         (&[], "<EXPERIMENT>"),
     ] {
         desk.run(&[&["run"], arguments].concat()).fails(2, &[said]);
@@ -111,7 +120,9 @@ fn vm_a_command_is_measured_and_its_files_repeat_it() {
     let command = ["--command", XZ, "--package", "xz-utils", "--out", "first", "--baseline"];
     let first = run(&desk, &[&command[..], &["debian:6.12/none"], &few].concat());
     first.succeeds().says(&["throughput", "runs/s", "response", "FIFO wakeup", "full"]);
-    for said in ["first.workload/", "`preemptlab run first.toml` repeats it", "a longer window (--window"] {
+    for said in
+        ["first.workload/", "`preemptlab run first.toml` repeats it", "a longer window (--window"]
+    {
         assert!(first.stderr.contains(said), "no {said} in {}", first.stderr);
     }
 

@@ -61,7 +61,8 @@ impl Repeated<'_> {
         let program = program_name(self.program);
         let experiment = self.experiment(&program);
         let digest = Digest::of_json(&(&definition, &experiment, Digest::of(self.repeat))).short();
-        let name: Name = format!("{program}-{digest}").parse().map_err(|error| format!("{error}"))?;
+        let name: Name =
+            format!("{program}-{digest}").parse().map_err(|error| format!("{error}"))?;
         let experiment = experiment.replacen(NAME, &name, 1);
         Experiment::parse(&experiment).map_err(|error| error.message)?;
         Ok(RepeatedFiles { name, definition, experiment })
@@ -208,8 +209,12 @@ mod tests {
             assert!(files.definition.contains(line), "{}", files.definition);
         }
         let table: toml::Table = files.definition.parse().unwrap();
-        let argv: Vec<&str> =
-            table["load"][0]["argv"].as_array().unwrap().iter().filter_map(|it| it.as_str()).collect();
+        let argv: Vec<&str> = table["load"][0]["argv"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|it| it.as_str())
+            .collect();
         assert_eq!(argv, ["/workload/repeat", "/usr/bin/xz", "-9", "a \"b\"\n{seed}"]);
     }
 

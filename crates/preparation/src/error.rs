@@ -1,9 +1,8 @@
 use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
-    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, PackageError, ProgramError, QemuError,
-    TreeError,
-    seed::SeedError,
+    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, PackageError,
+    ProgramError, QemuError, TreeError, seed::SeedError,
 };
 use preemptlab_runner::Stop;
 

@@ -150,7 +150,10 @@ mod tests {
         let written = write_repeated(&files("xz -9"), &out).unwrap();
         let before = fs::read(&written.experiment).unwrap();
         let said = write_repeated(&files("xz -8"), &out).unwrap_err().to_string();
-        assert!(said.contains("x.workload/workload.toml is there, and repeats something else"), "{said}");
+        assert!(
+            said.contains("x.workload/workload.toml is there, and repeats something else"),
+            "{said}"
+        );
         assert_eq!(fs::read(&written.experiment).unwrap(), before);
         fs::write(&written.experiment, [&before[..], b"\n"].concat()).unwrap();
         let said = write_repeated(&files("xz -9"), &out).unwrap_err().to_string();

@@ -62,7 +62,8 @@ pub(crate) fn find(
             return Ok(path);
         }
     }
-    let mut programs: Vec<String> = own.iter().filter_map(|path| name(path)).map(str::to_owned).collect();
+    let mut programs: Vec<String> =
+        own.iter().filter_map(|path| name(path)).map(str::to_owned).collect();
     programs.sort_unstable();
     programs.dedup();
     Err(ProgramError::Unknown { program: program.to_owned(), of: named.to_vec(), programs })
@@ -187,7 +188,10 @@ mod tests {
             assert_eq!(found(program).unwrap(), path, "{program}");
         }
         for (program, said) in [
-            ("tol", "no program `tol` is in the package tool, nor in what that depends on: did you mean tool? "),
+            (
+                "tol",
+                "no program `tol` is in the package tool, nor in what that depends on: did you mean tool? ",
+            ),
             ("helper", "its programs are play, tool, untool"),
             ("data", "no program `data`"),
             ("/usr/bin/../bin/tool", "no program `/usr/bin/../bin/tool`"),
@@ -204,6 +208,9 @@ mod tests {
         let said = unknown("xyz", &["tool".parse().unwrap()], &programs);
         assert!(said.ends_with("p10, p11 and 8 more"), "{said}");
         let said = unknown("xyz", &["a1".parse().unwrap(), "b1".parse().unwrap()], &[]);
-        assert!(said.contains("the packages a1, b1") && said.contains("name the package that has it"), "{said}");
+        assert!(
+            said.contains("the packages a1, b1") && said.contains("name the package that has it"),
+            "{said}"
+        );
     }
 }

@@ -12,8 +12,7 @@ use crate::{
     kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
-    programs,
-    qemu,
+    programs, qemu,
     supplies::Supplies,
 };
 

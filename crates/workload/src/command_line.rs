@@ -99,6 +99,7 @@ impl fmt::Display for ShellSyntax {
             Self::Redirects(sign) | Self::Groups(sign) | Self::Matches(sign) => {
                 write!(f, "`{sign}`")
             }
+            Self::Expands(text) if text == "`" => f.write_str("a backquote"),
             Self::Expands(text) => write!(f, "`{text}`"),
             Self::Comment => f.write_str("`#`"),
         }
@@ -229,7 +230,8 @@ impl<'a> Splitter<'a> {
 
     /// Takes an opening brace, unless it begins alternatives, as in `{a,b}` and `{1..3}`. `{seed}` does not.
     fn braces(&mut self) -> Split {
-        let inside: String = self.rest.clone().take_while(|char| !" \t\n}".contains(*char)).collect();
+        let inside: String =
+            self.rest.clone().take_while(|char| !" \t\n}".contains(*char)).collect();
         let is_closed = self.rest.clone().nth(inside.chars().count()) == Some('}');
         if is_closed && (inside.contains(',') || inside.contains("..")) {
             return shell(ShellSyntax::Expands(format!("{{{inside}}}")));
@@ -244,7 +246,8 @@ impl<'a> Splitter<'a> {
         if let Some(next) = next
             && (next.is_ascii_alphanumeric() || "_{(*@#?$!-'\"".contains(next))
         {
-            let name = self.rest.clone().take_while(|char| char.is_ascii_alphanumeric() || *char == '_');
+            let name =
+                self.rest.clone().take_while(|char| char.is_ascii_alphanumeric() || *char == '_');
             let name: String = name.collect();
             let shown = if name.is_empty() { next.to_string() } else { name };
             return shell(ShellSyntax::Expands(format!("${shown}")));
@@ -271,7 +274,9 @@ impl<'a> Splitter<'a> {
                 None => return Err(ParseCommandLineError::Unclosed('"')),
                 Some('"') => return Ok(()),
                 // Quotes begin no expansion here.
-                Some('$') if matches!(self.rest.peek(), Some('"' | '\'')) => self.word().quoted('$'),
+                Some('$') if matches!(self.rest.peek(), Some('"' | '\'')) => {
+                    self.word().quoted('$')
+                }
                 Some('$') => self.dollar(Word::quoted)?,
                 Some('`') => return shell(ShellSyntax::Expands("`".to_owned())),
                 Some('\\') => match self.rest.next() {
@@ -308,7 +313,10 @@ mod tests {
             ("echo \"a\\\"b\\n\\\\\"", &["echo", "a\"b\\n\\"]),
             ("echo 'a\\b' a\\|b", &["echo", "a\\b", "a|b"]),
             ("grep 'a$' \"b$\" \"$'\" c$ 1$% ", &["grep", "a$", "b$", "$'", "c$", "1$%"]),
-            ("stress-ng --seed {seed} a#b a~ --x=~", &["stress-ng", "--seed", "{seed}", "a#b", "a~", "--x=~"]),
+            (
+                "stress-ng --seed {seed} a#b a~ --x=~",
+                &["stress-ng", "--seed", "{seed}", "a#b", "a~", "--x=~"],
+            ),
             ("dd if=/dev/zero of=/dev/null", &["dd", "if=/dev/zero", "of=/dev/null"]),
             ("a \\\nb \"c\\\nd\"", &["a", "b", "cd"]),
             ("'A'=1 b", &["A=1", "b"]),
@@ -334,7 +342,11 @@ mod tests {
                 .unwrap();
             let split: Vec<&[u8]> = shell.stdout.split(|&byte| byte == 0).collect();
             let split = &split[..split.len() - 1];
-            assert_eq!(words(text).iter().map(String::as_bytes).collect::<Vec<_>>(), split, "{text}");
+            assert_eq!(
+                words(text).iter().map(String::as_bytes).collect::<Vec<_>>(),
+                split,
+                "{text}"
+            );
         }
     }
 
@@ -357,8 +369,8 @@ mod tests {
             ("a $(b)", "`$(` is replaced"),
             ("a $'b'", "`$'` is replaced"),
             ("a $1 ", "`$1` is replaced"),
-            ("a `b`", "`` ` `` is replaced"),
-            ("a \"`b`\"", "`` ` `` is replaced"),
+            ("a `b`", "a backquote is replaced"),
+            ("a \"`b`\"", "a backquote is replaced"),
             ("a *.c", "`*` stands for names of files"),
             ("a x?", "`?` stands for names of files"),
             ("a [ab]", "`[` stands for names of files"),

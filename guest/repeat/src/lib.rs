@@ -58,8 +58,9 @@ pub fn panicked(info: &PanicInfo<'_>) -> ! {
 
 /// Repeats the command until a run fails, and returns why.
 fn repeat() -> Result<core::convert::Infallible, String> {
-    let program = Program::new(strings("/proc/self/cmdline", 1)?, strings("/proc/self/environ", 0)?)
-        .ok_or_else(|| "usage: repeat PROGRAM [ARGUMENT]...".to_string())?;
+    let program =
+        Program::new(strings("/proc/self/cmdline", 1)?, strings("/proc/self/environ", 0)?)
+            .ok_or_else(|| "usage: repeat PROGRAM [ARGUMENT]...".to_string())?;
     let sinks = Sinks::new()?;
     let mut runs = Runs::new(clock::now_ns());
     say(STDOUT, &runs.line());

@@ -54,7 +54,7 @@ Examples:
 Run the same command again to go on after an interruption.")]
 pub struct Run {
     /// The experiment, a TOML file; or a recording, to go on with it
-    #[arg(required_unless_present_any = ["command", "package"])]
+    #[arg(required_unless_present_any = ["command", "package", "window"])]
     pub experiment: Option<PathBuf>,
     #[command(flatten)]
     pub command: CommandArgs,
