@@ -1,6 +1,7 @@
 //! Builds the guest's `/init` (the crate `preemptlab-guest`), its `/player` (the crate
-//! `preemptlab-player`), `/cell`, the init of cells on the machine's own kernel, and `micro`, the
-//! micro-benchmarks (the crate `preemptlab-micro`), for `src/guest.rs` to include.
+//! `preemptlab-player`), `/cell`, the init of cells on the machine's own kernel, `micro`, the
+//! micro-benchmarks (the crate `preemptlab-micro`), and `repeat`, which repeats a command (the crate
+//! `preemptlab-repeat`), for `src/guest.rs` to include.
 //!
 //! Their bytes are part of every cell's identity, so they may depend on the sources, the lock file
 //! and the toolchain alone: not on this machine's C library or linker, nor on a folder's name, nor
@@ -18,11 +19,12 @@ use std::{
 use serde_json::Value;
 
 /// The guest's programs: the package, and the binary and the feature that are named alike.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("preemptlab-guest", "init"),
     ("preemptlab-player", "player"),
     ("preemptlab-guest", "cell"),
     ("preemptlab-micro", "micro"),
+    ("preemptlab-repeat", "repeat"),
 ];
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";

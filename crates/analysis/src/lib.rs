@@ -24,6 +24,7 @@ pub mod named;
 pub mod offers;
 mod page;
 pub mod plan;
+pub mod repeated;
 pub mod sampled;
 pub mod scenario;
 mod sensitivity;

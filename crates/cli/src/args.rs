@@ -13,6 +13,9 @@ use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_preparation::EmbedError;
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
+/// The kernel where nobody names one: that of Debian's stable release.
+pub const DEFAULT_KERNEL: &str = "debian:6.12";
+
 /// Source of packages.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Packages")]

@@ -17,6 +17,7 @@ mod joining;
 mod lab;
 mod output;
 mod progress;
+mod repeated;
 mod seed;
 mod session;
 mod shard;

@@ -9,7 +9,7 @@ use clap::{
 use crate::command_line::Cli;
 
 /// A value for each kind of value, by the name that the help calls it.
-const VALUES: [(&str, &str); 54] = [
+const VALUES: [(&str, &str); 57] = [
     ("EXPERIMENT", "studies/quick.toml"),
     ("SCENARIO", "scenarios/driver-demo.toml"),
     ("RUN", "runs/quick"),
@@ -64,6 +64,9 @@ const VALUES: [(&str, &str); 54] = [
     ("FUNCTION", "exit_mmap"),
     ("preemptible=FUNCTION|cut=FUNCTION:TIME", "preemptible=exit_mmap"),
     ("[LABEL=]KERNEL", "debian:6.12-rt"),
+    ("COMMAND", "'xz --version' --package xz-utils"),
+    ("PACKAGE", "xz-utils --command 'xz --version'"),
+    ("SECONDS", "10s"),
 ];
 
 /// Adds an example to a mistake where a value is missing or invalid.

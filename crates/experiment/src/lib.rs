@@ -14,6 +14,7 @@ mod overrides;
 mod plan;
 mod profile;
 mod recorded;
+mod repeated;
 
 pub use definition::definition;
 pub use derived::{Derived, NotOfExperiment};
@@ -28,3 +29,4 @@ pub use profile::{CostSource, INSTRUCTIONS, profile, shipped_profiles};
 pub use recorded::{
     Manifest, PartWriter, Recording, RecordingWriter, add_replicates, manifest, manifest_on,
 };
+pub use repeated::{Repeated, RepeatedFiles};

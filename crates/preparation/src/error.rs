@@ -1,8 +1,8 @@
 use preemptlab_experiment::NotOfExperiment;
 use preemptlab_model::{Digest, KernelRef};
 use preemptlab_provision::{
-    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, QemuError, TreeError,
-    seed::SeedError,
+    AptError, ImageError, KbuildError, KernelError, KmodError, ModuleError, PackageError,
+    ProgramError, QemuError, TreeError, seed::SeedError,
 };
 use preemptlab_runner::Stop;
 
@@ -26,6 +26,9 @@ pub enum LabError {
     /// A package of the guest image cannot be had.
     #[error(transparent)]
     Packages(#[from] AptError),
+    /// The program of a command is in no package.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
     /// The guest image cannot be built.
     #[error(transparent)]
     Image(#[from] ImageError),
@@ -168,7 +171,13 @@ impl LabError {
                 | Self::OwnQemu
                 | Self::OwnTopology
                 | Self::NotSpread
-                | Self::Packages(AptError::Name(_))
+                | Self::Packages(AptError::Name(_) | AptError::Unknown { .. })
+                | Self::Program(
+                    ProgramError::Unknown { .. }
+                        | ProgramError::Packages(PackageError::Apt(
+                            AptError::Name(_) | AptError::Unknown { .. }
+                        ))
+                )
                 | Self::Kernel(KernelError::Own { .. } | KernelError::BzImage { .. })
         ) || matches!(
             self,

@@ -10,6 +10,7 @@ mod error;
 mod host;
 mod kernels;
 mod pin;
+mod repeated;
 mod resolve;
 mod seed;
 
@@ -29,6 +30,7 @@ pub use build::{Build, finished_cells};
 pub use embed::{EmbedError, cost, embed};
 pub use error::LabError;
 pub use kernels::Kernels;
+pub use repeated::{WriteError, Written, write_repeated};
 pub use seed::{from_seed, is_seed_of};
 
 /// A boot or a cell that takes longer than this of host time is stuck: an honest one takes some

@@ -14,6 +14,9 @@ pub const CELL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/cell"));
 /// executes it, but for the one of a calibration that counts its instructions.
 pub const MICRO: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/micro"));
 
+/// The program that repeats a command, as the build script made it: static, for the folder of a workload.
+pub const REPEAT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/repeat"));
+
 /// Computes a digest of the guest's programs, which cells execute.
 pub fn guest_sha256() -> Digest {
     Digest::of_json(&[INIT, PLAYER, CELL].map(Digest::of))

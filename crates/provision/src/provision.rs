@@ -3,16 +3,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Flavour, Kernel, KernelRef, Package};
+use preemptlab_model::{Flavour, Kernel, KernelRef, Package, PackageName};
 
 use crate::{
     AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, Options,
-    ProvisionedKernel, Qemu, QemuError, Store,
+    ProgramError, ProvisionedKernel, Qemu, QemuError, Store,
     kbuild::{BuiltWith, Kit},
     kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
-    qemu,
+    programs, qemu,
     supplies::Supplies,
 };
 
@@ -357,6 +357,17 @@ impl<'a> Provision<'a> {
             let paths = apt.fetch(&candidates)?;
             Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())
         })
+    }
+
+    /// Returns the whole path of a program, which is named as in a shell or by its path, in packages and what
+    /// they depend on.
+    ///
+    /// # Errors
+    ///
+    /// [`ProgramError`], which names the packages' programs where this one is not among them.
+    pub fn program(&self, program: &str, of: &[PackageName]) -> Result<String, ProgramError> {
+        let names: Vec<&str> = of.iter().map(PackageName::as_str).collect();
+        programs::find(program, of, &self.packages(&names, &[])?)
     }
 }
 

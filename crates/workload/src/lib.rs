@@ -7,6 +7,7 @@
 mod activity;
 mod bounded;
 mod build;
+mod command_line;
 mod cyclictest;
 mod cyclictest_hackbench;
 mod cyclictest_load;
@@ -33,6 +34,7 @@ mod stress_ng_yaml;
 mod window_time;
 
 pub use build::Build;
+pub use command_line::{CommandLine, ParseCommandLineError, ShellSyntax};
 pub use cyclictest_hackbench::CyclictestHackbench;
 pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
@@ -175,6 +177,11 @@ impl Workload {
             Self::Folder(folder) => folder.response_program(),
             _ => None,
         }
+    }
+
+    /// Returns whether the workload repeats a command for the window, see [`Folder::REPEAT`].
+    pub fn repeats_command(&self) -> bool {
+        matches!(self, Self::Folder(folder) if folder.repeats_command())
     }
 
     /// Estimates the virtual time of a cell.

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::{self, unmeasured},
     meant::RUNS,
-    named, sampled, shown, traceable, unsound,
+    named, repeated as repeated_runs, sampled, shown, traceable, unsound,
 };
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
@@ -28,6 +28,7 @@ use crate::{
     finished,
     lab::{self, Wanted},
     output::Output,
+    repeated::{self, CommandArgs},
     session::Session,
     shard::{self, ShardArgs, ShardWanted, Work},
     spread::OnEngine,
@@ -45,11 +46,15 @@ Examples:
   preemptlab run studies/quick.toml --until 5% --budget 30m
   preemptlab run studies/quick.toml --machine server-x86 --machine amd-epyc
   preemptlab run studies/quick.toml --out /tmp/a --jobs 1 --no-cache
+  preemptlab run --command 'xz --threads=1 --keep --stdout /usr/bin/xz' --package xz-utils
 
 Run the same command again to go on after an interruption.")]
 pub struct Run {
     /// The experiment, a TOML file; or a recording, to go on with it
-    pub experiment: PathBuf,
+    #[arg(required_unless_present_any = ["command", "package", "window"])]
+    pub experiment: Option<PathBuf>,
+    #[command(flatten)]
+    pub command: CommandArgs,
     /// The recording's folder [default: runs/NAME, or runs/NAME-DIGEST
     /// where options take the place of what the experiment says]
     #[arg(long, value_name = "FOLDER", value_parser = written_path())]
@@ -113,14 +118,49 @@ fn folder_name(experiment: &Experiment, overrides: &[Override]) -> String {
 
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let is_recording = preemptlab_recording::exists(&args.experiment);
+    if let Some(command) = &args.command.command {
+        let (sources, out) = ((store.clone(), &args.packages), args.out.as_deref());
+        let (out, written) =
+            repeated::write(command, &args.command, &args.overrides, out, sources, output)?;
+        // The files hold the values of the command line.
+        let wanted = lab::experiment(&written.experiment, &Overrides::default())?;
+        let place = Place { experiment: &written.experiment, out };
+        return run(args, place, wanted, store, output)
+            .inspect(|_| repeated::tell(&written, output));
+    }
+    // clap requires one or the other.
+    let experiment = args.experiment.as_deref().unwrap_or(Path::new(""));
+    let is_recording = preemptlab_recording::exists(experiment);
     if let Some(wanted) = args.shards.shard {
-        return shard(args, wanted, store, output);
+        return shard(args, (experiment, wanted), store, output);
     }
     let wanted = match is_recording {
-        true => lab::recorded_experiment(&args.experiment, &args.overrides.overrides())?,
-        false => lab::experiment(&args.experiment, &args.overrides.overrides())?,
+        true => lab::recorded_experiment(experiment, &args.overrides.overrides())?,
+        false => lab::experiment(experiment, &args.overrides.overrides())?,
     };
+    let out = match (&args.out, is_recording) {
+        (Some(out), _) => out.clone(),
+        (None, true) => experiment.to_owned(),
+        (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
+    };
+    run(args, Place { experiment, out }, wanted, store, output)
+}
+
+/// Where an experiment and its recording are.
+struct Place<'a> {
+    experiment: &'a Path,
+    out: PathBuf,
+}
+
+/// Runs what is wanted, or goes on with it, and compares.
+fn run(
+    args: &Run,
+    place: Place<'_>,
+    wanted: Wanted,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let Place { experiment, out } = place;
     for change in &wanted.overrides {
         output.note(format!("not as the file says: {change}"));
     }
@@ -145,11 +185,6 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             output.note(note);
         }
     }
-    let out = match (&args.out, is_recording) {
-        (Some(out), _) => out.clone(),
-        (None, true) => args.experiment.clone(),
-        (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
-    };
     let session = session(args, wanted, &out, store)?;
     if args.shards.prepare {
         return shard::prepare(&session, output);
@@ -159,7 +194,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
             args: &args.emit,
             kind: kind.unwrap_or_else(|| Kind::of(args.engine.engine)),
             engine: &args.engine,
-            experiment: &args.experiment,
+            experiment,
             trace: args.trace,
             twice: args.shards.twice.map(|twice| twice.to_string()),
         };
@@ -187,6 +222,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         }
         for note in sampled::notes(writer.recording())? {
             output.note(note);
+        }
+        for note in repeated_runs::notes(writer.recording())? {
+            output.warning(note);
         }
         for note in shown::notes(writer.recording().manifest()) {
             output.note(note);
@@ -240,7 +278,7 @@ fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
 /// Executes a shard of a recording.
 fn shard(
     args: &Run,
-    wanted: ShardWanted,
+    (recording, wanted): (&Path, ShardWanted),
     store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
@@ -253,7 +291,7 @@ fn shard(
         return Err(exit::unusable("a shard is executed by the seed's QEMU: leave --qemu out"));
     }
     let work = Work {
-        recording: &args.experiment,
+        recording,
         wanted,
         twice: args.shards.twice,
         out: args.out.as_deref(),

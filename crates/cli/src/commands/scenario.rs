@@ -18,7 +18,7 @@ use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
 
 use crate::{
-    args::{Machines, Packages, written_path},
+    args::{DEFAULT_KERNEL, Machines, Packages, written_path},
     elsewhere::ElsewhereArgs,
     exit, lab,
     output::Output,
@@ -41,7 +41,7 @@ pub struct Scenario {
     #[arg(required = true, value_name = "SCENARIO")]
     pub files: Vec<PathBuf>,
     /// The kernel; `rt` and `rt-lazy` take its -rt flavour
-    #[arg(long, value_name = "KERNEL", default_value = "debian:6.12")]
+    #[arg(long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
     pub kernel: KernelRef,
     /// The models to put under each other, the first of which the others are compared with
     #[arg(

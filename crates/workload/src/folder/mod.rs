@@ -56,6 +56,18 @@ impl Folder {
     /// Folder of the program's files in the guest.
     pub const PLACE: &str = "/workload";
 
+    /// Name of the program in a folder that repeats a command, as `run --command` writes it there.
+    pub const REPEAT: &str = "repeat";
+
+    /// Returns whether the folder's one load repeats a command.
+    pub fn repeats_command(&self) -> bool {
+        let Some([load]) = self.definition().map(|definition| definition.load.as_slice()) else {
+            return false;
+        };
+        let program = load.argv.first().and_then(|path| path.strip_prefix(Self::PLACE));
+        program.and_then(|path| path.strip_prefix('/')) == Some(Self::REPEAT)
+    }
+
     /// Returns the name that the kernel gives the program with the response times.
     pub fn response_program(&self) -> Option<String> {
         let of = &self.definition()?.latency.as_ref()?.from.name;
