@@ -110,7 +110,8 @@ fn read<'a>(
     if let (Ok(measured), Some(record)) = (&mut result, &record) {
         let findings = recording.traces().findings(record.id)?;
         measured.worst = findings.as_ref().and_then(|findings| findings.worst.clone());
-        measured.bound = findings.and_then(|it| it.bound).map(|it| observing(it, &measured.metrics));
+        measured.bound =
+            findings.and_then(|it| it.bound).map(|it| observing(it, &measured.metrics));
         measured.metrics.extend(measured.bound.iter().flat_map(metrics_of));
     }
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })

@@ -70,7 +70,8 @@ fn the_same_inputs_give_the_same_bytes() {
     assert_eq!(json["format"], 2);
     // Every cell is measured at every instant without a trace, and the worst has a name.
     let kept: Vec<PathBuf> = tree(&desk.path("a")).into_iter().map(|(path, _)| path).collect();
-    let count = |end: &str| kept.iter().filter(|path| path.to_string_lossy().ends_with(end)).count();
+    let count =
+        |end: &str| kept.iter().filter(|path| path.to_string_lossy().ends_with(end)).count();
     let completed = json["groups"][0]["configurations"].as_array().unwrap().iter();
     let completed = completed.filter(|each| !each["metrics"].as_array().unwrap().is_empty());
     let said = a.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -4,15 +4,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{CellId, SnapshotId};
 use preemptlab_model::plain;
+use preemptlab_model::{CellId, SnapshotId};
 use preemptlab_trace::{
     FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    RecordingError,
+    CellFolder, RecordingError,
     cells::create_folder,
     packed::{Copied, Kind, Packed},
 };
@@ -35,6 +35,14 @@ pub struct TraceFolder {
     path: PathBuf,
     /// Folder whose files are read in the place of this one's, where it has them.
     before: Option<PathBuf>,
+}
+
+impl CellFolder {
+    /// Returns the folder of what is known of the cells' instants beside the cells themselves, as a store keeps
+    /// it.
+    pub fn instants(&self) -> TraceFolder {
+        TraceFolder::new(self.path())
+    }
 }
 
 impl TraceFolder {
@@ -128,7 +136,8 @@ impl TraceFolder {
     ///
     /// When the disk is full.
     pub fn put_unmeasured(&self, id: CellId, reason: &str) -> Result<(), RecordingError> {
-        let value = Unmeasured { format: UNMEASURED_FORMAT, reason: plain::line(reason).to_string() };
+        let value =
+            Unmeasured { format: UNMEASURED_FORMAT, reason: plain::line(reason).to_string() };
         self.remove_file(id, Kind::Unmeasured)?;
         Packed::new(&self.path, Kind::Unmeasured, &id).write_value(&value)
     }

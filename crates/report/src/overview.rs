@@ -32,7 +32,10 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
             table.rows.push(Row::Cells(cells));
             table.rows.extend(further_rows(group, configuration, &shown, margin));
             if let Some(worst) = &configuration.worst {
-                table.span(Cell::new(format!("    {}", label::worst(configuration, worst)), Tone::Faint));
+                table.span(Cell::new(
+                    format!("    {}", label::worst(configuration, worst)),
+                    Tone::Faint,
+                ));
             }
         }
         for trouble in label::troubles(of_kernel) {

@@ -182,7 +182,9 @@ pub fn by_samples(recommendation: &Recommendation, choice: &Choice) -> Option<St
     let first = unclear.next()?;
     let bounded = [first].into_iter().chain(unclear).any(|name| name.bound().is_some());
     let next = match bounded {
-        true => "; the worst instant bounds it, which cells in virtual time of this preemptlab have",
+        true => {
+            "; the worst instant bounds it, which cells in virtual time of this preemptlab have"
+        }
         false => "",
     };
     Some(format!("A limit on a maximum is not shown by samples: the next one may exceed it{next}."))

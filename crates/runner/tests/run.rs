@@ -21,8 +21,8 @@ use preemptlab_model::{CellInputs, FailureCause, Outcome, SnapshotInputs};
 use preemptlab_protocol::{Failure, FailureKind, Message, Stage};
 use preemptlab_recording::{CellFolder, TraceFolder};
 use preemptlab_runner::{
-    Backend, Cancel, Event, Execution, Kept, KernelOf, Options, Order, Queue, RunError, Stop, Summary,
-    Traces, Tracing, Untraceable, fake::Fake, run, work,
+    Backend, Cancel, Event, Execution, Kept, KernelOf, Options, Order, Queue, RunError, Stop,
+    Summary, Traces, Tracing, Untraceable, fake::Fake, run, work,
 };
 
 fn refusal(kind: FailureKind) -> Execution {
@@ -230,8 +230,11 @@ fn replicates_are_interleaved_in_an_order_that_the_seed_gives() {
 fn run_traced(lab: &Lab, out: &str, kernel: &KernelOf<'_>) -> Result<Summary, RunError> {
     let folder = TraceFolder::new(lab.folder.path().join("traces"));
     folder.create().unwrap();
-    let options =
-        Options { cache: None, traces: Some(Traces { folder: &folder, kernel, kept: Kept::Stream }), ..lab.options() };
+    let options = Options {
+        cache: None,
+        traces: Some(Traces { folder: &folder, kernel, kept: Kept::Stream }),
+        ..lab.options()
+    };
     lab.run(out, &options, &Cancel::default(), |_| panic!("nothing can be traced"))
 }
 

@@ -74,8 +74,7 @@ pub fn needed(
                 !both.into_iter().flatten().any(|of| lacks(of, metric))
             };
             let summaries = configuration.summaries.iter();
-            let mut effects =
-                summaries.filter(|it| decides(group, &it.name) && has_all(&it.name));
+            let mut effects = summaries.filter(|it| decides(group, &it.name) && has_all(&it.name));
             effects.any(|summary| summary.effect.is_some_and(|e| !e.verdict.is_decided()))
         };
         let grows = |configuration: &Configuration| {

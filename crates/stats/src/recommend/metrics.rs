@@ -104,8 +104,7 @@ mod tests {
 
     #[test]
     fn the_real_time_probe_is_meant_where_none_is_named() {
-        let known =
-            kinds(&["wakeup.fifo.max", "wakeup.other.max", "latency.p99.9", "throughput"]);
+        let known = kinds(&["wakeup.fifo.max", "wakeup.other.max", "latency.p99.9", "throughput"]);
         let found = |name: &str| find(&known, name).map(|kinds| kinds[0].name.to_string());
         assert_eq!(found("wakeup.max").unwrap(), "wakeup.fifo.max");
         assert_eq!(found("wakeup.other.max").unwrap(), "wakeup.other.max");
