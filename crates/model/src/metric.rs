@@ -346,7 +346,7 @@ mod tests {
         use Distribution::{Bound, Own, Response, Wakeup};
         use Statistic::{Avg, Max, Min, Omitted, Quantile};
         for (name, read) in [
-            ("wakeup.fifo.p99.9", MetricName::Of(Wakeup(Probe::Fifo), Quantile(999))),
+            ("wakeup.fifo.p99.9", MetricName::Of(Wakeup(Probe::Fifo), Quantile(99_900))),
             ("wakeup.other.omitted", MetricName::Of(Wakeup(Probe::Other), Omitted)),
             ("latency.worst", MetricName::Of(Bound, Max)),
             ("latency.p99.9", MetricName::Of(Bound, Quantile(99_900))),

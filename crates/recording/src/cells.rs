@@ -6,7 +6,7 @@ use std::{
 use preemptlab_model::{CellId, CellRecord};
 
 use crate::{
-    RecordingError, TraceFolder,
+    RecordingError,
     json::{Bounds, read_bytes, unsealed, write_json},
 };
 
@@ -36,10 +36,9 @@ impl CellFolder {
         Self { path: path.into(), sealed: true }
     }
 
-    /// Returns the folder of what is known of the cells' instants beside the cells themselves, as a store keeps
-    /// it.
-    pub fn instants(&self) -> TraceFolder {
-        TraceFolder::new(&self.path)
+    /// Returns the folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Makes the folder.

@@ -12,7 +12,7 @@ use preemptlab_trace::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    RecordingError,
+    CellFolder, RecordingError,
     cells::create_folder,
     packed::{Copied, Kind, Packed},
 };
@@ -35,6 +35,14 @@ pub struct TraceFolder {
     path: PathBuf,
     /// Folder whose files are read in the place of this one's, where it has them.
     before: Option<PathBuf>,
+}
+
+impl CellFolder {
+    /// Returns the folder of what is known of the cells' instants beside the cells themselves, as a store keeps
+    /// it.
+    pub fn instants(&self) -> TraceFolder {
+        TraceFolder::new(self.path())
+    }
 }
 
 impl TraceFolder {

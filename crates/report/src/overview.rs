@@ -2,7 +2,7 @@
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Margin, Samples, Summary};
+use preemptlab_stats::{Configuration, Group, Margin, REPLICATES_MIN, Samples, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -91,8 +91,12 @@ const OPEN: &str = "?";
 
 /// Returns whether replicates could decide a comparison and did not.
 fn is_open(group: &Group, configuration: &Configuration, summary: &Summary) -> bool {
+    let baseline = || group.baseline()?.summary(&summary.name);
     !verdict::is_baseline(group, configuration)
         && summary.effect.is_some_and(|effect| !effect.verdict.is_decided())
+        // Fewer decide nothing, wherever one looks.
+        && summary.n >= REPLICATES_MIN
+        && baseline().is_some_and(|baseline| baseline.n >= REPLICATES_MIN)
 }
 
 /// Returns the ratio as it follows a median; none for the baseline itself.

@@ -6,7 +6,7 @@ use preemptlab_model::{CellInputs, FailureCause, Outcome};
 use preemptlab_protocol::Report;
 use preemptlab_recording::TraceFolder;
 use preemptlab_trace::{
-    Findings, Kernel, Target, TraceError, findings, opportunities, target, window,
+    Findings, Kernel, Target, TraceError, findings, opportunities, target, window, worst_instant,
 };
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
@@ -133,5 +133,9 @@ fn read(
     };
     let window = window(report);
     let found = findings(stream()?, kernel, target, opportunities, window)?;
-    found.with_worst(stream, kernel, target, window)
+    let worst = match &found.bound {
+        Some(bound) => worst_instant(stream, kernel, target, window, bound)?,
+        None => None,
+    };
+    Ok(Findings { worst, ..found })
 }

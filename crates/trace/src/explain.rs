@@ -14,6 +14,10 @@ use crate::{
 /// Largest number of wakeups that are kept: half an hour of virtual time at a thousand wakeups a second.
 const WAKEUPS_MAX: usize = 1 << 21;
 
+/// Events of one CPU may follow later ones of another, by less than this many nanoseconds: far more than the
+/// lookahead of any machine.
+const LAG_NS: u64 = 100_000_000;
+
 /// Adds a wakeup to those of a trace.
 ///
 /// # Errors
@@ -106,7 +110,8 @@ pub fn closed_timeline(
         switch_ns: closed.end_ns,
         user_ns: closed.end_ns,
     };
-    Ok(timelines(trace, kernel, vec![wakeup])?.pop())
+    let end_ns = closed.end_ns.saturating_add(LAG_NS);
+    Ok(timelines_until(trace, kernel, vec![wakeup], end_ns)?.pop())
 }
 
 /// Returns the timelines of wakeups of this trace, in the order of the wakeups.
@@ -119,12 +124,24 @@ pub fn timelines(
     kernel: &Kernel,
     wakeups: Vec<Wakeup>,
 ) -> Result<Vec<Timeline>, TraceError> {
+    timelines_until(trace, kernel, wakeups, u64::MAX)
+}
+
+/// Returns the timelines of wakeups as [`timelines`] does, and reads no further than to the first event after
+/// an instant.
+pub(crate) fn timelines_until(
+    trace: impl Read,
+    kernel: &Kernel,
+    wakeups: Vec<Wakeup>,
+    end_ns: u64,
+) -> Result<Vec<Timeline>, TraceError> {
     let mut decoder = Decoder::new(trace, kernel.program())?;
     let mut machine = Machine::default();
     let mut painters: Vec<Painter> = wakeups.into_iter().map(Painter::new).collect();
     while let Some(item) = decoder.next_item()? {
         match item {
             Item::Task(task) => machine.describe(task)?,
+            Item::Event(event) if event.ns > end_ns => break,
             Item::Event(event) => {
                 let is_in = |painter: &&mut Painter| {
                     let wakeup = painter.wakeup();

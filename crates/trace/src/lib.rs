@@ -74,4 +74,4 @@ pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use timeline::{Folded, Segment, Timeline};
 pub use waiting::ChangedWakeup;
 pub use wakeup::{Target, Wakeup};
-pub use worst_instant::WorstInstant;
+pub use worst_instant::{WorstInstant, worst_instant};

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Cause, Timeline,
+    bound::Bound,
     decode::TraceError,
     explain::{Window, closed_timeline, timelines, wakeups, worst},
-    findings::Findings,
     kernel::Kernel,
     wakeup::Target,
 };
@@ -35,30 +35,27 @@ impl fmt::Display for WorstInstant {
     }
 }
 
-impl Findings {
-    /// Adds what makes the worst instant, from the same trace. Where a wakeup was later than the stretches
-    /// allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
-    ///
-    /// # Errors
-    ///
-    /// [`TraceError`]
-    pub fn with_worst<R: Read>(
-        self,
-        mut trace: impl FnMut() -> std::io::Result<R>,
-        kernel: &Kernel,
-        target: Target<'_>,
-        window: Window,
-    ) -> Result<Self, TraceError> {
-        let Some(bound) = &self.bound else { return Ok(self) };
-        let timeline = match bound.longest.first().filter(|_| bound.is_sound()) {
-            Some(closed) => closed_timeline(trace()?, kernel, *closed)?,
-            None => {
-                let found = worst(wakeups(trace()?, kernel, target, window)?, 1);
-                timelines(trace()?, kernel, found)?.pop()
-            }
-        };
-        Ok(Self { worst: timeline.as_ref().and_then(WorstInstant::of), ..self })
-    }
+/// Finds what makes the worst instant of a trace with this bound. Where a wakeup was later than the stretches
+/// allow, that is the worst instant. `window` is on `CLOCK_MONOTONIC`.
+///
+/// # Errors
+///
+/// [`TraceError`]
+pub fn worst_instant<R: Read>(
+    mut trace: impl FnMut() -> std::io::Result<R>,
+    kernel: &Kernel,
+    target: Target<'_>,
+    window: Window,
+    bound: &Bound,
+) -> Result<Option<WorstInstant>, TraceError> {
+    let timeline = match bound.longest.first().filter(|_| bound.is_sound()) {
+        Some(closed) => closed_timeline(trace()?, kernel, *closed)?,
+        None => {
+            let found = worst(wakeups(trace()?, kernel, target, window)?, 1);
+            timelines(trace()?, kernel, found)?.pop()
+        }
+    };
+    Ok(timeline.as_ref().and_then(WorstInstant::of))
 }
 
 impl WorstInstant {
@@ -97,10 +94,10 @@ mod tests {
         let all = Opportunities::Everywhere;
         let found = findings(trace.as_slice(), &kernel, target, all, window).unwrap();
         assert!(found.worst.is_none());
-        let longest = found.bound.as_ref().unwrap().longest[0];
-        let found = found.with_worst(|| Ok(trace.as_slice()), &kernel, target, window).unwrap();
-        let worst = found.worst.unwrap();
-        assert_eq!(worst.ns, longest.start_ns);
+        let bound = found.bound.unwrap();
+        let worst = worst_instant(|| Ok(trace.as_slice()), &kernel, target, window, &bound);
+        let worst = worst.unwrap().unwrap();
+        assert_eq!(worst.ns, bound.longest[0].start_ns);
         assert_eq!(worst.to_string(), "preemption off in do_nanosleep");
     }
 }

@@ -46,8 +46,12 @@ impl GateRule {
         if !self.metrics.is_empty() {
             return self.metrics.contains(metric);
         }
-        let is_usual =
-            |name: &MetricName| *name == MetricName::Throughput || *name == MetricName::FIFO_P99;
+        let [instants, ..] = MetricName::BOUNDS;
+        let latency = match all.iter().any(|metric| metric.name == instants) {
+            true => instants,
+            false => MetricName::FIFO_P99,
+        };
+        let is_usual = |name: &MetricName| *name == MetricName::Throughput || *name == latency;
         match all.iter().any(|metric| is_usual(&metric.name)) {
             true => is_usual(metric),
             false => matches!(metric, MetricName::Number(_)),
@@ -347,6 +351,26 @@ mod tests {
         }
         let wide = (RowVerdict::WithinMargin, GateVerdict::NoWorse);
         assert_eq!(judged(16.0, &margin("wakeup.fifo.p99=3us")), wide);
+    }
+
+    #[test]
+    fn every_instant_decides_where_it_was_measured() {
+        let [instants, ..] = MetricName::BOUNDS;
+        let with = |us: f64| {
+            let mut cells = cells(8, noisy, 57.0);
+            for cell in &mut cells {
+                let metrics = cell.result.as_mut().unwrap();
+                let sampled = metrics[1].clone();
+                metrics.push(Metric { name: instants.clone(), value: us, ..sampled });
+            }
+            cells
+        };
+        let judged = judged(&with(57.0), &with(157.0));
+        let names: Vec<_> = judged.rows.iter().map(|row| row.metric.to_string()).collect();
+        assert_eq!(
+            (names, judged.verdict),
+            (vec!["throughput".to_owned(), instants.to_string()], GateVerdict::Worse)
+        );
     }
 
     #[test]

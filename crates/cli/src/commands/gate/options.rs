@@ -42,7 +42,7 @@ pub struct GateArgs {
     /// section; METRIC=MARGIN for one metric; may be repeated [default: 3% and 20us]
     #[arg(long = "margin", value_name = "[METRIC=]MARGIN")]
     pub margins: Vec<GivenMargin>,
-    /// Decide on this metric; may be repeated [default: throughput and wakeup.fifo.p99, or the
+    /// Decide on this metric; may be repeated [default: throughput and latency.p99.9, or the
     /// workload's own numbers]
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
