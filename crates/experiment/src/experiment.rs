@@ -3,7 +3,7 @@ use preemptlab_model::{Clocks, KernelRef, Label, Name, PreemptMode, Settings, To
 use preemptlab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-use crate::{CostSource, KernelLevel, MachineSpec, SpecError};
+use crate::{CostSource, KernelLevel, MachineSpec, SpecError, memory};
 
 /// The version of the TOML format.
 pub const FORMAT: u32 = 1;
@@ -211,6 +211,10 @@ impl Experiment {
                 "for example cpus = [1, 2]",
             );
         }
+        if let Some((message, help)) = memory::too_little(self) {
+            let named = text.contains("memory_mib").then_some("memory_mib");
+            return refuse(named.unwrap_or("[workload"), &message, &help);
+        }
         let topology = self.machine.topology;
         if let Some(of_it) = topology.map(Topology::cpus)
             && self.factors.cpus != [of_it]
@@ -344,6 +348,29 @@ kind = "cyclictest-hackbench"
     fn error(from: &str, to: &str) -> SpecError {
         assert!(SMALL.contains(from));
         Experiment::parse(&SMALL.replace(from, to)).unwrap_err()
+    }
+
+    #[test]
+    fn a_load_needs_memory_for_each_cpu() {
+        let text = |machine: &str, cpus: &str| {
+            format!(
+                "format = 1\nname = \"x\"\n[factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"none\"]\n\
+                 cpus = [{cpus}]\n{machine}\n[workload.k]\nkind = \"cyclictest-kernel\"\n"
+            )
+        };
+        Experiment::parse(&text("", "1")).unwrap();
+        let error = Experiment::parse(&text("[machine]\nmemory_mib = 256", "1")).unwrap_err();
+        assert_eq!(error.line, 8, "{error}");
+        assert!(
+            error.message.contains("`k` needs 384 MiB of memory on 1 CPU, and the machine has 256")
+        );
+        assert_eq!(
+            error.help.unwrap(),
+            "say `memory_mib = 384` in [machine], or compare fewer CPUs"
+        );
+        let error = Experiment::parse(&text("", "1, 4")).unwrap_err();
+        assert!(error.message.contains("on 4 CPUs"), "{error}");
+        Experiment::parse(&text("[machine]\nmemory_mib = 960", "4")).unwrap();
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod experiment;
 mod foreseen;
 mod level;
 mod machine;
+mod memory;
 mod overrides;
 mod plan;
 mod profile;

@@ -106,7 +106,7 @@ fn document(
         View::Overview => vec![overview::table(group, comparison.margin)],
         View::Details => details::tables(group, comparison.margin),
     });
-    let said = (view == View::Overview).then(|| answer(comparison)).unwrap_or_default();
+    let said = if view == View::Overview { answer(comparison) } else { Vec::new() };
     let mut parts: Vec<String> =
         (!said.is_empty()).then(|| note(&said.join(" "))).into_iter().collect();
     parts.extend(tables.map(|each| table(&each)));

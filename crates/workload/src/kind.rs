@@ -20,6 +20,7 @@ enum Kind {
     Build,
     Cyclictest,
     CyclictestHackbench,
+    CyclictestKernel,
     StressNg,
     Sockperf,
     Pgbench,
@@ -53,6 +54,9 @@ impl<'de> Visitor<'de> for WorkloadVisitor {
         match kind {
             Kind::CyclictestHackbench => {
                 Deserialize::deserialize(parameters).map(Workload::CyclictestHackbench)
+            }
+            Kind::CyclictestKernel => {
+                Deserialize::deserialize(parameters).map(Workload::CyclictestKernel)
             }
             Kind::Cyclictest => Deserialize::deserialize(parameters).map(Workload::Cyclictest),
             Kind::Sockperf => Deserialize::deserialize(parameters).map(Workload::Sockperf),

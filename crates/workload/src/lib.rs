@@ -10,6 +10,7 @@ mod build;
 mod command_line;
 mod cyclictest;
 mod cyclictest_hackbench;
+mod cyclictest_kernel;
 mod cyclictest_load;
 mod error;
 mod folder;
@@ -36,6 +37,7 @@ mod window_time;
 pub use build::Build;
 pub use command_line::{CommandLine, ParseCommandLineError, ShellSyntax};
 pub use cyclictest_hackbench::CyclictestHackbench;
+pub use cyclictest_kernel::CyclictestKernel;
 pub use cyclictest_load::{CyclictestLoad, Load};
 pub use error::MeasureError;
 pub use folder::{Definition, Flaw, Folder};
@@ -64,6 +66,8 @@ pub use window_time::{ParseWindowTimeError, WindowTime};
 pub enum Workload {
     /// Two cyclictest probes beside hackbench.
     CyclictestHackbench(CyclictestHackbench),
+    /// Two cyclictest probes beside work in the kernel.
+    CyclictestKernel(CyclictestKernel),
     /// cyclictest alone, or beside stress-ng.
     Cyclictest(CyclictestLoad),
     /// A stressor of stress-ng.
@@ -101,6 +105,7 @@ impl Workload {
     fn program(&self) -> &dyn Program {
         match self {
             Self::CyclictestHackbench(workload) => workload,
+            Self::CyclictestKernel(workload) => workload,
             Self::Cyclictest(workload) => workload,
             Self::StressNg(workload) => workload,
             Self::Sockperf(workload) => workload,
@@ -128,6 +133,14 @@ impl Workload {
         match self {
             Self::Folder(folder) => folder.files_sha256(),
             _ => None,
+        }
+    }
+
+    /// Returns the least memory that a machine with so many CPUs needs for it, in MiB; 0 where that is not known.
+    pub fn memory_mib_min(&self, cpus: u32) -> u32 {
+        match self {
+            Self::CyclictestKernel(_) => CyclictestKernel::memory_mib_min(cpus),
+            _ => 0,
         }
     }
 

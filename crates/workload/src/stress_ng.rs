@@ -301,25 +301,42 @@ pub fn stressed<const N: usize>(
     command: &CommandReport,
     stressors: [&str; N],
 ) -> Result<[Stressed; N], MeasureError> {
+    let all = stressed_all(command, &stressors)?;
+    let yaml = outcome::file(command, YAML)?;
+    all.try_into()
+        .map_err(|_| outcome::unreadable(command, yaml)("it has other stressors".to_owned()))
+}
+
+/// Reads the same of any number of stressors, in their order.
+///
+/// # Errors
+///
+/// As [`stressed`].
+pub fn stressed_all(
+    command: &CommandReport,
+    stressors: &[&str],
+) -> Result<Vec<Stressed>, MeasureError> {
     outcome::check_ended_well(command)?;
     let yaml = outcome::file(command, YAML)?;
-    let unreadable = || outcome::unreadable(command, yaml);
-    let all = stress_ng_yaml::read(yaml, &stressors).map_err(unreadable())?;
-    all.try_into().map_err(|_| unreadable()("it has other stressors".to_owned()))
+    stress_ng_yaml::read(yaml, stressors).map_err(outcome::unreadable(command, yaml))
 }
 
 /// Reads a stressor's name. The known names depend on the package's version; a name that is no
 /// option of stress-ng fails the cell, in stress-ng's own words.
 fn stressor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let name = String::deserialize(deserializer)?;
-    let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.len() <= 32
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    if is_name {
+    if is_stressor(&name) {
         Ok(name)
     } else {
         Err(D::Error::invalid_value(Unexpected::Str(&name), &"a stressor's name, such as matrix"))
     }
+}
+
+/// Returns whether a text can be the name of a stressor, and no other option's.
+pub fn is_stressor(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= 32
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn some_cpus<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

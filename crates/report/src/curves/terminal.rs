@@ -56,13 +56,15 @@ fn draw(
 ) {
     let columns = plot[0].len();
     let worst = (latencies.place(curve.worst_us) * (columns - 1) as f64).round() as usize;
-    for column in 0..=worst {
+    let line_of = |column: usize| {
         let latency = |&(us, _): &&(f64, f64)| {
             (latencies.place(*us) * (columns - 1) as f64).round() as usize <= column
         };
         let share = curve.later.iter().rfind(latency).map_or(1.0, |(_, share)| *share);
         let place = if share > 0.0 { shares.place(share) } else { 0.0 };
-        let line = ((1.0 - place) * (LINES - 1) as f64).round() as usize;
+        ((1.0 - place) * (LINES - 1) as f64).round() as usize
+    };
+    for (column, line) in (0..=worst).map(line_of).enumerate() {
         plot[line][column] = letter;
     }
     plot[LINES - 1][worst] = letter;
