@@ -130,6 +130,10 @@ missing: number,
  */
 samples: Array<Samples>,
 /**
+ * The worst instant of all its cells; absent where none was measured at every instant.
+ */
+worst?: Worst,
+/**
  * Summaries of its metrics over the replicates, in the order in which the workload gives them;
  * empty when no replicate has any.
  */
@@ -787,3 +791,16 @@ sentence: string,
  * preemptlab drew, with the guest's texts escaped.
  */
 svg: string, };
+
+/**
+ * The instant at which a real-time task would have been latest, and what makes it so.
+ */
+export type Worst = {
+/**
+ * Latency at that instant, in microseconds.
+ */
+us: number,
+/**
+ * What the CPU did, and the function: `preemption off in free_unref_folios`.
+ */
+of: string, };
