@@ -206,7 +206,8 @@ impl Experiment {
                 "for example cpus = [1, 2]",
             );
         }
-        if let Some((message, help)) = memory::too_little(self) {
+        let (memory_mib, cpus) = (self.machine.memory_mib, &self.factors.cpus);
+        if let Some((message, help)) = memory::too_little(memory_mib, cpus, &self.workload) {
             let named = text.contains("memory_mib").then_some("memory_mib");
             return refuse(named.unwrap_or("[workload"), &message, &help);
         }
@@ -297,8 +298,13 @@ kind = "cyclictest-hackbench"
         Experiment::parse(&text("", "1")).unwrap();
         let error = Experiment::parse(&text("[machine]\nmemory_mib = 256", "1")).unwrap_err();
         assert_eq!(error.line, 8, "{error}");
-        assert!(error.message.contains("`k` needs 384 MiB of memory on 1 CPU, and the machine has 256"));
-        assert_eq!(error.help.unwrap(), "say `memory_mib = 384` in [machine], or compare fewer CPUs");
+        assert!(
+            error.message.contains("`k` needs 384 MiB of memory on 1 CPU, and the machine has 256")
+        );
+        assert_eq!(
+            error.help.unwrap(),
+            "say `memory_mib = 384` in [machine], or compare fewer CPUs"
+        );
         let error = Experiment::parse(&text("", "1, 4")).unwrap_err();
         assert!(error.message.contains("on 4 CPUs"), "{error}");
         Experiment::parse(&text("[machine]\nmemory_mib = 960", "4")).unwrap();

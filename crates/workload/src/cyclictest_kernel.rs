@@ -152,7 +152,8 @@ fn mean_rate(rates: &[Stressed]) -> Metric {
     let logarithms: f64 = rates.iter().map(|did| libm::log(did.ops_per_second)).sum();
     let mean = libm::exp(logarithms / count);
     // A rate is of whole operations, and the mean moves by a part of what the rate does.
-    let part = rates.iter().map(|did| did.rate_resolution() / did.ops_per_second).fold(0.0, f64::max);
+    let part =
+        rates.iter().map(|did| did.rate_resolution() / did.ops_per_second).fold(0.0, f64::max);
     throughput(mean, "ops", mean * part / count)
 }
 
@@ -169,11 +170,14 @@ fn rate_name(stressor: &str) -> String {
 fn stressors<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;
     if !(1..=STRESSORS_MAX).contains(&names.len()) {
-        return Err(D::Error::custom(format!("`stressors` are 1 to {STRESSORS_MAX} of stress-ng's")));
+        return Err(D::Error::custom(format!(
+            "`stressors` are 1 to {STRESSORS_MAX} of stress-ng's"
+        )));
     }
     for (at, name) in names.iter().enumerate() {
         if !is_stressor(name) {
-            let message = format!("`{}` is not a stressor's name, such as mmap", name.escape_debug());
+            let message =
+                format!("`{}` is not a stressor's name, such as mmap", name.escape_debug());
             return Err(D::Error::custom(message));
         }
         if names[..at].contains(name) {

@@ -54,7 +54,11 @@ fn throughput_is_the_geometric_mean_of_all_rates() {
     assert_eq!(found["stressor.fault"], 203.712_440);
     let throughput = measured.numbers.iter().find(|metric| metric.name == "throughput").unwrap();
     // One operation of `fault`, of which the fewest were done, is 0.5 % of them.
-    assert!(throughput.resolution > 1.0 && throughput.resolution < 4.0, "{}", throughput.resolution);
+    assert!(
+        throughput.resolution > 1.0 && throughput.resolution < 4.0,
+        "{}",
+        throughput.resolution
+    );
     assert_eq!(measured.latencies.len(), 2);
 }
 
