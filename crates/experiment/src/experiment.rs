@@ -211,7 +211,8 @@ impl Experiment {
                 "for example cpus = [1, 2]",
             );
         }
-        if let Some((message, help)) = memory::too_little(self) {
+        let (memory_mib, cpus) = (self.machine.memory_mib, &self.factors.cpus);
+        if let Some((message, help)) = memory::too_little(memory_mib, cpus, &self.workload) {
             let named = text.contains("memory_mib").then_some("memory_mib");
             return refuse(named.unwrap_or("[workload"), &message, &help);
         }

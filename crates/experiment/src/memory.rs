@@ -1,15 +1,23 @@
-use crate::Experiment;
+use indexmap::IndexMap;
+use preemptlab_model::{Name, counted};
+use preemptlab_workload::Workload;
 
-/// Returns the workload that has too little memory, what is wrong, and what helps.
-pub(crate) fn too_little(experiment: &Experiment) -> Option<(String, String)> {
-    let present = experiment.machine.memory_mib;
-    let cpus = experiment.factors.cpus.iter().copied().max()?;
-    experiment.workload.iter().find_map(|(name, workload)| {
+/// Returns what is wrong, and what helps, where a workload has too little memory.
+pub fn too_little(
+    present_mib: u32,
+    cpus: &[u32],
+    workloads: &IndexMap<Name, Workload>,
+) -> Option<(String, String)> {
+    let cpus = cpus.iter().copied().max()?;
+    workloads.iter().find_map(|(name, workload)| {
         let needed = workload.memory_mib_min(cpus);
-        (present < needed).then(|| {
-            let on = if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") };
+        (present_mib < needed).then(|| {
+            let on = counted(cpus as usize, "CPU");
             (
-                format!("the workload `{name}` needs {needed} MiB of memory on {on}, and the machine has {present}"),
+                format!(
+                    "the workload `{name}` needs {needed} MiB of memory on {on}, and the machine has \
+                     {present_mib}"
+                ),
                 format!("say `memory_mib = {needed}` in [machine], or compare fewer CPUs"),
             )
         })
