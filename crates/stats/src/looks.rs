@@ -144,6 +144,7 @@ mod tests {
             observed: None,
             look: 0,
             samples: Vec::new(),
+            worst: None,
             result: Ok(vec![Metric {
                 name: "throughput".into(),
                 value: value + if is_apart { 0.0 } else { mix * 3.0 },
@@ -162,7 +163,7 @@ mod tests {
         };
         let cells: Vec<MeasuredCell> = of("apart").chain(of("alike")).collect();
         let compared = compare(&cells, Rule { looks: Looks::Any, ..Rule::default() }).unwrap();
-        let needed = needed(&compared, |_| true);
+        let needed = needed(&compared, |_, _| true);
         let machines: Vec<_> = needed.iter().map(|each| each.factors.machine.as_deref()).collect();
         assert_eq!(machines, [Some("alike"), Some("alike")], "{needed:?}");
     }
