@@ -19,7 +19,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   preemptlab compare runs/quick
-  preemptlab compare runs/quick --baseline debian:6.12/full
+  preemptlab compare runs/quick --baseline debian:6.18/full
   preemptlab compare runs/quick --metric wakeup.fifo --metric throughput
   preemptlab compare runs/quick --picture --svg pictures
   preemptlab compare runs/quick --format markdown")]

@@ -34,7 +34,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   preemptlab explain runs/quick
-  preemptlab explain runs/quick --cell 'debian:6.12 none' --worst 3 --svg late.svg
+  preemptlab explain runs/quick --cell 'debian:6.18 none' --worst 3 --svg late.svg
   preemptlab explain runs/quick --ranking
   preemptlab explain runs/postgres --response --worst 3
   preemptlab explain runs/quick --what-if preemptible=get_page_from_freelist --what-if cut=rcu_core_si:10us

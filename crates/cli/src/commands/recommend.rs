@@ -16,7 +16,7 @@ use crate::{
 Examples:
   preemptlab recommend runs/quick --require 'latency.worst<=100us' --maximize throughput
   preemptlab recommend runs/quick --require 'throughput>=95%' --minimize wakeup.other.p99
-  preemptlab recommend runs/quick --among 'debian:7.2*' --require 'wakeup.max<=100us'
+  preemptlab recommend runs/quick --among 'debian:7.3*' --require 'wakeup.max<=100us'
 
 A limit on latency.worst or on the maximum of the real-time probe is held against the worst instant
 of every replicate; samples alone can break it, and not show that it holds. One on omitted periods

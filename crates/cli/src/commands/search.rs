@@ -26,7 +26,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   preemptlab search runs/quick
-  preemptlab search runs/quick --cell 'debian:6.12 full' --budget 40
+  preemptlab search runs/quick --cell 'debian:6.18 full' --budget 40
   preemptlab search runs/quick --budget 10m
 
 It takes the longest stretches of all replicates in which no task can be switched in. More of them: record
