@@ -108,10 +108,11 @@ impl Traces<'_> {
             Traced::Stream(mut stream, kernel) => {
                 let findings = read(cell, report, &mut stream, &kernel)
                     .map_err(|error| RunError::Host(error.to_string()))?;
-                Ok(match self.kept {
-                    Kept::Findings(_) => self.folder.put_findings(cell.id(), &findings)?,
-                    Kept::Stream => self.folder.put(cell.id(), &mut stream, &findings)?,
-                })
+                let kept = match self.kept {
+                    Kept::Findings(_) => self.folder.put_findings(cell.id(), &findings),
+                    Kept::Stream => self.folder.put(cell.id(), &mut stream, &findings),
+                };
+                Ok(kept?)
             }
         }
     }
