@@ -77,5 +77,5 @@ fn an_explained_cell_changes_no_reading() {
     assert!(read.starts_with(traces.path()), "{}", read.display());
     let compared = desk.run(&["compare", "run"]);
     compared.succeeds();
-    compared.says(&["bound"]);
+    compared.says(&["worst"]);
 }
