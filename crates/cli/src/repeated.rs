@@ -23,14 +23,14 @@ pub struct CommandArgs {
     /// Repeat this command of a package under every preemption mode, with latency probes beside it;
     /// its words may have quotes, and no shell reads it
     #[arg(long, value_name = "COMMAND", requires = "package",
-        conflicts_with_all = ["experiment", "workloads", "shard"])]
+        conflicts_with_all = ["workloads", "shard"])]
     pub command: Option<CommandLine>,
     /// The Debian package that holds the command's program, or something that it needs; may be
     /// repeated
-    #[arg(long, value_name = "PACKAGE", requires = "command", conflicts_with = "experiment")]
+    #[arg(long, value_name = "PACKAGE", requires = "command")]
     pub package: Vec<PackageName>,
     /// Repeat the command for so much virtual time, in whole seconds [default: 1s]
-    #[arg(long, value_name = "SECONDS", requires = "command", conflicts_with = "experiment")]
+    #[arg(long, value_name = "SECONDS", requires = "command")]
     pub window: Option<Seconds>,
 }
 

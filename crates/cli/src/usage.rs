@@ -102,10 +102,16 @@ fn example(command: &Command, arguments: &[String], wanted: &[String]) -> Option
     let verb = arguments.iter().find_map(|argument| command.find_subcommand(argument))?;
     let wanted: Vec<&Arg> =
         verb.get_arguments().filter(|argument| wanted.contains(&argument.to_string())).collect();
-    let required = verb.get_positionals().filter(|argument| argument.is_required_set());
+    let is_required = |positional: &&Arg| {
+        let instead = verb.get_arg_conflicts_with(positional);
+        // Where options may stand in its place, clap requires it only without them.
+        positional.is_required_set()
+            || !instead.is_empty() && !instead.iter().any(|argument| wanted.contains(argument))
+    };
+    let required: Vec<&Arg> = verb.get_positionals().filter(is_required).collect();
     let (positionals, options): (Vec<&Arg>, Vec<&Arg>) =
         wanted.into_iter().partition(|argument| argument.is_positional());
-    let positionals = if positionals.is_empty() { required.collect() } else { positionals };
+    let positionals = if positionals.is_empty() { required } else { positionals };
     let mut words = vec!["preemptlab".to_owned(), verb.get_name().to_owned()];
     for argument in positionals.into_iter().chain(options) {
         let value = value(argument)?;

@@ -64,7 +64,7 @@ fn options_that_do_not_go_together_are_refused() {
     for (arguments, said) in [
         (
             &["mine.toml", "--command", "xz", "--package", "xz-utils"][..],
-            "cannot be used with '--command",
+            "'[EXPERIMENT]' cannot be used with",
         ),
         (&["--command", "xz"], "--package <PACKAGE>"),
         (&["--package", "xz-utils"], example),

@@ -226,7 +226,7 @@ mod tests {
         assert_ne!(first, name("xz -8", "/usr/bin/xz", "1s"));
         assert_ne!(first, name("xz -9", "/usr/bin/xz", "2s"));
         assert_ne!(first, name("xz -9", "/usr/games/xz", "1s"));
-        assert!(name("[ 1", "/usr/bin/[", "1s").starts_with("_-"));
+        assert!(name("'[' 1", "/usr/bin/[", "1s").starts_with("_-"));
         assert!(name("x", "/usr/bin/-.", "1s").starts_with("command-"));
         let long = "y".repeat(99);
         assert!(name("y", &format!("/usr/bin/{long}"), "1s").starts_with(&long[..24]));

@@ -150,7 +150,7 @@ mod tests {
             fails(&["/no/such/program"]),
             "a run of the command ended with status 127: cannot execute /no/such/program: error 2"
         );
-        let long = fails(&["/bin/sh", "-c", "yes x | head -c 100000 >&2; echo last >&2; exit 1"]);
+        let long = fails(&["/bin/sh", "-c", "printf %100000s x >&2; echo last >&2; exit 1"]);
         assert!(long.ends_with("last") && long.len() < 5000, "{long}");
         assert_eq!(program(&["/bin/true"]).execute(&sinks), Ok(Ok(())));
     }

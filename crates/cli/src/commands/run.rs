@@ -37,6 +37,9 @@ use crate::{
     spread::OnEngine,
 };
 
+/// The options that take the place of an experiment.
+const INSTEAD: [&str; 3] = ["command", "package", "window"];
+
 /// Run an experiment and compare its configurations
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("several").args(["shard", "emit", "engine"]).multiple(true)))]
@@ -54,7 +57,7 @@ Examples:
 Run the same command again to go on after an interruption.")]
 pub struct Run {
     /// The experiment, a TOML file; or a recording, to go on with it
-    #[arg(required_unless_present_any = ["command", "package", "window"])]
+    #[arg(required_unless_present_any = INSTEAD, conflicts_with_all = INSTEAD)]
     pub experiment: Option<PathBuf>,
     #[command(flatten)]
     pub command: CommandArgs,
