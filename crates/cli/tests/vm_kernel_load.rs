@@ -11,6 +11,10 @@ name = "load"
 kernel = ["debian:6.12"]
 preempt = ["none"]
 
+# With one price for all instructions `mmap` ends no operation in the window.
+[machine]
+cost = "desktop-x86"
+
 [replicates]
 count = 1
 
