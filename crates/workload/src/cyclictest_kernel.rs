@@ -35,10 +35,10 @@ pub struct CyclictestKernel {
 /// The stressors by default.
 ///
 /// - `mmap` unmaps thousands of mappings at once, and `vm` gives back pages that it has filled.
-/// - `forkheavy` forks a process with many resources, and `fork` small ones.
+/// - `fork` forks processes, which end at once.
 /// - `dentry` creates and removes files, whose names the kernel frees after a grace period of RCU.
 /// - `sock` sends and receives over loopback, in the softirq of the network.
-const STRESSORS: [&str; 6] = ["mmap", "vm", "forkheavy", "fork", "dentry", "sock"];
+const STRESSORS: [&str; 5] = ["mmap", "vm", "fork", "dentry", "sock"];
 
 /// Options that make an operation small enough for some in a window, and bound the memory of an instance.
 const OPTIONS: [(&str, &str); 4] = [

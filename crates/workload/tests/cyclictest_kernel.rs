@@ -86,8 +86,8 @@ fn the_load_begins_before_the_probes_and_is_ended_after_them() {
     let [fifo, other, load] = &job.probes[..] else { panic!("{:?}", job.probes) };
     assert_eq!(
         load.argv.join(" "),
-        "/usr/bin/stress-ng --mmap=2 --vm=2 --forkheavy=2 --fork=2 --dentry=2 --sock=2 \
-         --mmap-bytes=32M --vm-bytes=32M --forkheavy-procs=64 --timeout=0 --seed=1 \
+        "/usr/bin/stress-ng --mmap=2 --vm=2 --fork=2 --dentry=2 --sock=2 \
+         --mmap-bytes=32M --vm-bytes=32M --timeout=0 --seed=1 \
          --temp-path=/tmp --metrics --yaml=/tmp/stress-ng.yaml"
     );
     let end = load.end.unwrap();
