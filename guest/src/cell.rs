@@ -169,15 +169,15 @@ impl<'job> Cell<'job> {
         self.sleep_until(origin_ns.saturating_add(delay_ns))?;
         self.note_written()?;
         let threads_before = processes::kernel_threads()?;
+        // The guard is more urgent than the probes: it has to be asleep again before they measure.
+        if let Some(guard) = &self.guard {
+            guard.watch_probes(probes.iter().map(Waiting::group))?;
+        }
         let before = counters::read()?;
         let start_ns = clock::now_ns();
         for waiting in probes {
             self.sleep_until(origin_ns.saturating_add(waiting.command().delay_ns))?;
             self.probes.push(waiting.start()?);
-        }
-        // A load that is more urgent than init from here on would keep it from that.
-        if let Some(guard) = &self.guard {
-            guard.watch_probes(self.probes.iter().map(Running::group))?;
         }
         // When init notes the end of a probe, it must not delay another one, which measures.
         set_own_priority(priority_measuring(&self.job.load))?;

@@ -42,6 +42,11 @@ impl<'job> Waiting<'job> {
         self.command
     }
 
+    /// The process group that the command will lead.
+    pub fn group(&self) -> Pid {
+        self.process.group
+    }
+
     /// Has the process become the program, under the policy that the command declares. The policy is
     /// set from here, because among a heavy load the process might wait long for the chance to do it
     /// itself.

@@ -67,7 +67,7 @@ impl Guard {
         Ok(Self { probes })
     }
 
-    /// Tells the guard which processes are the probes, all of which have been started.
+    /// Tells the guard which processes are the probes.
     pub fn watch_probes(&self, probes: impl Iterator<Item = Pid>) -> Result<()> {
         let bytes: Vec<u8> = probes.flat_map(|probe| probe.as_raw_pid().to_ne_bytes()).collect();
         write(&self.probes, &bytes).attempt(|| "tell the cell's guard of the probes".into())?;

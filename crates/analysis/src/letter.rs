@@ -6,7 +6,7 @@ use preemptlab_model::{
     Package,
     plain::{self, markdown as shown},
 };
-use preemptlab_report::{Facts, TemplateError, View, fill, markdown};
+use preemptlab_report::{Facts, TemplateError, View, fill, tables_markdown};
 use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
@@ -30,7 +30,7 @@ pub fn letter(data: &PageData, comparison: &Comparison) -> String {
     for point in &data.points {
         let _ = writeln!(text, "- {}", shown(point));
     }
-    let _ = writeln!(text, "\n{}", markdown(comparison, View::Overview));
+    let _ = writeln!(text, "\n{}", tables_markdown(comparison, View::Overview));
     let _ = writeln!(text, "### How it was measured\n\n{}", measured(data, comparison));
     text
 }

@@ -108,8 +108,8 @@ fn the_committed_recording_is_exported() {
         "run,backend,workload,cpus,kernel,release,rt,preempt,settings,observed,replicate,seed,prices,id,look,status,\
          reason,digest\n\
          check,vm,processes,1,debian:6.12.107+deb13,6.12.107+deb13-amd64,false,full,,full,1,1,amd-epyc,\
-         1612435c5107b5d5fc26a258bb3dd6e328737783a14e08bb7c3d41e0929c44dd,0,completed,,\
-         64a2fbc19c472af65e7b5be4ee6081bbc9c4534e00ecb8b10df6d8d3df64982f\n"
+         315f6fd4ef99e0d73a71b62e875988929ca99dd71c4cc2a8ba4d145988af44ef,0,completed,,\
+         aaf799b7cff3b0c6f1d7cc60d0f82ecb27d397ad1f2cf32d1e970cdb541a3e31\n"
     );
     let metrics = csv(&folder, "metrics");
     assert_eq!(metrics.len(), 16);
@@ -117,7 +117,7 @@ fn the_committed_recording_is_exported() {
     // Each row of each table says of which cell it is, and by which prices.
     for table in TABLES {
         let rows = columns(&csv(&folder, table), &["prices", "id"]);
-        let cell = "amd-epyc 1612435c5107b5d5fc26a258bb3dd6e328737783a14e08bb7c3d41e0929c44dd";
+        let cell = "amd-epyc 315f6fd4ef99e0d73a71b62e875988929ca99dd71c4cc2a8ba4d145988af44ef";
         assert!(!rows.is_empty() && rows.iter().all(|row| row == cell), "{table}");
     }
     // The job's number of loops.

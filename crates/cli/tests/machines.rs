@@ -75,7 +75,7 @@ fn machines_of_a_file_that_cannot_be_compared_are_refused() {
         ("\"server-x68\"", "", &[][..], "did you mean `server-x86`?"),
         ("\"amd-epyc\", \"amd-epyc\"", "", &[], "two machines have the name `amd-epyc`"),
         ("\"amd-epyc\", \"twin.toml\"", "", &[], "two machines have the name `amd-epyc`"),
-        ("\"amd-epyc\", \"lacks.toml\"", "", &[], "missing field `halt`"),
+        ("\"amd-epyc\", \"lacks.toml\"", "", &[], "there is no price for `halt`"),
         ("\"server-x86\"", "[machine]\ncost = \"amd-epyc\"\n", &[], "the machine is a factor"),
         ("\"server-x86\", \"instructions\"", caches, &[], "caches"),
         ("\"server-x86\", \"desktop-x86\"", caches, &[], "desktop-x86 has no caches"),

@@ -71,12 +71,27 @@ pub use words::{human, yes_or_no};
 
 /// Renders a comparison for a terminal.
 pub fn terminal(comparison: &Comparison, view: View, terminal: Terminal) -> String {
-    document(comparison, view, |table| table.terminal(terminal), |text| terminal.note(text))
+    let answer = answered(comparison, view).map(|said| format!("{}\n", terminal.note(&said)));
+    let tables =
+        document(comparison, view, |table| table.terminal(terminal), |text| terminal.note(text));
+    answer.unwrap_or_default() + &tables
 }
 
 /// Renders a comparison in GitHub's Markdown, which is also readable as it stands, in a mail.
 pub fn markdown(comparison: &Comparison, view: View) -> String {
+    let answer = answered(comparison, view).map(|said| format!("{}\n\n", plain::markdown(&said)));
+    answer.unwrap_or_default() + &tables_markdown(comparison, view)
+}
+
+/// Renders the tables of a comparison in GitHub's Markdown, for a page that begins with its answer.
+pub fn tables_markdown(comparison: &Comparison, view: View) -> String {
     document(comparison, view, Table::markdown, |text| format!("{}\n", plain::markdown(text)))
+}
+
+/// Returns the answer that stands before the tables of an overview, in one paragraph.
+fn answered(comparison: &Comparison, view: View) -> Option<String> {
+    let said = answer(comparison);
+    (view == View::Overview && !said.is_empty()).then(|| said.join(" "))
 }
 
 /// Writes lines as they are in GitHub's Markdown: as a block that nothing in them ends.
@@ -106,10 +121,7 @@ fn document(
         View::Overview => vec![overview::table(group, comparison.margin)],
         View::Details => details::tables(group, comparison.margin),
     });
-    let said = if view == View::Overview { answer(comparison) } else { Vec::new() };
-    let mut parts: Vec<String> =
-        (!said.is_empty()).then(|| note(&said.join(" "))).into_iter().collect();
-    parts.extend(tables.map(|each| table(&each)));
+    let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
     parts.extend(agreement::tables(comparison).iter().map(&table));
     parts.extend(machine_histograms::tables(comparison, view).iter().map(&table));
     parts.extend(verdict::legend(comparison, view).map(|legend| note(&legend)));

@@ -1,6 +1,6 @@
 //! Tables that are too wide, as several with the same rows.
 
-use crate::{Align, Cell, Column, Row, Table};
+use crate::{Align, Cell, Column, Row, Table, Tone};
 
 /// Tables that one is split into at most; beyond that a record per row reads better.
 const PARTS_MAX: usize = 3;
@@ -32,7 +32,17 @@ pub fn split(table: &Table, fits: impl Fn(&Table) -> bool) -> Option<Vec<Table>>
             }
         }
     }
-    (parts.len() <= PARTS_MAX).then(|| parts.iter().map(|columns| part(table, columns)).collect())
+    (parts.len() <= PARTS_MAX).then(|| {
+        let each = parts.iter().enumerate();
+        each.map(|(place, columns)| part(&notes_in_first(table, place), columns)).collect()
+    })
+}
+
+/// Returns the table as it is split: notes across all columns stand in the first part alone.
+fn notes_in_first(table: &Table, place: usize) -> Table {
+    let is_note = |row: &Row| matches!(row, Row::Span(cell) if cell.tone() == Tone::Faint);
+    let rows = table.rows.iter().filter(|row| place == 0 || !is_note(row)).cloned();
+    Table { rows: rows.collect(), ..table.clone() }
 }
 
 /// Returns the places of the columns of each group; columns without a group are one each.
