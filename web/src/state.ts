@@ -84,7 +84,8 @@ export class State {
     this.#entries = group ? entries(this.data, group) : [];
     const offered = group ? latencies(group) : [];
     // In the order of the workload: the real-time probe comes first.
-    const first = group?.metrics.find((info) => info.statistic === "p99" && offered.includes(info));
+    const preferred = (is: (info: MetricInfo) => boolean) => group?.metrics.find((info) => is(info) && offered.includes(info));
+    const first = preferred((info) => info.name === "latency.p99.9") ?? preferred((info) => info.statistic === "p99");
     if (!offered.some((info) => info.name === this.#latency)) {
       this.#latency = (first ?? offered[0])?.name ?? "";
     }

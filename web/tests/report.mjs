@@ -216,6 +216,14 @@ const checks = {
     await page.locator("#cells").getByLabel("Status").selectOption("");
   },
 
+  async "every instant has a picture, with a curve for each configuration that was measured"(page) {
+    const picture = page.locator("#instants .instants").first();
+    await picture.scrollIntoViewIfNeeded();
+    const curves = () => picture.evaluate((area) => area.shadowRoot.querySelectorAll("svg .dot").length);
+    assert.ok((await curves()) >= 2, `${await curves()} curves`);
+    await screenshot(page, "light-instants");
+  },
+
   async "timelines are zoomed, if there are any"(page) {
     const timeline = page.locator("#worst .timeline").first();
     if ((await timeline.count()) === 0) {

@@ -31,13 +31,18 @@ pub fn answer(comparison: &Comparison) -> Vec<String> {
         1 => String::new(),
         _ => format!("{}: ", label::group(group)),
     };
-    let said = |sentence: fn(&Group) -> Option<String>| {
-        let each = groups.iter().filter_map(|group| Some((prefix(group), sentence(group)?)));
-        each.map(|(prefix, sentence)| capital(&prefix, &sentence)).collect::<Vec<_>>()
-    };
-    let mut sentences = said(worst);
-    sentences.extend(said(throughput));
-    sentences.extend(said(tail));
+    let mut sentences: Vec<String> = Vec::new();
+    for group in &groups {
+        let prefix = prefix(group);
+        let mut said = vec![worst(group), elsewhere(group), throughput(group)];
+        // Of several workloads there is no room for everything.
+        said.extend((groups.len() == 1).then(|| tail(group)));
+        let said = said.into_iter().flatten().enumerate();
+        sentences.extend(said.map(|(at, sentence)| match at {
+            0 => capital(&prefix, &sentence),
+            _ => capital("", &sentence),
+        }));
+    }
     if sentences.is_empty() && comparison.comparisons > 0 {
         return vec![undecided(comparison)];
     }
@@ -90,7 +95,7 @@ fn verdict(summary: &Summary) -> Option<Verdict> {
     Some(summary.effect?.verdict)
 }
 
-/// Says how late a task can be: `under none a real-time task can be 11.0 ms late; full 1.16 ms`.
+/// Says how late a task can be under the baseline: `under none a real-time task can be 11.0 ms late`.
 fn worst(group: &Group) -> Option<String> {
     let metric = latency(group)?;
     let what = match metric {
@@ -99,10 +104,6 @@ fn worst(group: &Group) -> Option<String> {
         _ => return quantile(group, &metric),
     };
     let baseline = group.baseline().or_else(|| only(group))?;
-    let cause = |configuration: &Configuration| {
-        let worst = configuration.worst.as_ref().filter(|_| metric == MetricName::BOUND);
-        worst.map(|worst| format!(" ({})", worst.of)).unwrap_or_default()
-    };
     let own = baseline.summary(&metric)?;
     let decided = decided(group, &metric, |summary| summary.max);
     let alike = names(group, &metric, is_alike);
@@ -113,20 +114,37 @@ fn worst(group: &Group) -> Option<String> {
         "under {} {what} {} late{}",
         name(group, baseline),
         time(own.max, &own.unit),
-        cause(baseline)
+        cause(baseline, &metric)
     );
     if !alike.is_empty() {
         sentence += &format!(", and as late under {}", list(&alike));
     }
-    for (configuration, summary) in decided {
-        sentence += &format!(
-            "; {} {}{}",
-            name(group, configuration),
-            time(summary.max, &summary.unit),
-            cause(configuration)
-        );
-    }
     Some(format!("{sentence}."))
+}
+
+/// Says how late it can be where that is decided: `it can be 200 us under lazy (...) and 4 us under rt`.
+fn elsewhere(group: &Group) -> Option<String> {
+    let metric = latency(group).filter(is_worst)?;
+    let verb = if metric == MetricName::BOUND { "it can be" } else { "it was at most" };
+    let each = decided(group, &metric, |summary| summary.max).into_iter();
+    let each: Vec<String> = each
+        .map(|(configuration, summary)| {
+            let late = time(summary.max, &summary.unit);
+            format!("{late} under {}{}", name(group, configuration), cause(configuration, &metric))
+        })
+        .collect();
+    (!each.is_empty()).then(|| format!("{verb} {}.", list(&each)))
+}
+
+/// Returns whether a latency is a worst one, for which there is one cause.
+fn is_worst(metric: &MetricName) -> bool {
+    [MetricName::BOUND, MetricName::FIFO_MAX].contains(metric)
+}
+
+/// Returns what makes the worst instant, in parentheses.
+fn cause(configuration: &Configuration, metric: &MetricName) -> String {
+    let worst = configuration.worst.as_ref().filter(|_| *metric == MetricName::BOUND);
+    worst.map(|worst| format!(" ({})", worst.of)).unwrap_or_default()
 }
 
 /// Returns the only configuration that was measured; `None` where there are several.
@@ -142,8 +160,12 @@ fn quantile(group: &Group, metric: &MetricName) -> Option<String> {
         return None;
     }
     let own = baseline.summary(metric)?;
-    let mut sentence =
-        format!("{}: {} {}", metric.title(), name(group, baseline), time(own.median, &own.unit));
+    let [p99_9, ..] = MetricName::BOUNDS;
+    let what = match *metric == p99_9 {
+        true => "at 99.9 % of all instants a real-time task is late by at most".to_owned(),
+        false => metric.title(),
+    };
+    let mut sentence = format!("{what}: {} {}", name(group, baseline), time(own.median, &own.unit));
     for (configuration, summary) in decided {
         let ratio = summary.ratio().map(|ratio| format!(" ({})", number::ratio(ratio)));
         sentence += &format!(
@@ -177,7 +199,8 @@ fn throughput(group: &Group) -> Option<String> {
     for (configuration, summary) in changed {
         let Some(ratio) = summary.ratio() else { continue };
         let change = (ratio - 1.0) * 100.0;
-        let amount = number::number((change.abs() * 10.0).round() / 10.0);
+        let amount = format!("{:.1}", change.abs());
+        let amount = amount.trim_end_matches(".0");
         let more = match (change > 0.0, summary.direction) {
             (true, Direction::Higher) => "more",
             (false, Direction::Higher) => "less",
@@ -259,7 +282,7 @@ fn capital(prefix: &str, sentence: &str) -> String {
     let mut chars = sentence.chars();
     match chars.next() {
         // A name stays as it is written.
-        Some(first) if sentence.starts_with("under ") => {
+        Some(first) if ["under ", "at ", "it "].iter().any(|word| sentence.starts_with(word)) => {
             first.to_uppercase().chain(chars).collect()
         }
         _ => sentence.to_owned(),

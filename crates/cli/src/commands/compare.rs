@@ -91,7 +91,6 @@ fn draw(
     for ((_, curves), name) in pictures.iter().zip(names) {
         let path = folder.join(format!("{name}.svg"));
         writable::write(&path, curves_svg(curves).as_bytes(), output)?;
-        output.note(format!("wrote {}", path.display()));
     }
     Ok(())
 }
