@@ -50,9 +50,11 @@ function legend(state: State): HTMLElement {
 }
 
 /** How the first plot is read. */
-export function reading({ group, shown }: State): string {
+export function reading({ group, shown, latency, throughput }: State): string {
   if (!group) return "";
-  const counts = new Set(shown.flatMap(({ metrics }) => [...metrics.values()].map(({ n }) => n)));
+  // Of other metrics there may be fewer, such as those of a kernel thread that ran in some cells only.
+  const drawn = [latency, throughput].flatMap((info) => (info ? [info.name] : []));
+  const counts = new Set(shown.flatMap(({ metrics }) => drawn.flatMap((name) => metrics.get(name)?.n ?? [])));
   const n = [...counts].sort((left, right) => left - right).join(", ");
   const medians = n === "" ? "" : n === "1" ? "One replicate each (n=1): no intervals. " : `Medians of n=${n} replicates. `;
   return `${medians}Bars with caps: 95 % intervals; dotted: range, where there is no interval. Dashed: Pareto front of the medians. Hollow: PREEMPT_RT. Zoom: buttons, Ctrl + wheel, keys + − 0 and arrows; drag to move.`;
