@@ -17,7 +17,7 @@ export function instants(state: State, into: HTMLElement): void {
     into.replaceChildren(h("p", { class: "empty" }, "This picture cannot be drawn."));
     return;
   }
-  svg.style.cssText = "display:block;width:100%;max-width:60rem;min-width:var(--timeline-min,44rem);height:auto";
+  svg.style.cssText = "display:block;width:100%;max-width:60rem;height:auto";
   // In a shadow tree its style and its names are its own.
   area.attachShadow({ mode: "open" }).append(svg);
   const meaning = "The share of all instants of the windows at which a real-time task that became due would have been later than this.";
