@@ -28,7 +28,7 @@ fn explained(desk: &Desk, folder: &Path) -> Value {
     desk.write("deadline.toml", &experiment);
     let arguments = ["run", "deadline.toml", "--trace", "--out", "run"];
     let said = run(desk, &arguments);
-    said.succeeds().says(&["wakeup, us", "bound"]);
+    said.succeeds().says(&["latency, us", "worst"]);
     assert!(said.stderr.contains("next: preemptlab explain run\n"), "{}", said.stderr);
     assert!(!said.stderr.contains("cyclictest"), "{}", said.stderr);
     run(desk, &["explain", "run"]).succeeds().says(&[", deadline, wakeup ", "At every instant"]);
