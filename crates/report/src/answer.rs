@@ -43,7 +43,7 @@ pub fn answer(comparison: &Comparison) -> Vec<String> {
             _ => capital("", &sentence),
         }));
     }
-    if sentences.is_empty() && comparison.comparisons > 0 {
+    if sentences.is_empty() && nothing_is_decided(comparison) {
         return vec![undecided(comparison)];
     }
     if sentences.len() > SENTENCES_MAX {
@@ -51,6 +51,13 @@ pub fn answer(comparison: &Comparison) -> Vec<String> {
         sentences.push("The table has the rest.".to_owned());
     }
     sentences
+}
+
+/// Returns whether there are comparisons, and none of any metric is decided.
+fn nothing_is_decided(comparison: &Comparison) -> bool {
+    let each = comparison.groups.iter().flat_map(|group| &group.configurations);
+    let verdicts = || each.clone().flat_map(|each| &each.summaries).filter_map(verdict);
+    verdicts().next().is_some() && !verdicts().any(Verdict::is_decided)
 }
 
 /// Says why nothing is decided, and what to do.

@@ -97,6 +97,20 @@ fn the_workload_that_separates_most_comes_first_and_six_sentences_are_enough() {
 }
 
 #[test]
+fn a_metric_without_a_sentence_is_not_called_undecided() {
+    let renamed = |mut cells: Vec<MeasuredCell>| {
+        for cell in &mut cells {
+            let metrics = cell.result.as_mut().unwrap();
+            metrics.truncate(1);
+            metrics[0].name = "took".into();
+        }
+        cells
+    };
+    let of = |mode, late_us| renamed(cells("memory", mode, (1.0, late_us, 1.0), "x", 6));
+    assert!(said(vec![of(NONE, 100.0), of(FULL, 9.0)]).is_empty());
+}
+
+#[test]
 fn what_is_not_decided_is_not_said() {
     let alike = |replicates| {
         let value = |mode| cells("memory", mode, (100.0, 9.0, 60.0), "x", replicates);
