@@ -395,7 +395,10 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
         let (computed_ns, observed_ns) = (bound.computed_ns(), bound.observed_ns());
         let quantiles = [bound.p50_ns, bound.p99_ns, bound.p99_9_ns];
         let told = quantiles.into_iter().chain(bound.p99_999_ns).chain(bound.instants_ns);
-        told.chain([bound.floor_ns, computed_ns, observed_ns]).all(|ns| ns <= NS_MAX)
+        let ends = bound.curve.later.last().map_or(0, |(latency_ns, _)| *latency_ns);
+        let told = told.chain([bound.curve.window_ns, ends]);
+        bound.curve.is_ordered()
+            && told.chain([bound.floor_ns, computed_ns, observed_ns]).all(|ns| ns <= NS_MAX)
     });
     if !(is_stretch((*start_ns, *end_ns)) && stretches.all(is_stretch) && is_in_range)
         || clock_offset_ns.unsigned_abs() > NS_MAX

@@ -52,6 +52,13 @@ impl Curve {
         *self = Self { window_ns: self.window_ns.saturating_add(other.window_ns), later };
     }
 
+    /// Returns whether latencies ascend, and later ones have no more instants, nor any more than the window.
+    pub fn is_ordered(&self) -> bool {
+        let falls = |pair: &[(u64, u64)]| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1;
+        self.later.windows(2).all(falls)
+            && self.later.first().is_none_or(|(_, instants)| *instants <= self.window_ns)
+    }
+
     /// Returns the number of instants that are later than one of the latencies of a curve.
     fn later_than(&self, latency_ns: u64) -> u64 {
         match self.later.partition_point(|(known_ns, _)| *known_ns <= latency_ns) {
@@ -92,7 +99,11 @@ mod tests {
         let curve = of(50_000, 1_500);
         assert_eq!(curve.later.first(), Some(&(1_413, 1_000_000)));
         assert_eq!(curve.later.last().map(|(_, instants)| *instants), Some(0));
-        assert!(curve.later.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 >= pair[1].1));
+        assert!(curve.is_ordered());
+        let unordered = |later: &[(u64, u64)]| Curve { window_ns: 5, later: later.into() };
+        for later in [&[(2, 1), (1, 0)][..], &[(1, 1), (2, 3)], &[(1, 6)]] {
+            assert!(!unordered(later).is_ordered(), "{later:?}");
+        }
         assert_eq!(curve.shares().next(), Some((1.413, 1.0)));
     }
 
