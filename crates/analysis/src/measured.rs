@@ -39,7 +39,7 @@ pub struct Measured {
     pub latencies: Vec<Latency>,
     /// Latencies of the wakeups that did not happen.
     pub bound: Option<Bound>,
-    /// What makes the worst instant.
+    /// Cause and function of the worst instant.
     pub worst: Option<WorstInstant>,
 }
 

@@ -52,7 +52,7 @@ pub struct PlanDocument<'a> {
     /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     topology: Option<Topology>,
-    /// What instructions cost on each machine where they do not all cost the same.
+    /// Prices of instructions on each machine where they do not all cost the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     profiles: Vec<&'a Profile>,
     /// Whether the profiles' caches are modelled.

@@ -53,7 +53,7 @@ fn machines_that_cannot_be_compared_are_refused_before_anything_is_brought_here(
         assert!(!told.contains("127.0.0.1"), "{arguments:?}: {told}");
         assert!(!desk.path("runs").exists(), "{arguments:?}");
     }
-    // What can be compared gets as far as the mirror.
+    // Machines that can be compared get as far as the mirror.
     let machines = ["--machine", "instructions", "--machine", "server-x86"];
     let finished = desk.run(&[&["run", "priced.toml"], &machines[..], &NO_MIRROR].concat());
     finished.fails(4, &["127.0.0.1:9"]);

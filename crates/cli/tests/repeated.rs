@@ -9,7 +9,7 @@ use common::{Desk, Finished, tree};
 
 const XZ: &str = "xz --threads=1 --keep --stdout /usr/bin/xz";
 
-/// What a shell would do is refused with what to write instead, and nothing is left behind.
+/// Shell syntax is refused with the words to write instead, and nothing is left behind.
 #[test]
 fn shell_syntax_is_refused_with_what_to_write() {
     for (command, said) in [

@@ -38,7 +38,7 @@ pub struct Findings {
     /// Latencies of the real-time wakeups that did not happen; `None` where the trace has no wakeup
     /// of a real-time probe.
     pub bound: Option<Bound>,
-    /// What makes the worst instant; findings of older traces do not tell.
+    /// Cause and function of the worst instant; findings of older traces have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<WorstInstant>,
     /// The sections between the due time of the probe's first wakeup and the end of its last, by function:

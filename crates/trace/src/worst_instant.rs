@@ -1,4 +1,4 @@
-//! What makes the worst instant of a window.
+//! Cause and function of the worst instant of a window.
 
 use std::{collections::BTreeMap, fmt, io::Read};
 
