@@ -1,7 +1,7 @@
 //! The decision of `run --until` after each look at the results: replicates are added where they
 //! are needed.
 
-use preemptlab_model::{Factors, MetricName, counted, nearest};
+use preemptlab_model::{Factors, MetricName, counted, nearest, of_machine};
 use preemptlab_stats::{Baseline, Comparison, Group, Needed, needed};
 
 use crate::{Result, named::no_metric};
@@ -34,7 +34,7 @@ impl Look {
     pub fn added(&self) -> String {
         let words = self.needed.iter().map(|Needed { factors, more, .. }| {
             let Factors { workload, kernel, preempt, settings, machine, .. } = factors.clone();
-            let of = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+            let of = of_machine(machine.as_ref());
             format!("{} {workload}{of} +{more}", Baseline { kernel, preempt, settings })
         });
         words.collect::<Vec<_>>().join(", ")

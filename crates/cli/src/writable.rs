@@ -23,6 +23,21 @@ pub fn refusal(file: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {error}; choose another file", file.display())
 }
 
+/// Writes pictures into a folder, which is made if there is none: the name of each file, and the SVG.
+pub fn write_pictures(
+    folder: &Path,
+    pictures: impl IntoIterator<Item = (String, String)>,
+    output: &Output,
+) -> exit::Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        exit::host(format!("cannot make the folder {}: {error}", folder.display()))
+    })?;
+    for (file, svg) in pictures {
+        write(&folder.join(file), svg.as_bytes(), output)?;
+    }
+    Ok(())
+}
+
 /// Writes a whole file, and reports it.
 pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
     preemptlab_durable::replace(file, bytes)

@@ -144,6 +144,12 @@ impl Factors {
     }
 }
 
+/// Returns the words by which a name tells machines apart: ` of server-x86`, or nothing where an experiment
+/// has only one.
+pub fn of_machine(machine: Option<&Name>) -> String {
+    machine.map(|machine| format!(" of {machine}")).unwrap_or_default()
+}
+
 impl fmt::Display for Factors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { workload, kernel, preempt, machine, cpus, settings, replicate } = self;
@@ -155,10 +161,7 @@ impl fmt::Display for Factors {
         if *cpus > 1 {
             f.write_str("s")?;
         }
-        if let Some(machine) = machine {
-            write!(f, " of {machine}")?;
-        }
-        write!(f, " #{replicate}")
+        write!(f, "{} #{replicate}", of_machine(machine.as_ref()))
     }
 }
 

@@ -44,7 +44,7 @@ mod units;
 
 pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
-pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns};
+pub use cell::{CellId, CellInputs, Factors, SnapshotId, SnapshotInputs, TookTurns, of_machine};
 pub use cell_cost::{CellCost, Checked, PricesOf};
 pub use clocks::{Clocks, Lookahead, LookaheadError};
 pub use conditions::Conditions;

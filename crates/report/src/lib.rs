@@ -90,8 +90,8 @@ pub fn tables_markdown(comparison: &Comparison, view: View) -> String {
 
 /// Returns the answer that stands before the tables of an overview, in one paragraph.
 fn answered(comparison: &Comparison, view: View) -> Option<String> {
-    let said = answer(comparison);
-    (view == View::Overview && !said.is_empty()).then(|| said.join(" "))
+    let said = if view == View::Overview { answer(comparison) } else { Vec::new() };
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// Writes lines as they are in GitHub's Markdown: as a block that nothing in them ends.

@@ -2,7 +2,7 @@
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::MetricName;
-use preemptlab_stats::{Configuration, Group, Margin, REPLICATES_MIN, Samples, Summary};
+use preemptlab_stats::{Configuration, Group, Margin, Samples, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
 
@@ -81,7 +81,7 @@ fn value(group: &Group, configuration: &Configuration, metric: &MetricName, widt
     };
     let median = number::number(summary.median);
     let ratio = ratio(group, configuration, metric).unwrap_or_default();
-    let mark = if is_open(group, configuration, summary) { OPEN } else { "" };
+    let mark = if is_open(group, summary) { OPEN } else { "" };
     let tone = if mark.is_empty() { verdict::tone(summary) } else { Tone::Faint };
     Cell::new(format!("{median}{:<width$}", format!("{ratio}{mark}")), tone)
 }
@@ -89,14 +89,13 @@ fn value(group: &Group, configuration: &Configuration, metric: &MetricName, widt
 /// Mark of a ratio that is not decided, for those who see no colours.
 const OPEN: &str = "?";
 
-/// Returns whether replicates could decide a comparison and did not.
-fn is_open(group: &Group, configuration: &Configuration, summary: &Summary) -> bool {
-    let baseline = || group.baseline()?.summary(&summary.name);
-    !verdict::is_baseline(group, configuration)
-        && summary.effect.is_some_and(|effect| !effect.verdict.is_decided())
-        // Fewer decide nothing, wherever one looks.
-        && summary.n >= REPLICATES_MIN
-        && baseline().is_some_and(|baseline| baseline.n >= REPLICATES_MIN)
+/// Returns whether a comparison with the baseline has enough replicates and is not decided.
+fn is_open(group: &Group, summary: &Summary) -> bool {
+    verdict::is_open(summary, baseline(group, summary))
+}
+
+fn baseline<'a>(group: &'a Group, summary: &Summary) -> Option<&'a Summary> {
+    group.baseline()?.summary(&summary.name)
 }
 
 /// Returns the ratio as it follows a median; none for the baseline itself.
@@ -109,7 +108,7 @@ fn ratio(group: &Group, configuration: &Configuration, metric: &MetricName) -> O
 
 fn ratio_width(group: &Group, metric: &MetricName) -> usize {
     let ratios = group.configurations.iter().filter_map(|each| {
-        let is_open = is_open(group, each, each.summary(metric)?);
+        let is_open = is_open(group, each.summary(metric)?);
         Some(ratio(group, each, metric)?.chars().count() + usize::from(is_open))
     });
     ratios.max().unwrap_or(0)
@@ -132,11 +131,8 @@ fn further_rows(
         None => Cell::default(),
     });
     let words = summaries().map(|summary| match summary {
-        Some(summary) if is_open(group, configuration, summary) => Cell::default(),
-        Some(summary) => {
-            let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-            verdict::word(summary, baseline, margin)
-        }
+        Some(summary) if is_open(group, summary) => Cell::default(),
+        Some(summary) => verdict::word(summary, baseline(group, summary), margin),
         None => Cell::default(),
     });
     let rows = [

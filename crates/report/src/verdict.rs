@@ -25,13 +25,22 @@ pub fn words(
 
 /// Returns the verdict alone; none for too few replicates.
 pub fn word(summary: &Summary, baseline: Option<&Summary>, margin: Margin) -> Cell {
-    let has_enough = |summary: &Summary| summary.n >= REPLICATES_MIN;
     match summary.effect {
-        Some(effect) if has_enough(summary) && baseline.is_some_and(has_enough) => {
+        Some(effect) if has_enough(summary, baseline) => {
             Cell::new(short(effect.verdict, summary, margin), tone(summary))
         }
         _ => Cell::default(),
     }
+}
+
+/// Returns whether there are enough replicates to decide a comparison, and it is not decided.
+pub fn is_open(summary: &Summary, baseline: Option<&Summary>) -> bool {
+    has_enough(summary, baseline)
+        && summary.effect.is_some_and(|effect| !effect.verdict.is_decided())
+}
+
+fn has_enough(summary: &Summary, baseline: Option<&Summary>) -> bool {
+    baseline.is_some_and(|baseline| summary.n.min(baseline.n) >= REPLICATES_MIN)
 }
 
 /// Largest number of further replicates that is printed. Nobody adds more than that, and an estimate of

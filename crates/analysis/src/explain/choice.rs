@@ -1,7 +1,9 @@
 //! The choice of a recording's cell.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellId, CellInputs, Factors, Label, Metric, MetricName, Outcome, counted};
+use preemptlab_model::{
+    CellId, CellInputs, Factors, Label, Metric, MetricName, Outcome, counted, of_machine,
+};
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
 
@@ -31,7 +33,7 @@ impl Chosen {
         let Factors { kernel, preempt, settings, workload, machine, cpus, .. } =
             self.factors.clone();
         let configuration = Baseline { kernel, preempt, settings };
-        let machine = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+        let machine = of_machine(machine.as_ref());
         format!("{configuration} {workload} on {}{machine}", counted(cpus as usize, "CPU"))
     }
 }

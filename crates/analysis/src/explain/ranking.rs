@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Factors, counted};
+use preemptlab_model::{Factors, counted, of_machine};
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
@@ -50,7 +50,7 @@ impl Ranking {
             let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
             let Factors { kernel, preempt, settings, machine, .. } = cell.factors;
-            let of = machine.map(|machine| format!(" of {machine}")).unwrap_or_default();
+            let of = of_machine(machine.as_ref());
             let configuration = format!("{}{of}", Baseline { kernel, preempt, settings });
             let place = configurations.iter().position(|known| {
                 (&known.workload, &known.configuration) == (&workload, &configuration)

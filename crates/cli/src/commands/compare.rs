@@ -1,11 +1,9 @@
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::{Compared, Gathered, Notice, curves};
 use preemptlab_report::{LatencyCurves, View, curves_svg, curves_terminal, file_names};
+use preemptlab_stats::Comparison;
 
 use crate::{
     args::{Format, RuleArgs, written_path},
@@ -49,24 +47,18 @@ pub struct Compare {
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     let compared = open(&args.recordings, &args.rule, output)?;
-    if args.picture || args.svg.is_some() {
-        compared.check_recordings("a picture of every instant")?;
+    let (mut comparison, pictures) = match args.picture || args.svg.is_some() {
+        true => pictured(&compared)?,
+        false => (compared.comparison()?, Vec::new()),
+    };
+    if let Some(folder) = &args.svg {
+        let names = file_names(pictures.iter().map(|(workload, _)| &**workload));
+        let drawn = pictures.iter().map(|(_, curves)| curves_svg(curves));
+        let files = names.into_iter().map(|name| format!("{name}.svg"));
+        writable::write_pictures(folder, files.zip(drawn), output)?;
     }
-    let gathered = Gathered::new(compared.recordings())?;
-    let mut comparison = compared.comparison_of(&gathered.cells)?;
-    let pictures = curves(&gathered, &comparison);
     if !args.metrics.is_empty() {
         comparison = comparison.only(&args.metrics).or_exit(exit::UNUSABLE)?;
-    }
-    if pictures.is_empty() && (args.picture || args.svg.is_some()) {
-        return Err(exit::unusable(
-            "no cell was measured at every instant: that takes virtual time, and a kernel with type \
-             information (BTF)",
-        ));
-    }
-    if let Some(folder) = &args.svg {
-        let workloads = pictures.iter().map(|(group, _)| &*comparison.groups[*group].workload);
-        draw(&pictures, file_names(workloads), folder, output)?;
     }
     let view = if args.all { View::Details } else { View::Overview };
     let code = output.comparison(&comparison, args.format, view)?;
@@ -78,21 +70,21 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
     Ok(code)
 }
 
-/// Writes the picture of each workload.
-fn draw(
-    pictures: &[(usize, LatencyCurves)],
-    names: Vec<String>,
-    folder: &Path,
-    output: &Output,
-) -> exit::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        exit::host(format!("cannot make the folder {}: {error}", folder.display()))
-    })?;
-    for ((_, curves), name) in pictures.iter().zip(names) {
-        let path = folder.join(format!("{name}.svg"));
-        writable::write(&path, curves_svg(curves).as_bytes(), output)?;
+/// Returns the comparison, and the latencies of each workload at every instant.
+fn pictured(compared: &Compared) -> exit::Result<(Comparison, Vec<(String, LatencyCurves)>)> {
+    compared.check_recordings("a picture of every instant")?;
+    let gathered = Gathered::new(compared.recordings())?;
+    let comparison = compared.comparison_of(&gathered.cells)?;
+    let curves = curves(&gathered, &comparison).into_iter();
+    let pictures: Vec<(String, LatencyCurves)> =
+        curves.map(|(at, curves)| (comparison.groups[at].workload.clone(), curves)).collect();
+    match pictures.is_empty() {
+        false => Ok((comparison, pictures)),
+        true => Err(exit::unusable(
+            "no cell was measured at every instant: that takes virtual time, and a kernel with type \
+             information (BTF)",
+        )),
     }
-    Ok(())
 }
 
 /// Opens recordings, and prints everything that makes them less comparable.

@@ -78,7 +78,9 @@ pub fn execute(args: &HistoryArgs, output: &Output) -> exit::Result<ExitCode> {
         }
     }
     if let Some(folder) = &args.svg {
-        draw(&history, folder, output)?;
+        let pictures = history_pictures(&history).into_iter();
+        let pictures = pictures.map(|picture| (picture.file, picture.svg));
+        writable::write_pictures(folder, pictures, output)?;
     }
     let text = rendered(&history, args, output)?;
     match &args.out {
@@ -103,17 +105,6 @@ fn rendered(history: &History, args: &HistoryArgs, output: &Output) -> exit::Res
             format!("{}\n", plain::json(&json))
         }
     })
-}
-
-/// Writes the picture of each workload.
-fn draw(history: &History, folder: &Path, output: &Output) -> exit::Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        exit::host(format!("cannot make the folder {}: {error}", folder.display()))
-    })?;
-    for picture in history_pictures(history) {
-        writable::write(&folder.join(&picture.file), picture.svg.as_bytes(), output)?;
-    }
-    Ok(())
 }
 
 /// Returns the way from a page to a folder; without a page it is that from here.

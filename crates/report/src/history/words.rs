@@ -1,6 +1,6 @@
 //! How a history calls things.
 
-use preemptlab_model::{PreemptMode, counted};
+use preemptlab_model::{PreemptMode, counted, of_machine};
 use preemptlab_stats::{History, HistoryGroup, HistoryKernel, HistoryStep, RowVerdict};
 
 /// The line of kernels that needs no word.
@@ -47,7 +47,7 @@ pub fn mode(preempt: PreemptMode, line: &str) -> String {
 pub fn group(of: &HistoryGroup) -> String {
     let HistoryGroup { workload, machine, cpus, settings } = of;
     let with = if settings.is_empty() { String::new() } else { format!(" {settings}") };
-    let machine = machine.as_ref().map(|machine| format!(" of {machine}")).unwrap_or_default();
+    let machine = of_machine(machine.as_ref());
     format!("{workload} on {}{machine}{with}", counted(*cpus as usize, "CPU"))
 }
 

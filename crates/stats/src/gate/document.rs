@@ -4,6 +4,7 @@ use std::fmt;
 
 use preemptlab_model::{
     Digest, Direction, Metric, MetricName, Name, NoResult, PreemptMode, Settings, counted,
+    of_machine,
 };
 use serde::Serialize;
 
@@ -32,10 +33,8 @@ pub struct GatePlace {
 impl fmt::Display for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { workload, machine, cpus, preempt, settings } = self;
-        write!(f, "{workload} {preempt} on {}", counted(*cpus as usize, "CPU"))?;
-        if let Some(machine) = machine {
-            write!(f, " of {machine}")?;
-        }
+        let (cpus, machine) = (counted(*cpus as usize, "CPU"), of_machine(machine.as_ref()));
+        write!(f, "{workload} {preempt} on {cpus}{machine}")?;
         if settings.is_empty() { Ok(()) } else { write!(f, " {settings}") }
     }
 }
