@@ -9,7 +9,7 @@ use preemptlab_model::{
 };
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::{MeasuredCell, Worst};
-use preemptlab_trace::{Bound, WorstInstant};
+use preemptlab_trace::{Bound, Delay, Delays, WorstInstant};
 use preemptlab_workload::Latency;
 
 /// Number of cells that are in memory at a time, with all of their output.
@@ -41,6 +41,8 @@ pub struct Measured {
     pub bound: Option<Bound>,
     /// Cause and function of the worst instant.
     pub worst: Option<WorstInstant>,
+    /// Scheduling delays of the fair tasks.
+    pub delays: Option<Delays>,
 }
 
 /// Returns the measured cells of recordings, in the order of their plans.
@@ -110,9 +112,11 @@ fn read<'a>(
     if let (Ok(measured), Some(record)) = (&mut result, &record) {
         let findings = recording.traces().findings(record.id)?;
         measured.worst = findings.as_ref().and_then(|findings| findings.worst.clone());
+        measured.delays = findings.as_ref().and_then(|findings| findings.delays.clone());
         measured.bound =
             findings.and_then(|it| it.bound).map(|it| observing(it, &measured.metrics));
         measured.metrics.extend(measured.bound.iter().flat_map(metrics_of));
+        measured.metrics.extend(measured.delays.iter().flat_map(metrics_of_delays));
     }
     Ok(Reading { recording, run: run.clone(), look, planned, record, result })
 }
@@ -175,7 +179,10 @@ fn samples_of(measured: &Measured) -> Vec<(Distribution, u64)> {
     let each = measured.latencies.iter();
     let samples = each.map(|latency| (latency.of.clone(), latency.histogram.count()));
     let instants = measured.bound.as_ref().and_then(|bound| bound.instants_ns).filter(|ns| *ns > 0);
-    samples.chain(instants.map(|instants| (Distribution::Bound, instants))).collect()
+    let delays = measured.delays.iter().flat_map(distributions);
+    let wakeups = delays.map(|(of, delay)| (of, delay.wakeups));
+    let instants = instants.map(|instants| (Distribution::Bound, instants));
+    samples.chain(instants).chain(wakeups).collect()
 }
 
 /// Returns the worst instant of a cell in words.
@@ -192,16 +199,37 @@ fn observing(bound: Bound, metrics: &[Metric]) -> Bound {
 
 /// Returns the metrics of all instants that a cell's findings tell; those of an older trace lack some.
 fn metrics_of(bound: &Bound) -> Vec<Metric> {
-    let values_ns = [Some(bound.p99_9_ns), bound.p99_999_ns, Some(bound.max_ns())];
+    let quantiles_ns = [bound.p50_ns, bound.p99_ns, bound.p99_9_ns].map(Some);
+    let values_ns = quantiles_ns.into_iter().chain([bound.p99_999_ns, Some(bound.max_ns())]);
     let known = MetricName::BOUNDS.into_iter().zip(values_ns);
-    let metric = |(name, ns): (MetricName, Option<u64>)| {
-        let value = ns? as f64 / 1e3;
-        let unit = "us".to_owned();
-        // Times of a trace are whole nanoseconds; quantiles are of lengths that are kept to one in 2048.
-        let resolution = if name.is_maximum() { 1e-3 } else { f64::max(1e-3, value / 2048.0) };
-        Some(Metric { name, value, unit, direction: Direction::Lower, resolution })
-    };
-    known.filter_map(metric).collect()
+    known.filter_map(|(name, ns)| Some(traced(name, ns?))).collect()
+}
+
+/// Returns the metric of a time that a trace tells: times are whole nanoseconds; quantiles are of lengths that
+/// are kept to one in 2048.
+fn traced(name: MetricName, ns: u64) -> Metric {
+    let value = ns as f64 / 1e3;
+    let resolution = if name.is_maximum() { 1e-3 } else { f64::max(1e-3, value / 2048.0) };
+    Metric { name, value, unit: "us".to_owned(), direction: Direction::Lower, resolution }
+}
+
+/// Returns what scheduling delays are distributions of: all together, and each program's.
+fn distributions(delays: &Delays) -> impl Iterator<Item = (Distribution, &Delay)> {
+    let of_program =
+        |(name, delay)| (Distribution::Own(format!("{}.{name}", Distribution::Delay)), delay);
+    let all = delays.all.iter().map(|delay| (Distribution::Delay, delay));
+    all.chain(delays.programs.iter().map(of_program))
+}
+
+fn metrics_of_delays(delays: &Delays) -> Vec<Metric> {
+    let metrics = distributions(delays).flat_map(|(of, delay)| {
+        let values_ns = [delay.p50_ns, delay.p99_ns, delay.p99_9_ns, delay.max_ns];
+        MetricName::DELAYS.into_iter().zip(values_ns).filter_map(move |(name, ns)| {
+            let (_, statistic) = name.statistic()?;
+            Some(traced(MetricName::Of(of.clone(), statistic), ns))
+        })
+    });
+    metrics.collect()
 }
 
 fn measure(
@@ -231,6 +259,7 @@ fn measure(
                 latencies: measurements.latencies,
                 bound: None,
                 worst: None,
+                delays: None,
             })
             .map_err(NoResult::Failed),
     }

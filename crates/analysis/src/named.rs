@@ -1,7 +1,7 @@
 //! Names in the options of `run`, checked before anything is brought here or executed for them.
 
 use preemptlab_experiment::{Experiment, Factors, Recording};
-use preemptlab_model::{KernelRef, MetricName, Planned, nearest};
+use preemptlab_model::{Distribution, KernelRef, MetricName, Planned, nearest};
 use preemptlab_stats::Baseline;
 
 use crate::{Error, Result};
@@ -22,7 +22,11 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_virtual: bo
         workloads.iter().flat_map(|names| names.iter()).map(ToString::to_string).collect();
     for metric in metrics {
         let name = MetricName::from(metric.as_str());
-        let is_bound = has_bound && MetricName::BOUNDS.contains(&name);
+        // Which programs there are is seen when they run.
+        let is_of_program = matches!(name.statistic(), Some((Distribution::Own(of), _)) if of.starts_with("delay."));
+        let is_bound = has_bound && MetricName::BOUNDS.contains(&name)
+            || is_of_program
+            || MetricName::DELAYS.contains(&name);
         if is_bound && is_virtual || workloads.iter().any(|names| names.contains(&name)) {
             continue;
         }

@@ -79,6 +79,8 @@ pub enum Distribution {
     Wakeup(Probe),
     /// Latency that the most urgent task would have had, had it been due at any other instant: `latency`.
     Bound,
+    /// Time from the wakeup of a fair task to the CPU, of all that are no probe: `delay`.
+    Delay,
     /// Response time of a client: `response`.
     Response,
     /// Something of a workload's own, by its name.
@@ -131,11 +133,22 @@ impl MetricName {
     pub const RESPONSE_MAX: Self = Self::Of(Distribution::Response, Statistic::Max);
     /// Latency that the real-time probe would have had, had it been due at the worst instant.
     pub const BOUND: Self = Self::Of(Distribution::Bound, Statistic::Max);
+    /// Latency that the real-time probe would have exceeded at one in a thousand of all instants.
+    pub const BOUND_P99_9: Self = Self::Of(Distribution::Bound, Statistic::Quantile(99_900));
     /// The metrics of all instants, which virtual time adds to those of a real-time probe.
-    pub const BOUNDS: [Self; 3] = [
-        Self::Of(Distribution::Bound, Statistic::Quantile(99_900)),
+    pub const BOUNDS: [Self; 5] = [
+        Self::Of(Distribution::Bound, Statistic::Quantile(50_000)),
+        Self::Of(Distribution::Bound, Statistic::Quantile(99_000)),
+        Self::BOUND_P99_9,
         Self::Of(Distribution::Bound, Statistic::Quantile(99_999)),
         Self::BOUND,
+    ];
+    /// The statistics of scheduling delays, which virtual time adds to every workload.
+    pub const DELAYS: [Self; 4] = [
+        Self::Of(Distribution::Delay, Statistic::Quantile(50_000)),
+        Self::Of(Distribution::Delay, Statistic::Quantile(99_000)),
+        Self::Of(Distribution::Delay, Statistic::Quantile(99_900)),
+        Self::Of(Distribution::Delay, Statistic::Max),
     ];
 
     /// Returns what kind of number it is.
@@ -185,7 +198,12 @@ impl MetricName {
     pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
         match self {
             Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
-            Self::Of(Distribution::Bound, _) => true,
+            // Half of all instants say what a wakeup costs with nothing in the way.
+            Self::Of(Distribution::Bound, statistic) => {
+                !matches!(statistic, Statistic::Quantile(..=99_000))
+            }
+            // The median of all wakeups hardly knows the model, and the longest is a single one.
+            Self::Of(Distribution::Delay, statistic) => *statistic == Statistic::Quantile(99_000),
             Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
                 !among.any(|other| *other == Self::BOUND)
             }
@@ -223,6 +241,7 @@ impl fmt::Display for Distribution {
         match self {
             Self::Wakeup(probe) => write!(f, "wakeup.{}", probe.as_str()),
             Self::Bound => f.write_str("latency"),
+            Self::Delay => f.write_str("delay"),
             Self::Response => f.write_str("response"),
             Self::Own(name) => f.write_str(name),
         }
@@ -297,6 +316,7 @@ fn distribution(name: &str) -> Distribution {
         "wakeup.fifo" => Distribution::Wakeup(Probe::Fifo),
         "wakeup.other" => Distribution::Wakeup(Probe::Other),
         "latency" => Distribution::Bound,
+        "delay" => Distribution::Delay,
         "response" => Distribution::Response,
         own => Distribution::Own(own.to_owned()),
     }
@@ -359,6 +379,8 @@ mod tests {
             ("latency.worst", MetricName::Of(Bound, Max)),
             ("latency.p99.9", MetricName::Of(Bound, Quantile(99_900))),
             ("latency.p99.999", MetricName::Of(Bound, Quantile(99_999))),
+            ("delay.p99.9", MetricName::Of(Distribution::Delay, Quantile(99_900))),
+            ("delay.worker.max", MetricName::Of(Own("delay.worker".into()), Max)),
             ("response.min", MetricName::Of(Response, Min)),
             ("response.p50", MetricName::Of(Response, Quantile(50_000))),
             ("request.time.avg", MetricName::Of(Own("request.time".into()), Avg)),
@@ -392,10 +414,17 @@ mod tests {
         for name in ["wakeup.fifo.max", "response.max", "latency.worst"] {
             assert_eq!(is(name), (true, true, true), "{name}");
         }
-        for name in ["wakeup.fifo.p50", "wakeup.other.p99", "latency.p99.9", "throughput", "real"] {
+        for name in [
+            "wakeup.fifo.p50",
+            "wakeup.other.p99",
+            "latency.p99.9",
+            "delay.p99",
+            "throughput",
+            "real",
+        ] {
             assert_eq!(is(name), (true, false, false), "{name}");
         }
-        for name in ["wakeup.fifo.p99.9", "response.avg", "kthread.total"] {
+        for name in ["wakeup.fifo.p99.9", "response.avg", "delay.p50", "kthread.total"] {
             assert_eq!(is(name), (false, false, false), "{name}");
         }
         assert_eq!(is("wakeup.other.omitted"), (false, false, true));

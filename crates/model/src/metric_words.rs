@@ -38,6 +38,10 @@ impl MetricName {
                  (SCHED_OTHER)",
                 "wakeups",
             ),
+            Distribution::Delay => (
+                "how long a fair task that was woken waited for the CPU, of every task but the probes",
+                "wakeups",
+            ),
             Distribution::Response => ("how long a client waited for its answer", "requests"),
             Distribution::Own(name) => (&**name, "samples"),
         };
@@ -64,6 +68,7 @@ impl Distribution {
             Self::Wakeup(Probe::Fifo) => "FIFO wakeup",
             // That of the most urgent task, whose policy may be SCHED_DEADLINE.
             Self::Bound => "latency",
+            Self::Delay => "scheduling delay",
             Self::Wakeup(Probe::Other) => "OTHER wakeup",
             Self::Response => "response",
             Self::Own(name) => name,

@@ -7,7 +7,8 @@ use std::{
 use preemptlab_model::plain;
 use preemptlab_model::{CellId, SnapshotId};
 use preemptlab_trace::{
-    FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout, TraceError,
+    Delays, FINDINGS_FORMAT, FINDINGS_FORMAT_MIN, Findings, Kernel, LAYOUT_FORMAT, Layout,
+    TraceError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -387,7 +388,8 @@ fn is_whole(folder: &Path, id: CellId) -> bool {
 fn check(findings: &Findings) -> Result<(), &'static str> {
     /// Sums of a few times stay in range.
     const NS_MAX: u64 = u64::MAX >> 4;
-    let Findings { start_ns, end_ns, clock_offset_ns, bound, worst, sections, .. } = findings;
+    let Findings { start_ns, end_ns, clock_offset_ns, bound, worst, delays, sections, .. } =
+        findings;
     let closed = bound.iter().flat_map(|bound| &bound.longest);
     let mut stretches = closed.map(|closed| (closed.start_ns, closed.end_ns));
     let is_stretch = |(start_ns, end_ns)| start_ns <= end_ns && end_ns <= NS_MAX;
@@ -404,6 +406,9 @@ fn check(findings: &Findings) -> Result<(), &'static str> {
         || clock_offset_ns.unsigned_abs() > NS_MAX
     {
         return Err("it tells times that cannot be");
+    }
+    if !delays.as_ref().is_none_or(Delays::is_possible) {
+        return Err("it tells scheduling delays that cannot be");
     }
     let named = sections.iter().flat_map(|ranked| ranked.callers.iter().chain([&ranked.function]));
     let mut names = named.chain(worst.as_ref().map(|worst| &worst.function));

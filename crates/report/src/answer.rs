@@ -167,7 +167,7 @@ fn quantile(group: &Group, metric: &MetricName) -> Option<String> {
         return None;
     }
     let own = baseline.summary(metric)?;
-    let [p99_9, ..] = MetricName::BOUNDS;
+    let p99_9 = MetricName::BOUND_P99_9;
     let what = match *metric == p99_9 {
         true => "at 99.9 % of all instants a real-time task is late by at most".to_owned(),
         false => metric.title(),
@@ -187,7 +187,7 @@ fn quantile(group: &Group, metric: &MetricName) -> Option<String> {
 
 /// Says how late a task is at nearly all instants.
 fn tail(group: &Group) -> Option<String> {
-    let [p99_9, ..] = MetricName::BOUNDS;
+    let p99_9 = MetricName::BOUND_P99_9;
     group.metrics().contains(&&p99_9).then(|| quantile(group, &p99_9)).flatten()
 }
 

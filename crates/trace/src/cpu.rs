@@ -173,6 +173,11 @@ impl Machine {
         }
     }
 
+    /// Returns whether a task may sleep: it has no CPU, or its CPU is in the scheduler.
+    pub(crate) fn may_sleep(&self, address: u64) -> bool {
+        self.cpus.values().all(|cpu| cpu.task != address || cpu.is_scheduling)
+    }
+
     /// Returns whether a task has another priority than its description says.
     pub fn is_changing(&self, address: u64) -> bool {
         self.changing.contains(&address)

@@ -8,6 +8,7 @@ use crate::{
     bound::{Bound, Closures},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
+    delay::{Delays, Waits},
     explain::Window,
     kernel::Kernel,
     opportunity::{Opportunities, Seen},
@@ -41,6 +42,9 @@ pub struct Findings {
     /// Cause and function of the worst instant; findings of older traces have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst: Option<WorstInstant>,
+    /// Scheduling delays of the fair tasks; findings of older traces have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delays: Option<Delays>,
     /// The sections between the due time of the probe's first wakeup and the end of its last, by function:
     /// the longest maximum first. Every section that delayed one of these wakeups is among them.
     pub sections: Vec<Ranked>,
@@ -48,8 +52,8 @@ pub struct Findings {
 
 /// The version of [`Findings`]. The first one held the 200 functions with the longest sections, and none of
 /// those that delayed the probe's first wakeup; the second one neither 99.999 % of all instants nor the function
-/// of the worst.
-pub const FINDINGS_FORMAT: u32 = 3;
+/// of the worst; the third one no scheduling delays.
+pub const FINDINGS_FORMAT: u32 = 4;
 
 /// The oldest version that can be read.
 pub const FINDINGS_FORMAT_MIN: u32 = 1;
@@ -71,6 +75,7 @@ pub fn findings(
     let mut wakeups = Wakeups::new(target);
     let mut ranking = Ranking::new();
     let mut closures = Closures::default();
+    let mut waits = Waits::new(target.comm);
     let mut window_virtual = VirtualWindow::new(window);
     let (mut first_ns, mut last_ns) = (None, 0);
     let mut events = 0;
@@ -95,7 +100,9 @@ pub fn findings(
                     ranking.probed(kernel, &wakeup);
                 }
                 ranking.ended(kernel, event.cpu, ended);
-                if window_virtual.contains(event.ns) {
+                let is_inside = window_virtual.contains(event.ns);
+                waits.look(kernel, &mut machine, &event, is_inside);
+                if is_inside {
                     let seen = Seen::of(opportunities, kernel, &mut machine, &event);
                     closures.look(kernel, &event, seen);
                 }
@@ -112,6 +119,7 @@ pub fn findings(
         clock_offset_ns: window_virtual.offset_ns.unwrap_or(0),
         bound: observed.map(|(min_ns, max_ns)| closures.finish(min_ns, max_ns)),
         worst: None,
+        delays: Some(waits.finish()),
         sections,
     })
 }

@@ -72,6 +72,18 @@ impl Lengths {
         self.count
     }
 
+    /// Returns a quantile in hundred-thousandths by nearest rank, in nanoseconds: the mean of its bucket, rounded
+    /// up. `None` where there are no lengths.
+    pub fn quantile_ns(&self, share: u32) -> Option<u64> {
+        let rank = (u128::from(self.count) * u128::from(share)).div_ceil(100_000).max(1);
+        let mut seen = 0;
+        let bucket = self.buckets.iter().find(|bucket| {
+            seen += u128::from(bucket.count);
+            seen >= rank
+        })?;
+        Some(bucket.sum_ns.div_ceil(bucket.count))
+    }
+
     /// Returns the buckets that hold lengths, the longest first.
     pub fn longest_first(&self) -> impl Iterator<Item = Bucket> + '_ {
         self.buckets.iter().rev().copied().filter(|bucket| bucket.count > 0)
@@ -105,6 +117,9 @@ mod tests {
         [1_000_100, 9].iter().for_each(|ns| two.add(*ns));
         one.take_in(&mut two);
         assert_eq!((one.count(), two), (5, Lengths::default()));
+        let quantiles = [1, 40_000, 60_000, 60_001, 100_000].map(|share| one.quantile_ns(share));
+        assert_eq!(quantiles, [7, 7, 9, 1_000_050, 1_000_050].map(Some));
+        assert_eq!(Lengths::default().quantile_ns(50_000), None);
         let found: Vec<_> = one.longest_first().map(|it| (it.count, it.sum_ns)).collect();
         assert_eq!(found, [(2, 2_000_100), (1, 9), (2, 14)]);
     }

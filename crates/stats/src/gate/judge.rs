@@ -46,7 +46,7 @@ impl GateRule {
         if !self.metrics.is_empty() {
             return self.metrics.contains(metric);
         }
-        let [instants, ..] = MetricName::BOUNDS;
+        let instants = MetricName::BOUND_P99_9;
         let latency = match all.iter().any(|metric| metric.name == instants) {
             true => instants,
             false => MetricName::FIFO_P99,
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn every_instant_decides_where_it_was_measured() {
-        let [instants, ..] = MetricName::BOUNDS;
+        let instants = MetricName::BOUND_P99_9;
         let with = |us: f64| {
             let mut cells = cells(8, noisy, 57.0);
             for cell in &mut cells {
