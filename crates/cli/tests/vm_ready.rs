@@ -75,3 +75,25 @@ fn what_was_resolved_is_not_resolved_again() {
     assert_eq!(calls(), "");
     assert!(tree(&desk.path("before")) == tree(&desk.path("after")), "the recordings differ");
 }
+
+/// A kernel that no mirror has gives its place to another one, and the recording is gone on with.
+#[test]
+fn vm_a_missing_kernel_is_replaced_by_one_that_answers_the_same_question() {
+    let desk = Desk::new();
+    let or = |kernels: &str| ONE.replace(r#"["debian:6.12"]"#, kernels);
+    let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
+    let missing = r#"[{ kernel = "debian:6.99", or = ["debian:6.98", "debian:6.12"] }]"#;
+    desk.write("missing.toml", &or(missing));
+    let said = ["no mirror has debian:6.99 any more: debian:6.12 takes its place"];
+    run(&["plan", "missing.toml"]).succeeds().says(&said);
+    run(&["run", "missing.toml", "--out", "run"]).succeeds().says(&said);
+    run(&["run", "missing.toml", "--out", "run"]).succeeds();
+    run(&["verify", "run"]).succeeds();
+    // The file without the choice means the same.
+    desk.write("chosen.toml", ONE);
+    run(&["run", "chosen.toml", "--out", "run"]).succeeds();
+    desk.write("none.toml", &or(r#"[{ kernel = "debian:6.99", or = ["debian:6.98"] }]"#));
+    run(&["plan", "none.toml"]).fails(2, &["debian:6.99"]);
+    desk.write("tree.toml", &or(r#"[{ kernel = "tree:/t", or = ["debian:6.12"] }]"#));
+    run(&["plan", "tree.toml"]).fails(2, &["`or` is for kernels that a mirror may drop"]);
+}

@@ -71,6 +71,29 @@ impl Factors {
         self.kernel.iter().find(|level| level.kernel == *kernel)?.label.as_ref()
     }
 
+    /// Puts other kernels in the place of those that `is_offered` does not know: of each level the first one
+    /// that it knows, and that is no level itself. A level without one keeps its kernel. Returns the pairs.
+    pub fn choose<E>(
+        &mut self,
+        mut is_offered: impl FnMut(&KernelRef) -> Result<bool, E>,
+    ) -> Result<Vec<(KernelRef, KernelRef)>, E> {
+        let mut replaced = Vec::new();
+        for place in 0..self.kernel.len() {
+            let or = std::mem::take(&mut self.kernel[place].or);
+            if or.is_empty() || is_offered(&self.kernel[place].kernel)? {
+                continue;
+            }
+            for other in or {
+                if self.kernels().all(|known| *known != other) && is_offered(&other)? {
+                    let missing = std::mem::replace(&mut self.kernel[place].kernel, other.clone());
+                    replaced.push((missing, other));
+                    break;
+                }
+            }
+        }
+        Ok(replaced)
+    }
+
     /// Returns the kernel that has a label.
     pub fn labelled(&self, label: &str) -> Option<&KernelRef> {
         let is_it = |level: &&KernelLevel| level.label.as_deref() == Some(label);
@@ -131,6 +154,18 @@ impl Experiment {
     pub fn with_clocks_of(mut self, recorded: &Self) -> Self {
         if let turns @ Clocks::Turns { .. } = recorded.machine.clocks {
             self.machine.clocks = turns;
+        }
+        self
+    }
+
+    /// Returns the experiment with the kernels that its recording chose of those that answer the same question.
+    #[must_use]
+    pub fn with_kernels_of(mut self, recorded: &Self) -> Self {
+        for (level, chosen) in self.factors.kernel.iter_mut().zip(&recorded.factors.kernel) {
+            if level.kernel == chosen.kernel || level.or.contains(&chosen.kernel) {
+                level.kernel.clone_from(&chosen.kernel);
+                level.or.clear();
+            }
         }
         self
     }

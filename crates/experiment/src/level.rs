@@ -17,14 +17,19 @@ pub struct KernelLevel {
     pub kernel: KernelRef,
     /// The modes of this kernel; `None` for those of the factor `preempt`.
     pub preempt: Option<Vec<PreemptMode>>,
+    /// Kernels that answer the same question: the first one that is on offer takes the place of one that is not.
+    pub or: Vec<KernelRef>,
 }
 
-/// The form of a level that has modes of its own.
+/// The form of a level that is more than a name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
     kernel: Named,
-    preempt: Vec<PreemptMode>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preempt: Option<Vec<PreemptMode>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    or: Vec<KernelRef>,
 }
 
 /// A kernel with its label.
@@ -32,7 +37,7 @@ struct Named(Option<Label>, KernelRef);
 
 impl From<KernelRef> for KernelLevel {
     fn from(kernel: KernelRef) -> Self {
-        Self { label: None, kernel, preempt: None }
+        Self { label: None, kernel, preempt: None, or: Vec::new() }
     }
 }
 
@@ -46,7 +51,7 @@ impl FromStr for KernelLevel {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Named(label, kernel) = text.parse()?;
-        Ok(Self { label, kernel, preempt: None })
+        Ok(Self { label, ..kernel.into() })
     }
 }
 
@@ -78,13 +83,23 @@ impl fmt::Display for Named {
     }
 }
 
-/// Writes it as a file would: the text, or a table where the kernel has modes of its own.
+/// Writes it as a file would: the text, or a table where it is more than a name.
 impl fmt::Display for KernelLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = Named(self.label.clone(), self.kernel.clone()).to_string();
-        let Some(preempt) = &self.preempt else { return write!(f, "{named:?}") };
-        let modes: Vec<String> = preempt.iter().map(|mode| format!("\"{mode}\"")).collect();
-        write!(f, "{{ kernel = {named:?}, preempt = [{}] }}", modes.join(", "))
+        if self.preempt.is_none() && self.or.is_empty() {
+            return write!(f, "{named:?}");
+        }
+        write!(f, "{{ kernel = {named:?}")?;
+        let list =
+            |of: Vec<String>| of.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>().join(", ");
+        if let Some(preempt) = &self.preempt {
+            write!(f, ", preempt = [{}]", list(preempt.iter().map(ToString::to_string).collect()))?;
+        }
+        if !self.or.is_empty() {
+            write!(f, ", or = [{}]", list(self.or.iter().map(ToString::to_string).collect()))?;
+        }
+        f.write_str(" }")
     }
 }
 
@@ -103,9 +118,9 @@ impl<'de> Deserialize<'de> for Named {
 impl Serialize for KernelLevel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let kernel = Named(self.label.clone(), self.kernel.clone());
-        match self.preempt.clone() {
-            None => kernel.serialize(serializer),
-            Some(preempt) => Table { kernel, preempt }.serialize(serializer),
+        match (self.preempt.clone(), self.or.clone()) {
+            (None, or) if or.is_empty() => kernel.serialize(serializer),
+            (preempt, or) => Table { kernel, preempt, or }.serialize(serializer),
         }
     }
 }
@@ -131,9 +146,18 @@ impl<'de> Visitor<'de> for LevelVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KernelLevel, A::Error> {
-        let Table { kernel: Named(label, kernel), preempt } =
+        let Table { kernel: Named(label, kernel), preempt, or } =
             Table::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(KernelLevel { label, kernel, preempt: Some(preempt) })
+        let is_debian = |kernel: &KernelRef| matches!(kernel, KernelRef::Debian { .. });
+        if let Some(other) =
+            [&kernel].into_iter().chain(&or).find(|it| !or.is_empty() && !is_debian(it))
+        {
+            let reason = format!(
+                "`or` is for kernels that a mirror may drop, and `{other}` is none: use debian:VERSION"
+            );
+            return Err(serde::de::Error::custom(reason));
+        }
+        Ok(KernelLevel { label, kernel, preempt, or })
     }
 }
 
@@ -167,6 +191,30 @@ mod tests {
         assert_eq!(level.preempt, Some(vec![PreemptMode::None]));
         assert_eq!(serde_json::to_string(&level).unwrap(), json);
         assert_eq!(level.to_string(), r#"{ kernel = "a=debian:6.12", preempt = ["none"] }"#);
+    }
+
+    #[test]
+    fn a_level_with_others_in_its_place_is_a_table() {
+        let json = r#"{"kernel":"a=debian:6.18","or":["debian:6.17","debian:6.16"]}"#;
+        let level: KernelLevel = serde_json::from_str(json).unwrap();
+        assert_eq!((level.or.len(), &level.preempt), (2, &None));
+        assert_eq!(serde_json::to_string(&level).unwrap(), json);
+        let text = r#"{ kernel = "a=debian:6.18", or = ["debian:6.17", "debian:6.16"] }"#;
+        assert_eq!(level.to_string(), text);
+    }
+
+    /// Another kind of kernel is built or read before anybody knows whether it can be had.
+    #[test]
+    fn others_in_its_place_are_of_a_mirror() {
+        for json in [
+            r#"{"kernel":"debian:6.18","or":["tree:/t"]}"#,
+            r#"{"kernel":"source:6.12","or":["debian:6.12"]}"#,
+        ] {
+            let error = serde_json::from_str::<KernelLevel>(json).unwrap_err().to_string();
+            assert!(error.contains("use debian:VERSION"), "{error}");
+        }
+        let empty = r#"{"kernel":"tree:/t","or":[]}"#;
+        assert!(serde_json::from_str::<KernelLevel>(empty).is_ok());
     }
 
     #[test]

@@ -52,6 +52,7 @@ impl Lab<'_> {
             return Err(other(format!("made with --backend {}", manifest.backend)));
         }
         let experiment = experiment.with_clocks_of(&manifest.experiment);
+        let experiment = experiment.with_kernels_of(&manifest.experiment);
         if manifest.experiment != experiment {
             let mut of_its_kernel = experiment.clone();
             of_its_kernel.factors.kernel.clone_from(&manifest.experiment.factors.kernel);
