@@ -48,8 +48,8 @@ fn vm_every_part_of_the_load_works_until_its_window_ends() {
         (probe["start_ns"].as_u64().unwrap(), probe["end_ns"].as_u64().unwrap())
     };
     let (start_ns, end_ns) = took_ns("stress-ng");
-    // It is asked to end after 800 ms, and each stressor first ends the operation that it is at.
-    assert!((800_000_000..2_000_000_000).contains(&(end_ns - start_ns)), "{}", end_ns - start_ns);
+    // It is asked to end after 500 ms; each stressor first ends the operation that it is at, and stress-ng waits.
+    assert!((500_000_000..1_700_000_000).contains(&(end_ns - start_ns)), "{}", end_ns - start_ns);
     assert!(took_ns("other").1 <= end_ns, "the load ended before the probe");
 
     run(&["verify", "load"]).succeeds();

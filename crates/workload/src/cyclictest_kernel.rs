@@ -57,6 +57,10 @@ const LOAD_MIB: u32 = 192;
 /// The most stressors.
 const STRESSORS_MAX: usize = 16;
 
+/// Time from the start of stress-ng to that of the probes, besides the phases, in nanoseconds. Every stressor
+/// works after 10 ms (6.18, full), and from then on each has as much of the CPU as later.
+const START_NS: u64 = 100_000_000;
+
 /// Time by which the load lasts longer than the window, besides the surplus of the real-time probe, in
 /// nanoseconds: both probes start within it, for each CPU.
 const LOAD_MORE_NS: u64 = 150_000_000;
@@ -91,7 +95,7 @@ impl Program for CyclictestKernel {
         let mut load =
             stress_ng::stress(seed, instances.chain(options).chain(["--timeout=0".to_owned()]));
         load.end = Some(EndSignal { signal: CommandSignal::Alarm, after_ns: self.load_ns(cpus) });
-        let probes = self.probe_set().commands(cpus, stress_ng::START_NS, [fifo_ns, other_ns]);
+        let probes = self.probe_set().commands(cpus, START_NS, [fifo_ns, other_ns]);
         Work {
             limit: VirtualDuration::from_ns(stress_ng::START_NS_MAX + 2 * self.load_ns(cpus)),
             load_start: LoadStart { written_bytes_min: 0, settle_ns },
@@ -131,7 +135,7 @@ impl CyclictestKernel {
     /// Returns the time from the start of the load to its end, which both probes have reached by then.
     fn load_ns(&self, cpus: u32) -> u64 {
         let window = VirtualDuration::from(self.window).as_ns();
-        stress_ng::START_NS + window + LOAD_MORE_NS * u64::from(cpus)
+        START_NS + window + LOAD_MORE_NS * u64::from(cpus)
     }
 
     fn probe_set(&self) -> ProbeSet {
