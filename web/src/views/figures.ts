@@ -85,12 +85,14 @@ export class Figures {
 
   #name({ name, mark, configuration }: Entry, isBaseline: boolean): HTMLElement {
     const why = trouble(configuration);
+    const { worst } = configuration;
     return h(
       "div",
       { class: "name" },
       symbol(mark, modeVariable(mark.mode)),
       h("span", {}, ` ${name}`),
       isBaseline && h("span", { class: "word" }, "baseline"),
+      worst && h("small", {}, `worst ${number(worst.us)} ${unit("us")}: ${worst.of}`),
       why !== undefined && configuration.metrics.length > 0 && h("div", { class: "reason" }, why),
     );
   }
