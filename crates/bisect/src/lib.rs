@@ -14,5 +14,4 @@ mod search;
 pub use error::BisectError;
 pub use history::{Commit, Revert};
 pub use journal::{Answer, Ends, Step};
-pub use line::line;
-pub use search::{Next, Search};
+pub use search::{Claim, Next, Search};

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderLock, LOCK_FILE, Lock, is_draft};
+use preemptlab_durable::{FolderError, FolderLock, LOCK_FILE, Lock, OutFolder, is_draft};
 use preemptlab_files::Folders;
 use preemptlab_model::{CellId, CellRecord, Planned, PlannedCell};
 use serde::{
@@ -183,17 +183,19 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// When it is no folder, holds something else than a recording, belongs to another process, or
-    /// cannot be written to.
-    pub fn new(path: &Path) -> Result<Self, RecordingError> {
+    /// When it is no folder, or none of this user's where this program chose it; when it holds something
+    /// else than a recording, belongs to another process, or cannot be written to.
+    pub fn new(folder: &OutFolder) -> Result<Self, RecordingError> {
+        let path = &folder.path();
         let is_new = !path.exists();
-        create_folder(path).map_err(|error| match error {
-            RecordingError::Io { error, path, .. }
+        folder.make().map_err(|error| match error {
+            FolderError::Io { error, path }
                 if matches!(error.kind(), AlreadyExists | NotADirectory) =>
             {
                 RecordingError::NotAFolder(path)
             }
-            error => error,
+            FolderError::NotAFolder(path) => RecordingError::NotAFolder(path),
+            error => error.into(),
         })?;
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
@@ -281,7 +283,7 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
     /// When the folder holds something else or a recording of another plan, when another process
     /// has it, or when it cannot be written to.
     pub fn open(path: &Path, manifest: &Manifest<E>) -> Result<Self, RecordingError> {
-        Claim::new(path)?.open(manifest)
+        Claim::new(&OutFolder::named(path))?.open(manifest)
     }
 }
 
@@ -307,7 +309,9 @@ impl<E> RecordingWriter<E> {
         let path = recording.path();
         let cells = path.join(CELLS);
         create_folder(&cells)?;
-        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
+        let is_there = |folder: &PathBuf| folder.symlink_metadata().is_ok();
+        for folder in [cells, path.join(LOOKS)].into_iter().filter(is_there) {
+            create_folder(&folder)?;
             preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
         }
         Ok(Self { recording, _lock: lock })
