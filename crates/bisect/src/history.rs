@@ -8,7 +8,10 @@ use std::{
 use preemptlab_provision::{Git, TreeError};
 use serde::Serialize;
 
-use crate::{BisectError, line};
+use crate::{
+    BisectError, line,
+    repository::{self, said, writes},
+};
 
 /// The name of the repository in the folder of a search.
 pub const NAME: &str = "history.git";
@@ -56,7 +59,7 @@ impl History {
         };
         let (objects, shallow) = (place("objects")?, place("shallow")?);
         let own = folder.join(NAME);
-        let git = begin(&own)?;
+        let git = repository::begin(&own)?;
         let mut alternates = objects.into_os_string().into_encoded_bytes();
         alternates.push(b'\n');
         let info = own.join("objects/info");
@@ -198,25 +201,4 @@ impl History {
     fn commit(&self, tree: &str, parent: &str) -> Result<String, BisectError> {
         line::commit(&self.git, &self.folder, tree, Some(parent), "preemptlab bisect: revert")
     }
-}
-
-/// Makes an empty repository in a folder below that of a search, whatever was there before.
-pub fn begin(folder: &Path) -> Result<Git, BisectError> {
-    let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(writes(folder)(io::ErrorKind::InvalidInput.into()));
-    };
-    preemptlab_durable::make_below(above, name)?;
-    preemptlab_durable::remove_folder(folder).map_err(writes(folder))?;
-    preemptlab_durable::make_below(above, name)?;
-    let git = Git::at(folder);
-    said(git.ask(&["init", "--quiet", "--bare", "--template="])?)?;
-    Ok(git)
-}
-
-fn said<T>(answer: Result<T, String>) -> Result<T, BisectError> {
-    answer.map_err(BisectError::Git)
-}
-
-fn writes(path: &Path) -> impl Fn(io::Error) -> BisectError {
-    move |error| BisectError::Write { path: path.to_owned(), error }
 }

@@ -9,6 +9,7 @@ mod error;
 mod history;
 mod journal;
 mod line;
+mod repository;
 mod search;
 
 pub use error::BisectError;

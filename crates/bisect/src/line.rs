@@ -4,12 +4,12 @@ use std::{fs, path::Path};
 
 use preemptlab_provision::Git;
 
-use crate::{BisectError, history};
+use crate::{BisectError, repository};
 
 /// Makes a repository in a folder with an empty commit for each name, one on top of the other, and
 /// returns the commits. Equal lists become equal commits.
 pub fn line(folder: &Path, names: &[String]) -> Result<Vec<String>, BisectError> {
-    let git = history::begin(folder)?;
+    let git = repository::begin(folder)?;
     let said = |answer: Result<String, String>| answer.map_err(BisectError::Git);
     let tree = said(git.line(&["hash-object", "-w", "-t", "tree", "/dev/null"])?)?;
     let mut commits: Vec<String> = Vec::new();

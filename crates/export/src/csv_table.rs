@@ -19,7 +19,7 @@ impl<W: Write> CsvTable<W> {
         // Text is quoted as strangers' text must be, and numbers need no quotes.
         let mut writer =
             csv::WriterBuilder::new().quote_style(csv::QuoteStyle::Never).from_writer(file);
-        let names = table.columns().into_iter().map(|column| column.name);
+        let names = table.columns().into_iter().map(|column| plain::csv(column.name));
         writer.write_record(names).map_err(ExportError::csv(table))?;
         Ok(Self { table, writer })
     }

@@ -197,6 +197,7 @@ impl Claim {
             FolderError::NotAFolder(path) => RecordingError::NotAFolder(path),
             error => error.into(),
         })?;
+        check_folders(path)?;
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         if !exists(path) {
@@ -250,6 +251,14 @@ fn is_finished<E>(recording: &Recording<E>) -> bool {
     cells.all(|inputs| recording.cells.contains(inputs.id()))
 }
 
+/// Refuses a recording whose folders are not to be written to, before anything is written: a clone or an
+/// archive can ship links in their places.
+fn check_folders(path: &Path) -> Result<(), RecordingError> {
+    let folders = [CELLS, LOOKS, TRACES, EXPLAINED, FOLDERS].map(|name| path.join(name));
+    let mut there = folders.iter().filter(|folder| folder.symlink_metadata().is_ok());
+    there.try_for_each(|folder| create_folder(folder))
+}
+
 /// Refuses a folder that holds something else than a lock and drafts.
 pub(crate) fn check_empty(path: &Path) -> Result<(), RecordingError> {
     for entry in fs::read_dir(path).map_err(RecordingError::io("read", path))? {
@@ -297,6 +306,7 @@ impl<E: DeserializeOwned> RecordingWriter<E> {
         if !exists(path) {
             return Err(RecordingError::Absent(path.to_owned()));
         }
+        check_folders(path)?;
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         Self::of(Recording::open(path)?, lock)
@@ -309,9 +319,7 @@ impl<E> RecordingWriter<E> {
         let path = recording.path();
         let cells = path.join(CELLS);
         create_folder(&cells)?;
-        let is_there = |folder: &PathBuf| folder.symlink_metadata().is_ok();
-        for folder in [cells, path.join(LOOKS)].into_iter().filter(is_there) {
-            create_folder(&folder)?;
+        for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
             preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
         }
         Ok(Self { recording, _lock: lock })

@@ -16,7 +16,7 @@ impl Table {
 }
 
 /// Writes records as CSV (RFC 4180, with line feeds), in which no spreadsheet finds a formula: every field
-/// that is no number is quoted.
+/// that is no number and no truth value is quoted.
 pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut writer = csv::WriterBuilder::new()
         .flexible(true)
@@ -25,7 +25,7 @@ pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
     for record in records {
         let fields = record.iter().map(|field| match field.parse::<f64>() {
             Ok(_) => field.clone(),
-            Err(_) if field.is_empty() => String::new(),
+            Err(_) if matches!(field.as_str(), "" | "true" | "false") => field.clone(),
             Err(_) => plain::csv(field),
         });
         writer.write_record(fields).expect("memory can be written to");
