@@ -199,7 +199,7 @@ fn ends_that_are_no_ends_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = repository.path();
     let open = |good: &str, bad: &str| {
-        open_in(&folder.path().join(&good[..8]), path, ends(good, bad)).map(drop).unwrap_err()
+        open_in(folder.path().join(&good[..8]), path, ends(good, bad)).map(drop).unwrap_err()
     };
     let said = open(&commits[2], &commits[0]).to_string();
     assert!(said.contains("it is the other way round"), "{said}");
@@ -229,7 +229,7 @@ fn a_shallow_clone_is_named() {
     assert!(said.contains("shallow clone"), "{said}");
     // Within what it has it is searched like every other one.
     let [good, bad] = Search::ends(&shallow, "HEAD~1", "HEAD").unwrap();
-    let it = open_in(&folder.path().join("own"), &shallow, ends(&good, &bad)).unwrap();
+    let it = open_in(folder.path().join("own"), &shallow, ends(&good, &bad)).unwrap();
     assert_eq!(it.next().unwrap(), Next::Found(bad));
 }
 
