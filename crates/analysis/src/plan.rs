@@ -354,7 +354,7 @@ mod tests {
             let csv = sketch.table().csv();
             csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().to_owned()).collect()
         };
-        assert_eq!(states(&sketch), ["to look up"; 4]);
+        assert_eq!(states(&sketch), ["\"to look up\""; 4]);
         let name: KernelRef = "debian:6.12".parse().unwrap();
         let modes = Some(vec![PreemptMode::None]);
         let kernel = Kernel {
@@ -368,9 +368,9 @@ mod tests {
             source: None,
         };
         sketch.resolve(&name, Ok(&kernel));
-        assert_eq!(states(&sketch), ["", "unavailable", "to look up", "to look up"]);
+        assert_eq!(states(&sketch), ["", "\"unavailable\"", "\"to look up\"", "\"to look up\""]);
         assert!(sketch.table().csv().contains("6.12.1"));
         sketch.resolve(&"debian:7.2".parse().unwrap(), Err("gone"));
-        assert_eq!(states(&sketch), ["", "unavailable", "unavailable", "unavailable"]);
+        assert_eq!(states(&sketch), ["", "\"unavailable\"", "\"unavailable\"", "\"unavailable\""]);
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use preemptlab_durable::Draft;
+use preemptlab_durable::{FolderError, OutFolder};
 use preemptlab_experiment::Recording;
 use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
 use preemptlab_model::{CellCost, CellInputs, Metric, NoResult, Outcome};
@@ -38,14 +39,15 @@ pub fn tables(
 ) -> Result<Tables, Error> {
     let names = names(recordings)?;
     let folder = match (out, names.as_slice()) {
-        (Some(out), _) => out.to_owned(),
-        (None, [name]) => PathBuf::from(format!("{name}-export")),
+        (Some(out), _) => OutFolder::named(out),
+        (None, [name]) => OutFolder::chosen(".", format!("{name}-export")),
         (None, _) => {
             let message = "several recordings are exported; name the folder with --out FOLDER";
             return Err(Error::Unusable(message.to_owned()));
         }
     };
     let is_new = prepare(&folder)?;
+    let folder = folder.path();
     write(recordings, &names, format, &folder).inspect_err(|_| {
         if is_new {
             // Only an empty folder can be removed so.
@@ -74,23 +76,30 @@ fn names(recordings: &[Recording]) -> Result<Vec<String>, Error> {
 }
 
 /// Sees to it that the folder is there and empty. Returns whether it was made.
-fn prepare(folder: &Path) -> Result<bool, Error> {
+fn prepare(out: &OutFolder) -> Result<bool, Error> {
+    let folder = &out.path();
     let host = |action: &str, error: io::Error| {
         Error::Machine(format!("cannot {action} {}: {error}; see --out", folder.display()))
     };
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => Ok(false),
+        Ok(true) => made(out).map(|()| false),
         Ok(false) => Err(Error::Unusable(format!(
             "{0} is not empty, and nothing is overwritten; `rm -r {0}` if it is an earlier export, \
              or choose another folder with --out",
             folder.display()
         ))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            fs::create_dir_all(folder).map_err(|error| host("create", error))?;
-            Ok(true)
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => made(out).map(|()| true),
         Err(error) => Err(host("read", error)),
     }
+}
+
+fn made(out: &OutFolder) -> Result<(), Error> {
+    out.make().map_err(|error| match error {
+        FolderError::Io { path, error } => {
+            Error::Machine(format!("cannot create {}: {error}; see --out", path.display()))
+        }
+        error => Error::Unusable(error.to_string()),
+    })
 }
 
 fn write(

@@ -1,5 +1,6 @@
 use std::{io, path::PathBuf};
 
+use preemptlab_durable::FolderError;
 use preemptlab_provision::TreeError;
 
 /// Reason why a search cannot go on.
@@ -68,6 +69,9 @@ pub enum BisectError {
     /// git said something unexpected.
     #[error("git bisect failed: {0}")]
     Git(String),
+    /// Something stands in the place of a folder to write to that is not this user's own.
+    #[error(transparent)]
+    NotOwn(FolderError),
     /// The folder cannot be written to.
     #[error("`{}` cannot be written to: {error}", path.display())]
     Write {
@@ -76,4 +80,13 @@ pub enum BisectError {
         /// Error of the system.
         error: io::Error,
     },
+}
+
+impl From<FolderError> for BisectError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Io { path, error } => Self::Write { path, error },
+            error => Self::NotOwn(error),
+        }
+    }
 }

@@ -1,18 +1,20 @@
 //! A repository beside the user's, which borrows its objects.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use preemptlab_provision::{Git, TreeError};
 use serde::Serialize;
 
-use crate::BisectError;
+use crate::{
+    BisectError, line,
+    repository::{self, said, writes},
+};
 
 /// The name of the repository in the folder of a search.
 pub const NAME: &str = "history.git";
-
-/// Who makes the commits of this repository.
-const AUTHOR: [&str; 4] =
-    ["-c", "user.name=preemptlab", "-c", "user.email=preemptlab@localhost.invalid"];
 
 /// A commit, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,11 +42,13 @@ pub enum Revert {
 
 /// The history that is searched.
 pub struct History {
+    folder: PathBuf,
     git: Git,
 }
 
 impl History {
-    /// Makes the repository in a folder. Objects that it had stay.
+    /// Makes the repository in a folder anew: an earlier search may have been killed, and what stands
+    /// there may be anybody's.
     pub fn open(folder: &Path, repository: &Path) -> Result<Self, BisectError> {
         let users = Git::at(repository);
         let not = |complaint| TreeError::NotARepository { path: repository.to_owned(), complaint };
@@ -55,26 +59,23 @@ impl History {
         };
         let (objects, shallow) = (place("objects")?, place("shallow")?);
         let own = folder.join(NAME);
-        let git = Git::at(&own);
-        preemptlab_durable::create_folder(&own).map_err(writes(&own))?;
-        forget(&own).map_err(writes(&own))?;
-        said(git.ask(&["init", "--quiet", "--bare", "--template="])?)?;
+        let git = repository::begin(&own)?;
         let mut alternates = objects.into_os_string().into_encoded_bytes();
         alternates.push(b'\n');
         let info = own.join("objects/info");
         preemptlab_durable::create_folder(&info).map_err(writes(&info))?;
         let file = info.join("alternates");
-        preemptlab_durable::replace(&file, &alternates).map_err(writes(&file))?;
+        preemptlab_durable::renew(&file, &alternates).map_err(writes(&file))?;
         // Where the user's history ends, this one does.
         match fs::read(&shallow) {
             Ok(bytes) => {
                 let file = own.join("shallow");
-                preemptlab_durable::replace(&file, &bytes).map_err(writes(&file))?;
+                preemptlab_durable::renew(&file, &bytes).map_err(writes(&file))?;
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(BisectError::Write { path: shallow, error }),
         }
-        Ok(Self { git })
+        Ok(Self { folder: own, git })
     }
 
     /// Starts the search, with answers that are known.
@@ -130,9 +131,21 @@ impl History {
         Ok(commits.lines().map(str::to_owned).collect())
     }
 
-    /// Returns whether a commit is an ancestor of another one.
-    pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, BisectError> {
-        Ok(self.git.ask(&["merge-base", "--is-ancestor", commit, of])?.is_ok())
+    /// Refuses two ends that are not one history, before anything is written.
+    pub fn check_related(repository: &Path, good: &str, bad: &str) -> Result<(), BisectError> {
+        let git = Git::at(repository);
+        let is_ancestor = |commit: &str, of: &str| -> Result<bool, BisectError> {
+            Ok(git.ask(&["merge-base", "--is-ancestor", commit, of])?.is_ok())
+        };
+        if is_ancestor(good, bad)? {
+            return Ok(());
+        }
+        let (good, bad) = (good.to_owned(), bad.to_owned());
+        if said(git.line(&["rev-parse", "--is-shallow-repository"])?)? == "true" {
+            return Err(BisectError::Shallow { good, bad });
+        }
+        let reversed = is_ancestor(&bad, &good)?;
+        Err(BisectError::NotRelated { good, bad, reversed })
     }
 
     /// Returns the full name of a revision of the user's repository.
@@ -152,11 +165,6 @@ impl History {
             revision: revision.to_owned(),
             shallow: shallow.is_ok_and(|said| said == "true"),
         }))
-    }
-
-    /// Returns whether a part of the history is missing.
-    pub fn is_shallow(&self) -> Result<bool, BisectError> {
-        Ok(said(self.git.line(&["rev-parse", "--is-shallow-repository"])?)? == "true")
     }
 
     /// Describes a commit.
@@ -181,7 +189,8 @@ impl History {
         let parents: Vec<&str> = parents.split_whitespace().skip(1).collect();
         let [parent] = parents[..] else { return Ok(Revert::Merge) };
         // A commit with the tree of the parent, whose merge with the other one has the commit as base.
-        let back = self.commit(&format!("{parent}^{{tree}}"), commit)?;
+        let tree = said(self.git.line(&["rev-parse", &format!("{parent}^{{tree}}")])?)?;
+        let back = self.commit(&tree, commit)?;
         let Ok(tree) = self.git.line(&["merge-tree", "--write-tree", on, &back])? else {
             return Ok(Revert::Conflicts);
         };
@@ -190,29 +199,6 @@ impl History {
     }
 
     fn commit(&self, tree: &str, parent: &str) -> Result<String, BisectError> {
-        let mut arguments = AUTHOR.to_vec();
-        arguments.extend(["commit-tree", tree, "-p", parent, "-m", "preemptlab bisect: revert"]);
-        said(self.git.line(&arguments)?)
+        line::commit(&self.git, &self.folder, tree, Some(parent), "preemptlab bisect: revert")
     }
-}
-
-/// Removes everything but objects: a search that was killed may have left half of something.
-fn forget(repository: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(repository)? {
-        let entry = entry?;
-        match entry.file_type()?.is_dir() {
-            true if entry.file_name() == "objects" => {}
-            true => fs::remove_dir_all(entry.path())?,
-            false => fs::remove_file(entry.path())?,
-        }
-    }
-    Ok(())
-}
-
-fn said<T>(answer: Result<T, String>) -> Result<T, BisectError> {
-    answer.map_err(BisectError::Git)
-}
-
-fn writes(path: &Path) -> impl Fn(io::Error) -> BisectError {
-    move |error| BisectError::Write { path: path.to_owned(), error }
 }

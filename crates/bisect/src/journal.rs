@@ -102,7 +102,7 @@ impl Journal {
     pub fn write(&self, path: &Path) -> Result<(), BisectError> {
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        preemptlab_durable::replace(path, &bytes)
+        preemptlab_durable::renew(path, &bytes)
             .map_err(|error| BisectError::Write { path: path.to_owned(), error })
     }
 }

@@ -9,10 +9,10 @@ mod error;
 mod history;
 mod journal;
 mod line;
+mod repository;
 mod search;
 
 pub use error::BisectError;
 pub use history::{Commit, Revert};
 pub use journal::{Answer, Ends, Step};
-pub use line::line;
-pub use search::{Next, Search};
+pub use search::{Claim, Next, Search};

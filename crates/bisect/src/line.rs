@@ -1,34 +1,40 @@
-//! A made-up history, so that git searches a list as it searches commits.
+//! Commits whose bytes follow from what they say: no time and no name of this machine is in them.
 
 use std::{fs, path::Path};
 
 use preemptlab_provision::Git;
 
-use crate::BisectError;
+use crate::{BisectError, repository};
 
 /// Makes a repository in a folder with an empty commit for each name, one on top of the other, and
 /// returns the commits. Equal lists become equal commits.
-///
-/// # Errors
-///
-/// When git fails, or the folder cannot be written to.
 pub fn line(folder: &Path, names: &[String]) -> Result<Vec<String>, BisectError> {
+    let git = repository::begin(folder)?;
     let said = |answer: Result<String, String>| answer.map_err(BisectError::Git);
-    let writes = |error| BisectError::Write { path: folder.to_owned(), error };
-    preemptlab_durable::create_folder(folder).map_err(writes)?;
-    let git = Git::at(folder);
-    said(git.line(&["init", "--quiet", "--bare", "--template="])?)?;
     let tree = said(git.line(&["hash-object", "-w", "-t", "tree", "/dev/null"])?)?;
-    // `git commit-tree` would put the time into it.
-    let draft = folder.join("commit");
     let mut commits: Vec<String> = Vec::new();
     for name in names {
-        let parent = commits.last().map(|parent| format!("parent {parent}\n")).unwrap_or_default();
-        let person = "preemptlab <preemptlab@localhost.invalid> 0 +0000";
-        let text = format!("tree {tree}\n{parent}author {person}\ncommitter {person}\n\n{name}\n");
-        fs::write(&draft, text).map_err(writes)?;
-        commits.push(said(git.line(&["hash-object", "-w", "-t", "commit", "commit"])?)?);
+        let made = commit(&git, folder, &tree, commits.last().map(String::as_str), name)?;
+        commits.push(made);
     }
-    fs::remove_file(&draft).map_err(writes)?;
     Ok(commits)
+}
+
+/// Makes a commit in the repository of a folder. `git commit-tree` would put the time into it.
+pub fn commit(
+    git: &Git,
+    folder: &Path,
+    tree: &str,
+    parent: Option<&str>,
+    message: &str,
+) -> Result<String, BisectError> {
+    let writes = |error| BisectError::Write { path: folder.to_owned(), error };
+    let draft = folder.join("commit");
+    let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
+    let person = "preemptlab <preemptlab@localhost.invalid> 0 +0000";
+    let text = format!("tree {tree}\n{parent}author {person}\ncommitter {person}\n\n{message}\n");
+    preemptlab_durable::renew(&draft, text.as_bytes()).map_err(writes)?;
+    let made = git.line(&["hash-object", "-w", "-t", "commit", "commit"])?;
+    fs::remove_file(&draft).map_err(writes)?;
+    made.map_err(BisectError::Git)
 }

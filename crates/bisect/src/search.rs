@@ -1,8 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use preemptlab_durable::{FolderLock, Lock};
+use preemptlab_durable::{FolderLock, Lock, OutFolder};
 
-use crate::{Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal};
+use crate::{
+    Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal, line,
+};
 
 /// The name of the journal in the folder of a search.
 const JOURNAL: &str = "bisect.json";
@@ -23,12 +25,64 @@ pub enum Next {
     Hidden(Vec<String>),
 }
 
+/// The name of the made-up repository in the folder of a search among names.
+const NAMES: &str = "kernels.git";
+
+/// A folder for a search, which no other process has.
+pub struct Claim {
+    folder: PathBuf,
+    is_new: bool,
+    lock: Option<FolderLock>,
+}
+
+impl Claim {
+    /// Claims a folder, which is made if there is none.
+    ///
+    /// # Errors
+    ///
+    /// When it is no folder, or none of this user's where this program chose it; when another process has
+    /// it, or it cannot be written to.
+    pub fn new(folder: &OutFolder) -> Result<Self, BisectError> {
+        let path = folder.path();
+        let is_new = !path.exists();
+        folder.make()?;
+        let writes = |error| BisectError::Write { path: path.clone(), error };
+        let lock = match preemptlab_durable::lock(&path).map_err(writes)? {
+            Lock::Taken(lock) => lock,
+            Lock::Held(by) => return Err(BisectError::Busy { path, by }),
+        };
+        Ok(Self { folder: path, is_new, lock: Some(lock) })
+    }
+
+    /// Makes a history of names in the folder: a repository with a commit for each, one on top of the
+    /// other. Returns the repository and the commits.
+    ///
+    /// # Errors
+    ///
+    /// When git fails, or the folder cannot be written to.
+    pub fn line(&self, names: &[String]) -> Result<(PathBuf, Vec<String>), BisectError> {
+        let repository = self.folder.join(NAMES);
+        let commits = line::line(&repository, names)?;
+        Ok((repository, commits))
+    }
+}
+
+impl Drop for Claim {
+    /// Removes the folder where it was made in vain.
+    fn drop(&mut self) {
+        let lock = self.lock.take();
+        if self.is_new && lock.is_some() {
+            let _ = preemptlab_durable::remove_folder(&self.folder);
+        }
+    }
+}
+
 /// A search, in a folder of its own.
 pub struct Search {
     folder: PathBuf,
     history: History,
     journal: Journal,
-    _lock: FolderLock,
+    _lock: Option<FolderLock>,
 }
 
 impl Search {
@@ -36,12 +90,13 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// When the folder is no repository, or lacks one of them.
+    /// When the folder is no repository or lacks one of them, and when the two are not one history.
     pub fn ends(repository: &Path, good: &str, bad: &str) -> Result<[String; 2], BisectError> {
         let [good, bad] = [History::resolve(repository, good)?, History::resolve(repository, bad)?];
         if good == bad {
             return Err(BisectError::Same(good));
         }
+        History::check_related(repository, &good, &bad)?;
         Ok([good, bad])
     }
 
@@ -49,15 +104,11 @@ impl Search {
     ///
     /// # Errors
     ///
-    /// When the two ends are not one history, the folder holds another search or another process has
-    /// it, or something cannot be read or written.
-    pub fn open(folder: &Path, repository: &Path, ends: Ends) -> Result<Self, BisectError> {
-        let writes = |error| BisectError::Write { path: folder.to_owned(), error };
-        preemptlab_durable::create_folder(folder).map_err(writes)?;
-        let lock = match preemptlab_durable::lock(folder).map_err(writes)? {
-            Lock::Taken(lock) => lock,
-            Lock::Held(by) => return Err(BisectError::Busy { path: folder.to_owned(), by }),
-        };
+    /// When the two ends are not one history, the folder holds another search, or something cannot be read
+    /// or written. A folder that was made for it is removed then.
+    pub fn open(mut claim: Claim, repository: &Path, ends: Ends) -> Result<Self, BisectError> {
+        let folder = &claim.folder.clone();
+        History::check_related(repository, &ends.good, &ends.bad)?;
         let journal = match Journal::read(&folder.join(JOURNAL))? {
             Some(journal) if journal.ends != ends => {
                 return Err(BisectError::Other { path: folder.to_owned() });
@@ -67,18 +118,10 @@ impl Search {
         };
         let history = History::open(folder, repository)?;
         let Ends { good, bad, .. } = &journal.ends;
-        if !history.is_ancestor(good, bad)? {
-            let (good, bad) = (good.clone(), bad.clone());
-            if history.is_shallow()? {
-                return Err(BisectError::Shallow { good, bad });
-            }
-            let reversed = history.is_ancestor(&bad, &good)?;
-            return Err(BisectError::NotRelated { good, bad, reversed });
-        }
         let answers = journal.steps.iter().map(|step| (step.commit.as_str(), step.answer.as_str()));
         history.start(good, bad, answers)?;
         journal.write(&folder.join(JOURNAL))?;
-        Ok(Self { folder: folder.to_owned(), history, journal, _lock: lock })
+        Ok(Self { folder: folder.clone(), history, journal, _lock: claim.lock.take() })
     }
 
     /// Returns what the search is between.

@@ -3,12 +3,14 @@
 use std::{
     collections::BTreeMap,
     fs,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
 };
 
-use preemptlab_bisect::{Answer, BisectError, Ends, Next, Revert, Search, Step, line};
+use preemptlab_bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
+use preemptlab_durable::OutFolder;
 
 /// A repository of a user, with a commit a line.
 struct Repository {
@@ -80,6 +82,16 @@ fn ends(good: &str, bad: &str) -> Ends {
     Ends { good: good.to_owned(), bad: bad.to_owned(), question: "is it worse?".to_owned() }
 }
 
+/// Opens a search in a folder that a user named.
+fn open_in(folder: impl AsRef<Path>, repository: &Path, ends: Ends) -> Result<Search, BisectError> {
+    Search::open(Claim::new(&OutFolder::named(folder.as_ref()))?, repository, ends)
+}
+
+/// Makes a history of names in a folder.
+fn line(folder: &Path, names: &[String]) -> (PathBuf, Vec<String>) {
+    Claim::new(&OutFolder::named(folder)).unwrap().line(names).unwrap()
+}
+
 /// Opens a search whose lock a program that another test starts may have for a moment.
 fn patiently(open: &dyn Fn() -> Result<Search, BisectError>) -> Result<Search, BisectError> {
     for _ in 0..1000 {
@@ -114,7 +126,7 @@ fn the_first_bad_commit_is_found_and_the_users_repository_stays() {
     for first_bad in [1, 2, 17, 30, 31] {
         let own = folder.path().join(first_bad.to_string());
         let ends = ends(&commits[0], &commits[31]);
-        let mut it = Search::open(&own, repository.path(), ends).unwrap();
+        let mut it = open_in(&own, repository.path(), ends).unwrap();
         let (next, steps) = search(&mut it, 99, |commit| {
             match commits.iter().position(|other| other == commit).unwrap() >= first_bad {
                 true => Answer::Bad,
@@ -136,7 +148,7 @@ fn a_search_that_was_killed_goes_on_with_its_answers() {
         Some(at) if at >= 21 => Answer::Bad,
         _ => Answer::Good,
     };
-    let once = || Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[31]));
+    let once = || open_in(folder.path(), repository.path(), ends(&commits[0], &commits[31]));
     let open = || patiently(&once);
     let mut steps = 0;
     let found = loop {
@@ -157,7 +169,7 @@ fn a_search_that_was_killed_goes_on_with_its_answers() {
     assert!((4..=7).contains(&steps), "{steps} steps");
     let other = Ends { question: "another".to_owned(), ..ends(&commits[0], &commits[31]) };
     let elsewhere = folder.path().join("elsewhere");
-    drop(Search::open(&elsewhere, repository.path(), other.clone()).unwrap());
+    drop(open_in(&elsewhere, repository.path(), other.clone()).unwrap());
     fs::copy(elsewhere.join("bisect.json"), folder.path().join("bisect.json")).unwrap();
     assert!(matches!(open().err(), Some(BisectError::Other { .. })));
     fs::remove_file(folder.path().join("bisect.json")).unwrap();
@@ -169,8 +181,7 @@ fn a_search_that_was_killed_goes_on_with_its_answers() {
 fn what_cannot_be_tested_hides_the_first_bad_commit() {
     let (repository, commits) = Repository::of(8);
     let folder = tempfile::tempdir().unwrap();
-    let mut it =
-        Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[7])).unwrap();
+    let mut it = open_in(folder.path(), repository.path(), ends(&commits[0], &commits[7])).unwrap();
     let (next, _) = search(&mut it, 99, |commit| {
         match commits.iter().position(|other| other == commit).unwrap() {
             3 | 4 => Answer::Skip,
@@ -188,10 +199,11 @@ fn ends_that_are_no_ends_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = repository.path();
     let open = |good: &str, bad: &str| {
-        Search::open(&folder.path().join(&good[..8]), path, ends(good, bad)).map(drop).unwrap_err()
+        open_in(folder.path().join(&good[..8]), path, ends(good, bad)).map(drop).unwrap_err()
     };
     let said = open(&commits[2], &commits[0]).to_string();
     assert!(said.contains("it is the other way round"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a folder of no search is left");
     repository.git(&["checkout", "--quiet", "--orphan", "other"]);
     let other = repository.commit("g", "y\n");
     let said = open(&other, &commits[2]).to_string();
@@ -217,7 +229,7 @@ fn a_shallow_clone_is_named() {
     assert!(said.contains("shallow clone"), "{said}");
     // Within what it has it is searched like every other one.
     let [good, bad] = Search::ends(&shallow, "HEAD~1", "HEAD").unwrap();
-    let it = Search::open(&folder.path().join("own"), &shallow, ends(&good, &bad)).unwrap();
+    let it = open_in(folder.path().join("own"), &shallow, ends(&good, &bad)).unwrap();
     assert_eq!(it.next().unwrap(), Next::Found(bad));
 }
 
@@ -229,10 +241,13 @@ fn a_commit_is_taken_back_where_that_is_clean() {
     let changed = repository.commit("a", "2\n");
     let bad = repository.commit("a", "3\n");
     let folder = tempfile::tempdir().unwrap();
-    let it = Search::open(folder.path(), repository.path(), ends(&good, &bad)).unwrap();
+    let it = open_in(folder.path(), repository.path(), ends(&good, &bad)).unwrap();
     let Revert::Commit(reverted) = it.reverted(&clean).unwrap() else { panic!("not clean") };
     let listed = git(&it.repository(), &["ls-tree", "--name-only", &reverted]);
     assert_eq!(listed, "a");
+    // A search that goes on finds the kernel that it has measured already.
+    std::thread::sleep(Duration::from_millis(1100));
+    assert_eq!(it.reverted(&clean).unwrap(), Revert::Commit(reverted.clone()));
     assert_eq!(git(&it.repository(), &["show", &format!("{reverted}:a")]), "3");
     assert_eq!(it.reverted(&changed).unwrap(), Revert::Conflicts);
     let described = it.describe(&bad).unwrap();
@@ -244,7 +259,7 @@ fn a_commit_is_taken_back_where_that_is_clean() {
 fn a_journal_of_somebody_else_is_read_with_care() {
     let (repository, commits) = Repository::of(4);
     let folder = tempfile::tempdir().unwrap();
-    let once = || Search::open(folder.path(), repository.path(), ends(&commits[0], &commits[3]));
+    let once = || open_in(folder.path(), repository.path(), ends(&commits[0], &commits[3]));
     let open = || patiently(&once);
     drop(open().unwrap());
     let file = folder.path().join("bisect.json");
@@ -270,13 +285,13 @@ fn a_journal_of_somebody_else_is_read_with_care() {
 #[test]
 fn a_list_is_searched_as_a_history() {
     let folder = tempfile::tempdir().unwrap();
-    let own = folder.path().join("kernels.git");
     let names: Vec<String> = (0..12).map(|at| format!("debian:6.12.{at}")).collect();
-    let commits = line(&own, &names).unwrap();
-    assert_eq!(line(&own, &names).unwrap(), commits, "the same list");
-    assert_ne!(line(&folder.path().join("other.git"), &names[1..]).unwrap()[..], commits[1..]);
+    let (own, commits) = line(folder.path(), &names);
+    assert_eq!(line(folder.path(), &names).1, commits, "the same list");
+    let other = tempfile::tempdir().unwrap();
+    assert_ne!(line(other.path(), &names[1..]).1[..], commits[1..]);
     let out = folder.path().join("out");
-    let mut it = Search::open(&out, &own, ends(&commits[0], &commits[11])).unwrap();
+    let mut it = open_in(&out, &own, ends(&commits[0], &commits[11])).unwrap();
     let place = |commit: &str| commits.iter().position(|other| other == commit).unwrap();
     let (next, steps) = search(&mut it, 99, |commit| match place(commit) {
         6 => Answer::Skip,
@@ -287,4 +302,143 @@ fn a_list_is_searched_as_a_history() {
     assert!(steps <= 5, "{steps} steps");
     assert_eq!(it.describe(&commits[8]).unwrap().subject, names[8]);
     assert_eq!(it.parent(&commits[8]).unwrap().as_deref(), Some(commits[7].as_str()));
+}
+
+/// What a clone may ship at the foreseeable path of a search, and what stands outside of it.
+#[test]
+fn nothing_is_emptied_or_written_through_what_stands_in_a_searchs_folder() {
+    type Leave = fn(&Path);
+    let cases: [(&str, Leave, Option<&str>); 20] = [
+        ("runs is a link", |it| link_to("../victim", &it.join("runs")), Some("symbolic link")),
+        ("runs is a link up", |it| link_to("..", &it.join("runs")), Some("symbolic link")),
+        ("runs leads to nothing", |it| link_to("../nothing", &it.join("runs")), Some("symbolic")),
+        (
+            "the search is a link",
+            |it| link_to("../../victim", &it.join("runs/b")),
+            Some("symbolic"),
+        ),
+        ("the search is a file", |it| file(&it.join("runs/b")), Some("no folder")),
+        (
+            "history is a link",
+            |it| link_to("../../../victim", &it.join("runs/b/history.git")),
+            Some("symbolic"),
+        ),
+        (
+            "history leads to nothing",
+            |it| link_to("x", &it.join("runs/b/history.git")),
+            Some("symbolic"),
+        ),
+        ("history is a file", |it| file(&it.join("runs/b/history.git")), Some("no folder")),
+        (
+            "names are a link",
+            |it| link_to("../../../victim", &it.join("runs/b/kernels.git")),
+            Some("symbolic"),
+        ),
+        ("names are a file", |it| file(&it.join("runs/b/kernels.git")), Some("no folder")),
+        (
+            "all write to the search",
+            |it| open_to_all(&it.join("runs/b")),
+            Some("other users can write"),
+        ),
+        ("all write to runs", |it| open_to_all(&it.join("runs")), Some("other users can write")),
+        (
+            "all write to history",
+            |it| open_to_all(&it.join("runs/b/history.git")),
+            Some("other users"),
+        ),
+        (
+            "objects are a link",
+            |it| link_to("../../../../victim", &it.join("runs/b/history.git/objects")),
+            None,
+        ),
+        (
+            "info is a link",
+            |it| link_to("../../../../../victim", &it.join("runs/b/history.git/objects/info")),
+            None,
+        ),
+        (
+            "alternates are a link",
+            |it| {
+                link_to(
+                    "../../../../../../victim/kept",
+                    &it.join("runs/b/history.git/objects/info/alternates"),
+                );
+            },
+            None,
+        ),
+        (
+            "refs are a link",
+            |it| link_to("../../../../victim", &it.join("runs/b/history.git/refs")),
+            None,
+        ),
+        (
+            "a commit is a link",
+            |it| link_to("../../../../victim/kept", &it.join("runs/b/kernels.git/commit")),
+            None,
+        ),
+        ("a configuration with a command", |it| hostile_git(&it.join("runs/b/history.git")), None),
+        ("another one", |it| hostile_git(&it.join("runs/b/kernels.git")), None),
+    ];
+    let (repository, commits) = Repository::of(3);
+    for (name, leave, refused) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let [victim, clone] = ["victim", "clone"].map(|it| folder.path().join(it));
+        fs::create_dir(&victim).unwrap();
+        fs::create_dir(&clone).unwrap();
+        fs::write(victim.join("kept"), "kept").unwrap();
+        leave(&clone);
+        let out = OutFolder::chosen(&clone, "runs/b");
+        let opened = Claim::new(&out).and_then(|claim| {
+            claim.line(&["a".to_owned(), "b".to_owned()])?;
+            Search::open(claim, repository.path(), ends(&commits[0], &commits[2]))
+        });
+        match (refused, opened.map(drop)) {
+            (Some(words), Err(error)) => {
+                assert!(matches!(error, BisectError::NotOwn(_)), "{name}: {error:?}");
+                assert!(error.to_string().contains(words), "{name}: {error}");
+            }
+            (None, Ok(())) => {}
+            (_, came) => panic!("{name}: {came:?}"),
+        }
+        let left: Vec<_> =
+            fs::read_dir(&victim).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(left, ["kept"], "{name}");
+        assert_eq!(fs::read_to_string(victim.join("kept")).unwrap(), "kept", "{name}");
+        assert!(!clone.join("canary").exists() && !folder.path().join("canary").exists(), "{name}");
+    }
+}
+
+fn link_to(target: &str, at: &Path) {
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    symlink(target, at).unwrap();
+}
+
+fn file(at: &Path) {
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    fs::write(at, "").unwrap();
+}
+
+fn open_to_all(at: &Path) {
+    fs::create_dir_all(at).unwrap();
+    fs::set_permissions(at, fs::Permissions::from_mode(0o777)).unwrap();
+}
+
+/// Makes a repository whose configuration, hooks and alternates would execute a command or read elsewhere.
+fn hostile_git(at: &Path) {
+    fs::create_dir_all(at.join("hooks")).unwrap();
+    fs::create_dir_all(at.join("objects/info")).unwrap();
+    fs::create_dir_all(at.join("refs")).unwrap();
+    let canary = at.ancestors().nth(3).unwrap().join("canary");
+    let command = format!("touch {}", canary.display());
+    fs::write(at.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let config = format!(
+        "[core]\nbare = true\nfsmonitor = {command}\nhooksPath = hooks\npager = {command}\n\
+         sshCommand = {command}\neditor = {command}\n"
+    );
+    fs::write(at.join("config"), config).unwrap();
+    for hook in ["reference-transaction", "post-checkout", "post-index-change"] {
+        let hook = at.join("hooks").join(hook);
+        fs::write(&hook, format!("#!/bin/sh\n{command}\n")).unwrap();
+        fs::set_permissions(hook, fs::Permissions::from_mode(0o755)).unwrap();
+    }
 }

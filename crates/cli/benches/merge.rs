@@ -13,6 +13,7 @@ use std::{
 
 use made::{Made, measured};
 use preemptlab_cluster::{Cut, Workplace, newest};
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
 use preemptlab_model::Shard;
 use preemptlab_recording::PartOf;
@@ -53,7 +54,8 @@ fn parts(run: &Path) -> (usize, u64) {
             let path = Workplace::of(run).part(0, shard);
             fs::create_dir_all(&path).expect("a folder");
             let of = PartOf::new(run, 0, shard).expect("a part");
-            PartWriter::open(Recording::open(run).expect("it"), &path, &of).expect("a part")
+            PartWriter::open(Recording::open(run).expect("it"), &OutFolder::named(&path), &of)
+                .expect("a part")
         })
         .collect();
     let (mut cells, mut bytes) = (0, 0);

@@ -6,6 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{
     CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label,
 };
@@ -54,6 +55,11 @@ pub fn written_path() -> impl TypedValueParser<Value = PathBuf> {
         false => Ok(path),
         true => Err("`-` is not taken for standard output: give a path, or ./- for that name"),
     })
+}
+
+/// Reads the path of a folder that is written to.
+pub fn written_folder() -> impl TypedValueParser<Value = OutFolder> {
+    written_path().map(OutFolder::named)
 }
 
 /// Reads a kernel with its label. Where a path stands for a kernel, it is that of a source tree.

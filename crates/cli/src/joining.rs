@@ -49,7 +49,14 @@ pub fn join(writer: &RecordingWriter, output: &Output) -> exit::Result<()> {
 /// tasks printed stay.
 pub fn clear(recording: &Path, output: &Output) -> exit::Result<()> {
     let began = Instant::now();
-    for part in parts(&Workplace::of(recording))? {
+    let workplace = Workplace::of(recording);
+    for part in parts(&workplace)? {
+        // Nothing is removed through a link.
+        let own = workplace.folder().join("parts").join(part.file_name().unwrap_or_default());
+        if let Err(error) = own.make() {
+            output.note(format!("left where it is: {error}"));
+            continue;
+        }
         loop {
             match remove_part(&part) {
                 Ok(()) => break,
@@ -64,7 +71,6 @@ pub fn clear(recording: &Path, output: &Output) -> exit::Result<()> {
             }
         }
     }
-    let workplace = Workplace::of(recording);
     // A folder that is not empty stays.
     let _ = fs::remove_dir(workplace.parts());
     match fs::remove_file(workplace.seed()) {

@@ -11,6 +11,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 use preemptlab_analysis::meant;
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Derived, Experiment, Overrides, Recording};
 use preemptlab_files::Folders;
 use preemptlab_model::plain;
@@ -47,6 +48,11 @@ fn default_store() -> exit::Result<PathBuf> {
     // What is wrong with it is said where the store is opened.
     let _ = preemptlab_durable::create_folder(&cache);
     Ok(cache.join("preemptlab"))
+}
+
+/// Returns the folder of a recording or a search that the user did not name.
+pub fn chosen(name: impl AsRef<Path>) -> OutFolder {
+    OutFolder::chosen(".", Path::new(meant::RUNS).join(name))
 }
 
 /// Returns the options of packages as provision takes them.

@@ -109,11 +109,20 @@ impl Output {
 
     /// Prints data. A reader that has gone, as in `| head`, is no error; see [`Output::was_cut_off`].
     pub fn data(&self, text: &str) -> Result<ExitCode, Failure> {
+        let text = plain::uncommanded(&harmless(text, self.color_stdout)).into_owned();
+        self.print_out(&text)
+    }
+
+    /// Prints the commands of a CI that this program means.
+    pub fn commands(&self, text: &str) -> Result<ExitCode, Failure> {
+        self.print_out(&harmless(text, false))
+    }
+
+    fn print_out(&self, text: &str) -> Result<ExitCode, Failure> {
         if preemptlab_host::stdout_was_closed() {
             let message = "cannot write to standard output: it is closed";
             return Err(exit::host(message));
         }
-        let text = harmless(text, self.color_stdout);
         let mut stdout = io::stdout().lock();
         let written = stdout.write_all(text.as_bytes()).and_then(|()| {
             if text.ends_with('\n') { stdout.flush() } else { stdout.write_all(b"\n") }
@@ -150,7 +159,7 @@ impl Output {
     pub fn warning(&self, text: impl std::fmt::Display) {
         if self.color_stderr {
             let text = text.to_string();
-            let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {}", harmless(&text, false));
+            let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {}", one_line(&text));
         } else {
             say(format_args!("warning: {text}"));
         }
@@ -163,14 +172,20 @@ impl Output {
             Some(_) => format!("{report:?}"),
             None => format!("{:?}", miette::Report::new(Told::new(report.chain()))),
         };
-        let _ = writeln!(io::stderr(), "{}", harmless(&told, self.color_stderr));
+        let told = harmless(&told, self.color_stderr);
+        let _ = writeln!(io::stderr(), "{}", plain::uncommanded(&told));
     }
 }
 
-/// Says something on stderr that is not data.
+/// Says something on stderr that is not data, in one line.
 pub fn say(text: impl fmt::Display) {
     // Who cannot be told is no reason to stop.
-    let _ = writeln!(io::stderr(), "{}", harmless(&text.to_string(), false));
+    let _ = writeln!(io::stderr(), "{}", one_line(&text.to_string()));
+}
+
+/// Returns a message as the one line that it is, whatever names and reasons are in it.
+fn one_line(text: &str) -> String {
+    plain::uncommanded(&plain::line(text)).into_owned()
 }
 
 /// An error and its causes as harmless text.
@@ -184,7 +199,7 @@ impl Told {
     fn new<'a>(chain: impl DoubleEndedIterator<Item = &'a (dyn Error + 'static)>) -> Self {
         let mut told = None;
         for error in chain.rev() {
-            let text = plain::lines(&error.to_string()).into_owned();
+            let text = plain::unbroken(&error.to_string());
             told = Some(Box::new(Self { text, cause: told }));
         }
         *told.unwrap_or_else(|| Box::new(Self { text: String::new(), cause: None }))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use preemptlab_analysis::meant::RUNS;
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Repeated, Replicates};
 use preemptlab_model::{KernelRef, PackageName, PreemptMode};
 use preemptlab_preparation::{LabError, WriteError, Written, write_repeated};
@@ -42,7 +42,7 @@ pub fn write(
     out: Option<&Path>,
     (store, packages): (Option<PathBuf>, &Packages),
     output: &Output,
-) -> exit::Result<(PathBuf, Written)> {
+) -> exit::Result<(OutFolder, Written)> {
     let store = lab::store(store)?;
     // Before anything else is brought here, and with the program's own path.
     let program = lab::with_provision(store, packages, output, |provision| {
@@ -66,10 +66,12 @@ pub fn write(
         repeat: REPEAT,
     };
     let files = repeated.files().map_err(exit::unusable)?;
-    let out = out.map_or_else(|| Path::new(RUNS).join(&*files.name), Path::to_owned);
+    let out = out.map_or_else(|| lab::chosen(&*files.name), OutFolder::named);
     let written = write_repeated(&files, &out).map_err(|error| match error {
         WriteError::Io { .. } => exit::host(error),
-        WriteError::Nameless(_) | WriteError::Other(_) => exit::unusable(error),
+        WriteError::Nameless(_) | WriteError::Other(_) | WriteError::NotOwn(_) => {
+            exit::unusable(error)
+        }
     })?;
     Ok((out, written))
 }

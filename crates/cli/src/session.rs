@@ -1,10 +1,8 @@
 //! From an experiment to its recording.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::PathBuf, time::Duration};
 
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
 use preemptlab_model::{BackendKind, CellInputs, counted};
@@ -29,7 +27,7 @@ pub struct Session<'a> {
     /// What the experiment's file says otherwise.
     pub overrides: Vec<Override>,
     /// The recording's folder.
-    pub out: &'a Path,
+    pub out: &'a OutFolder,
     /// The store that was named.
     pub store: Option<PathBuf>,
     /// Virtual machines.
@@ -73,7 +71,7 @@ impl Session<'_> {
             )
             .on(self.backend);
             let lab = lab.with_folders(&self.folders).overridden(&self.overrides);
-            Ok(lab.begin_or_go_on(self.experiment.clone(), self.out)?)
+            Ok(lab.begin_or_go_on(self.experiment.clone(), &self.out.path())?)
         });
         let prepared = match prepared {
             Ok(prepared) => prepared,

@@ -10,6 +10,7 @@ use std::{
 
 use clap::Args;
 use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Derived, PartWriter, Recording};
 use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
 use preemptlab_preparation::Kernels;
@@ -142,7 +143,7 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
     };
     let workplace = Workplace::of(work.recording);
     let of = PartOf::new(work.recording, look, shard)?;
-    let path = work.out.map_or_else(|| workplace.part(look, shard), Path::to_owned);
+    let place = work.out.map_or_else(|| workplace.part_folder(look, shard), OutFolder::named);
     let wanted: BTreeSet<CellId> = cut.of(shard).iter().copied().collect();
     let mut only = lacking(&recording, &wanted, work.trace)?;
     let there = wanted.len() - only.len();
@@ -152,7 +153,7 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
     }
     // What was derived before anything is asked for in its name.
     let derived = Derived::check(&recording).map_err(preemptlab_preparation::LabError::from)?;
-    let (part, path) = begin(work.recording, &path, &of, &mut only, work.trace)?;
+    let (part, path) = begin(work.recording, &place, &of, &mut only, work.trace)?;
     if lacking(part.cells().recording(), &only, work.trace)?.is_empty() {
         output.note(format!("shard {shard} has no cell left: {}/", path.display()));
         return Ok(ExitCode::from(exit::OK));
@@ -248,21 +249,21 @@ fn execute(
 /// another one is begun beside it, without the cells that it has.
 fn begin(
     recording: &Path,
-    path: &Path,
+    place: &OutFolder,
     of: &PartOf,
     only: &mut BTreeSet<CellId>,
     trace: bool,
 ) -> exit::Result<(PartWriter, PathBuf)> {
     for attempt in 1..=ATTEMPTS_MAX {
-        let path = match attempt {
-            1 => path.to_owned(),
+        let folder = match attempt {
+            1 => place.clone(),
             attempt => {
-                let mut name = path.as_os_str().to_owned();
-                name.push(format!(".{attempt}"));
-                PathBuf::from(name)
+                let name = place.path().file_name().unwrap_or_default().to_owned();
+                place.beside(&format!("{}.{attempt}", name.to_string_lossy()))
             }
         };
-        let opened = PartWriter::open(Recording::open(recording)?, &path, of);
+        let path = folder.path();
+        let opened = PartWriter::open(Recording::open(recording)?, &folder, of);
         match opened {
             Ok(part) => return Ok((part, path)),
             Err(RecordingError::Busy { holder: Some(_), .. }) if attempt < ATTEMPTS_MAX => {

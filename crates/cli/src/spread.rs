@@ -15,7 +15,7 @@ use preemptlab_cluster::{
     },
 };
 use preemptlab_experiment::RecordingWriter;
-use preemptlab_model::{CellId, Factors, Outcome, counted};
+use preemptlab_model::{CellId, Factors, Outcome, counted, plain};
 use preemptlab_preparation::Prepared;
 use preemptlab_runner::Summary;
 
@@ -178,13 +178,16 @@ impl<'a> Spread<'a> {
         let names: Vec<String> = planned
             .filter(|cell| cell.inputs().is_some_and(|inputs| cells.contains(&inputs.id())))
             .take(NAMED_MAX)
-            .map(|cell| cell.factors.to_string())
+            .map(|cell| plain::line(&cell.factors.to_string()).into_owned())
             .collect();
         if let Err(failure) = self.output.data(&names.join("\n")) {
             return failure;
         }
         let said = match last_words(&self.work.workplace().log()) {
-            Some((path, words)) => format!("; {} ends with:\n{words}", path.display()),
+            Some((path, words)) => {
+                let words = plain::broken(&words);
+                format!("; {} ends with:{}{words}", path.display(), plain::BREAK)
+            }
             None => String::new(),
         };
         let cells = counted(cells.len(), "cell");
@@ -241,7 +244,8 @@ impl Told<'_> {
             Event::Lost { shards, cells } => {
                 let said = match last_words(&self.workplace.log()) {
                     Some((path, words)) => {
-                        format!("; {} ends with:\n{words}", path.display())
+                        let words = plain::broken(&words);
+                        format!("; {} ends with:{}{words}", path.display(), plain::BREAK)
                     }
                     None => String::new(),
                 };

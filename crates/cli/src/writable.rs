@@ -33,15 +33,20 @@ pub fn write_pictures(
         exit::host(format!("cannot make the folder {}: {error}", folder.display()))
     })?;
     for (file, svg) in pictures {
-        write(&folder.join(file), svg.as_bytes(), output)?;
+        let file = folder.join(file);
+        // The user named the folder, and no file in it.
+        told(preemptlab_durable::renew(&file, svg.as_bytes()), &file, output)?;
     }
     Ok(())
 }
 
 /// Writes a whole file, and reports it.
 pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
-    preemptlab_durable::replace(file, bytes)
-        .map_err(|error| exit::host(format!("cannot write {}: {error}", file.display())))?;
+    told(preemptlab_durable::replace(file, bytes), file, output)
+}
+
+fn told(written: io::Result<()>, file: &Path, output: &Output) -> exit::Result<()> {
+    written.map_err(|error| exit::host(format!("cannot write {}: {error}", file.display())))?;
     output.note(format!("wrote {}", file.display()));
     Ok(())
 }

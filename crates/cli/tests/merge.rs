@@ -15,6 +15,7 @@ use std::{
 
 use common::{Desk, Finished};
 use preemptlab_cluster::Workplace;
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
 use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{CellFolder, PartOf, Until};
@@ -47,7 +48,10 @@ impl Lab {
         let path = Workplace::of(&run).part(0, shard);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let of = PartOf::new(&run, 0, shard).unwrap();
-        drop(PartWriter::open(Recording::open(&run).unwrap(), &path, &of).unwrap());
+        drop(
+            PartWriter::open(Recording::open(&run).unwrap(), &OutFolder::named(&path), &of)
+                .unwrap(),
+        );
         for cell in cells {
             let name = format!("cells/{}.json", self.ids[*cell]);
             fs::copy(self.desk.path("whole").join(&name), path.join(&name)).unwrap();
@@ -330,7 +334,8 @@ fn folders_that_somebody_has_are_told_of() {
     lab.part("1/2", &[0, 1, 2, 3]);
     let of = PartOf::new(&run, 0, "2/2".parse().unwrap()).unwrap();
     let path = lab.part("2/2", &[4]);
-    let worker = PartWriter::open(Recording::open(&run).unwrap(), &path, &of).unwrap();
+    let worker =
+        PartWriter::open(Recording::open(&run).unwrap(), &OutFolder::named(&path), &of).unwrap();
     lab.merge().fails(3, &["5 taken now", "a process writes to run.shards/parts/2-of-2 now"]);
     lab.is_whole_but_for(&[5, 6, 7]);
     drop(worker);
@@ -438,7 +443,7 @@ fn cells_of_looks_are_of_the_plan() {
     let run = lab.desk.path("run");
     let part = Workplace::of(&run).part(1, shard);
     let of = PartOf::new(&run, 1, shard).unwrap();
-    drop(PartWriter::open(Recording::open(&run).unwrap(), &part, &of).unwrap());
+    drop(PartWriter::open(Recording::open(&run).unwrap(), &OutFolder::named(&part), &of).unwrap());
     let [one, other] = [0, 1].map(|cell: usize| {
         let id = added[cell].inputs().unwrap().id();
         CellFolder::new(lab.desk.path("more/cells")).get(id).unwrap().unwrap()

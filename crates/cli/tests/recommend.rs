@@ -79,7 +79,7 @@ fn every_format_says_it() {
         finished.stdout
     };
     assert!(of("markdown").starts_with("**Run debian:6.12.107+deb13/full"));
-    assert!(of("csv").contains(",debian:6.12.107+deb13,full,,recommended,throughput,"));
+    assert!(of("csv").contains(r#","debian:6.12.107+deb13","full",,"recommended","throughput","#));
     let document: serde_json::Value = serde_json::from_str(&of("json")).unwrap();
     assert_eq!(document["candidates"][0]["status"], "recommended");
     assert_eq!(document["certainty"], "only");

@@ -3,6 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_durable::OutFolder;
 use preemptlab_model::Shard;
 
 /// Suffix of the work folder's name.
@@ -44,6 +45,12 @@ impl Workplace {
         &self.root
     }
 
+    /// Returns the work folder as one to write to.
+    pub fn folder(&self) -> OutFolder {
+        let name = self.root.file_name().unwrap_or_default();
+        OutFolder::chosen(self.root.parent().unwrap_or(Path::new(".")), name)
+    }
+
     /// Returns the archive of what a worker needs.
     pub fn seed(&self) -> PathBuf {
         self.root.join("seed.tar.zst")
@@ -59,6 +66,12 @@ impl Workplace {
         let (index, count) = (shard.index(), shard.count());
         let look = if look == 0 { String::new() } else { format!("look-{look:03}-") };
         self.parts().join(format!("{look}{index}-of-{count}"))
+    }
+
+    /// Returns that folder as one to write to.
+    pub fn part_folder(&self, look: u32, shard: Shard) -> OutFolder {
+        let part = self.part(look, shard);
+        self.folder().join("parts").join(part.file_name().unwrap_or_default())
     }
 
     /// Returns the file of the engine's jobs.

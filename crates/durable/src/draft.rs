@@ -108,6 +108,15 @@ impl<'a> Replacement<'a> {
             let file = File::options().write(true).open(path)?;
             return Ok(Self { path, draft: Err(file) });
         }
+        Self::of_file(path)
+    }
+
+    /// Begins a file that takes the place of anything that has its name.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be written to.
+    pub fn of_file(path: &'a Path) -> io::Result<Self> {
         let folder = folder_of(path);
         // A draft that cannot be removed disturbs no other.
         let _ = sweep(folder);
@@ -143,6 +152,18 @@ impl<'a> Replacement<'a> {
 /// When the disk is full or the folder cannot be written to; the existing file then stays.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::begin(path)?;
+    replacement.file().write_all(bytes)?;
+    replacement.publish()
+}
+
+/// Writes a file of a fixed name, or replaces what has that name: a symbolic link or a device there is
+/// replaced, and nothing is written to what it leads to.
+///
+/// # Errors
+///
+/// When the disk is full or the folder cannot be written to; what was there then stays.
+pub fn renew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut replacement = Replacement::of_file(path)?;
     replacement.file().write_all(bytes)?;
     replacement.publish()
 }
@@ -203,6 +224,21 @@ mod tests {
         assert!(replace(folder.path(), b"").is_err());
         assert!(replace(&folder.path().join("absent/report.html"), b"").is_err());
         replace(Path::new("/dev/null"), b"gone").unwrap();
+    }
+
+    #[test]
+    fn a_renewed_file_takes_the_place_of_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["file", "other"].map(|name| folder.path().join(name));
+        for target in [other.as_path(), Path::new("/dev/null"), Path::new("nowhere")] {
+            std::fs::write(&other, b"another").unwrap();
+            let _ = std::fs::remove_file(&path);
+            std::os::unix::fs::symlink(target, &path).unwrap();
+            renew(&path, b"new").unwrap();
+            assert!(std::fs::symlink_metadata(&path).unwrap().is_file());
+            assert_eq!(std::fs::read(&path).unwrap(), b"new");
+            assert_eq!(std::fs::read(&other).unwrap(), b"another");
+        }
     }
 
     #[test]

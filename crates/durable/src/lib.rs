@@ -7,6 +7,7 @@
 //!   open(2) describes), so a killed process leaves no file behind. On a filesystem without
 //!   `O_TMPFILE` the draft is a hidden file whose name identifies its process; [`sweep`] removes it
 //!   once that process has ended.
+//! - A folder that this program chose itself ([`OutFolder`]) is this user's, and no link leads to it.
 //! - Reading never waits (for a pipe, a device) and never takes more memory than the caller allows.
 //!
 //! This crate depends on no other crate of the workspace.
@@ -26,11 +27,13 @@
 
 mod draft;
 mod lock;
+mod own;
 mod owner;
 mod read;
 
-pub use draft::{Draft, Replacement, is_draft, replace, sweep, write_new};
+pub use draft::{Draft, Replacement, is_draft, renew, replace, sweep, write_new};
 pub use lock::{FolderLock, LOCK_FILE, Lock, lock};
+pub use own::{FolderError, OutFolder, make_below, remove_folder};
 pub use owner::Owner;
 pub use read::{open, read};
 

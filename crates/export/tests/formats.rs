@@ -98,7 +98,10 @@ fn text(field: &Field) -> String {
     match field {
         Field::Null => String::new(),
         // CSV is for spreadsheets, too, where some texts are formulas.
-        Field::Str(text) => plain::spreadsheet(text).into_owned(),
+        Field::Str(text) => {
+            let field = plain::csv(text);
+            field[1..field.len() - 1].replace("\"\"", "\"")
+        }
         Field::UInt(number) => number.to_string(),
         Field::Long(number) => number.to_string(),
         Field::Double(number) => number.to_string(),

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use preemptlab_durable::{FolderError, OutFolder};
 use preemptlab_experiment::RepeatedFiles;
 use preemptlab_provision::REPEAT;
 use preemptlab_workload::Folder;
@@ -24,6 +25,9 @@ pub enum WriteError {
         .0.display()
     )]
     Other(PathBuf),
+    /// Something stands in the place of the workload's folder that is not this user's own.
+    #[error(transparent)]
+    NotOwn(FolderError),
     /// A file cannot be written.
     #[error("cannot write {}: {error}", path.display())]
     Io {
@@ -49,16 +53,17 @@ pub struct Written {
 /// # Errors
 ///
 /// [`WriteError`]
-pub fn write_repeated(files: &RepeatedFiles, out: &Path) -> Result<Written, WriteError> {
-    let nameless = || WriteError::Nameless(out.to_owned());
-    let name = out.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
+pub fn write_repeated(files: &RepeatedFiles, out: &OutFolder) -> Result<Written, WriteError> {
+    let place = &out.path();
+    let nameless = || WriteError::Nameless(place.clone());
+    let name = place.file_name().and_then(|name| name.to_str()).ok_or_else(nameless)?;
     // What a relative path of TOML names must not climb or hold what no reader sees.
     if name.contains(char::is_control) {
         return Err(nameless());
     }
     let workload = format!("{name}.workload");
     let (experiment, folder) =
-        (out.with_file_name(format!("{name}.toml")), out.with_file_name(&workload));
+        (place.with_file_name(format!("{name}.toml")), place.with_file_name(&workload));
     let text = files.experiment(&workload);
     let program = folder.join(Folder::REPEAT);
     let all: [(&Path, &[u8]); 3] = [
@@ -67,18 +72,19 @@ pub fn write_repeated(files: &RepeatedFiles, out: &Path) -> Result<Written, Writ
         // The last, so that all that it names is there.
         (&experiment, text.as_bytes()),
     ];
-    for (path, bytes) in all {
-        check(path, bytes)?;
-    }
     let at = |path: &Path| {
         let path = path.to_owned();
         move |error| WriteError::Io { path, error }
     };
-    preemptlab_durable::create_folder(&folder).map_err(at(&folder))?;
     for (path, bytes) in all {
-        if !path.exists() {
-            preemptlab_durable::write_new(path, bytes).map_err(at(path))?;
-        }
+        check(path, bytes)?;
+    }
+    out.beside(&workload).make().map_err(|error| match error {
+        FolderError::Io { path, error } => WriteError::Io { path, error },
+        error => WriteError::NotOwn(error),
+    })?;
+    for (path, bytes) in all {
+        preemptlab_durable::write_new(path, bytes).map_err(at(path))?;
         if path == program {
             fs::set_permissions(path, Permissions::from_mode(EXECUTABLE)).map_err(at(path))?;
         }
@@ -88,6 +94,10 @@ pub fn write_repeated(files: &RepeatedFiles, out: &Path) -> Result<Written, Writ
 
 /// Refuses a file that says something else.
 fn check(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    // A link leads to a file that is not this program's to change.
+    if path.is_symlink() {
+        return Err(WriteError::Other(path.to_owned()));
+    }
     match preemptlab_durable::read(path, bytes.len() as u64) {
         Ok(present) if present == bytes => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -125,7 +135,7 @@ mod tests {
     fn what_is_written_is_an_experiment_with_its_folder() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("runs/x.1");
-        let written = write_repeated(&files("xz -9"), &out).unwrap();
+        let written = write_repeated(&files("xz -9"), &OutFolder::named(&out)).unwrap();
         assert_eq!(written.experiment, place.path().join("runs/x.1.toml"));
         let text = fs::read_to_string(&written.experiment).unwrap();
         let experiment = Experiment::parse(&text).unwrap();
@@ -138,7 +148,7 @@ mod tests {
         // Once more, after a stop in between.
         fs::remove_file(&written.experiment).unwrap();
         fs::set_permissions(written.folder.join("repeat"), Permissions::from_mode(0o644)).unwrap();
-        assert_eq!(write_repeated(&files("xz -9"), &out).unwrap(), written);
+        assert_eq!(write_repeated(&files("xz -9"), &OutFolder::named(&out)).unwrap(), written);
         let again = embed(Experiment::parse(&text).unwrap(), base).unwrap();
         assert_eq!(again.1, folders);
     }
@@ -147,19 +157,22 @@ mod tests {
     fn files_of_something_else_stay() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("x");
-        let written = write_repeated(&files("xz -9"), &out).unwrap();
+        let written = write_repeated(&files("xz -9"), &OutFolder::named(&out)).unwrap();
         let before = fs::read(&written.experiment).unwrap();
-        let said = write_repeated(&files("xz -8"), &out).unwrap_err().to_string();
+        let said =
+            write_repeated(&files("xz -8"), &OutFolder::named(&out)).unwrap_err().to_string();
         assert!(
             said.contains("x.workload/workload.toml is there, and repeats something else"),
             "{said}"
         );
         assert_eq!(fs::read(&written.experiment).unwrap(), before);
         fs::write(&written.experiment, [&before[..], b"\n"].concat()).unwrap();
-        let said = write_repeated(&files("xz -9"), &out).unwrap_err().to_string();
+        let said =
+            write_repeated(&files("xz -9"), &OutFolder::named(&out)).unwrap_err().to_string();
         assert!(said.contains("x.toml is there, and repeats something else"), "{said}");
         for nameless in ["/", "..", "x/.."] {
-            let said = write_repeated(&files("xz"), Path::new(nameless)).unwrap_err().to_string();
+            let said =
+                write_repeated(&files("xz"), &OutFolder::named(nameless)).unwrap_err().to_string();
             assert!(said.starts_with("no file can have its name beside"), "{said}");
         }
     }

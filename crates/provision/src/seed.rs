@@ -98,7 +98,7 @@ pub fn pack(
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = || {
         preemptlab_durable::create_folder(folder)?;
-        let mut file = Replacement::begin(path)?;
+        let mut file = Replacement::of_file(path)?;
         let mut encoder = zstd::stream::write::Encoder::new(file.file(), LEVEL)?;
         encoder.include_checksum(true)?;
         let mut archive = Builder::new(encoder);

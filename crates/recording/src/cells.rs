@@ -47,7 +47,12 @@ impl CellFolder {
     ///
     /// When that is not allowed.
     pub fn create(&self) -> Result<(), RecordingError> {
-        create_folder(&self.path)
+        // The store is where its user has put it.
+        match self.sealed {
+            true => preemptlab_durable::create_folder(&self.path)
+                .map_err(RecordingError::io("create", &self.path)),
+            false => create_folder(&self.path),
+        }
     }
 
     /// Returns whether a cell is small enough to be kept.
@@ -159,7 +164,7 @@ impl CellFolder {
     /// When the disk is full or the folder cannot be written to; then the earlier one is still there.
     pub fn replace_file(&self, id: CellId, bytes: &[u8]) -> Result<(), RecordingError> {
         let path = self.file(id);
-        preemptlab_durable::replace(&path, bytes).map_err(RecordingError::io("write", path))
+        preemptlab_durable::renew(&path, bytes).map_err(RecordingError::io("write", path))
     }
 
     /// Removes a cell, so that it can be executed again.
@@ -178,6 +183,10 @@ impl CellFolder {
     }
 }
 
+/// Makes a folder that a recording or a part has, or checks that the one there is one to write to.
 pub(crate) fn create_folder(path: &Path) -> Result<(), RecordingError> {
-    preemptlab_durable::create_folder(path).map_err(RecordingError::io("create", path))
+    match (path.parent(), path.file_name()) {
+        (Some(above), Some(name)) => Ok(preemptlab_durable::make_below(above, name)?),
+        _ => preemptlab_durable::create_folder(path).map_err(RecordingError::io("create", path)),
+    }
 }

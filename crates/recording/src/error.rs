@@ -1,5 +1,7 @@
 use std::{io, path::PathBuf};
 
+use preemptlab_durable::FolderError;
+
 /// Reason why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
@@ -74,6 +76,9 @@ pub enum RecordingError {
         /// What it holds too much of, and the way out.
         reason: String,
     },
+    /// Something stands in the place of a folder to write to that is not this user's own.
+    #[error(transparent)]
+    NotOwn(FolderError),
     /// The operating system says no.
     #[error("cannot {action} {}: {error}{}", path.display(), advice(error))]
     Io {
@@ -93,6 +98,15 @@ impl RecordingError {
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |error| Self::Io { action, path, error }
+    }
+}
+
+impl From<FolderError> for RecordingError {
+    fn from(error: FolderError) -> Self {
+        match error {
+            FolderError::Io { path, error } => Self::io("create", path)(error),
+            error => Self::NotOwn(error),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderLock, Lock};
+use preemptlab_durable::{FolderLock, Lock, OutFolder};
 use preemptlab_model::{CellId, CellRecord, Digest, RECORDING_FORMAT, Shard};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -141,8 +141,13 @@ impl<E: DeserializeOwned> PartWriter<E> {
     /// [`RecordingError::Busy`] where another process has the part, [`RecordingError::OtherPart`] where
     /// the folder holds the part of another shard or plan, [`RecordingError::Occupied`] where it holds
     /// something else, and when it cannot be written to.
-    pub fn open(recording: Recording<E>, path: &Path, of: &PartOf) -> Result<Self, RecordingError> {
-        create_folder(path)?;
+    pub fn open(
+        recording: Recording<E>,
+        folder: &OutFolder,
+        of: &PartOf,
+    ) -> Result<Self, RecordingError> {
+        folder.make()?;
+        let path = &folder.path();
         let lock = lock(path)?;
         Self::start(recording, path, of, lock)
     }
@@ -198,9 +203,7 @@ pub fn remove_part(path: &Path) -> Result<(), RecordingError> {
     }
     for folder in [CELLS, TRACES] {
         let folder = path.join(folder);
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(RecordingError::io("remove", folder))?;
-        }
+        preemptlab_durable::remove_folder(&folder).map_err(RecordingError::io("remove", folder))?;
     }
     let file = path.join(PART);
     fs::remove_file(&file).map_err(RecordingError::io("remove", file))?;
@@ -225,7 +228,8 @@ mod tests {
     }
 
     fn open(path: &Path, shard: &str) -> Result<PartWriter<Value>, String> {
-        PartWriter::open(recording(), path, &of(shard)).map_err(|error| error.to_string())
+        PartWriter::open(recording(), &OutFolder::named(path), &of(shard))
+            .map_err(|error| error.to_string())
     }
 
     fn record() -> CellRecord {

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderLock, LOCK_FILE, Lock, is_draft};
+use preemptlab_durable::{FolderError, FolderLock, LOCK_FILE, Lock, OutFolder, is_draft};
 use preemptlab_files::Folders;
 use preemptlab_model::{CellId, CellRecord, Planned, PlannedCell};
 use serde::{
@@ -183,18 +183,21 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// When it is no folder, holds something else than a recording, belongs to another process, or
-    /// cannot be written to.
-    pub fn new(path: &Path) -> Result<Self, RecordingError> {
+    /// When it is no folder, or none of this user's where this program chose it; when it holds something
+    /// else than a recording, belongs to another process, or cannot be written to.
+    pub fn new(folder: &OutFolder) -> Result<Self, RecordingError> {
+        let path = &folder.path();
         let is_new = !path.exists();
-        create_folder(path).map_err(|error| match error {
-            RecordingError::Io { error, path, .. }
+        folder.make().map_err(|error| match error {
+            FolderError::Io { error, path }
                 if matches!(error.kind(), AlreadyExists | NotADirectory) =>
             {
                 RecordingError::NotAFolder(path)
             }
-            error => error,
+            FolderError::NotAFolder(path) => RecordingError::NotAFolder(path),
+            error => error.into(),
         })?;
+        check_folders(path)?;
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         if !exists(path) {
@@ -248,6 +251,14 @@ fn is_finished<E>(recording: &Recording<E>) -> bool {
     cells.all(|inputs| recording.cells.contains(inputs.id()))
 }
 
+/// Refuses a recording whose folders are not to be written to, before anything is written: a clone or an
+/// archive can ship links in their places.
+fn check_folders(path: &Path) -> Result<(), RecordingError> {
+    let folders = [CELLS, LOOKS, TRACES, EXPLAINED, FOLDERS].map(|name| path.join(name));
+    let mut there = folders.iter().filter(|folder| folder.symlink_metadata().is_ok());
+    there.try_for_each(|folder| create_folder(folder))
+}
+
 /// Refuses a folder that holds something else than a lock and drafts.
 pub(crate) fn check_empty(path: &Path) -> Result<(), RecordingError> {
     for entry in fs::read_dir(path).map_err(RecordingError::io("read", path))? {
@@ -281,7 +292,7 @@ impl<E: Subject + PartialEq + Serialize + DeserializeOwned> RecordingWriter<E> {
     /// When the folder holds something else or a recording of another plan, when another process
     /// has it, or when it cannot be written to.
     pub fn open(path: &Path, manifest: &Manifest<E>) -> Result<Self, RecordingError> {
-        Claim::new(path)?.open(manifest)
+        Claim::new(&OutFolder::named(path))?.open(manifest)
     }
 }
 
@@ -295,6 +306,7 @@ impl<E: DeserializeOwned> RecordingWriter<E> {
         if !exists(path) {
             return Err(RecordingError::Absent(path.to_owned()));
         }
+        check_folders(path)?;
         let lock = lock(path)?;
         preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
         Self::of(Recording::open(path)?, lock)

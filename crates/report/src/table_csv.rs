@@ -15,11 +15,19 @@ impl Table {
     }
 }
 
-/// Writes records as CSV (RFC 4180, with line feeds), in which no spreadsheet finds a formula.
+/// Writes records as CSV (RFC 4180, with line feeds), in which no spreadsheet finds a formula: every field
+/// that is no number and no truth value is quoted.
 pub fn write(records: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    let mut writer = csv::WriterBuilder::new()
+        .flexible(true)
+        .quote_style(csv::QuoteStyle::Never)
+        .from_writer(Vec::new());
     for record in records {
-        let fields = record.iter().map(|field| plain::spreadsheet(field).into_owned());
+        let fields = record.iter().map(|field| match field.parse::<f64>() {
+            Ok(_) => field.clone(),
+            Err(_) if matches!(field.as_str(), "" | "true" | "false") => field.clone(),
+            Err(_) => plain::csv(field),
+        });
         writer.write_record(fields).expect("memory can be written to");
     }
     let bytes = writer.into_inner().expect("memory can be written to");

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use preemptlab_experiment::{
@@ -31,10 +31,9 @@ pub struct Batch<'a> {
 
 impl Batch<'_> {
     /// Returns the recording's folder: a scenario that was changed has another one.
-    pub fn out(&self) -> PathBuf {
+    pub fn name(&self) -> String {
         let digest = Digest::of_json(&self.experiment).to_string();
-        let name = format!("{}-{}", self.experiment.name, &digest[..DIGEST_DIGITS]);
-        Path::new("runs").join(name)
+        format!("{}-{}", self.experiment.name, &digest[..DIGEST_DIGITS])
     }
 }
 

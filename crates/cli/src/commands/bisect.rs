@@ -8,6 +8,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use preemptlab_bisect::{Answer, Ends, Next, Revert, Search, Step};
+use preemptlab_durable::OutFolder;
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
 
@@ -138,7 +139,7 @@ struct Bisection<'a> {
     args: &'a BisectArgs,
     store: Option<PathBuf>,
     output: &'a Output,
-    out: PathBuf,
+    out: OutFolder,
     searched: Searched,
     search: Search,
 }
@@ -164,7 +165,7 @@ impl Bisection<'_> {
         if let Searched::Kernels(_) = self.searched {
             steps.iter_mut().for_each(|step| step.commit = self.searched.name(&step.commit));
         }
-        let folder = self.out.clone();
+        let folder = self.out.path();
         Ok(Outcome { mechanism: mechanism.to_string(), steps, found, folder })
     }
 
@@ -285,7 +286,7 @@ impl Bisection<'_> {
         ));
         let [before, after] = [self.kernel(&parent), self.kernel(commit)];
         let change = Box::new(self.gate(&before, &after, None, CHANGE)?);
-        let worst = explained(&self.out.join(STEPS).join(CHANGE), self.output);
+        let worst = explained(&self.out.join(STEPS).join(CHANGE).path(), self.output);
         let Searched::Commits(_) = self.searched else {
             return Ok(Found::Kernel { kernel: after, before, change, worst });
         };

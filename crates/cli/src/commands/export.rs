@@ -3,6 +3,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{Tables, histograms, mixed, tables};
 use preemptlab_export::Format;
+use preemptlab_model::plain;
 
 use crate::{args::written_path, exit, output::Output};
 
@@ -49,6 +50,7 @@ pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
     let Tables { files, statuses } = tables(&recordings, format, args.out.as_deref())?;
     let statuses = statuses.iter().map(|(status, count)| format!("{count} {status}"));
     output.note(format!("cells: {}", statuses.collect::<Vec<_>>().join(", ")));
-    let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let files: Vec<String> =
+        files.iter().map(|file| plain::line(&file.display().to_string()).into_owned()).collect();
     output.data(&files.join("\n"))
 }

@@ -122,7 +122,14 @@ fn told(gate: &Gate, forms: &[GateForm], output: &Output) -> exit::Result<()> {
         }
     }
     match forms.iter().find(|form| form.file.is_none()) {
-        Some(form) => output.data(&rendered(gate, form.format, output.terminal())?).map(|_| ()),
+        Some(form) => {
+            let text = rendered(gate, form.format, output.terminal())?;
+            match form.format {
+                GateFormat::Github => output.commands(&text),
+                _ => output.data(&text),
+            }
+            .map(|_| ())
+        }
         None => Ok(()),
     }
 }

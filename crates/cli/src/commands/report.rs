@@ -79,13 +79,15 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
     let is_page = args.template.is_none() && matches!(args.format, ReportFormat::Html);
-    let out = match &args.out {
-        Some(out) => out.as_path(),
-        None if is_page => Path::new(OUT),
+    let (out, written) = match &args.out {
+        Some(out) => (out.as_path(), preemptlab_durable::replace(out, text.as_bytes())),
+        // The user did not name what may stand there.
+        None if is_page => {
+            (Path::new(OUT), preemptlab_durable::renew(Path::new(OUT), text.as_bytes()))
+        }
         None => return output.data(&text),
     };
-    preemptlab_durable::replace(out, text.as_bytes())
-        .map_err(|error| exit::host(format!("cannot write {}: {error}", out.display())))?;
+    written.map_err(|error| exit::host(format!("cannot write {}: {error}", out.display())))?;
     output.note(format!("wrote {}", out.display()));
     Ok(ExitCode::from(exit::OK))
 }

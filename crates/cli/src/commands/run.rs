@@ -7,9 +7,9 @@ use std::{
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::{self, unmeasured},
-    meant::RUNS,
     named, repeated as repeated_runs, sampled, shown, traceable, unsound,
 };
+use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, Overrides, Recording};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_preparation::LabError;
@@ -142,9 +142,9 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
         false => lab::experiment(experiment, &args.overrides.overrides())?,
     };
     let out = match (&args.out, is_recording) {
-        (Some(out), _) => out.clone(),
-        (None, true) => experiment.to_owned(),
-        (None, false) => Path::new(RUNS).join(folder_name(&wanted.experiment, &wanted.overrides)),
+        (Some(out), _) => OutFolder::named(out),
+        (None, true) => OutFolder::named(experiment),
+        (None, false) => lab::chosen(folder_name(&wanted.experiment, &wanted.overrides)),
     };
     run(args, Place { experiment, out }, wanted, store, output)
 }
@@ -152,7 +152,7 @@ pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Res
 /// Where an experiment and its recording are.
 struct Place<'a> {
     experiment: &'a Path,
-    out: PathBuf,
+    out: OutFolder,
 }
 
 /// Runs what is wanted, or goes on with it, and compares.
@@ -243,7 +243,7 @@ fn run(
 fn session<'a>(
     args: &'a Run,
     wanted: Wanted,
-    out: &'a Path,
+    out: &'a OutFolder,
     store: Option<PathBuf>,
 ) -> exit::Result<Session<'a>> {
     let Wanted { experiment, folders, overrides } = wanted;

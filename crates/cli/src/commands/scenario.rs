@@ -14,6 +14,7 @@ use preemptlab_analysis::{
         Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, side_by_side, text,
     },
 };
+use preemptlab_durable::OutFolder;
 use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
 
@@ -101,10 +102,14 @@ pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit
     let mut next = None;
     let mut failure = None;
     for batch in batches(&loaded, args.under(), args.out.is_some())? {
-        let out = args.out.clone().unwrap_or_else(|| batch.out());
+        let out = match &args.out {
+            Some(out) => OutFolder::named(out),
+            None => lab::chosen(batch.name()),
+        };
         match play(batch, &out, args, store.clone(), output) {
             Ok(played) => {
-                next = next.or_else(|| played.iter().find_map(|(_, shown)| shown.next(&out)));
+                next =
+                    next.or_else(|| played.iter().find_map(|(_, shown)| shown.next(&out.path())));
                 for (place, scenario) in played {
                     shown[place] = Some(scenario);
                 }
@@ -188,7 +193,7 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
 /// Returns the result of each scenario, with its place on the command line.
 fn play<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
-    out: &Path,
+    out: &OutFolder,
     args: &Scenario,
     store: Option<PathBuf>,
     output: &Output,

@@ -116,7 +116,10 @@ mod tests {
         let path = folder.path().join("check");
         let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
         let recording = Recording::open(&committed).unwrap();
-        let mut writer = Claim::new(&path).unwrap().open(recording.manifest()).unwrap();
+        let mut writer = Claim::new(&preemptlab_durable::OutFolder::named(&path))
+            .unwrap()
+            .open(recording.manifest())
+            .unwrap();
         let cells = path.join("cells");
         for file in fs::read_dir(committed.join("cells")).unwrap().flatten() {
             fs::copy(file.path(), cells.join(file.file_name())).unwrap();

@@ -3,8 +3,9 @@ use std::{collections::BTreeSet, fs, path::PathBuf, process::ExitCode};
 use clap::Args;
 use preemptlab_analysis::available::only_virtual;
 use preemptlab_cluster::Workplace;
-use preemptlab_experiment::{Derived, Recording, RecordingWriter};
+use preemptlab_experiment::{Derived, Recording};
 use preemptlab_model::Digest;
+use preemptlab_recording::Claim;
 use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
 use serde::Serialize;
@@ -154,13 +155,16 @@ fn elsewhere(
     // Before anything is asked for in its name.
     let derived = Derived::check(recording).or_exit(exit::UNUSABLE)?;
     let manifest = recording.manifest();
-    let out = Workplace::of(recording.path()).root().with_extension("again");
+    let workplace = Workplace::of(recording.path());
+    let name = workplace.root().with_extension("again");
+    let folder = workplace.folder().beside(&name.file_name().unwrap_or_default().to_string_lossy());
+    let out = folder.path();
     let engine = args.elsewhere.args();
     let session = Session {
         experiment: manifest.experiment.clone(),
         folders: derived.folders()?,
         overrides: manifest.overrides.clone(),
-        out: &out,
+        out: &folder,
         store,
         machines: &args.machines,
         packages: &args.packages,
@@ -171,7 +175,7 @@ fn elsewhere(
         engine: args.elsewhere.on(&engine, false, false)?,
     };
     // With exactly the kernels and packages of this one.
-    drop(RecordingWriter::open(&out, manifest)?);
+    drop(Claim::new(&folder)?.open(manifest)?);
     let verdicts = session.open(output, |writer, _, execute| {
         execute(writer)?;
         let planned: BTreeSet<_> = manifest.plan.executable().iter().map(|it| it.id()).collect();

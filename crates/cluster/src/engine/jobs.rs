@@ -7,6 +7,7 @@ use std::{
 };
 
 use preemptlab_model::{Digest, Shard};
+use preemptlab_recording::RecordingError;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{EngineKind, JobId, RoundError, ShardList};
@@ -144,13 +145,15 @@ impl Jobs {
     ///
     /// When the disk is full or the folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<(), RoundError> {
-        if let Some(folder) = path.parent() {
-            preemptlab_durable::create_folder(folder).map_err(RoundError::io("create", folder))?;
+        if let Some(folder) = path.parent()
+            && let (Some(above), Some(name)) = (folder.parent(), folder.file_name())
+        {
+            preemptlab_durable::make_below(above, name).map_err(RecordingError::from)?;
         }
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| RoundError::io("write", path)(error.into()))?;
         bytes.push(b'\n');
-        preemptlab_durable::replace(path, &bytes).map_err(RoundError::io("write", path))
+        preemptlab_durable::renew(path, &bytes).map_err(RoundError::io("write", path))
     }
 
     /// Returns the submissions of the newest cells that nobody cancelled.

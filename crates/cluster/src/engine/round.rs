@@ -372,8 +372,8 @@ impl<E> Course<'_, '_, E> {
             let engine = round.engine;
             round.patiently(self.on_event, self.is_cancelled, || engine.tasks_max())?.max(1)
         };
-        let log = round.work.workplace().log();
-        preemptlab_durable::create_folder(&log).map_err(RoundError::io("create", log))?;
+        let log = round.work.workplace().folder().join("log");
+        log.make().map_err(RecordingError::from)?;
         let block = |shard: &Shard| (shard.index() - 1) / tasks_max;
         for shards in shards.chunk_by(|one, two| block(one) == block(two)) {
             let digest = self.jobs.recording_sha256.short();

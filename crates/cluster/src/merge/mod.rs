@@ -131,7 +131,7 @@ fn merge_cells(cells: &[Named], sources: &[Source]) -> Result<Vec<CellMerged>, R
         for worker in workers {
             outcomes.extend(worker.join().expect("no worker panicked")?);
         }
-        Ok(())
+        Ok::<(), RecordingError>(())
     })?;
     outcomes.sort_unstable_by_key(|(place, _)| *place);
     Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())

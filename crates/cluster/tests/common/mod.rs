@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_cluster::{Cut, Workplace, newest};
+use preemptlab_durable::OutFolder;
 use preemptlab_model::{CellRecord, Digest, Outcome, Planned, RECORDING_FORMAT, Shard};
 use preemptlab_recording::{Manifest, PartOf, PartWriter, Recording, RecordingWriter, Subject};
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ pub fn work(recording: &Path, shard: Shard, most: usize) -> usize {
             .collect()
     };
     let of = PartOf::new(recording, look, shard).unwrap();
-    let writer = PartWriter::open(opened, &part(recording, shard), &of).unwrap();
+    let writer = PartWriter::open(opened, &OutFolder::named(part(recording, shard)), &of).unwrap();
     let cells = writer.cells().cells();
     let mut finished = 0;
     for record in records {

@@ -1,6 +1,9 @@
 use std::{io, path::PathBuf};
 
-use preemptlab_model::SymbolValue;
+use preemptlab_model::{
+    SymbolValue,
+    plain::{BREAK, broken},
+};
 
 use crate::{PackageError, TreeError, error::from_package_errors};
 
@@ -52,7 +55,11 @@ pub enum KbuildError {
         log: String,
     },
     /// make or the compiler failed in a tree of the user's own.
-    #[error("`make {target}` failed: {reason} (the whole log is {log} in the store)\n{end}")]
+    #[error(
+        "`make {target}` failed: {reason} (the whole log is {log} in the store){}{}",
+        BREAK,
+        broken(end)
+    )]
     TreeFailed {
         /// Target of make.
         target: &'static str,

@@ -1,5 +1,7 @@
 use std::{io, path::PathBuf};
 
+use preemptlab_model::plain::{BREAK, broken};
+
 use crate::{PackageError, error::from_package_errors};
 
 /// Reason why one of the project's own modules cannot be built.
@@ -58,7 +60,11 @@ pub enum KmodError {
     #[error("`make` cannot be run ({0}); install Debian's packages make and gcc")]
     Tool(io::Error),
     /// make or the compiler failed.
-    #[error("the module `{name}` cannot be built for the kernel {release}:\n{output}")]
+    #[error(
+        "the module `{name}` cannot be built for the kernel {release}:{}{}",
+        BREAK,
+        broken(output)
+    )]
     Failed {
         /// Name of the module.
         name: &'static str,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_analysis::meant::RUNS;
-use preemptlab_bisect::{Ends, Search, line};
+use preemptlab_bisect::{Claim, Ends, Search};
+use preemptlab_durable::OutFolder;
 use preemptlab_model::{Digest, Flavour, KernelRef};
 use preemptlab_provision::Build;
 
@@ -19,9 +19,6 @@ use crate::{
     lab,
     output::Output,
 };
-
-/// The name of the made-up repository in the folder of a search among packaged kernels.
-const KERNELS: &str = "kernels.git";
 
 /// Packaged kernels of a flavour from one version or series to another, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,29 +103,30 @@ impl Searched {
         store: Option<PathBuf>,
         question: String,
         output: &Output,
-    ) -> exit::Result<(Self, Search, PathBuf)> {
-        let folder = |inputs: Digest| {
-            let own = || Path::new(RUNS).join(format!("bisect-{}", inputs.short()));
-            out.map_or_else(own, Path::to_owned)
+    ) -> exit::Result<(Self, Search, OutFolder)> {
+        let folder = |inputs: Digest| match out {
+            Some(out) => OutFolder::named(out),
+            None => lab::chosen(format!("bisect-{}", inputs.short())),
         };
         match (&args.kernels, &args.good, &args.bad) {
             (Some(range), ..) => {
                 let names = packaged(range, packages, store, output)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));
-                let repository = out.join(KERNELS);
-                let commits = line(&repository, &texts)?;
+                let claim = Claim::new(&out)?;
+                let (repository, commits) = claim.line(&texts)?;
                 let [good, .., bad] = &commits[..] else {
                     return Err(exit::unusable(format!("{range} holds fewer than two kernels")));
                 };
                 let ends = Ends { good: good.clone(), bad: bad.clone(), question };
-                let search = Search::open(&out, &repository, ends)?;
+                let search = Search::open(claim, &repository, ends)?;
                 Ok((Self::Kernels(commits.into_iter().zip(names).collect()), search, out))
             }
             (None, Some(good), Some(bad)) => {
                 let [good, bad] = Search::ends(&args.repo, good, bad)?;
                 let out = folder(Digest::of_json(&(&good, &bad, &question)));
-                let search = Search::open(&out, &args.repo, Ends { good, bad, question })?;
+                let ends = Ends { good, bad, question };
+                let search = Search::open(Claim::new(&out)?, &args.repo, ends)?;
                 Ok((Self::Commits(args.repo.clone()), search, out))
             }
             // The command line asks for them.

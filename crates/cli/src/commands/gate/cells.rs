@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_analysis::{
-    gate::{Side, common_modes, judged, without_cells},
-    meant::RUNS,
-};
+use preemptlab_analysis::gate::{Side, common_modes, judged, without_cells};
 use preemptlab_experiment::{
     KernelLevel, Manifest, Overrides, Recording, RecordingWriter, add_replicates,
 };
@@ -79,7 +76,7 @@ pub fn decide(
         // A tree that was edited since is another kernel, and has another recording.
         None => {
             let digest = Digest::of_json(&(&wanted.experiment, &manifest.kernels));
-            Path::new(RUNS).join(format!("gate-{}", digest.short()))
+            lab::chosen(format!("gate-{}", digest.short()))
         }
     };
     let Wanted { experiment, folders, overrides } = wanted;
@@ -102,7 +99,7 @@ pub fn decide(
         let gate = looks(args, rule, &names, writer, jobs, output, execute)?;
         output.note(format!(
             "recorded in {0}; next: preemptlab compare {0}, preemptlab explain {0}",
-            out.display()
+            out.path().display()
         ));
         Ok(gate)
     })

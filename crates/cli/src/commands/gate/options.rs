@@ -6,11 +6,12 @@ use clap::{
     Args, ValueEnum,
     builder::{OsStringValueParser, TypedValueParser},
 };
+use preemptlab_durable::OutFolder;
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Machines, Packages, written_path},
+    args::{Machines, Packages, written_folder},
     budget::Budget,
 };
 
@@ -64,8 +65,8 @@ pub struct GateArgs {
     #[arg(long)]
     pub bisect: bool,
     /// The recording's folder [default: runs/gate-DIGEST]
-    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
-    pub out: Option<PathBuf>,
+    #[arg(long, value_name = "FOLDER", value_parser = written_folder())]
+    pub out: Option<OutFolder>,
     /// How to print it, or to write it to a file, as in --format junit=gate.xml; may be repeated, once
     /// without a file
     #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "table", value_parser = form())]
