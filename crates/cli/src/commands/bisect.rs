@@ -7,6 +7,7 @@ mod searched;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
+use preemptlab_analysis::meant;
 use preemptlab_bisect::{Answer, Ends, Next, Revert, Search, Step};
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
@@ -20,7 +21,7 @@ use super::gate::{self, options::GateArgs};
 use crate::{
     args::{Machines, Packages, written_path},
     budget::Budget,
-    exit,
+    exit, lab,
     output::Output,
 };
 
@@ -119,10 +120,7 @@ pub fn execute(
 fn question(args: &BisectArgs) -> exit::Result<String> {
     let experiment = match &args.experiment {
         Some(path) => {
-            let text = std::fs::read(path).map_err(|error| {
-                exit::unusable(format!("`{}` cannot be read: {error}", path.display()))
-            })?;
-            Digest::of(&text).to_string()
+            Digest::of(lab::read(path, meant::Kind::Experiment)?.as_bytes()).to_string()
         }
         None => "the gate's own".to_owned(),
     };
