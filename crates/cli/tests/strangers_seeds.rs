@@ -86,10 +86,14 @@ fn endless(wanted: &Wanted) -> Vec<Case> {
         ),
         (
             "zeros after the end",
-            vec![Entry::new(0, b"", vec![Part::Zeros(4 * GIB)])],
+            vec![Entry::end(4 * GIB)],
             "unpacks to more than 1 GiB and 32 times its own size",
         ),
-        ("a file that ends early", vec![one().with_size(b"77777777777\0")], "unexpected end of file"),
+        (
+            "a file that ends early",
+            vec![one().with_size(b"77777777777\0")],
+            "unexpected end of file",
+        ),
         ("a size in another base", vec![one().with_size(&[255; 12])], ""),
         ("a size of 2^62", vec![one().with_size(b"\x80\0\0\0\x40\0\0\0\0\0\0\0")], ""),
         ("a size that is no number", vec![one().with_size(b"-1 x; touch \0")], "is damaged"),
@@ -132,9 +136,17 @@ fn leading_out(wanted: &Wanted) -> Vec<Case> {
             vec![Entry::link(&under("a"), "../../.."), Entry::folder(&under("a/b"))],
             "another entry of that name",
         ),
-        ("a link in a folder's place", vec![file(&under("a/b")), Entry::link(&under("a"), "/")], "another entry"),
+        (
+            "a link in a folder's place",
+            vec![file(&under("a/b")), Entry::link(&under("a"), "/")],
+            "another entry",
+        ),
         ("QEMU is a link", vec![Entry::link(qemu, "/usr"), file(&under("a"))], "another entry"),
-        ("an image is a link", vec![Entry::link(&wanted.image, "/etc/passwd")], "its QEMU is not whole"),
+        (
+            "an image is a link",
+            vec![Entry::link(&wanted.image, "/etc/passwd")],
+            "its QEMU is not whole",
+        ),
         ("a file twice", vec![file(&under("a")), file(&under("a"))], "another entry of that name"),
         ("a file as a folder", vec![file(&under("a")), file(&under("a/b"))], "another entry"),
     ];
@@ -166,7 +178,8 @@ fn desk() -> (Desk, Wanted) {
 
 fn not_taken(desk: &Desk, name: &str, said: &str) -> Option<String> {
     let wrong = not_refused(desk, name, &["run", "check", "--shard", "1/1"], &[SEED, said]);
-    let stray = ["canary", "../canary", "/tmp/canary"].into_iter().find(|path| desk.path(path).exists());
+    let stray =
+        ["canary", "../canary", "/tmp/canary"].into_iter().find(|path| desk.path(path).exists());
     let left = fs::read_dir(desk.path("store/qemu")).map_or(0, |entries| entries.count());
     let left = left + fs::read_dir(desk.path("store/images")).map_or(0, |entries| entries.count());
     wrong
@@ -202,7 +215,7 @@ fn a_seed_that_does_not_say_whose_it_is_is_refused() {
     let (desk, wanted) = desk();
     let about = |text: &str| Entry::file("seed.json", text);
     let changed = |from: &str, to: &str| about(&wanted.about.replacen(from, to, 1));
-    let nested = "[".repeat(60_000);
+    let nested = format!("{{\"build\":{}", "{\"version\":".repeat(5_000));
     let no = "does not say whose it is";
     let [long_name, long] = Entry::long(&"seed.json/".repeat(30));
     for (name, entries, said) in [
@@ -215,7 +228,7 @@ fn a_seed_that_does_not_say_whose_it_is_is_refused() {
         ("a name without end", vec![Entry::extension(b'L', vec![Part::Zeros(4 * GIB)])], no),
         ("zeros", vec![Entry::new(b'0', b"seed.json", vec![Part::Zeros(4 * GIB)])], no),
         ("no JSON", vec![about("x")], "expected value"),
-        ("nested", vec![about(&nested)], "recursion limit"),
+        ("nested", vec![about(&nested)], "is damaged"),
         ("another format", vec![changed("format", "formed")], "unknown field"),
         ("another recording", vec![changed("sha256\":\"", "sha256\":\"0")], "SHA-256"),
         ("a version that steers", vec![changed("version\":\"", "version\":\"\\u001b[2J")], ""),

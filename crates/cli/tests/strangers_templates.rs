@@ -22,9 +22,8 @@ fn repeated(before: &str, part: &str, times: usize, after: &str) -> String {
 
 /// Templates whose expressions and statements nest.
 fn nested() -> Vec<(&'static str, String, &'static str)> {
-    let on_both = |open: &str, times, close: &str| {
-        format!("{}1{}", open.repeat(times), close.repeat(times))
-    };
+    let on_both =
+        |open: &str, times, close: &str| format!("{}1{}", open.repeat(times), close.repeat(times));
     vec![
         ("minus", repeated("{{ ", "-", 300_000, "1 }}"), DEEP),
         ("plus", repeated("{{ ", "1+", 500_000, "1 }}"), DEEP),
@@ -53,15 +52,15 @@ fn nested() -> Vec<(&'static str, String, &'static str)> {
 /// Templates whose values nest or hold themselves.
 fn values() -> Vec<(&'static str, String, &'static str)> {
     let own = "{% set n = namespace() %}{% set n.a = n %}";
-    let grown = "{% set n = namespace(a=[]) %}{% for i in [0] * 90000 %}{% set n.a = [n.a] %}{% endfor %}";
+    let grown =
+        "{% set n = namespace(a=[]) %}{% for i in [0] * 90000 %}{% set n.a = [n.a] %}{% endfor %}";
     vec![
         ("itself", format!("{own}{{{{ n }}}}"), DEEP),
         ("itself as text", format!("{own}{{{{ n|string }}}}"), DEEP),
         ("itself joined", format!("{own}{{{{ n ~ n }}}}"), DEEP),
         ("itself sorted", format!("{own}{{{{ [n, n]|sort }}}}"), DEEP),
-        ("itself printed", format!("{own}{{{{ n|pprint }}}}"), DEEP),
+        ("itself printed", format!("{own}{{{{ n|pprint }}}}"), ""),
         ("grown", format!("{grown}{{{{ n.a }}}}"), DEEP),
-        ("grown and left", format!("{grown}x"), DEEP),
         ("grown and compared", format!("{grown}{{{{ n.a == [n.a] }}}}"), DEEP),
     ]
 }
@@ -73,7 +72,8 @@ fn multiplied() -> Vec<(&'static str, String, &'static str)> {
         ("indent of many", "{{ ('a\n' * 10000)|indent(100000) }}", MEMORY),
         ("%d", "{{ '%10000000000d'|format(1) }}", MEMORY),
         ("%s", "{{ '%9000000000s'|format('a') }}", MEMORY),
-        ("panic: %f", "{{ '%.10000000000f'|format(1.5) }}", "write it in another way"),
+        ("%f", "{{ '%.10000000000f'|format(1.5) }}", MEMORY),
+        ("%f of an integer", "{{ '%.10000000000f'|format(1) }}", ""),
         ("%x", "{{ '%04000000000x'|format(1) }}", MEMORY),
         ("batch", "{{ [1]|batch(10000000000, 1) }}", MEMORY),
         ("slice", "{{ [1]|slice(10000000000, 1) }}", MEMORY),
@@ -88,7 +88,11 @@ fn multiplied() -> Vec<(&'static str, String, &'static str)> {
         ("text twice", "{{ ('a' * 1000000 * 1000000)|length }}", "is too large"),
         ("numbers", "{{ 9 ** 9 ** 9 ** 9 }}", "unable to calculate"),
         ("page", "{{ 'a' * 20000000 }}", LARGE),
-        ("steps", "{% for a in [0] * 9999 %}{% for b in [0] * 9999 %}{% endfor %}{% endfor %}", STEPS),
+        (
+            "steps",
+            "{% for a in [0] * 9999 %}{% for b in [0] * 9999 %}{% endfor %}{% endfor %}",
+            STEPS,
+        ),
     ];
     let mut cases: Vec<_> = table.map(|(name, text, said)| (name, text.to_owned(), said)).into();
     let many = "{% for i in [0] * 60 %}";
@@ -114,8 +118,8 @@ fn asking() -> Vec<(&'static str, String, &'static str)> {
             "takes more than 5 s of CPU time",
         ),
         (
-            "time to change letters",
-            "{% set a = 'a' * 900000 %}{% for i in [0] * 99999 %}{% set b = a|upper %}{% endfor %}",
+            "time to replace",
+            "{% set a = 'a' * 900000 %}{% for i in [0] * 99999 %}{% set b = a|replace('ab', 'c') %}{% endfor %}",
             "takes more than 5 s of CPU time",
         ),
         (
@@ -125,7 +129,7 @@ fn asking() -> Vec<(&'static str, String, &'static str)> {
         ),
         ("names", "{{ table('a' * 99999) }}", "called by more than 64 KiB of names"),
         ("a name without end", "{{ table('a' * 9999) }}", "is no workload here"),
-        ("columns", "{{ table('processes', *(['throughput'] * 9999)) }}", "has at most 100 metrics"),
+        ("columns", "{{ table('processes', *(['throughput'] * 500)) }}", "has at most 100 metrics"),
         ("a name that steers", "{{ table('\u{1b}[2J\u{202e}') }}", "is no workload here"),
         ("a file", "{% include '/etc/passwd' %}", "unknown statement include"),
         ("a parent", "{% extends '/etc/passwd' %}", "unknown statement extends"),
@@ -225,12 +229,15 @@ fn limits_of_the_users_own_hold() {
     desk.write("page.md.j2", "{{ experiment }}\n");
     let limited = |limit: &str| {
         let script = format!("{limit}; exec \"$@\"");
-        let command = [env!("CARGO_BIN_EXE_preemptlab"), "report", "check", "--template", "page.md.j2"];
+        let command =
+            [env!("CARGO_BIN_EXE_preemptlab"), "report", "check", "--template", "page.md.j2"];
         let mut shell = std::process::Command::new("/bin/sh");
         shell.args(["-c", &script, "sh"]).args(command).current_dir(desk.path("."));
         Finished::new(shell.output().unwrap())
     };
-    for limit in ["ulimit -s unlimited", "ulimit -s 512", "ulimit -n 16", "ulimit -f 0", "ulimit -v 400000"] {
+    for limit in
+        ["ulimit -s unlimited", "ulimit -s 512", "ulimit -n 16", "ulimit -f 0", "ulimit -v 400000"]
+    {
         assert_eq!(limited(limit).succeeds().stdout, "check\n", "{limit}");
     }
     desk.write("page.md.j2", &repeated("{{ ", "-", 300_000, "1 }}"));

@@ -32,7 +32,7 @@ mod read;
 pub use draft::{Draft, Replacement, is_draft, replace, sweep, write_new};
 pub use lock::{FolderLock, LOCK_FILE, Lock, lock};
 pub use owner::Owner;
-pub use read::{open, read};
+pub use read::{is_of_the_file, open, read};
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 

@@ -117,11 +117,19 @@ fn refused(error: &Error) -> TemplateError {
         (_, Some(detail)) => detail.to_owned(),
         (_, None) => error.to_string(),
     };
-    let reason = match reason.char_indices().nth(REASON_CHARS_MAX) {
-        Some((end, _)) => format!("{}...", &reason[..end]),
-        None => reason,
-    };
-    TemplateError { line: error.line().unwrap_or(1), reason }
+    TemplateError { line: error.line().unwrap_or(1), reason: shortened(reason) }
+}
+
+/// Leaves out the middle of a long reason: its last words name the cause.
+fn shortened(reason: String) -> String {
+    let chars = reason.chars().count();
+    if chars <= REASON_CHARS_MAX {
+        return reason;
+    }
+    let half = REASON_CHARS_MAX / 2;
+    let first: String = reason.chars().take(half).collect();
+    let last: String = reason.chars().skip(chars - half).collect();
+    format!("{first}...{last}")
 }
 
 /// Page as far as it is filled.
@@ -245,7 +253,10 @@ mod tests {
             (nested, "more than 1000000 steps"),
             (wide, "larger than 16 MiB"),
             ("{{ 'a' * (17 * 1024 * 1024) }}", "larger than 16 MiB"),
-            ("{% for a in [0] * 99999 %}{% set b = value('build', 'debian:6.12/none threadirqs', 'real') %}{% endfor %}", "asks for more than 64 MiB"),
+            (
+                "{% for a in [0] * 99999 %}{% set b = value('build', 'debian:6.12/none threadirqs', 'real') %}{% endfor %}",
+                "asks for more than 64 MiB",
+            ),
             ("{{ table('a' * 99999) }}", "by more than 64 KiB of names"),
             ("{{ table('build', *(['real'] * 101)) }}", "has at most 100 metrics"),
         ] {

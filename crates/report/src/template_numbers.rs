@@ -9,6 +9,9 @@ use crate::{label, number, overview, verdict};
 /// Most bytes of all that a call names.
 const NAMES_BYTES_MAX: usize = 64 << 10;
 
+/// Most characters of a name that is not known, in a message.
+const NAME_CHARS_MAX: usize = 100;
+
 /// Most metrics of a table whose workload has no more.
 const METRICS_MAX: usize = 100;
 
@@ -221,5 +224,6 @@ fn known(group: &Group, metric: &MetricName) -> Result<(), String> {
 
 fn unknown(what: &str, name: &str, known: &[String]) -> String {
     let known = known.join(", ");
-    format!("`{name}` is no {what} here; there are {known}")
+    let rest = if name.chars().nth(NAME_CHARS_MAX).is_some() { "..." } else { "" };
+    format!("`{name:.NAME_CHARS_MAX$}{rest}` is no {what} here; there are {known}")
 }

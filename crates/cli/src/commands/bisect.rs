@@ -119,9 +119,7 @@ pub fn execute(
 /// Returns everything that the answers depend on besides the commits.
 fn question(args: &BisectArgs) -> exit::Result<String> {
     let experiment = match &args.experiment {
-        Some(path) => {
-            Digest::of(lab::read(path, meant::Kind::Experiment)?.as_bytes()).to_string()
-        }
+        Some(path) => Digest::of(lab::read(path, meant::Kind::Experiment)?.as_bytes()).to_string(),
         None => "the gate's own".to_owned(),
     };
     let config = &args.between.config;

@@ -28,6 +28,11 @@ impl Entry {
         entry.with_size(format!("{bytes:011o}\0").as_bytes())
     }
 
+    /// Makes the end of an archive, with so many zeros behind it.
+    pub fn end(bytes: u64) -> Self {
+        Self { header: [0; 512], data: vec![Part::Zeros(512 + bytes)] }
+    }
+
     /// Makes a file.
     pub fn file(name: &str, text: &str) -> Self {
         Self::new(b'0', name.as_bytes(), vec![Part::Bytes(text.into())])
@@ -53,7 +58,10 @@ impl Entry {
     /// Makes the two entries of a file with a long name.
     pub fn long(name: &str) -> [Self; 2] {
         let text = [name.as_bytes(), b"\0"].concat();
-        [Self::extension(b'L', vec![Part::Bytes(text)]), Self::file(&name[..name.len().min(100)], "")]
+        [
+            Self::extension(b'L', vec![Part::Bytes(text)]),
+            Self::file(&name[..name.len().min(100)], ""),
+        ]
     }
 
     /// Puts another size into the header.

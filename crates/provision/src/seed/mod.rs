@@ -247,12 +247,7 @@ fn open(path: &Path) -> Result<Archive<Stream>, SeedError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(SeedError::Absent(path.to_owned()));
         }
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory
-            ) =>
-        {
+        Err(error) if preemptlab_durable::is_of_the_file(&error) => {
             let reason = error.to_string();
             return Err(SeedError::Damaged { path: path.to_owned(), reason });
         }

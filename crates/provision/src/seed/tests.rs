@@ -119,10 +119,7 @@ fn nothing_of_a_seed_reaches_outside() {
     let attacks: [&[(EntryType, &str, &str)]; 6] = [
         &[(EntryType::Regular, "../escaped", "x")],
         &[(EntryType::Regular, "/tmp/preemptlab-escaped", "x")],
-        &[
-            (EntryType::Symlink, "out", "/tmp"),
-            (EntryType::Regular, "out/preemptlab-escaped", "x"),
-        ],
+        &[(EntryType::Symlink, "out", "/tmp"), (EntryType::Regular, "out/preemptlab-escaped", "x")],
         &[(EntryType::Link, "images", "/etc/passwd")],
         &[(EntryType::Fifo, "images", "")],
         &[(EntryType::Regular, &image, "another content")],

@@ -58,7 +58,7 @@ pub(super) fn unfold(
         match kind {
             EntryType::GNULongName => long.read(&mut entry, |long| &mut long.path)?,
             EntryType::GNULongLink => long.read(&mut entry, |long| &mut long.target)?,
-            _ => {
+            EntryType::Regular | EntryType::Directory | EntryType::Symlink => {
                 let long = std::mem::take(&mut long);
                 let path = long.path.unwrap_or_else(|| entry.header().path_bytes().into_owned());
                 let path = sound(&path)?;
@@ -68,13 +68,16 @@ pub(super) fn unfold(
                 match kind {
                     EntryType::Directory => place.folder(path)?,
                     EntryType::Regular => place.file(path, &mut entry)?,
-                    EntryType::Symlink => {
+                    _ => {
                         let target = || entry.header().link_name_bytes().map(|it| it.into_owned());
                         let target = long.target.or_else(target).unwrap_or_default();
                         place.link(path, &target)?;
                     }
-                    _ => return Err(refused(path, "which is neither file, folder nor link")),
                 }
+            }
+            _ => {
+                let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+                return Err(refused(&path, "which is neither file, folder nor link"));
             }
         }
     }
