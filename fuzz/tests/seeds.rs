@@ -9,9 +9,9 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 16] = targets![
+const TARGETS: [(&str, &str); 18] = targets![
     "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "guest" "histogram" "kallsyms"
-    "part" "profile" "qmp" "recording" "scenario" "trace"
+    "part" "profile" "qmp" "recording" "scenario" "seed" "template" "trace"
 ];
 
 fn names(folder: &str) -> BTreeSet<String> {

@@ -6,22 +6,14 @@ use preemptlab_model::{
     Package,
     plain::{self, markdown as shown},
 };
-use preemptlab_report::{Facts, TemplateError, View, fill, tables_markdown};
+use preemptlab_report::{Facts, Form, View, tables_markdown};
 use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
-/// Fills a template with the comparison's numbers.
-///
-/// # Errors
-///
-/// When the template is malformed, or asks for a number that does not exist.
-pub fn filled(
-    template: &str,
-    data: &PageData,
-    comparison: &Comparison,
-) -> Result<String, TemplateError> {
+/// Puts the words of a comparison beside a template, to be filled with its numbers.
+pub fn form(template: String, data: &PageData, comparison: &Comparison) -> Form {
     let facts = Facts { experiment: shown(&data.title), measured: measured(data, comparison) };
-    fill(template, comparison, &facts)
+    Form::new(template, comparison, facts)
 }
 
 /// Writes a letter for reviewers: the verdict, the table, and the conditions of the measurement.

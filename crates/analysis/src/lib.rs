@@ -38,7 +38,7 @@ mod what_if;
 pub use compared::{Compared, Notice, comparison};
 pub use error::{Error, Result};
 pub use history::history;
-pub use letter::{filled, letter};
+pub use letter::{form, letter};
 pub use moment::Moment;
 pub use page::{Gathered, curves, data};
 pub use sensitivity::sensitivity;

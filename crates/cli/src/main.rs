@@ -3,6 +3,7 @@
 // All that is printed goes through `output`, which lets nothing through that steers a terminal.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod apart;
 mod args;
 mod budget;
 mod children;
@@ -43,6 +44,9 @@ use output::Output;
 const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    if apart::is_apart(std::env::args_os()) {
+        return apart::execute();
+    }
     // Other users must not write to the files of this program and of the programs that it starts:
     // programs in the store are run.
     let mask = umask(Mode::WGRP | Mode::WOTH);

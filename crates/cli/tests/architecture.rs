@@ -254,3 +254,58 @@ fn the_tree_names_no_mirror() {
         assert!(!text.contains("debian.org"), "{file} names a mirror");
     }
 }
+
+/// Sources that read files without `durable`: those of the system, which only root makes, and those of the
+/// store, which nobody else can write to.
+const OWN_READERS: [&str; 26] = [
+    // The machine's own configuration and kernel, and this program's processes.
+    "apply/",
+    "backend-host/",
+    "host/",
+    "calibrate/src/module.rs",
+    "cli/src/apart.rs",
+    "cli/src/children.rs",
+    "cluster/src/engine/jobs.rs",
+    "durable/",
+    "provision/src/apt/machine.rs",
+    // The store, and what was unpacked or built in it.
+    "backend-qemu/src/guest.rs",
+    "backend-qemu/src/snapshot.rs",
+    "preparation/src/kernels.rs",
+    "provision/src/apt/fetch.rs",
+    "provision/src/apt/lists.rs",
+    "provision/src/image.rs",
+    "provision/src/kbuild/",
+    "provision/src/kept.rs",
+    "provision/src/kernels/debian.rs",
+    "provision/src/kmod/",
+    "provision/src/ktree/build.rs",
+    "provision/src/seed/mod.rs",
+    "provision/src/store/mod.rs",
+    "provision/src/toolchain/wrap.rs",
+    "provision/src/whole.rs",
+    // What git keeps beside a repository.
+    "bisect/src/history.rs",
+    "provision/src/ktree/git.rs",
+];
+
+#[test]
+fn files_that_somebody_names_have_one_reader() {
+    let crates_path = root().join("crates");
+    for entry in fs::read_dir(&crates_path).unwrap() {
+        let mut files = Vec::new();
+        sources(&entry.unwrap().path().join("src"), &mut files);
+        for file in files.iter().filter(|file| !file.ends_with("tests.rs")) {
+            let name = file.strip_prefix(&crates_path).unwrap().to_str().unwrap();
+            let text = fs::read_to_string(file).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            let reads = ["File::open(", "fs::read(", "fs::read_to_string("]
+                .into_iter()
+                .find(|reader| code.contains(reader));
+            let is_own = OWN_READERS.iter().any(|own| name.starts_with(own));
+            assert!(is_own || reads.is_none(), "{name} uses {reads:?}: use durable::read or open");
+        }
+    }
+    let gone: Vec<_> = OWN_READERS.iter().filter(|own| !crates_path.join(own).exists()).collect();
+    assert!(gone.is_empty(), "{gone:?}");
+}

@@ -35,7 +35,7 @@ pub use draft::{Draft, Replacement, is_draft, renew, replace, sweep, write_new};
 pub use lock::{FolderLock, LOCK_FILE, Lock, lock};
 pub use own::{FolderError, OutFolder, make_below, remove_folder};
 pub use owner::Owner;
-pub use read::{open, read};
+pub use read::{is_of_the_file, open, read};
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 

@@ -42,6 +42,16 @@ pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > bytes_max { Err(too_large(bytes_max)) } else { Ok(bytes) }
 }
 
+/// Returns whether an error of reading a file is the file's own fault, and no other machine could read it:
+/// it is too large, or something else than a regular file.
+pub fn is_of_the_file(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, InvalidInput, IsADirectory};
+    matches!(error.kind(), FileTooLarge | InvalidInput | IsADirectory)
+        || [Errno::LOOP, Errno::NAMETOOLONG]
+            .iter()
+            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 fn check(metadata: &fs::Metadata) -> io::Result<()> {
     if metadata.is_file() {
         Ok(())
@@ -90,9 +100,12 @@ mod tests {
             let said = read(path, 10).unwrap_err().to_string();
             assert_eq!(said, "it is no regular file", "{}", path.display());
         }
-        let said = read(folder.path(), 10).unwrap_err().kind();
-        assert_eq!(said, io::ErrorKind::IsADirectory);
-        let absent = read(&folder.path().join("absent"), 10).unwrap_err().kind();
-        assert_eq!(absent, io::ErrorKind::NotFound);
+        let said = read(folder.path(), 10).unwrap_err();
+        assert!(said.kind() == io::ErrorKind::IsADirectory && is_of_the_file(&said));
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        assert!(is_of_the_file(&read(&circle, 10).unwrap_err()));
+        let absent = read(&folder.path().join("absent"), 10).unwrap_err();
+        assert!(absent.kind() == io::ErrorKind::NotFound && !is_of_the_file(&absent));
     }
 }

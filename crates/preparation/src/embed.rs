@@ -1,6 +1,5 @@
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -122,17 +121,13 @@ fn meant(path: &Path) -> String {
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
-    let mut text = String::new();
-    let read = File::open(&path)
-        .and_then(|file| file.take(PROFILE_BYTES_MAX + 1).read_to_string(&mut text));
-    match read {
-        Ok(bytes) if bytes as u64 <= PROFILE_BYTES_MAX => {}
-        Ok(_) => {
-            let error = io::Error::other(format!("it has more than {PROFILE_BYTES_MAX} bytes"));
-            return Err(EmbedError::Profile { path, error });
-        }
+    let read = preemptlab_durable::read(&path, PROFILE_BYTES_MAX).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    });
+    let text = match read {
+        Ok(text) => text,
         Err(error) => return Err(EmbedError::Profile { path, error }),
-    }
+    };
     preemptlab_experiment::profile(&text).map_err(|error| EmbedError::Definition {
         path,
         text,
@@ -274,16 +269,21 @@ mod tests {
         fs::write(folder.path().join("bad.toml"), text.replace("halt = 100", "halt = 0")).unwrap();
         fs::write(folder.path().join("long.toml"), "#".repeat(65 << 10)).unwrap();
         fs::write(folder.path().join("binary.toml"), [0xff, 0xfe]).unwrap();
+        // Neither a pipe without a writer nor a device without an end is waited for.
+        let socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket"));
         for (path, said) in [
+            ("socket", "cannot be read: it is no regular file"),
+            ("/dev/zero", "cannot be read: it is no regular file"),
             ("none.toml", "none.toml cannot be read: No such file"),
             (".", "cannot be read: Is a directory"),
             ("bad.toml", "a price must be 1 to"),
-            ("long.toml", "more than 65536 bytes"),
-            ("binary.toml", "valid UTF-8"),
+            ("long.toml", "larger than 64 KiB"),
+            ("binary.toml", "invalid utf-8"),
         ] {
             let refused = priced(path).unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
         }
+        drop(socket);
         let refused = priced("desktop").unwrap_err().to_string();
         let shipped = "preemptlab has amd-epyc, desktop-x86, server-x86, and";
         assert!(refused.contains(shipped), "{refused}");

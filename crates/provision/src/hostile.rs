@@ -1,9 +1,22 @@
 //! Entry points of the parsers of outside data, for the fuzzer.
 
-use crate::{apt, mirror::Archives};
+use std::{fs, path::Path};
+
+use crate::{apt, mirror::Archives, seed};
 
 /// Reads a text in every way in which apt's output is read.
 pub fn apt(text: &str) {
     apt::read_in_every_way(text);
     let _ = Archives::choose(text);
+}
+
+/// Reads bytes as a seed, and as the archive in one, which is unpacked into an empty folder.
+pub fn seed(bytes: &[u8], folder: &Path) {
+    let (file, unpacked) = (folder.join("seed"), folder.join("unpacked"));
+    let sound = fs::write(&file, bytes).and_then(|()| fs::create_dir(&unpacked));
+    sound.expect("there is room in the folder");
+    let _ = seed::about::<serde_json::Value>(&file);
+    let _ = seed::unfold(&file, bytes, &unpacked);
+    fs::remove_file(&file).and_then(|()| fs::remove_dir_all(&unpacked)).expect("they were made");
+    assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
 }

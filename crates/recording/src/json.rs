@@ -40,7 +40,7 @@ pub(crate) fn read_bytes(path: &Path, bounds: Bounds) -> Result<Option<Vec<u8>>,
         Err(error) => match error.kind() {
             // A path through a file leads to no file either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-            io::ErrorKind::FileTooLarge | io::ErrorKind::InvalidInput => {
+            _ if preemptlab_durable::is_of_the_file(&error) => {
                 let (path, reason) = (path.to_owned(), error.to_string());
                 Err(RecordingError::Damaged { path, reason })
             }

@@ -142,7 +142,7 @@ impl Packed {
         let error = || RecordingError::io("read", &self.path);
         let mut file = match preemptlab_durable::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(error) if preemptlab_durable::is_of_the_file(&error) => {
                 return Err(self.damaged(error.to_string()));
             }
             file => file.map_err(error())?,

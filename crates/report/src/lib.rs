@@ -33,6 +33,7 @@ mod table_markdown;
 mod table_split;
 mod table_terminal;
 mod template;
+mod template_numbers;
 mod timeline;
 mod verdict;
 mod view;
@@ -62,7 +63,8 @@ pub use recommendation_document::recommendation_json;
 pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
-pub use template::{Facts, TemplateError, fill};
+pub use template::{Facts, Form, PAGE_BYTES_MAX, TemplateError};
+pub use template_numbers::{Answer, Answers, Call, Function};
 pub use timeline::{
     Lane, cause_in_words, escape_xml, one_sentence, timeline_svg, timeline_terminal,
 };

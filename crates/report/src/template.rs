@@ -10,17 +10,24 @@ use minijinja::{
     syntax::SyntaxConfig,
     value::{Rest, Value},
 };
-use preemptlab_model::{MetricName, plain};
-use preemptlab_stats::{Comparison, Configuration, Group, Summary};
+use preemptlab_model::plain;
+use preemptlab_stats::Comparison;
+use serde::{Deserialize, Serialize};
 
-use crate::{caption, in_words, label, number, overview, verdict};
+use crate::{
+    caption, in_words,
+    template_numbers::{Answer, Call, Function},
+};
 
 /// Largest number of executed instructions of the template's language; no page of the studies
 /// repeats anything a thousand times.
 const STEPS_MAX: u64 = 1_000_000;
 
 /// Largest size of a page, in bytes.
-const PAGE_BYTES_MAX: usize = 16 << 20;
+pub const PAGE_BYTES_MAX: usize = 16 << 20;
+
+/// Most characters of a reason: a template's own words are in some, and they have no end.
+const REASON_CHARS_MAX: usize = 1_000;
 
 /// Facts that a page may use besides numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,8 +38,20 @@ pub struct Facts {
     pub measured: String,
 }
 
+/// Template with the words that it may use; its numbers are asked for one by one. A process that
+/// fills it needs nothing else of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Form {
+    template: String,
+    experiment: String,
+    measured: String,
+    headline: String,
+    points: Vec<String>,
+    caption: String,
+}
+
 /// The template cannot be filled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct TemplateError {
     /// Line of the error, counting from 1.
@@ -41,46 +60,76 @@ pub struct TemplateError {
     pub reason: String,
 }
 
-/// Fills a template of the Jinja language with a comparison. `docs/template.md` describes the
-/// values and functions of a template.
-///
-/// # Errors
-///
-/// [`TemplateError`] when the template is malformed, asks for something that the comparison does
-/// not have, or does not end by itself.
-pub fn fill(
-    template: &str,
-    comparison: &Comparison,
-    facts: &Facts,
-) -> Result<String, TemplateError> {
-    let environment = environment(Arc::new(comparison.clone()));
-    let said = in_words(comparison);
-    let context = context! {
-        experiment => &facts.experiment,
-        measured => &facts.measured,
-        headline => plain::markdown(&said.headline),
-        points => said.points.iter().map(|point| plain::markdown(point)).collect::<Vec<_>>(),
-        caption => caption(comparison),
+impl Form {
+    /// Puts the words of a comparison beside a template.
+    pub fn new(template: String, comparison: &Comparison, facts: Facts) -> Self {
+        let said = in_words(comparison);
+        Self {
+            template,
+            experiment: facts.experiment,
+            measured: facts.measured,
+            headline: plain::markdown(&said.headline),
+            points: said.points.iter().map(|point| plain::markdown(point)).collect(),
+            caption: caption(comparison),
+        }
+    }
+
+    /// Fills the template, which is in the Jinja language; `ask` answers each of its calls.
+    /// `docs/template.md` describes the values and functions of a template.
+    ///
+    /// A stranger's template can nest until the stack overflows, and take memory without bound in
+    /// one step, so only a process that has limits and nothing else to do may call this.
+    ///
+    /// # Errors
+    ///
+    /// [`TemplateError`] when the template is malformed, asks for something that the comparison does
+    /// not have, or does not end by itself.
+    pub fn fill(
+        &self,
+        ask: impl Fn(&Call) -> Result<Answer, String> + Send + Sync + 'static,
+    ) -> Result<String, TemplateError> {
+        let environment = environment(Arc::new(ask));
+        let context = context! {
+            experiment => &self.experiment,
+            measured => &self.measured,
+            headline => &self.headline,
+            points => &self.points,
+            caption => &self.caption,
+        };
+        let mut page = Page(Vec::new());
+        let filled = environment
+            .template_from_str(&self.template)
+            .and_then(|template| template.render_captured_to(context, &mut page).map(drop));
+        filled.map_err(|error| refused(&error))?;
+        Ok(String::from_utf8(page.0).expect("a template writes text"))
+    }
+}
+
+fn refused(error: &Error) -> TemplateError {
+    let reason = match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => format!(
+            "the template takes more than {STEPS_MAX} steps; let its loops repeat less often"
+        ),
+        (ErrorKind::WriteFailure, _) => format!(
+            "the page gets larger than {} MiB; let the template repeat less",
+            PAGE_BYTES_MAX >> 20
+        ),
+        (_, Some(detail)) => detail.to_owned(),
+        (_, None) => error.to_string(),
     };
-    let mut page = Page(Vec::new());
-    let filled = environment
-        .template_from_str(template)
-        .and_then(|template| template.render_captured_to(context, &mut page).map(drop));
-    filled.map_err(|error| TemplateError {
-        line: error.line().unwrap_or(1),
-        reason: match (error.kind(), error.detail()) {
-            (ErrorKind::OutOfFuel, _) => format!(
-                "the template takes more than {STEPS_MAX} steps; let its loops repeat less often"
-            ),
-            (ErrorKind::WriteFailure, _) => format!(
-                "the page gets larger than {} MiB; let the template repeat less",
-                PAGE_BYTES_MAX >> 20
-            ),
-            (_, Some(detail)) => detail.to_owned(),
-            (_, None) => error.to_string(),
-        },
-    })?;
-    Ok(String::from_utf8(page.0).expect("a template writes text"))
+    TemplateError { line: error.line().unwrap_or(1), reason: shortened(reason) }
+}
+
+/// Leaves out the middle of a long reason: its last words name the cause.
+fn shortened(reason: String) -> String {
+    let chars = reason.chars().count();
+    if chars <= REASON_CHARS_MAX {
+        return reason;
+    }
+    let half = REASON_CHARS_MAX / 2;
+    let first: String = reason.chars().take(half).collect();
+    let last: String = reason.chars().skip(chars - half).collect();
+    format!("{first}...{last}")
 }
 
 /// Page as far as it is filled.
@@ -100,144 +149,47 @@ impl Write for Page {
     }
 }
 
-fn environment(comparison: Arc<Comparison>) -> Environment<'static> {
+type Ask = Arc<dyn Fn(&Call) -> Result<Answer, String> + Send + Sync>;
+
+fn environment(ask: Ask) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(STEPS_MAX));
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let syntax = SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build();
     environment.set_syntax(syntax.expect("the syntax is the usual one"));
-    let of = comparison.clone();
+    let table = ask.clone();
     environment.add_function("table", move |group: &str, metrics: Rest<String>| {
-        let group = find_group(&of, group)?;
-        let metrics: Vec<MetricName> = metrics.iter().map(|name| name.as_str().into()).collect();
-        for metric in &metrics {
-            known(group, metric)?;
-        }
-        let table = match metrics.is_empty() {
-            true => overview::table(group, of.margin),
-            false => overview::of_metrics(group, metrics.iter().collect(), of.margin),
+        let arguments = [group.to_owned()].into_iter().chain(metrics.0).collect();
+        asked(&table, Function::Table, arguments)
+    });
+    for function in Function::NUMBERS {
+        let ask = ask.clone();
+        let number = move |group: &str, configuration: &str, metric: &str| {
+            asked(&ask, function, [group, configuration, metric].map(str::to_owned).into())
         };
-        Ok::<_, Error>(table.markdown())
-    });
-    add_number(&mut environment, &comparison, "value", |_, _, summary| Ok(summary.median));
-    add_number(&mut environment, &comparison, "median", |_, _, summary| {
-        Ok(format!("{} {}", number::number(summary.median), plain::markdown(&summary.unit)))
-    });
-    add_number(&mut environment, &comparison, "range", |_, _, summary| {
-        Ok(format!(
-            "{} {}",
-            number::range(summary.min, summary.max),
-            plain::markdown(&summary.unit)
-        ))
-    });
-    add_number(&mut environment, &comparison, "ratio", ratio);
-    let margin = comparison.margin;
-    add_number(&mut environment, &comparison, "verdict", move |group, _, summary| {
-        let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-        Ok(verdict::word(summary, baseline, margin).text().to_owned())
-    });
+        environment.add_function(function.name(), number);
+    }
     environment
 }
 
-/// Adds a function of a workload, a configuration and a metric.
-fn add_number<T: Into<Value> + 'static>(
-    environment: &mut Environment<'static>,
-    comparison: &Arc<Comparison>,
-    name: &'static str,
-    number: impl Fn(&Group, &str, &Summary) -> Result<T, Error> + Send + Sync + 'static,
-) {
-    let comparison = comparison.clone();
-    environment.add_function(name, move |group: &str, configuration: &str, metric: &str| {
-        let (group, summary) = find(&comparison, group, configuration, metric)?;
-        number(group, configuration, summary)
-    });
-}
-
-/// Returns the ratio to the baseline with its interval: `×0.97 (0.95–0.99)`; the baseline's own is
-/// `×1`.
-fn ratio(group: &Group, configuration: &str, summary: &Summary) -> Result<String, Error> {
-    let is_baseline =
-        group.baseline().is_some_and(|baseline| baseline.name().to_string() == configuration);
-    let ratio = match summary.ratio() {
-        Some(ratio) => number::ratio(ratio),
-        None if is_baseline => return Ok("×1".to_owned()),
-        None => {
-            let (metric, group) = (&summary.name, label::group(group));
-            let why =
-                format!("`{metric}` of `{configuration}` has no ratio to a baseline in `{group}`");
-            return Err(Error::new(ErrorKind::InvalidOperation, why));
-        }
-    };
-    Ok(match label::ratio_interval(summary).as_str() {
-        "" => ratio,
-        interval => format!("{ratio} ({interval})"),
-    })
-}
-
-fn find<'a>(
-    comparison: &'a Comparison,
-    group: &str,
-    configuration: &str,
-    metric: &str,
-) -> Result<(&'a Group, &'a Summary), Error> {
-    let group = find_group(comparison, group)?;
-    let metric = &metric.into();
-    known(group, metric)?;
-    let name = |each: &Configuration| each.name().to_string();
-    let found = group.configurations.iter().find(|each| name(each) == configuration);
-    let found = found.ok_or_else(|| {
-        let names: Vec<String> = group.configurations.iter().map(name).collect();
-        unknown("configuration", configuration, &names)
-    })?;
-    let summary = found.summary(metric).ok_or_else(|| {
-        let why = label::trouble(found).unwrap_or_else(|| "nothing was measured".to_owned());
-        Error::new(
-            ErrorKind::InvalidOperation,
-            format!("`{configuration}` has no `{metric}` in `{}`: {why}", label::group(group)),
-        )
-    })?;
-    Ok((group, summary))
-}
-
-/// Finds the group of a workload, with its CPUs where there are several: `build` or `build on 2
-/// CPUs`.
-fn find_group<'a>(comparison: &'a Comparison, name: &str) -> Result<&'a Group, Error> {
-    let mut named = comparison
-        .groups
-        .iter()
-        .filter(|group| group.workload == name || label::group(group) == name);
-    match (named.next(), named.next()) {
-        (Some(group), None) => Ok(group),
-        _ => {
-            let names: Vec<String> = comparison.groups.iter().map(label::group).collect();
-            Err(unknown("workload", name, &names))
-        }
+fn asked(ask: &Ask, function: Function, arguments: Vec<String>) -> Result<Value, Error> {
+    let refused = |reason| Error::new(ErrorKind::InvalidOperation, reason);
+    let call = Call::new(function, arguments).map_err(refused)?;
+    match ask(&call).map_err(refused)? {
+        Answer::Text(text) => Ok(text.into()),
+        Answer::Number(bits) => Ok(f64::from_bits(bits).into()),
     }
-}
-
-fn known(group: &Group, metric: &MetricName) -> Result<(), Error> {
-    let metrics = group.metrics();
-    if metrics.contains(&metric) {
-        return Ok(());
-    }
-    let names: Vec<String> = metrics.into_iter().map(ToString::to_string).collect();
-    Err(unknown("metric", &metric.to_string(), &names))
-}
-
-fn unknown(what: &str, name: &str, known: &[String]) -> Error {
-    let known = known.join(", ");
-    Error::new(
-        ErrorKind::InvalidOperation,
-        format!("`{name}` is no {what} here; there are {known}"),
-    )
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use preemptlab_model::{Direction, Factors, Metric, PreemptMode};
     use preemptlab_stats::{MeasuredCell, Rule, compare};
 
     use super::*;
+    use crate::Answers;
 
     fn comparison() -> Comparison {
         let cell = |(preempt, replicate, value): (PreemptMode, u32, f64)| MeasuredCell {
@@ -275,7 +227,11 @@ mod tests {
     }
 
     fn filled(template: &str) -> Result<String, TemplateError> {
-        fill(template, &comparison(), &Facts { experiment: "e".into(), measured: String::new() })
+        let comparison = comparison();
+        let facts = Facts { experiment: "e".into(), measured: String::new() };
+        let form = Form::new(template.to_owned(), &comparison, facts);
+        let answers = Mutex::new(Answers::default());
+        form.fill(move |call| answers.lock().unwrap().answer(&comparison, call))
     }
 
     #[test]
@@ -297,6 +253,12 @@ mod tests {
             (nested, "more than 1000000 steps"),
             (wide, "larger than 16 MiB"),
             ("{{ 'a' * (17 * 1024 * 1024) }}", "larger than 16 MiB"),
+            (
+                "{% for a in [0] * 99999 %}{% set b = value('build', 'debian:6.12/none threadirqs', 'real') %}{% endfor %}",
+                "asks for more than 64 MiB",
+            ),
+            ("{{ table('a' * 99999) }}", "by more than 64 KiB of names"),
+            ("{{ table('build', *(['real'] * 101)) }}", "has at most 100 metrics"),
         ] {
             let error = filled(template).unwrap_err();
             assert!(error.reason.contains(reason), "{error}");

@@ -7,6 +7,7 @@ mod searched;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
+use preemptlab_analysis::meant;
 use preemptlab_bisect::{Answer, Ends, Next, Revert, Search, Step};
 use preemptlab_durable::OutFolder;
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
@@ -21,7 +22,7 @@ use super::gate::{self, options::GateArgs};
 use crate::{
     args::{Machines, Packages, written_path},
     budget::Budget,
-    exit,
+    exit, lab,
     output::Output,
 };
 
@@ -119,12 +120,7 @@ pub fn execute(
 /// Returns everything that the answers depend on besides the commits.
 fn question(args: &BisectArgs) -> exit::Result<String> {
     let experiment = match &args.experiment {
-        Some(path) => {
-            let text = std::fs::read(path).map_err(|error| {
-                exit::unusable(format!("`{}` cannot be read: {error}", path.display()))
-            })?;
-            Digest::of(&text).to_string()
-        }
+        Some(path) => Digest::of(lab::read(path, meant::Kind::Experiment)?.as_bytes()).to_string(),
         None => "the gate's own".to_owned(),
     };
     let config = &args.between.config;

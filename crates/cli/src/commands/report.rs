@@ -4,10 +4,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Gathered, advice::advise, data, filled, letter, meant};
+use preemptlab_analysis::{Gathered, advice::advise, data, form, letter, meant};
 use preemptlab_report::{in_words, recommendation_in_words};
 
 use crate::{
+    apart,
     args::{QuestionArgs, RuleArgs, written_path},
     commands::compare,
     exit, lab,
@@ -73,8 +74,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     };
     let data = data(gathered, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
-        (Some(path), _) => filled(&lab::read(path, meant::Kind::Other)?, &data, &comparison)
-            .map_err(|error| exit::unusable(format!("{}, {error}", path.display())))?,
+        (Some(path), _) => {
+            let template = lab::read(path, meant::Kind::Other)?;
+            apart::fill(path, &form(template, &data, &comparison), &comparison)?
+        }
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };

@@ -8,13 +8,64 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use preemptlab_experiment::{Experiment, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Desk, Finished};
+
+/// Runs a command at a desk with canaries in its `PATH`, within 500 MB of memory of its own and 10 s of
+/// CPU time, and returns what it said and which canaries sang. One that waits without end is killed:
+/// then it has no exit code.
+pub fn bounded(desk: &Desk, arguments: &[&str]) -> (Finished, String) {
+    let whole = desk.command(arguments);
+    let (canaries, marker) = canaries(desk);
+    // Memory in KiB, and CPU time in seconds (ulimit of POSIX's sh). Of the user's own programs none is
+    // found by a name without a path.
+    let script = "ulimit -d 500000; ulimit -t 10; exec /usr/bin/timeout -s KILL 300 \"$@\"";
+    let output = Command::new("/bin/sh")
+        .args(["-c", script, "sh"])
+        .arg(whole.get_program())
+        .args(whole.get_args())
+        .current_dir(whole.get_current_dir().unwrap())
+        .envs(whole.get_envs().filter_map(|(key, value)| Some((key, value?))))
+        .env("PATH", canaries)
+        .output()
+        .unwrap();
+    let ran = fs::read_to_string(&marker).unwrap_or_default();
+    let _ = fs::remove_file(marker);
+    let said = Finished {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    (said, ran)
+}
+
+/// Runs a command that must be refused: with exit code 2, a sentence with these words, nothing that
+/// steers a terminal, and no command run. Returns what is wrong instead.
+pub fn not_refused(desk: &Desk, name: &str, arguments: &[&str], words: &[&str]) -> Option<String> {
+    let (said, ran) = bounded(desk, arguments);
+    let text = said.stderr.replace('│', " ");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let steers = |c: char| c != '\n' && preemptlab_model::plain::is_steering(c);
+    let wrong = if said.code != 2 {
+        format!("exit code {}", said.code)
+    } else if !ran.is_empty() {
+        format!("it ran {ran}")
+    } else if said.stderr.contains("panicked") && !name.starts_with("panic") {
+        "it panicked".to_owned()
+    } else if said.stderr.contains(steers) || said.stderr.len() > 4_000 {
+        "its words steer a terminal, or have no end".to_owned()
+    } else {
+        let word = words.iter().find(|word| !text.contains(**word))?;
+        format!("it does not say `{word}`")
+    };
+    Some(format!("{name}: {wrong}: {:.600}{:.600}", said.stdout, said.stderr))
+}
 
 /// File or folder of a stranger, with the words of its message. Every case ends with exit code 2.
 pub struct Case {

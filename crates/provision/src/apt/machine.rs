@@ -15,6 +15,9 @@ use crate::{Mirror, kept, mirror::Archives, seen};
 /// The version of [`Machine`].
 const FORMAT: u32 = 1;
 
+/// Most bytes of a file of the configuration; lists, which are none, are larger.
+const CONFIG_BYTES_MAX: u64 = 64 << 10;
+
 /// Settings of the machine's apt that it may need to reach the network: proxies, certificates and
 /// the like. Settings that weaken apt's checks are not among them.
 const SETTINGS: [&str; 4] = ["Acquire::http", "Acquire::Force", "Acquire::Retries", "Acquire::tor"];
@@ -92,15 +95,12 @@ impl Machine {
     /// Returns whether a file of the configuration includes others, which apt does not name.
     fn includes(&self) -> bool {
         let includes = |path: &Path| {
-            fs::read(path).is_ok_and(|text| String::from_utf8_lossy(&text).contains("#include"))
+            preemptlab_durable::read(path, CONFIG_BYTES_MAX)
+                .is_ok_and(|text| String::from_utf8_lossy(&text).contains("#include"))
         };
         self.read_from.iter().filter(|path| !path.starts_with("/usr/bin")).any(|path| {
             match fs::read_dir(path) {
-                Ok(entries) => entries.flatten().any(|entry| {
-                    // Lists are no configuration, and large.
-                    entry.metadata().is_ok_and(|metadata| metadata.len() < 1 << 16)
-                        && includes(&entry.path())
-                }),
+                Ok(entries) => entries.flatten().any(|entry| includes(&entry.path())),
                 Err(_) => includes(path),
             }
         })

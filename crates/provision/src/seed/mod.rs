@@ -10,12 +10,15 @@
 //! The file is a tar archive in one frame of zstd with a checksum. Names are sorted and nobody's times or
 //! numbers are in it, so that the same content gives the same bytes.
 
+mod stream;
+mod unfold;
+
 use std::{
     collections::BTreeSet,
     fs::{self, File},
     io::{self, Read, Write},
     os::unix::fs::PermissionsExt,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use preemptlab_durable::Replacement;
@@ -23,6 +26,7 @@ use preemptlab_model::Digest;
 use serde::{Serialize, de::DeserializeOwned};
 use tar::{Archive, Builder, EntryType, Header};
 
+use self::stream::Stream;
 use crate::{Event, Store, StoreError, hash::sha256, whole};
 
 /// Name of the entry that says whose seed it is.
@@ -30,12 +34,6 @@ const ABOUT: &str = "seed.json";
 
 /// Most bytes of that entry.
 const ABOUT_BYTES_MAX: u64 = 64 << 10;
-
-/// Most bytes that a seed unpacks to: some 600 MB of four kernels.
-const SEED_BYTES_MAX: u64 = 16 << 30;
-
-/// Most memory that unpacking takes, as its logarithm.
-const WINDOW_BYTES_MAX_LOG: u32 = 23;
 
 /// zstd's own default.
 const LEVEL: i32 = 3;
@@ -49,6 +47,23 @@ pub struct Contents {
     pub kernels: BTreeSet<Digest>,
     /// The guest images; several kernels may boot one.
     pub images: BTreeSet<Digest>,
+}
+
+impl Contents {
+    /// Returns whether a path of an archive is part of them.
+    fn have(&self, path: &str) -> bool {
+        let has = |digests: &BTreeSet<Digest>, name: &str| {
+            digests.iter().any(|digest| digest.to_string() == name)
+        };
+        let Some((top, below)) = path.split_once('/') else { return path == ABOUT };
+        let (name, rest) = below.split_once('/').unwrap_or((below, ""));
+        match top {
+            "qemu" => self.qemu.is_some_and(|digest| digest.to_string() == name),
+            "kernels" => rest == "vmlinuz" && has(&self.kernels, name),
+            "images" => rest.is_empty() && has(&self.images, name),
+            _ => false,
+        }
+    }
 }
 
 /// Error of a seed that cannot be made or used.
@@ -128,14 +143,9 @@ pub fn pack(
 /// When there is none, or it is damaged.
 pub fn about<T: DeserializeOwned>(path: &Path) -> Result<T, SeedError> {
     let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
-    let mut archive = open(path)?;
-    let mut entries = archive.entries().map_err(|error| damaged(error.to_string()))?;
-    let first = entries.next().transpose().map_err(|error| damaged(error.to_string()))?;
-    let first = first.filter(|entry| *entry.path_bytes() == *ABOUT.as_bytes());
-    let Some(entry) = first else { return Err(damaged("it does not say whose it is".to_owned())) };
-    let mut bytes = Vec::new();
-    let read = entry.take(ABOUT_BYTES_MAX).read_to_end(&mut bytes);
-    read.map_err(|error| damaged(error.to_string()))?;
+    let first = unfold::first(&mut open(path)?, ABOUT, ABOUT_BYTES_MAX);
+    let bytes = first.map_err(|error| damaged(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| damaged("it does not say whose it is".to_owned()))?;
     serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
 }
 
@@ -158,7 +168,10 @@ pub fn unpack(
     on_event(Event::Unpacking { what: "the seed".to_owned() });
     let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
     let draft = store.draft(&lock)?;
-    unfold(open(path)?, draft.path()).map_err(|error| match error.kind() {
+    let mut archive = open(path)?;
+    let unfolded = unfold::unfold(&mut archive, draft.path(), |entry| contents.have(entry));
+    let unfolded = unfolded.and_then(|()| archive.into_inner().finish());
+    unfolded.map_err(|error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             SeedError::Io { action: "unpack", path: path.to_owned(), error }
         }
@@ -228,39 +241,19 @@ fn has(store: &Store, contents: &Contents) -> bool {
         && contents.images.iter().all(|digest| is(&store.image(*digest), digest))
 }
 
-type Stream = io::Take<zstd::stream::read::Decoder<'static, io::BufReader<File>>>;
-
 fn open(path: &Path) -> Result<Archive<Stream>, SeedError> {
     let error = |error| SeedError::Io { action: "read", path: path.to_owned(), error };
     let file = match preemptlab_durable::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(SeedError::Absent(path.to_owned()));
         }
+        Err(error) if preemptlab_durable::is_of_the_file(&error) => {
+            let reason = error.to_string();
+            return Err(SeedError::Damaged { path: path.to_owned(), reason });
+        }
         file => file.map_err(error)?,
     };
-    let mut decoder = zstd::stream::read::Decoder::new(file).map_err(error)?;
-    decoder.window_log_max(WINDOW_BYTES_MAX_LOG).map_err(error)?;
-    Ok(Archive::new(decoder.take(SEED_BYTES_MAX)))
-}
-
-/// Unpacks folders, files and links, none of which reaches outside of the folder.
-fn unfold(mut archive: Archive<Stream>, folder: &Path) -> io::Result<()> {
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let is_plain = matches!(
-            entry.header().entry_type(),
-            EntryType::Regular | EntryType::Directory | EntryType::Symlink
-        );
-        let path = entry.path()?.into_owned();
-        if !is_plain || !path.components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(io::Error::other(format!("it holds {}", path.display())));
-        }
-        if !entry.unpack_in(folder)? {
-            return Err(io::Error::other(format!("{} leads out of it", path.display())));
-        }
-    }
-    // The checksum stands at the end of the frame.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map(drop)
+    Ok(Archive::new(Stream::new(file).map_err(error)?))
 }
 
 fn append(
@@ -315,145 +308,15 @@ fn append_folder(archive: &mut Builder<impl Write>, folder: &Path, name: &str) -
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    struct Made {
-        folder: tempfile::TempDir,
-        contents: Contents,
-    }
-
-    /// Makes a store with a QEMU, a kernel and an image.
-    fn made() -> Made {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path().join("store")).unwrap();
-        let contents = Contents {
-            qemu: Some(Digest::of(b"qemu")),
-            kernels: [Digest::of(b"kernel")].into(),
-            images: [Digest::of(b"image")].into(),
-        };
-        let lock = store.lock(&|_| ()).unwrap();
-        lock.fill(&store.qemu(Digest::of(b"qemu")), |to| {
-            fs::create_dir(to.join("bin")).unwrap();
-            fs::write(to.join("bin/qemu"), "qemu").unwrap();
-            symlink("bin/qemu", to.join("qemu")).unwrap();
-            Ok::<(), StoreError>(())
-        })
-        .unwrap();
-        fs::create_dir(store.kernel(Digest::of(b"kernel"))).unwrap();
-        fs::write(store.kernel_image(Digest::of(b"kernel")), "kernel").unwrap();
-        fs::write(store.image(Digest::of(b"image")), "image").unwrap();
-        Made { folder, contents }
-    }
-
-    impl Made {
-        fn path(&self, name: &str) -> PathBuf {
-            self.folder.path().join(name)
-        }
-
-        fn pack(&self) -> PathBuf {
-            let store = Store::open(self.path("store")).unwrap();
-            pack(&store, &self.contents, &"mine", &self.path("seed")).unwrap();
-            self.path("seed")
-        }
-
-        fn unpack(&self, store: &str) -> Result<Store, String> {
-            let store = Store::open(self.path(store)).unwrap();
-            let unpacked = unpack(&store, &self.contents, &self.path("seed"), &|_| ());
-            unpacked.map(|()| store).map_err(|error| error.to_string())
-        }
-    }
-
-    #[test]
-    fn a_seed_grows_into_the_same_store() {
-        let made = made();
-        let bytes = fs::read(made.pack()).unwrap();
-        assert_eq!(fs::read(made.pack()).unwrap(), bytes);
-        assert_eq!(about::<String>(&made.path("seed")).unwrap(), "mine");
-        let store = made.unpack("worker").unwrap();
-        assert!(has(&store, &made.contents));
-        let qemu = store.qemu(made.contents.qemu.unwrap());
-        assert_eq!(fs::read_to_string(qemu.join("qemu")).unwrap(), "qemu");
-
-        // A damaged store is mended.
-        fs::write(store.image(Digest::of(b"image")), "imagf").unwrap();
-        fs::write(qemu.join("bin/qemu"), "qemv").unwrap();
-        fs::remove_file(store.kernel_image(Digest::of(b"kernel"))).unwrap();
-        assert!(!has(&store, &made.contents));
-        assert!(has(&made.unpack("worker").unwrap(), &made.contents));
-        // What is whole needs no seed.
-        fs::remove_file(made.path("seed")).unwrap();
-        made.unpack("worker").unwrap();
-        assert!(made.unpack("other").unwrap_err().contains("--prepare"));
-    }
-
-    #[test]
-    fn a_damaged_seed_is_refused() {
-        let made = made();
-        let seed = made.pack();
-        let bytes = fs::read(&seed).unwrap();
-        for place in (0..bytes.len()).step_by(7) {
-            let mut damaged = bytes.clone();
-            damaged[place] ^= 0x10;
-            fs::write(&seed, &damaged).unwrap();
-            // A bit that no reader uses changes nothing.
-            if let Ok(store) = made.unpack(&format!("at-{place}")) {
-                assert!(has(&store, &made.contents), "{place}");
-            }
-        }
-        for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
-            fs::write(&seed, &bytes[..length]).unwrap();
-            assert!(made.unpack(&format!("of-{length}")).is_err(), "{length}");
-        }
-    }
-
-    fn hostile(entries: &[(EntryType, &str, &str)]) -> Vec<u8> {
-        let mut archive = Builder::new(Vec::new());
-        for (kind, name, content) in entries {
-            let mut header = Header::new_gnu();
-            header.set_entry_type(*kind);
-            header.set_mode(0o644);
-            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
-            if matches!(kind, EntryType::Symlink | EntryType::Link) {
-                header.set_size(0);
-                header.set_link_name_literal(content).unwrap();
-                header.set_cksum();
-                archive.append(&header, io::empty()).unwrap();
-            } else {
-                header.set_size(content.len() as u64);
-                header.set_cksum();
-                archive.append(&header, content.as_bytes()).unwrap();
-            }
-        }
-        zstd::stream::encode_all(archive.into_inner().unwrap().as_slice(), 3).unwrap()
-    }
-
-    #[test]
-    fn nothing_of_a_seed_reaches_outside() {
-        let made = made();
-        let image = format!("images/{}", Digest::of(b"image"));
-        let attacks: [&[(EntryType, &str, &str)]; 6] = [
-            &[(EntryType::Regular, "../escaped", "x")],
-            &[(EntryType::Regular, "/tmp/preemptlab-escaped", "x")],
-            &[
-                (EntryType::Symlink, "out", "/tmp"),
-                (EntryType::Regular, "out/preemptlab-escaped", "x"),
-            ],
-            &[(EntryType::Link, "images", "/etc/passwd")],
-            &[(EntryType::Fifo, "images", "")],
-            &[(EntryType::Regular, &image, "another content")],
-        ];
-        for (number, attack) in attacks.iter().enumerate() {
-            fs::write(made.path("seed"), hostile(attack)).unwrap();
-            let store = format!("store-{number}");
-            assert!(made.unpack(&store).is_err(), "{number}");
-            assert!(!made.path("escaped").exists());
-            assert!(!Path::new("/tmp/preemptlab-escaped").exists());
-            let left = fs::read_dir(made.path(&store).join("qemu")).unwrap().count();
-            assert_eq!(left, 0, "{number}");
-        }
-    }
+/// Unpacks a seed, and bytes as the archive in one, whatever is wanted of it.
+pub(crate) fn unfold(path: &Path, archive: &[u8], folder: &Path) -> io::Result<()> {
+    let mut archive = Archive::new(archive);
+    let unfolded = unfold::unfold(&mut archive, folder, |_| true);
+    let mut archive = open(path).map_err(io::Error::other)?;
+    unfold::unfold(&mut archive, folder, |_| true)?;
+    archive.into_inner().finish()?;
+    unfolded
 }
+
+#[cfg(test)]
+mod tests;
