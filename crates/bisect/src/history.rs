@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use preemptlab_provision::{Git, TreeError};
+use preemptlab_provision::{Git, Repository, alternates};
 use serde::Serialize;
 
 use crate::BisectError;
@@ -46,33 +46,21 @@ pub struct History {
 impl History {
     /// Makes the repository in a folder. Objects that it had stay.
     pub fn open(folder: &Path, repository: &Path) -> Result<Self, BisectError> {
-        let users = Git::at(repository);
-        let not = |complaint| TreeError::NotARepository { path: repository.to_owned(), complaint };
-        let place = |name: &str| -> Result<_, BisectError> {
-            let path = users.line(&["rev-parse", "--git-path", name])?.map_err(not)?;
-            let path = repository.join(path);
-            fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).map_err(writes(folder))
-        };
-        let (objects, shallow) = (place("objects")?, place("shallow")?);
+        let users = Repository::around(repository)?;
+        let shallow = users.shallow()?;
         let own = folder.join(NAME);
         let git = Git::at(&own);
         preemptlab_durable::create_folder(&own).map_err(writes(&own))?;
         forget(&own).map_err(writes(&own))?;
         said(git.ask(&["init", "--quiet", "--bare", "--template="])?)?;
-        let mut alternates = objects.into_os_string().into_encoded_bytes();
-        alternates.push(b'\n');
         let info = own.join("objects/info");
         preemptlab_durable::create_folder(&info).map_err(writes(&info))?;
         let file = info.join("alternates");
-        preemptlab_durable::replace(&file, &alternates).map_err(writes(&file))?;
+        preemptlab_durable::replace(&file, &alternates(&users.objects())).map_err(writes(&file))?;
         // Where the user's history ends, this one does.
-        match fs::read(&shallow) {
-            Ok(bytes) => {
-                let file = own.join("shallow");
-                preemptlab_durable::replace(&file, &bytes).map_err(writes(&file))?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(BisectError::Write { path: shallow, error }),
+        if let Some(bytes) = shallow {
+            let file = own.join("shallow");
+            preemptlab_durable::replace(&file, &bytes).map_err(writes(&file))?;
         }
         Ok(Self { git })
     }
@@ -133,25 +121,6 @@ impl History {
     /// Returns whether a commit is an ancestor of another one.
     pub fn is_ancestor(&self, commit: &str, of: &str) -> Result<bool, BisectError> {
         Ok(self.git.ask(&["merge-base", "--is-ancestor", commit, of])?.is_ok())
-    }
-
-    /// Returns the full name of a revision of the user's repository.
-    pub fn resolve(repository: &Path, revision: &str) -> Result<String, BisectError> {
-        let git = Git::at(repository);
-        let not = |complaint| TreeError::NotARepository { path: repository.to_owned(), complaint };
-        git.line(&["rev-parse", "--git-dir"])?.map_err(not)?;
-        let asked = format!("{revision}^{{commit}}");
-        if let Ok(commit) =
-            git.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked])?
-        {
-            return Ok(commit);
-        }
-        let shallow = git.line(&["rev-parse", "--is-shallow-repository"])?;
-        Err(BisectError::Tree(TreeError::NoRevision {
-            path: repository.to_owned(),
-            revision: revision.to_owned(),
-            shallow: shallow.is_ok_and(|said| said == "true"),
-        }))
     }
 
     /// Returns whether a part of the history is missing.

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_durable::{FolderLock, Lock};
+use preemptlab_provision::Repository;
 
 use crate::{Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal};
 
@@ -38,7 +39,8 @@ impl Search {
     ///
     /// When the folder is no repository, or lacks one of them.
     pub fn ends(repository: &Path, good: &str, bad: &str) -> Result<[String; 2], BisectError> {
-        let [good, bad] = [History::resolve(repository, good)?, History::resolve(repository, bad)?];
+        let git = Repository::around(repository)?.git(&format!("{good} {bad}"))?;
+        let [good, bad] = [git.commit(good)?, git.commit(bad)?];
         if good == bad {
             return Err(BisectError::Same(good));
         }

@@ -10,7 +10,7 @@ use clap::Args;
 use preemptlab_analysis::meant::RUNS;
 use preemptlab_bisect::{Ends, Search, line};
 use preemptlab_model::{Digest, Flavour, KernelRef};
-use preemptlab_provision::Build;
+use preemptlab_provision::{Build, check_owner};
 
 use super::found::short;
 use crate::{
@@ -105,6 +105,7 @@ impl Searched {
         packages: &Packages,
         store: Option<PathBuf>,
         question: String,
+        build_scripts: bool,
         output: &Output,
     ) -> exit::Result<(Self, Search, PathBuf)> {
         let folder = |inputs: Digest| {
@@ -126,6 +127,7 @@ impl Searched {
                 Ok((Self::Kernels(commits.into_iter().zip(names).collect()), search, out))
             }
             (None, Some(good), Some(bad)) => {
+                check(&args.repo, args.config.as_deref(), build_scripts)?;
                 let [good, bad] = Search::ends(&args.repo, good, bad)?;
                 let out = folder(Digest::of_json(&(&good, &bad, &question)));
                 let search = Search::open(&out, &args.repo, Ends { good, bad, question })?;
@@ -173,6 +175,17 @@ impl Searched {
 pub fn kernel_in(repository: &Path, commit: &str, config: Option<&str>) -> String {
     let config = config.map(|config| format!(",config={config}")).unwrap_or_default();
     format!("git:{}@{commit}{config}", repository.display())
+}
+
+/// Refuses a repository whose kernels cannot be named, or that others can write to, before anything is
+/// written.
+fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> exit::Result<()> {
+    let kernel: KernelRef =
+        kernel_in(repository, "HEAD", config).parse().or_exit(exit::UNUSABLE)?;
+    match build_scripts {
+        true => Ok(()),
+        false => check_owner(&kernel).or_exit(exit::UNUSABLE),
+    }
 }
 
 /// Lists the packaged kernels of a range, the oldest first.
