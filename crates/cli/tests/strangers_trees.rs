@@ -4,7 +4,7 @@
 mod common;
 #[path = "hostile/mod.rs"]
 mod hostile;
-#[path = "hostile/trees.rs"]
+#[path = "hostile/trees/mod.rs"]
 mod trees;
 
 use std::{fs, process::Command, sync::atomic::AtomicUsize, thread};
@@ -24,7 +24,7 @@ fn bounded(desk: &Desk, arguments: &[&str]) -> Finished {
     let command = desk.command(arguments);
     let mut limited = Command::new("/bin/sh");
     limited
-        .args(["-c", &format!("ulimit -v {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"")])
+        .args(["-c", &format!("ulimit -d {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"")])
         .arg(command.get_program())
         .args(command.get_args())
         .current_dir(desk.path(""))
@@ -44,9 +44,10 @@ fn refused(case: &Case) -> Result<(), String> {
     let _ = fs::remove_file(tree.canary());
     desk.write("own.toml", &experiment(case.kernel));
     let Finished { code, stdout, stderr } = bounded(&desk, &["plan", "own.toml"]);
-    let words = stderr.replace('│', " ");
-    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_told = case.said.iter().all(|said| words.contains(said));
+    // A message may be broken into lines wherever there is a blank or a hyphen.
+    let letters = |text: &str| text.replace(['│', ' ', '\n'], "");
+    let said = letters(&stderr);
+    let is_told = case.said.iter().all(|text| said.contains(&letters(text)));
     let is_plain = !stderr.chars().any(|char| char != '\n' && char.is_control());
     let lines = stderr.trim().lines().count();
     let is_refused = code == 2 && stdout.is_empty() && (1..=LINES_MAX).contains(&lines);

@@ -1,7 +1,7 @@
 //! A working tree or a revision, as it is named.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -74,7 +74,7 @@ impl Checkout {
             None => empty(&folder)?,
         };
         let git = git.with_work_tree(&folder);
-        let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])?;
+        let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let commit = commit.ok().and_then(|commit| commit.parse().ok());
         let named = path.to_owned();
         Ok(Self { named, folder, git, repository, commit, is_tree: true })
@@ -91,8 +91,11 @@ impl Checkout {
         let checkout =
             Self { named, folder, git, repository, commit: Some(commit), is_tree: false };
         for lacks in MARKS {
-            if checkout.file(lacks).is_err() {
-                return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
+            match checkout.file(lacks) {
+                Err(TreeError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
+                }
+                file => drop(file?),
             }
         }
         Ok(checkout)

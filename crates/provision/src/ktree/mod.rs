@@ -5,6 +5,7 @@
 //! built in place, one with changes, one that cannot be written to and a revision of a repository
 //! are all the same to make, and make compiles only what changed.
 
+mod answers;
 mod build;
 mod changes;
 mod checkout;
@@ -27,6 +28,7 @@ mod watched;
 mod workspace;
 
 pub(crate) use self::{
+    answers::read_in_every_way,
     build::{Job, Tree},
     checkout::Checkout,
     trust::{stranger_of_repository, stranger_of_tree},

@@ -106,9 +106,8 @@ impl Repository {
 
     /// Returns the files that say what a repository is, as far as they are there.
     pub(crate) fn controls(&self) -> Vec<PathBuf> {
-        let own = ["", "HEAD", "commondir", "config.worktree", "index"];
+        let own = ["HEAD", "commondir", "config.worktree", "index"];
         let common = [
-            "",
             "config",
             "objects",
             "objects/pack",
@@ -119,9 +118,10 @@ impl Repository {
             "info/attributes",
             "info/exclude",
         ];
-        let own = own.iter().map(|name| self.own.join(name));
-        let common = common.iter().map(|name| self.common.join(name));
-        own.chain(common).chain([self.found.join(".git")]).collect()
+        let mut paths = vec![self.found.join(".git"), self.own.clone(), self.common.clone()];
+        paths.extend(own.iter().map(|name| self.own.join(name)));
+        paths.extend(common.iter().map(|name| self.common.join(name)));
+        paths
     }
 
     /// Returns the folder with its objects.

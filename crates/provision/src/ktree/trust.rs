@@ -6,12 +6,13 @@ use std::{fs, path::Path};
 use super::{Repository, Stranger, TreeError, stranger::who};
 
 /// Files of a source that a build reads first, and that say what belongs to the source.
-const FIRST: [&str; 6] = ["", "Makefile", "Kconfig", "scripts", ".gitignore", ".gitattributes"];
+const FIRST: [&str; 5] = ["Makefile", "Kconfig", "scripts", ".gitignore", ".gitattributes"];
 
 /// Returns the first file or folder that somebody else can write to, among those that say what a
 /// working tree and its repository are.
 pub(crate) fn stranger_of_tree(folder: &Path) -> Result<Option<Stranger>, TreeError> {
     let of_tree = FIRST.iter().map(|name| folder.join(name));
+    let of_tree = [folder.to_owned()].into_iter().chain(of_tree);
     if let Some(stranger) = of_tree.into_iter().find_map(|path| stranger(&path)) {
         return Ok(Some(stranger));
     }
@@ -28,7 +29,12 @@ pub(crate) fn stranger_of_repository(folder: &Path, repository: &Repository) -> 
 /// Says who else can write to a file or folder. One that is not there is nobody's.
 fn stranger(path: &Path) -> Option<Stranger> {
     // A link's own mode says nothing.
-    let links = [fs::symlink_metadata(path).ok()?, fs::metadata(path).ok()?];
-    let who = links.iter().find_map(|metadata| who(metadata))?;
+    let target = fs::metadata(path).ok()?;
+    if !target.is_file() && !target.is_dir() {
+        // A pipe or a device is refused where it would be read.
+        return None;
+    }
+    let who =
+        [fs::symlink_metadata(path).ok()?, target].iter().find_map(|metadata| who(metadata))?;
     Some(Stranger { path: path.to_owned(), who })
 }
