@@ -9,8 +9,8 @@ macro_rules! targets {
     };
 }
 
-const TARGETS: [(&str, &str); 18] = targets![
-    "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "guest" "histogram" "kallsyms"
+const TARGETS: [(&str, &str); 19] = targets![
+    "apt" "btf" "bzimage" "cell" "definition" "experiment" "findings" "git" "guest" "histogram" "kallsyms"
     "part" "profile" "qmp" "recording" "scenario" "seed" "template" "trace"
 ];
 

@@ -1,11 +1,8 @@
 //! A repository beside the user's, which borrows its objects.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use preemptlab_provision::{Git, TreeError};
+use preemptlab_provision::{Git, Repository, alternates};
 use serde::Serialize;
 
 use crate::{
@@ -43,37 +40,26 @@ pub enum Revert {
 /// The history that is searched.
 pub struct History {
     folder: PathBuf,
-    git: Git,
+    /// The repository's git.
+    pub git: Git,
 }
 
 impl History {
     /// Makes the repository in a folder anew: an earlier search may have been killed, and what stands
     /// there may be anybody's.
     pub fn open(folder: &Path, repository: &Path) -> Result<Self, BisectError> {
-        let users = Git::at(repository);
-        let not = |complaint| TreeError::NotARepository { path: repository.to_owned(), complaint };
-        let place = |name: &str| -> Result<_, BisectError> {
-            let path = users.line(&["rev-parse", "--git-path", name])?.map_err(not)?;
-            let path = repository.join(path);
-            fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).map_err(writes(folder))
-        };
-        let (objects, shallow) = (place("objects")?, place("shallow")?);
+        let users = Repository::around(repository)?;
+        let shallow = users.shallow()?;
         let own = folder.join(NAME);
         let git = repository::begin(&own)?;
-        let mut alternates = objects.into_os_string().into_encoded_bytes();
-        alternates.push(b'\n');
         let info = own.join("objects/info");
         preemptlab_durable::create_folder(&info).map_err(writes(&info))?;
         let file = info.join("alternates");
-        preemptlab_durable::renew(&file, &alternates).map_err(writes(&file))?;
+        preemptlab_durable::renew(&file, &alternates(&users.objects())).map_err(writes(&file))?;
         // Where the user's history ends, this one does.
-        match fs::read(&shallow) {
-            Ok(bytes) => {
-                let file = own.join("shallow");
-                preemptlab_durable::renew(&file, &bytes).map_err(writes(&file))?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(BisectError::Write { path: shallow, error }),
+        if let Some(bytes) = shallow {
+            let file = own.join("shallow");
+            preemptlab_durable::renew(&file, &bytes).map_err(writes(&file))?;
         }
         Ok(Self { folder: own, git })
     }
@@ -131,9 +117,8 @@ impl History {
         Ok(commits.lines().map(str::to_owned).collect())
     }
 
-    /// Refuses two ends that are not one history, before anything is written.
-    pub fn check_related(repository: &Path, good: &str, bad: &str) -> Result<(), BisectError> {
-        let git = Git::at(repository);
+    /// Refuses two ends that are not one history.
+    pub fn check_related(git: &Git, good: &str, bad: &str) -> Result<(), BisectError> {
         let is_ancestor = |commit: &str, of: &str| -> Result<bool, BisectError> {
             Ok(git.ask(&["merge-base", "--is-ancestor", commit, of])?.is_ok())
         };
@@ -146,25 +131,6 @@ impl History {
         }
         let reversed = is_ancestor(&bad, &good)?;
         Err(BisectError::NotRelated { good, bad, reversed })
-    }
-
-    /// Returns the full name of a revision of the user's repository.
-    pub fn resolve(repository: &Path, revision: &str) -> Result<String, BisectError> {
-        let git = Git::at(repository);
-        let not = |complaint| TreeError::NotARepository { path: repository.to_owned(), complaint };
-        git.line(&["rev-parse", "--git-dir"])?.map_err(not)?;
-        let asked = format!("{revision}^{{commit}}");
-        if let Ok(commit) =
-            git.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &asked])?
-        {
-            return Ok(commit);
-        }
-        let shallow = git.line(&["rev-parse", "--is-shallow-repository"])?;
-        Err(BisectError::Tree(TreeError::NoRevision {
-            path: repository.to_owned(),
-            revision: revision.to_owned(),
-            shallow: shallow.is_ok_and(|said| said == "true"),
-        }))
     }
 
     /// Describes a commit.

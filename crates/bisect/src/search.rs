@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_durable::{FolderLock, Lock, OutFolder};
+use preemptlab_provision::Repository;
 
 use crate::{
     Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal, line,
@@ -92,11 +93,12 @@ impl Search {
     ///
     /// When the folder is no repository or lacks one of them, and when the two are not one history.
     pub fn ends(repository: &Path, good: &str, bad: &str) -> Result<[String; 2], BisectError> {
-        let [good, bad] = [History::resolve(repository, good)?, History::resolve(repository, bad)?];
+        let git = Repository::around(repository)?.git(&format!("{good} {bad}"))?;
+        let [good, bad] = [git.commit(good)?, git.commit(bad)?];
         if good == bad {
             return Err(BisectError::Same(good));
         }
-        History::check_related(repository, &good, &bad)?;
+        History::check_related(&git, &good, &bad)?;
         Ok([good, bad])
     }
 
@@ -108,7 +110,6 @@ impl Search {
     /// or written. A folder that was made for it is removed then.
     pub fn open(mut claim: Claim, repository: &Path, ends: Ends) -> Result<Self, BisectError> {
         let folder = &claim.folder.clone();
-        History::check_related(repository, &ends.good, &ends.bad)?;
         let journal = match Journal::read(&folder.join(JOURNAL))? {
             Some(journal) if journal.ends != ends => {
                 return Err(BisectError::Other { path: folder.to_owned() });
@@ -118,6 +119,7 @@ impl Search {
         };
         let history = History::open(folder, repository)?;
         let Ends { good, bad, .. } = &journal.ends;
+        History::check_related(&history.git, good, bad)?;
         let answers = journal.steps.iter().map(|step| (step.commit.as_str(), step.answer.as_str()));
         history.start(good, bad, answers)?;
         journal.write(&folder.join(JOURNAL))?;

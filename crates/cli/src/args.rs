@@ -42,8 +42,9 @@ pub struct Machines {
     /// Virtual machines at a time [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Let the Makefiles of a kernel `file:...,modules=FOLDER` run, where preemptlab's own modules are
-    /// built for it: they can run any command
+    /// Let build scripts run that others may have written: those of a kernel `file:...,modules=FOLDER`,
+    /// where preemptlab's own modules are built for it, and those of a tree or a repository that other
+    /// users can write to. They can run any command
     #[arg(long)]
     pub allow_build_scripts: bool,
 }

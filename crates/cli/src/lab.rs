@@ -305,6 +305,13 @@ impl Spinner {
             }
             Event::Unpacking { what } => format!("unpacking {what}"),
             Event::Copying { what } => format!("copying the source of {what}"),
+            Event::RunningScripts { what } => {
+                let line =
+                    format!("running the Makefile and the scripts of {what}, with your rights");
+                self.show(&line);
+                self.bar.suspend(|| self.output.note(&line));
+                return;
+            }
             Event::Building { what } => format!("building {what}"),
             Event::Compiling { what, steps, steps_expected } => {
                 let line = format!("building {what}");

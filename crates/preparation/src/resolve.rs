@@ -154,6 +154,7 @@ impl Lab<'_> {
     pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), LabError> {
         let Experiment { factors, machine, .. } = experiment;
         let kernels: Vec<KernelRef> = factors.kernels().cloned().collect();
+        self.provision.check_owners(&kernels)?;
         Ok(self.provision.check_build_scripts(&kernels, &machine.modules)?)
     }
 

@@ -24,6 +24,11 @@ pub enum Event {
         /// Name of the kernel.
         what: String,
     },
+    /// The scripts of a kernel's source are about to run, with the user's rights.
+    RunningScripts {
+        /// Name of the kernel.
+        what: String,
+    },
     /// A guest image is looked up, or packed if there is none yet.
     Packing {
         /// Name of the object.

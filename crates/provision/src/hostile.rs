@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{apt, mirror::Archives, seed};
+use crate::{apt, ktree, mirror::Archives, seed};
 
 /// Reads a text in every way in which apt's output is read.
 pub fn apt(text: &str) {
@@ -19,4 +19,9 @@ pub fn seed(bytes: &[u8], folder: &Path) {
     let _ = seed::unfold(&file, bytes, &unpacked);
     fs::remove_file(&file).and_then(|()| fs::remove_dir_all(&unpacked)).expect("they were made");
     assert_eq!(fs::read_dir(folder).expect("it is there").count(), 0, "it left its folder");
+}
+
+/// Reads bytes in every way in which git's answers and the files of a repository are read.
+pub fn git(bytes: &[u8]) {
+    ktree::read_in_every_way(bytes);
 }

@@ -6,8 +6,8 @@ use std::{
 use preemptlab_model::{Flavour, Kernel, KernelRef, Package, PackageName};
 
 use crate::{
-    AptError, Build, Event, KernelError, KmodError, Module, ModuleError, Offer, Options,
-    ProgramError, ProvisionedKernel, Qemu, QemuError, Store,
+    AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
+    Options, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
     kbuild::{BuiltWith, Kit},
     kernels,
     kmod::{self, Headers},
@@ -16,18 +16,32 @@ use crate::{
     supplies::Supplies,
 };
 
+/// Refuses a kernel whose source others can write to: a build runs the source's scripts.
+///
+/// # Errors
+///
+/// [`crate::TreeError::Foreign`]
+pub fn check_owner(kernel: &KernelRef) -> Result<(), KernelError> {
+    match kernels::source(kernel).stranger() {
+        Some(stranger) => {
+            let name = kernel.to_string();
+            Err(KbuildError::Tree(TreeError::Foreign { name, stranger }).into())
+        }
+        None => Ok(()),
+    }
+}
+
 /// Brings kernels, QEMU and packages into a store.
 ///
 /// The package lists are prepared on first use, once. Every method holds the store's lock.
 pub struct Provision<'a> {
     supplies: Supplies<'a>,
-    build_scripts: bool,
 }
 
 impl<'a> Provision<'a> {
     /// Keeps the store and the options; the first request opens and fetches.
     pub fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self { supplies: Supplies::new(store, options, on_event), build_scripts: false }
+        Self { supplies: Supplies::new(store, options, on_event) }
     }
 
     /// Tells whoever watches.
@@ -45,34 +59,37 @@ impl<'a> Provision<'a> {
     /// Returns the provision that runs, or refuses to run, the programs that a user's own kernel
     /// brings along to build modules.
     #[must_use]
-    pub fn with_build_scripts(self, build_scripts: bool) -> Self {
-        Self { build_scripts, ..self }
+    pub fn with_build_scripts(mut self, build_scripts: bool) -> Self {
+        self.supplies.build_scripts = build_scripts;
+        self
     }
 
-    /// Refuses kernels that would be built, or whose modules would be built, by build scripts of
-    /// others that nobody has allowed, before anything is brought here in vain.
+    /// Refuses kernels whose source others can write to, unless build scripts are allowed, before
+    /// anything is brought here in vain.
     ///
     /// # Errors
     ///
-    /// [`KmodError::NotAllowed`], [`KmodError::Foreign`]
+    /// [`crate::TreeError::Foreign`]
+    pub fn check_owners(&self, kernels: &[KernelRef]) -> Result<(), KernelError> {
+        match self.supplies.build_scripts {
+            true => Ok(()),
+            false => kernels.iter().try_for_each(check_owner),
+        }
+    }
+
+    /// Refuses kernels whose modules would be built by build scripts of others that nobody has
+    /// allowed, before anything is brought here in vain.
+    ///
+    /// # Errors
+    ///
+    /// [`KmodError::NotAllowed`]
     pub fn check_build_scripts(
         &self,
         kernels: &[KernelRef],
         modules: &[String],
     ) -> Result<(), ModuleError> {
-        let trees = kernels
-            .iter()
-            .filter_map(|kernel| Some((kernel, kernels::source(kernel).tree()?.to_owned())));
-        for (name, tree) in trees.filter(|_| !self.build_scripts) {
-            let user = rustix::process::geteuid().as_raw();
-            let owner = std::fs::metadata(&tree).map_or(user, |metadata| metadata.uid());
-            if owner != user {
-                let name = name.to_string();
-                return Err(KmodError::Foreign { name, tree, owner, user }.into());
-            }
-        }
         let mut own = modules.iter().filter(|name| is_own(name));
-        let (Some(name), false) = (own.next(), self.build_scripts) else { return Ok(()) };
+        let (Some(name), false) = (own.next(), self.supplies.build_scripts) else { return Ok(()) };
         let tree = kernels.iter().find_map(|kernel| kernels::source(kernel).headers());
         let Some(tree) = tree else { return Ok(()) };
         let source = kmod::find(&name.replace('-', "_"))?;
@@ -85,7 +102,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn check_sources(&self, kernels: &[KernelRef]) -> Result<(), KernelError> {
-        kernels.iter().try_for_each(|kernel| kernels::source(kernel).check())
+        kernels.iter().try_for_each(|kernel| kernels::source(kernel).check(&self.supplies))
     }
 
     /// Returns the store.
@@ -169,7 +186,7 @@ impl<'a> Provision<'a> {
             Headers::None(reason) => {
                 Err(KmodError::NoHeaders { release: release.clone(), reason: reason.clone() })
             }
-            Headers::Tree(tree) if !self.build_scripts => {
+            Headers::Tree(tree) if !self.supplies.build_scripts => {
                 Err(KmodError::NotAllowed { name: source.name, tree: tree.clone() })
             }
             Headers::Tree(tree) => {
@@ -229,7 +246,7 @@ impl<'a> Provision<'a> {
         tree: &Path,
     ) -> Result<Vec<u8>, ModuleError> {
         let source = kmod::find(name)?;
-        if !self.build_scripts {
+        if !self.supplies.build_scripts {
             // The tree is there, or its absence is told below.
             let owner = |path: &Path| std::fs::metadata(path).ok().map(|metadata| metadata.uid());
             let owners = [owner(tree), owner(&tree.join("Makefile"))];

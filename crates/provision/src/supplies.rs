@@ -14,12 +14,21 @@ pub(crate) struct Supplies<'a> {
     lists: OnceCell<Lists>,
     /// Whether kernels are built that the store does not have.
     pub(crate) builds: bool,
+    /// Whether build scripts run that others can write to.
+    pub(crate) build_scripts: bool,
     pub(crate) on_event: &'a dyn Fn(Event),
 }
 
 impl<'a> Supplies<'a> {
     pub(crate) fn new(store: Store, options: Options, on_event: &'a dyn Fn(Event)) -> Self {
-        Self { store, options, lists: OnceCell::new(), builds: true, on_event }
+        Self {
+            store,
+            options,
+            lists: OnceCell::new(),
+            builds: true,
+            build_scripts: false,
+            on_event,
+        }
     }
 
     /// Locks the store.

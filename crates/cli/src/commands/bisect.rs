@@ -103,6 +103,7 @@ pub fn execute(
         &args.packages,
         store.clone(),
         question(args)?,
+        args.machines.allow_build_scripts,
         output,
     )?;
     let mut bisection = Bisection { args, store, output, out, searched, search };

@@ -9,7 +9,7 @@ use preemptlab_model::{Digest, Kernel, KernelConfig, KernelRef};
 use preemptlab_symbols::BzImageError;
 
 use crate::{
-    KbuildError, LeftOut, PackageError, Store, StoreError, TreeError,
+    KbuildError, LeftOut, PackageError, Store, StoreError, Stranger, TreeError,
     apt::LeftOutNote,
     error::from_package_errors,
     hash::sha256,
@@ -43,7 +43,7 @@ pub(crate) trait KernelSource {
     }
 
     /// Refuses what a person can mend at once, before anything is brought here in vain.
-    fn check(&self) -> Result<(), KernelError> {
+    fn check(&self, _: &Supplies<'_>) -> Result<(), KernelError> {
         Ok(())
     }
 
@@ -57,8 +57,9 @@ pub(crate) trait KernelSource {
         None
     }
 
-    /// Returns the user's own source, if the name gives one: its Makefile builds the kernel.
-    fn tree(&self) -> Option<&Path> {
+    /// Returns the first file of the user's own source, if the name gives one, that somebody else can
+    /// write to: its Makefile builds the kernel.
+    fn stranger(&self) -> Option<Stranger> {
         None
     }
 

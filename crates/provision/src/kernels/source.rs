@@ -51,7 +51,7 @@ impl KernelSource for FromSource<'_> {
         Ok(recipe.build_kit(store, &programs, on_event)?)
     }
 
-    fn check(&self) -> Result<(), KernelError> {
+    fn check(&self, _: &Supplies<'_>) -> Result<(), KernelError> {
         self.base().map(drop)
     }
 

@@ -12,10 +12,10 @@ use super::kernel::{
     read_config,
 };
 use crate::{
-    KbuildError, PackageError, TreeError,
+    KbuildError, PackageError, Repository, Stranger, TreeError,
     apt::{Apt, Candidate},
     kbuild::{self, BuiltWith, CONFIG, CONFIG_FILE, LAB, Tools, config},
-    ktree::{Checkout, Job, Tree},
+    ktree::{Checkout, Job, Tree, stranger_of_repository, stranger_of_tree},
     modules::ModuleSource,
     names,
     supplies::Supplies,
@@ -68,8 +68,12 @@ impl KernelSource for OwnTree<'_> {
         self.again(supplies, built, true).map(drop)
     }
 
-    fn check(&self) -> Result<(), KernelError> {
+    fn check(&self, supplies: &Supplies<'_>) -> Result<(), KernelError> {
         let checkout = self.checkout(self.revision)?;
+        if self.clean {
+            let tree = Tree::open(&supplies.store, &checkout, supplies.on_event)?;
+            checkout.check_clean(tree.listed()).map_err(KbuildError::from)?;
+        }
         if let ConfigBase::File(path) = &self.configured.base {
             read_base(path)?;
         }
@@ -80,8 +84,12 @@ impl KernelSource for OwnTree<'_> {
         true
     }
 
-    fn tree(&self) -> Option<&Path> {
-        Some(self.path)
+    fn stranger(&self) -> Option<Stranger> {
+        // What cannot be read is told where it is read.
+        match self.revision {
+            Some(_) => stranger_of_repository(self.path, &Repository::around(self.path).ok()?),
+            None => stranger_of_tree(self.path).ok()?,
+        }
     }
 }
 
@@ -101,7 +109,7 @@ impl OwnTree<'_> {
     fn checkout(&self, revision: Option<&str>) -> Result<Checkout, KbuildError> {
         Ok(match revision {
             Some(revision) => Checkout::of_revision(self.path, revision)?,
-            None => Checkout::of_tree(self.path, self.clean)?,
+            None => Checkout::of_tree(self.path)?,
         })
     }
 
@@ -120,9 +128,12 @@ impl OwnTree<'_> {
         let checkout = self.checkout(revision)?;
         let version = version(&checkout)?;
         let means = self.means(supplies, &version, exactly)?;
-        // What a recording says is asked for first: the tree may change while it is built.
-        let provenance = checkout.provenance().map_err(KbuildError::from)?;
         let mut tree = Tree::open(store, &checkout, supplies.on_event)?;
+        if self.clean {
+            checkout.check_clean(tree.listed()).map_err(KbuildError::from)?;
+        }
+        // What a recording says is asked for first: the tree may change while it is built.
+        let provenance = checkout.provenance(tree.listed()).map_err(KbuildError::from)?;
         let job = Job {
             name: self.name,
             configured: self.configured,
@@ -135,6 +146,10 @@ impl OwnTree<'_> {
         if tree.built(store, &job).is_none() || for_kit && !kit.is_kept(store) {
             if !supplies.builds {
                 return Err(KbuildError::NotBuilt.into());
+            }
+            if let Some(stranger) = tree.stranger().filter(|_| !supplies.build_scripts) {
+                let (name, stranger) = (self.name.to_string(), stranger.clone());
+                return Err(KbuildError::Tree(TreeError::Foreign { name, stranger }).into());
             }
             let keep = |image: &[u8]| {
                 let _lock = supplies.lock()?;

@@ -9,11 +9,7 @@ use std::{
 use preemptlab_model::{Configured, Digest, KernelRef};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Checkout, Workspace,
-    listing::{Listing, Origin},
-    workspace::BuildFolder,
-};
+use super::{Checkout, Stranger, Workspace, checkout::Listed, workspace::BuildFolder};
 use crate::{
     Event, KbuildError, Store, StoreError,
     kbuild::{
@@ -41,8 +37,7 @@ const DEFCONFIG_BYTES_MAX: u64 = 64 << 10;
 /// A source, its listed files and the folder that it is built in.
 pub(crate) struct Tree {
     pub(crate) workspace: Workspace,
-    listing: Listing,
-    origin: Origin,
+    listed: Listed,
 }
 
 /// A kernel to be built: everything that its bytes depend on, but for the source.
@@ -82,13 +77,23 @@ impl Tree {
         on_event: &dyn Fn(Event),
     ) -> Result<Self, KbuildError> {
         let workspace = Workspace::open(store, checkout, on_event)?;
-        let (listing, origin) = workspace.list(checkout)?;
-        Ok(Self { workspace, listing, origin })
+        let listed = workspace.list(checkout)?;
+        Ok(Self { workspace, listed })
+    }
+
+    /// Returns its files as they were listed.
+    pub(crate) fn listed(&self) -> &Listed {
+        &self.listed
+    }
+
+    /// Returns the first file that somebody else can write to.
+    pub(crate) fn stranger(&self) -> Option<&Stranger> {
+        self.listed.stranger.as_ref()
     }
 
     /// Computes the digest of every file.
     pub(crate) fn digest(&self) -> Digest {
-        self.listing.digest(|_| true)
+        self.listed.listing.digest(|_| true)
     }
 
     /// Returns the built kernel in the store, if there is one and its image is still sound.
@@ -164,7 +169,7 @@ impl Tree {
         on_event: &dyn Fn(Event),
     ) -> Result<(Digest, BuildFolder), KbuildError> {
         on_event(Event::Copying { what: job.name.to_string() });
-        self.workspace.follow(&self.listing, &mut self.origin)?;
+        self.workspace.follow(&self.listed.listing, &mut self.listed.origin)?;
         let key =
             Digest::of_json(&(job.base, job.configured.symbols.to_string(), job.tools_sha256));
         let build = self.workspace.build(key)?;
@@ -182,6 +187,7 @@ impl Tree {
         let (copy, output) = (self.workspace.copy(), build.path());
         let log = output.join(LOG);
         remove_if_there(&log)?;
+        on_event(Event::RunningScripts { what: job.name.to_string() });
         build.begin()?;
         let make = Make {
             tools: job.tools,
@@ -205,7 +211,7 @@ impl Tree {
             let name = path.rsplit('/').next().unwrap_or(path);
             name.starts_with("Kconfig") || path.starts_with("scripts/") || path == "Makefile"
         };
-        let key = self.listing.digest(is_of_config).to_string();
+        let key = self.listed.listing.digest(is_of_config).to_string();
         let configured = output.join(CONFIGURED);
         if fs::read_to_string(&configured).ok().as_ref() != Some(&key) {
             remove_if_there(&configured)?;

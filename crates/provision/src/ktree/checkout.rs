@@ -1,35 +1,48 @@
 //! A working tree or a revision, as it is named.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use preemptlab_model::{Digest, plain};
 
 use super::{
-    Git, TreeError,
-    git::common_folder,
+    Git, Repository, Stranger, TreeError,
+    changes::{self, Change},
+    commit,
     listing::{Known, Listing, Origin},
+    object_id::ObjectId,
+    repository::empty,
 };
 
 /// Files of every kernel's source.
 const MARKS: [&str; 3] = ["Makefile", "Kconfig", "kernel/sched/core.c"];
-
-/// The most of a difference that a recording holds, in bytes.
-const DIFF_BYTES_MAX: usize = 64 << 10;
 
 /// The longest name that a recording holds, in characters.
 const NAME_CHARS_MAX: usize = 200;
 
 /// A source whose files can be listed.
 pub(crate) struct Checkout {
+    /// The folder as it was named, and without links.
+    named: PathBuf,
     folder: PathBuf,
     git: Git,
-    /// The common folder of the repository; `None` for a tree in none.
-    repository: Option<PathBuf>,
-    /// The commit, where a revision is asked for.
-    commit: Option<String>,
+    /// `None` for a tree in no repository.
+    repository: Option<Repository>,
+    /// The commit that the source is, or that the working tree began with. A new repository has none.
+    commit: Option<ObjectId>,
+    is_tree: bool,
+}
+
+/// The files of a source as they are now.
+pub(crate) struct Listed {
+    pub(crate) listing: Listing,
+    pub(crate) origin: Origin,
+    /// The first file of a working tree that somebody else can write to.
+    pub(crate) stranger: Option<Stranger>,
+    /// Files of a working tree that are not what its commit holds.
+    changes: Vec<Change>,
 }
 
 /// What a recording says about a source.
@@ -43,50 +56,46 @@ pub(crate) struct Provenance {
 
 impl Checkout {
     /// Opens a working tree as it is.
-    pub(crate) fn of_tree(path: &Path, clean: bool) -> Result<Self, TreeError> {
+    pub(crate) fn of_tree(path: &Path) -> Result<Self, TreeError> {
         let folder = canonical(path)?;
         for lacks in MARKS {
             if !folder.join(lacks).is_file() {
                 return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
             }
         }
-        let git = Git::at(&folder);
         // A source that was unpacked somewhere in another repository is none of its working trees.
-        let top = match git.line(&["rev-parse", "--show-toplevel"]) {
-            Ok(top) => top.ok().and_then(|top| fs::canonicalize(top).ok()),
-            Err(error) => return Err(error),
+        let repository = Repository::of_tree(&folder)?;
+        let git = match &repository {
+            Some(repository) => {
+                let git = repository.git("")?;
+                repository.lend_index(&git)?;
+                git
+            }
+            None => empty(&folder)?,
         };
-        let repository = match top == Some(folder.clone()) {
-            true => common_folder(&git, &folder)?,
-            false => None,
-        };
-        let checkout = Self { folder, git, repository, commit: None };
-        if clean {
-            checkout.check_clean(path)?;
-        }
-        Ok(checkout)
+        let git = git.with_work_tree(&folder);
+        let commit = git.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        let commit = commit.ok().and_then(|commit| commit.parse().ok());
+        let named = path.to_owned();
+        Ok(Self { named, folder, git, repository, commit, is_tree: true })
     }
 
     /// Opens a revision of a repository.
     pub(crate) fn of_revision(path: &Path, revision: &str) -> Result<Self, TreeError> {
         let folder = canonical(path)?;
-        let git = Git::at(&folder);
-        let not = |complaint| TreeError::NotARepository { path: path.to_owned(), complaint };
-        git.line(&["rev-parse", "--git-dir"])?.map_err(not)?;
-        let repository = common_folder(&git, &folder)?;
-        let asked = format!("{revision}^{{commit}}");
-        let Ok(commit) = git.line(&["rev-parse", "--verify", "--quiet", &asked])? else {
-            let shallow = git.line(&["rev-parse", "--is-shallow-repository"])?;
-            return Err(TreeError::NoRevision {
-                path: path.to_owned(),
-                revision: revision.to_owned(),
-                shallow: shallow.is_ok_and(|said| said == "true"),
-            });
-        };
-        let checkout = Self { folder, git, repository, commit: Some(commit) };
+        let repository = Repository::around(path)?;
+        let git = repository.git(revision)?;
+        let commit = git.commit(revision)?;
+        let commit = commit.parse().map_err(|()| TreeError::Forged(commit))?;
+        let (named, repository) = (path.to_owned(), Some(repository));
+        let checkout =
+            Self { named, folder, git, repository, commit: Some(commit), is_tree: false };
         for lacks in MARKS {
-            if checkout.file(lacks).is_err() {
-                return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
+            match checkout.file(lacks) {
+                Err(TreeError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(TreeError::NotAKernel { path: path.to_owned(), lacks });
+                }
+                file => drop(file?),
             }
         }
         Ok(checkout)
@@ -100,95 +109,75 @@ impl Checkout {
     /// Returns the digest of the place: the working trees and the revisions of one repository have
     /// the same.
     pub(crate) fn place(&self) -> Digest {
-        let place = self.repository.as_ref().unwrap_or(&self.folder);
+        let place = self.repository.as_ref().map_or(&*self.folder, Repository::common);
         Digest::of(place.as_os_str().as_encoded_bytes())
     }
 
     /// Reads a file of the source.
     pub(crate) fn file(&self, path: &str) -> Result<Vec<u8>, TreeError> {
-        let Some(commit) = &self.commit else {
-            let place = self.folder.join(path);
-            let read = preemptlab_durable::read(&place, 16 << 20);
-            return read.map_err(|error| TreeError::Read { path: place, error });
-        };
-        let name = format!("{commit}:{path}");
-        self.git.ask(&["cat-file", "blob", &name])?.map_err(TreeError::Git)
+        match self.commit.filter(|_| !self.is_tree) {
+            Some(commit) => commit::file(&self.git, commit, path),
+            None => {
+                let place = self.folder.join(path);
+                let read = preemptlab_durable::read(&place, 16 << 20);
+                read.map_err(|error| TreeError::Read { path: place, error })
+            }
+        }
     }
 
-    /// Lists the files, and says where they are. `scratch` is a folder of this place's own.
-    pub(crate) fn listing(
-        &self,
-        scratch: &Path,
-        known: &mut Known,
-    ) -> Result<(Listing, Origin), TreeError> {
-        if let Some(commit) = &self.commit {
-            return Listing::of_commit(&self.git, commit, known);
+    /// Lists the files, and says where they are.
+    pub(crate) fn listing(&self, known: &mut Known) -> Result<Listed, TreeError> {
+        if let Some(commit) = self.commit.filter(|_| !self.is_tree) {
+            let (listing, origin) = Listing::of_commit(&self.git, commit, known)?;
+            return Ok(Listed { listing, origin, stranger: None, changes: Vec::new() });
         }
         let origin = Origin::Folder(self.folder.clone());
-        let listing = match &self.repository {
-            Some(_) => Listing::of_folder(&self.git, &self.folder, true, known)?,
-            None => {
-                let git = Git::without_repository(&self.folder, scratch.join("empty.git"))?;
-                Listing::of_folder(&git, &self.folder, false, known)?
-            }
+        let committed = match (&self.repository, self.commit) {
+            (Some(_), Some(commit)) => Some(commit::files(&self.git, commit)?),
+            (Some(_), None) => Some(commit::Files::new()),
+            (None, _) => None,
         };
-        Ok((listing, origin))
+        let present = Listing::of_folder(&self.git, &self.folder, committed.as_ref(), known)?;
+        let changes = committed.map(|committed| changes::changes(&committed, &present));
+        let changes = changes.unwrap_or_default();
+        Ok(Listed { listing: present.listing, origin, stranger: present.stranger, changes })
     }
 
     /// Returns what a recording says about the source.
-    pub(crate) fn provenance(&self) -> Result<Provenance, TreeError> {
+    pub(crate) fn provenance(&self, listed: &Listed) -> Result<Provenance, TreeError> {
         if self.repository.is_none() {
             return Ok(Provenance::default());
         }
-        let text =
-            |text: String| -> String { plain::line(&text).chars().take(NAME_CHARS_MAX).collect() };
-        let asked = self.commit.as_deref().unwrap_or("HEAD");
         // A new repository has no commit.
-        let Ok(revision) = self.git.line(&["rev-parse", "--verify", "--quiet", asked])? else {
+        let Some(commit) = self.commit.map(|commit| commit.to_string()) else {
             return Ok(Provenance { dirty: true, ..Provenance::default() });
         };
-        let describe = self.git.line(&["describe", "--always", "--tags", "--abbrev=12", asked])?;
-        let changed = match self.commit {
-            Some(_) => Vec::new(),
-            None => self.changed()?,
-        };
-        let diff = match changed.is_empty() {
-            true => None,
-            false => {
-                let arguments = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD"];
-                let said = self.git.ask(&arguments)?.unwrap_or_default();
-                let whole = said.len() <= DIFF_BYTES_MAX && !said.is_empty();
-                whole.then(|| plain::lines(&String::from_utf8_lossy(&said)).into_owned())
-            }
-        };
+        let text =
+            |text: String| -> String { plain::line(&text).chars().take(NAME_CHARS_MAX).collect() };
+        let describe = ["describe", "--always", "--tags", "--abbrev=12", &commit];
+        let describe = self.git.line(&describe)?;
+        let read = |path: &str, entry| Origin::Folder(self.folder.clone()).bytes(path, entry);
+        let diff = changes::diff(&self.git, &listed.changes, read)?;
         Ok(Provenance {
-            revision: Some(text(revision)),
+            revision: Some(commit),
             describe: describe.ok().map(text),
-            dirty: !changed.is_empty(),
+            dirty: !listed.changes.is_empty(),
             diff,
         })
     }
 
-    fn check_clean(&self, path: &Path) -> Result<(), TreeError> {
+    /// Refuses a working tree whose files are not those of its commit.
+    pub(crate) fn check_clean(&self, listed: &Listed) -> Result<(), TreeError> {
         if self.repository.is_none() {
-            return Err(TreeError::NeverClean { path: path.to_owned() });
+            return Err(TreeError::NeverClean { path: self.named.clone() });
         }
-        let changed = self.changed()?;
-        let Some(first) = changed.first() else { return Ok(()) };
-        let others = changed.len() - 1;
-        let changed = match others {
-            0 => first.clone(),
-            others => format!("{first} and {others} more"),
+        let changed = match &listed.changes[..] {
+            [] if self.commit.is_some() => return Ok(()),
+            [] => "there is no commit yet".to_owned(),
+            [only] => only.path.clone(),
+            [first, others @ ..] => format!("{} and {} more", first.path, others.len()),
         };
-        Err(TreeError::Dirty { path: path.to_owned(), changed })
-    }
-
-    /// Returns the files that differ from the commit, and those that git does not know.
-    fn changed(&self) -> Result<Vec<String>, TreeError> {
-        let arguments = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"];
-        let said = self.git.ask(&arguments)?.map_err(TreeError::Git)?;
-        let rows = said.split(|byte| *byte == 0).filter(|row| row.len() > 3);
-        Ok(rows.map(|row| plain::line(&String::from_utf8_lossy(&row[3..])).into_owned()).collect())
+        Err(TreeError::Dirty { path: self.named.clone(), changed })
     }
 }
 

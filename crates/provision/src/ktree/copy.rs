@@ -18,12 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     TreeError,
-    listing::{Entry, Kind, Listing, Marks, Origin, read},
+    listing::{Entry, Listing, Marks, Origin, read},
+    paths::{DEPTH_MAX, Kind},
 };
 use crate::StoreError;
-
-/// Depth to which a copy is searched.
-const DEPTH_MAX: u32 = 64;
 
 /// The files of a copy, as they were left.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -1,88 +1,146 @@
-//! The program `git`. Nothing of a user's configuration or hooks is executed, and nothing is fetched;
-//! commands that only read write neither an index nor a reference.
+//! The program `git`, which executes nothing of a repository and fetches nothing.
+//!
+//! git reads configuration, attributes, hooks and the names of programs from the repository that it
+//! works in. So it never works in a user's: its repository is a folder of preemptlab's own, which
+//! borrows the user's objects (`gitrepository-layout(5)`) and holds copies of the references.
 
 use std::{
     ffi::{OsStr, OsString},
-    fs,
-    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
     os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
 };
 
-use super::TreeError;
-use crate::{process::tied, toolchain::MACHINE_PATH};
+use super::{
+    TreeError,
+    object_id::Format,
+    watched::{Bounds, StopReason, Watched},
+};
+use crate::toolchain::MACHINE_PATH;
 
-/// The most that one command of git may say, in bytes.
-const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+/// The most that one command of git may say, in MiB.
+const OUTPUT_MIB_MAX: u64 = 256;
 
 /// The most of a complaint that is told, in bytes.
 const COMPLAINT_BYTES_MAX: u64 = 1 << 10;
 
-/// The largest file of a revision, in bytes.
-const BLOB_BYTES_MAX: u64 = 256 << 20;
+/// What git would otherwise start, write or read by itself.
+const SETTINGS: [&str; 8] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.pager=cat",
+    "protocol.allow=never",
+    "gc.auto=0",
+];
 
-/// What a repository's configuration could otherwise make git start or write.
-const SETTINGS: [&str; 4] =
-    ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.untrackedCache=keep", "gc.auto=0"];
+/// The environment of git: no configuration of the machine or the user, no object in the place of
+/// another one, nothing fetched, and nobody asked for a password.
+const ENVIRONMENT: [(&str, &str); 10] = [
+    ("PATH", MACHINE_PATH),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
 
-/// git in one working tree or repository.
+/// A search through a history of millions of commits.
+const OF_HISTORY: Bounds = Bounds { cpu_s: 600, memory_mib: 3 << 10 };
+
+/// git in a repository of preemptlab's own.
+#[derive(Clone, Debug)]
 pub struct Git {
+    gitdir: PathBuf,
+    /// The place of its commands: a working tree, or the repository.
     folder: PathBuf,
-    /// The place of an empty repository, for a tree that is in none.
-    empty: Option<PathBuf>,
+    work_tree: bool,
+    bounds: Bounds,
+    pub(super) format: Format,
+    /// Whether the user's repository lacks objects on purpose.
+    is_partial: bool,
+    /// The folder that is told in complaints.
+    named: PathBuf,
+    /// Removes the repository with the last of its users.
+    _own: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Git {
-    /// Returns the git of the repository that a folder is in.
-    pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.to_owned(), empty: None }
-    }
-
-    /// Returns a git for a folder that is in no repository: `empty` becomes a repository without
-    /// anything, whose working tree is the folder.
-    pub(crate) fn without_repository(folder: &Path, empty: PathBuf) -> Result<Self, TreeError> {
-        if !empty.join("HEAD").is_file() {
-            let made = Self::at(folder);
-            let mut command = made.command(["init", "--quiet", "--bare", "--template="]);
-            command.arg(&empty);
-            said(command)?.map_err(TreeError::Git)?;
+    /// Returns the git of a bare repository that preemptlab itself made, or makes with `init`.
+    pub fn at(gitdir: &Path) -> Self {
+        Self {
+            gitdir: gitdir.to_owned(),
+            folder: gitdir.to_owned(),
+            work_tree: false,
+            bounds: OF_HISTORY,
+            format: Format::default(),
+            is_partial: false,
+            named: gitdir.to_owned(),
+            _own: None,
         }
-        Ok(Self { folder: folder.to_owned(), empty: Some(empty) })
     }
 
-    fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+    /// Returns the git of a folder of preemptlab's own that stands for a user's repository.
+    pub(super) fn for_users(own: tempfile::TempDir, named: &Path, bounds: Bounds) -> Self {
+        let gitdir = own.path().to_owned();
+        Self { bounds, named: named.to_owned(), _own: Some(Arc::new(own)), ..Self::at(&gitdir) }
+    }
+
+    /// Returns the git whose working tree is a folder.
+    pub(super) fn with_work_tree(self, folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), work_tree: true, ..self }
+    }
+
+    /// Returns the git of a repository that names objects so, and lacks some or none on purpose.
+    pub(super) fn of(self, format: Format, is_partial: bool) -> Self {
+        Self { format, is_partial, ..self }
+    }
+
+    /// Returns the git with other bounds.
+    pub(super) fn within(&self, bounds: Bounds) -> Self {
+        Self { bounds, ..self.clone() }
+    }
+
+    pub(super) fn gitdir(&self) -> &Path {
+        &self.gitdir
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
+    pub(super) fn command<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Command {
+        let assigned = |name: &str, path: &Path| {
+            let mut argument = OsString::from(name);
+            argument.push(path);
+            argument
+        };
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.folder).args(["--no-optional-locks", "--literal-pathspecs"]);
-        // Whose tree may be read was decided before (`Checkout::open`).
-        let mut safe = OsString::from("safe.directory=");
-        safe.push(&self.folder);
+        command.arg(assigned("--git-dir=", &self.gitdir));
+        if self.work_tree {
+            command.arg(assigned("--work-tree=", &self.folder)).args(["-c", "core.bare=false"]);
+        }
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        command.arg("-c").arg(safe);
-        if let Some(empty) = &self.empty {
-            let assigned = |name: &str, path: &Path| {
-                let mut argument = OsString::from(name);
-                argument.push(path);
-                argument
-            };
-            command.args(["-c", "core.bare=false"]);
-            command.arg(assigned("--git-dir=", empty)).arg(assigned("--work-tree=", &self.folder));
-        }
-        command
-            .args(arguments)
-            .env_clear()
-            .env("PATH", MACHINE_PATH)
-            .env("LC_ALL", "C")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            // Nothing is fetched, and nobody is asked for a password.
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_ALLOW_PROTOCOL", "none")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .stdin(Stdio::null());
-        tied(&mut command);
+        command.args(arguments).env_clear().envs(ENVIRONMENT).stdin(Stdio::null());
         command
     }
 
@@ -90,99 +148,104 @@ impl Git {
     ///
     /// # Errors
     ///
-    /// When git cannot be run, or is interrupted.
+    /// When git cannot be run, is interrupted, or has to be stopped.
     pub fn ask(&self, arguments: &[&str]) -> Result<Result<Vec<u8>, String>, TreeError> {
-        said(self.command(arguments))
+        self.said(self.command(arguments), None)
+    }
+
+    /// Returns what a command of git says to an input, or its complaint.
+    pub(super) fn told(
+        &self,
+        arguments: &[&str],
+        input: &[u8],
+    ) -> Result<Result<Vec<u8>, String>, TreeError> {
+        self.said(self.command(arguments), Some(input))
     }
 
     /// Returns what a command of git says as text without blanks around it, or its complaint.
     ///
     /// # Errors
     ///
-    /// When git cannot be run, or is interrupted.
+    /// When git cannot be run, is interrupted, or has to be stopped.
     pub fn line(&self, arguments: &[&str]) -> Result<Result<String, String>, TreeError> {
         let line = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).trim().to_owned();
         Ok(self.ask(arguments)?.map(line))
     }
 
-    /// Starts a process that hands out the contents of a repository's files.
-    pub(crate) fn blobs(&self) -> Result<Blobs, TreeError> {
-        let mut command = self.command(["cat-file", "--batch"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(TreeError::NoGit)?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        match (input, output) {
-            (Some(input), Some(output)) => {
-                Ok(Blobs { child, input, output: BufReader::new(output) })
-            }
-            _ => Err(TreeError::NoGit(io::ErrorKind::BrokenPipe.into())),
+    /// Returns the full name of the commit that a revision of the repository means.
+    ///
+    /// # Errors
+    ///
+    /// [`TreeError::NoRevision`], and when git cannot be run or has to be stopped.
+    pub fn commit(&self, revision: &str) -> Result<String, TreeError> {
+        let asked = format!("{revision}^{{commit}}");
+        let asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", &asked];
+        if let Ok(commit) = self.line(&asked)? {
+            return Ok(commit);
         }
+        let shallow = self.line(&["rev-parse", "--is-shallow-repository"])?;
+        Err(TreeError::NoRevision {
+            path: self.named.clone(),
+            revision: revision.to_owned(),
+            shallow: shallow.is_ok_and(|said| said == "true"),
+        })
     }
-}
 
-/// A process of git that hands out contents.
-pub(crate) struct Blobs {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+    /// Returns the error of a command that was stopped.
+    pub(super) fn stopped(&self, reason: StopReason) -> TreeError {
+        TreeError::Stopped { path: self.named.clone(), reason }
+    }
 
-impl Blobs {
-    /// Reads a file by its name in the repository.
-    pub(crate) fn read(&mut self, id: &str) -> io::Result<Vec<u8>> {
-        writeln!(self.input, "{id}")?;
-        let mut header = String::new();
-        self.output.by_ref().take(1 << 10).read_line(&mut header)?;
-        // `<id> blob <size>`, or `<id> missing`.
-        let size = header.trim().rsplit_once(" blob ").and_then(|(_, size)| size.parse().ok());
-        let size: u64 = size.ok_or_else(|| io::Error::other(format!("git has no {id}")))?;
-        if size > BLOB_BYTES_MAX {
-            return Err(io::ErrorKind::FileTooLarge.into());
+    /// Runs git to its end, and returns what it said, or its complaint.
+    fn said(
+        &self,
+        mut command: Command,
+        input: Option<&[u8]>,
+    ) -> Result<Result<Vec<u8>, String>, TreeError> {
+        let mut complaints = tempfile::tempfile().map_err(TreeError::NoGit)?;
+        command.stderr(complaints.try_clone().map_err(TreeError::NoGit)?);
+        if input.is_some() {
+            command.stdin(Stdio::piped());
         }
+        let mut watched = Watched::start(command, self.bounds).map_err(TreeError::NoGit)?;
+        let stdin = watched.input();
         let mut bytes = Vec::new();
-        self.output.by_ref().take(size + 1).read_to_end(&mut bytes)?;
-        match bytes.pop() {
-            Some(b'\n') if bytes.len() as u64 == size => Ok(bytes),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        let read = thread::scope(|scope| {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // git may end before it has read everything.
+                scope.spawn(move || drop(stdin.write_all(input)));
+            }
+            let read = watched.by_ref().take((OUTPUT_MIB_MAX << 20) + 1).read_to_end(&mut bytes);
+            if bytes.len() as u64 > OUTPUT_MIB_MAX << 20 {
+                watched.stop(StopReason::Output(OUTPUT_MIB_MAX));
+            }
+            read
+        });
+        let (status, reason) = watched.wait().map_err(TreeError::NoGit)?;
+        match (read, reason) {
+            (_, Some(reason)) => return Err(self.stopped(reason)),
+            (Err(error), None) => return Err(TreeError::NoGit(error)),
+            (Ok(_), None) => {}
+        }
+        if status.success() {
+            return Ok(Ok(bytes));
+        }
+        if status.signal().is_some() {
+            return Err(TreeError::Interrupted);
+        }
+        let text = complaint(&mut complaints).map_err(TreeError::NoGit)?;
+        match text.contains("Out of memory") || text.contains("mmap failed") {
+            true => Err(self.stopped(StopReason::Memory(self.bounds.memory_mib))),
+            false => Ok(Err(text)),
         }
     }
 }
 
-impl Drop for Blobs {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs git to its end, and returns what it said, or its complaint.
-fn said(mut command: Command) -> Result<Result<Vec<u8>, String>, TreeError> {
-    let mut complaints = tempfile::tempfile().map_err(TreeError::NoGit)?;
-    let errors = complaints.try_clone().map_err(TreeError::NoGit)?;
-    let mut child =
-        command.stdout(Stdio::piped()).stderr(errors).spawn().map_err(TreeError::NoGit)?;
-    let mut bytes = Vec::new();
-    if let Some(output) = child.stdout.take() {
-        output.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes).map_err(TreeError::NoGit)?;
-    }
-    let status = child.wait().map_err(TreeError::NoGit)?;
-    if status.success() {
-        return Ok(Ok(bytes));
-    }
-    if status.signal().is_some() && (bytes.len() as u64) < OUTPUT_BYTES_MAX {
-        return Err(TreeError::Interrupted);
-    }
+/// Returns the first line of git's complaint.
+fn complaint(complaints: &mut std::fs::File) -> io::Result<String> {
     let mut text = Vec::new();
-    complaints
-        .seek(SeekFrom::Start(0))
-        .and_then(|_| complaints.take(COMPLAINT_BYTES_MAX).read_to_end(&mut text))
-        .map_err(TreeError::NoGit)?;
+    complaints.seek(SeekFrom::Start(0))?;
+    complaints.take(COMPLAINT_BYTES_MAX).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    Ok(Err(text.lines().next().unwrap_or("it did not say why").trim().to_owned()))
-}
-
-/// Returns the path of a repository's common folder, which its working trees share.
-pub(crate) fn common_folder(git: &Git, folder: &Path) -> Result<Option<PathBuf>, TreeError> {
-    let found = git.line(&["rev-parse", "--git-common-dir"])?.ok();
-    Ok(found.and_then(|found| fs::canonicalize(folder.join(found)).ok()))
+    Ok(text.lines().next().unwrap_or("it did not say why").trim().to_owned())
 }

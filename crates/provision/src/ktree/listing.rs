@@ -1,7 +1,7 @@
 //! The files of a kernel's source, and what they hold.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
@@ -12,21 +12,27 @@ use std::{
 use preemptlab_model::Digest;
 use serde::{Deserialize, Serialize};
 
-use super::{Blobs, Git, TreeError};
+use super::{
+    Git, Stranger, TreeError, commit,
+    object_id::{BLOB_BYTES_MAX, ObjectId, ObjectKind},
+    objects::Objects,
+    paths::{Bound, Kind, NO_TEXT, ODD, check, is_taken},
+    stranger::who,
+    watched::Bounds,
+};
 
-/// The most files of a source, and the largest of them in bytes. Linux has some 90,000.
-const FILES_MAX: usize = 1_000_000;
-const FILE_BYTES_MAX: u64 = 256 << 20;
+/// The largest file, and the largest source, in bytes. Linux has 1.5 GiB.
+const FILE_BYTES_MAX: u64 = BLOB_BYTES_MAX;
+const SOURCE_BYTES_MAX: u64 = 4 << 30;
+
+/// What listing a working tree takes at most. Of Linux it takes 0.3 s.
+const OF_LISTING: Bounds = Bounds { cpu_s: 8, memory_mib: 400 };
 
 /// A file whose time is younger than this may change without a change of its time.
 const SETTLED_NS: i64 = 2_000_000_000;
 
 /// The most contents of a repository whose digests are kept.
 const BLOBS_MAX: usize = 400_000;
-
-/// Files of a kernel that was built in its own tree, which no other build may find there.
-const BUILT: [&str; 5] =
-    [".config", ".tmp_", "include/config/", "include/generated/", "Module.symvers"];
 
 /// What git takes at the top of a source that was unpacked: Debian's has a `.gitignore` that ignores
 /// everything there, so these patterns, of which the last one decides, stand before its own.
@@ -39,14 +45,6 @@ const UNPACKED: [&str; 7] = [
     "--exclude=/System.map",
     "--exclude=!/.gitignore",
 ];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
-    File,
-    Executable,
-    Link,
-}
 
 /// A file of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,11 +68,22 @@ pub(crate) struct Marks {
     inode: u64,
 }
 
-/// Digests of files that were read before.
+/// Digests of files that were read before, and of contents of a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Known {
-    files: BTreeMap<String, (Marks, Digest)>,
-    blobs: BTreeMap<String, Digest>,
+    files: BTreeMap<String, (Marks, Digest, ObjectId)>,
+    blobs: BTreeMap<ObjectId, Digest>,
+}
+
+/// The files of a working tree.
+pub(crate) struct OfFolder {
+    pub(crate) listing: Listing,
+    /// The names that their contents have, or would have, in the repository.
+    pub(crate) ids: BTreeMap<String, ObjectId>,
+    /// New files that nobody told git of.
+    pub(crate) untracked: BTreeSet<String>,
+    /// The first of them that somebody else can write to.
+    pub(crate) stranger: Option<Stranger>,
 }
 
 /// The place of a source's files.
@@ -82,91 +91,112 @@ pub(crate) enum Origin {
     /// A working tree.
     Folder(PathBuf),
     /// A repository, with the name of each file's content in it.
-    Repository { blobs: Blobs, ids: BTreeMap<String, String> },
+    Repository { objects: Box<Objects>, ids: BTreeMap<String, ObjectId> },
 }
 
 impl Listing {
-    /// Lists a working tree: what git would take, whether it is committed or not.
+    /// Lists a working tree: what git would take, whether it is committed or not. `committed` are
+    /// paths that belong to it even if git's own list lacks them.
     pub(crate) fn of_folder(
         git: &Git,
         folder: &Path,
-        in_repository: bool,
+        committed: Option<&commit::Files>,
         known: &mut Known,
-    ) -> Result<Self, TreeError> {
-        let mut arguments = vec!["ls-files", "-z", "--others", "--exclude-standard"];
-        match in_repository {
-            true => arguments.push("--cached"),
-            false => arguments.extend(UNPACKED),
+    ) -> Result<OfFolder, TreeError> {
+        let mut arguments = vec!["ls-files", "-t", "-z", "--others", "--exclude-standard"];
+        match committed {
+            Some(_) => arguments.push("--cached"),
+            None => arguments.extend(UNPACKED),
         }
-        let paths = git.ask(&arguments)?.map_err(TreeError::Git)?;
+        let said = git.within(OF_LISTING).ask(&arguments)?.map_err(TreeError::Git)?;
+        let (mut paths, untracked) = names(&said)?;
+        paths.extend(committed.into_iter().flat_map(BTreeMap::keys).map(String::as_str));
         let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
-        let mut files = BTreeMap::new();
-        let mut listing = Self::default();
-        for path in names(&paths)? {
+        let mut folders = Folders::new(folder);
+        let (mut found, mut bound, mut bytes) = (Vec::new(), Bound::default(), 0_u64);
+        for path in paths.into_iter().filter(|path| is_taken(path)) {
+            check(path)?;
+            bound.path(path)?;
             let place = folder.join(path);
-            // A file that is deleted and not committed is still among git's.
+            // A file that is deleted and not committed is still among git's, and so is one in whose
+            // folder's place a link is.
+            let is_there = folders.are_real(path);
             let Ok(metadata) = fs::symlink_metadata(&place) else { continue };
             let kind = match metadata.mode() {
+                _ if !is_there => continue,
                 _ if metadata.is_symlink() => Kind::Link,
                 mode if metadata.is_file() && mode & 0o100 != 0 => Kind::Executable,
                 _ if metadata.is_file() => Kind::File,
                 // A pipe or the like, or a repository in the repository.
                 _ => continue,
             };
-            let marks = Marks::of(&metadata);
-            let last = known.files.get(path).filter(|(last, _)| *last == marks);
-            let sha256 = match last {
-                Some((_, sha256)) => *sha256,
-                None => Digest::of(&read(&place, kind).map_err(at(&place))?),
+            if metadata.len() > FILE_BYTES_MAX {
+                let what = format!("`{}`", place.display());
+                return Err(TreeError::TooLarge { what, mib: FILE_BYTES_MAX >> 20 });
+            }
+            bytes = bytes.saturating_add(metadata.len());
+            folders.look_at(&place, &metadata);
+            found.push((path, place, kind, Marks::of(&metadata)));
+        }
+        if bytes > SOURCE_BYTES_MAX {
+            return Err(TreeError::Refused(TOO_LARGE));
+        }
+        let mut files = BTreeMap::new();
+        let (mut listing, mut ids) = (Self::default(), BTreeMap::new());
+        for (path, place, kind, marks) in found {
+            let last = known.files.get(path).filter(|(last, ..)| *last == marks);
+            let (sha256, id) = match last {
+                Some((_, sha256, id)) => (*sha256, *id),
+                None => {
+                    let bytes = read(&place, kind).map_err(at(&place))?;
+                    (Digest::of(&bytes), git.format.name(ObjectKind::Blob, &bytes))
+                }
             };
             if now_ns - marks.modified_ns.max(marks.changed_ns) > SETTLED_NS {
-                files.insert(path.to_owned(), (marks, sha256));
+                files.insert(path.to_owned(), (marks, sha256, id));
             }
-            listing.insert(path, Entry { kind, sha256 })?;
+            ids.insert(path.to_owned(), id);
+            listing.entries.insert(path.to_owned(), Entry { kind, sha256 });
         }
         known.files = files;
-        listing.checked()
+        let listing = listing.checked()?;
+        Ok(OfFolder { listing, ids, untracked, stranger: folders.stranger })
     }
 
     /// Lists a commit, and says where its files are.
     pub(crate) fn of_commit(
         git: &Git,
-        commit: &str,
+        commit: ObjectId,
         known: &mut Known,
     ) -> Result<(Self, Origin), TreeError> {
-        let said = git.ask(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
-        let said = said.map_err(TreeError::Git)?;
-        let (mut blobs, mut ids) = (git.blobs()?, BTreeMap::new());
-        let mut listing = Self::default();
-        for row in names(&said)? {
-            // `<mode> blob <id>\t<path>`
-            let (head, path) = row.split_once('\t').ok_or(TreeError::Refused(ODD))?;
-            let mut words = head.split(' ');
-            let (mode, _, id) = (words.next(), words.next(), words.next().unwrap_or_default());
-            let kind = match mode {
-                Some("100755") => Kind::Executable,
-                Some("120000") => Kind::Link,
-                Some("100644" | "100664") => Kind::File,
-                _ => continue,
-            };
-            let sha256 = match known.blobs.get(id) {
-                Some(sha256) => *sha256,
-                None => {
-                    let bytes = blobs.read(id).map_err(at(Path::new(path)))?;
-                    let sha256 = Digest::of(&bytes);
-                    known.blobs.insert(id.to_owned(), sha256);
-                    sha256
-                }
-            };
-            ids.insert(path.to_owned(), id.to_owned());
-            listing.insert(path, Entry { kind, sha256 })?;
+        let mut files = commit::files(git, commit)?;
+        files.retain(|path, _| is_taken(path));
+        let unknown: BTreeSet<ObjectId> = files.values().map(|(_, id)| *id).collect();
+        let unknown: Vec<_> =
+            unknown.into_iter().filter(|id| !known.blobs.contains_key(id)).collect();
+        if !unknown.is_empty() {
+            let sizes = Objects::of(git, true)?.bytes(&unknown, ObjectKind::Blob)?;
+            if sizes > SOURCE_BYTES_MAX {
+                return Err(TreeError::Refused(TOO_LARGE));
+            }
+        }
+        let mut objects = Objects::of(git, false)?;
+        objects.each(&unknown, ObjectKind::Blob, |at, bytes| {
+            known.blobs.insert(unknown[at], Digest::of(&bytes));
+            Ok(())
+        })?;
+        let (mut listing, mut ids) = (Self::default(), BTreeMap::new());
+        for (path, (kind, id)) in files {
+            let sha256 = *known.blobs.get(&id).ok_or(TreeError::Refused(ODD))?;
+            listing.entries.insert(path.clone(), Entry { kind, sha256 });
+            ids.insert(path, id);
         }
         if known.blobs.len() > BLOBS_MAX {
-            let of_this: std::collections::BTreeSet<_> = ids.values().collect();
+            let of_this: BTreeSet<_> = ids.values().collect();
             known.blobs.retain(|id, _| of_this.contains(id));
         }
-        Ok((listing.checked()?, Origin::Repository { blobs, ids }))
+        Ok((listing.checked()?, Origin::Repository { objects: Box::new(objects), ids }))
     }
 
     /// Returns every file with its path.
@@ -189,23 +219,6 @@ impl Listing {
         Digest::of(&text)
     }
 
-    fn insert(&mut self, path: &str, entry: Entry) -> Result<(), TreeError> {
-        let is_plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-        if !path.split('/').all(is_plain) || path.split('/').any(|part| part == ".git") {
-            return Err(TreeError::Refused(ODD));
-        }
-        if BUILT.iter().any(|built| path.starts_with(built))
-            || path.starts_with("arch/") && path.contains("/include/generated/")
-        {
-            return Ok(());
-        }
-        if self.entries.len() >= FILES_MAX {
-            return Err(TreeError::Refused("it has too many files"));
-        }
-        self.entries.insert(path.to_owned(), entry);
-        Ok(())
-    }
-
     /// Refuses a listing in which a file is the folder of another one.
     fn checked(self) -> Result<Self, TreeError> {
         let is_below_a_file = |path: &str| {
@@ -219,7 +232,46 @@ impl Listing {
     }
 }
 
-const ODD: &str = "it has a path that leads elsewhere";
+const TOO_LARGE: &str = "its files have more than 4 GiB together";
+
+/// Folders of a working tree that were looked at.
+struct Folders<'a> {
+    root: &'a Path,
+    are_real: BTreeMap<String, bool>,
+    stranger: Option<Stranger>,
+}
+
+impl<'a> Folders<'a> {
+    fn new(root: &'a Path) -> Self {
+        Self { root, are_real: BTreeMap::new(), stranger: None }
+    }
+
+    /// Returns whether every folder on the way to a file is one, and no link that leads elsewhere.
+    fn are_real(&mut self, path: &str) -> bool {
+        let Some((parent, _)) = path.rsplit_once('/') else { return true };
+        if let Some(are_real) = self.are_real.get(parent) {
+            return *are_real;
+        }
+        let mut is_real = self.are_real(parent);
+        if is_real {
+            let place = self.root.join(parent);
+            let metadata = fs::symlink_metadata(&place).ok().filter(fs::Metadata::is_dir);
+            is_real = metadata.is_some();
+            if let Some(metadata) = metadata {
+                self.look_at(&place, &metadata);
+            }
+        }
+        self.are_real.insert(parent.to_owned(), is_real);
+        is_real
+    }
+
+    /// Keeps the first file or folder that somebody else can write to.
+    fn look_at(&mut self, place: &Path, metadata: &fs::Metadata) {
+        if self.stranger.is_none() {
+            self.stranger = who(metadata).map(|who| Stranger { path: place.to_owned(), who });
+        }
+    }
+}
 
 impl Marks {
     pub(crate) fn of(metadata: &fs::Metadata) -> Self {
@@ -241,9 +293,9 @@ impl Origin {
                 let place = folder.join(path);
                 read(&place, entry.kind).map_err(at(&place))?
             }
-            Self::Repository { blobs, ids } => {
+            Self::Repository { objects, ids } => {
                 let id = ids.get(path).ok_or(TreeError::Refused(ODD))?;
-                blobs.read(id).map_err(at(Path::new(path)))?
+                objects.read(*id, ObjectKind::Blob)?
             }
         };
         match Digest::of(&bytes) == entry.sha256 {
@@ -266,11 +318,20 @@ fn at(path: &Path) -> impl Fn(io::Error) -> TreeError {
     move |error| TreeError::Read { path: path.clone(), error }
 }
 
-/// Returns the texts between zeros. A name that is no text is none of a kernel's.
-fn names(bytes: &[u8]) -> Result<impl Iterator<Item = &str>, TreeError> {
-    if !bytes.is_empty() && !bytes.ends_with(b"\0") {
-        return Err(TreeError::Refused("it has too many files"));
+/// Returns the paths of `git ls-files -t -z`, and those among them that nobody told git of: `? PATH`.
+pub(super) fn names(said: &[u8]) -> Result<(BTreeSet<&str>, BTreeSet<String>), TreeError> {
+    let (mut paths, mut untracked) = (BTreeSet::new(), BTreeSet::new());
+    for row in said.split(|byte| *byte == 0).filter(|row| !row.is_empty()) {
+        // A repository in the repository is none of its files.
+        if row.ends_with(b"/") {
+            continue;
+        }
+        let row = std::str::from_utf8(row).map_err(|_| TreeError::Refused(NO_TEXT))?;
+        let (tag, path) = row.split_once(' ').ok_or(TreeError::Refused(ODD))?;
+        if tag == "?" {
+            untracked.insert(path.to_owned());
+        }
+        paths.insert(path);
     }
-    let texts = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    Ok(texts.filter_map(|name| std::str::from_utf8(name).ok()))
+    Ok((paths, untracked))
 }

@@ -5,20 +5,39 @@
 //! built in place, one with changes, one that cannot be written to and a revision of a repository
 //! are all the same to make, and make compiles only what changed.
 
+mod answers;
 mod build;
+mod changes;
 mod checkout;
+mod commit;
+mod config;
 mod copy;
 mod error;
 mod git;
 mod listing;
+mod object_id;
+mod objects;
+mod paths;
+mod refs;
+mod repository;
+mod stranger;
 #[cfg(test)]
 mod tests;
+mod trust;
+mod watched;
 mod workspace;
 
 pub(crate) use self::{
+    answers::read_in_every_way,
     build::{Job, Tree},
     checkout::Checkout,
-    git::Blobs,
+    trust::{stranger_of_repository, stranger_of_tree},
     workspace::Workspace,
 };
-pub use self::{error::TreeError, git::Git};
+pub use self::{
+    error::TreeError,
+    git::Git,
+    repository::{Repository, alternates},
+    stranger::{Stranger, Who},
+    watched::StopReason,
+};

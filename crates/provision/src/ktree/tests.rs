@@ -10,7 +10,7 @@ use std::{
 
 use preemptlab_model::{Configured, Digest, KernelRef};
 
-use super::*;
+use super::{checkout::Provenance, *};
 use crate::{
     Event, KbuildError, PackageError, Store, StoreError,
     kbuild::{LAB, Tools},
@@ -83,7 +83,19 @@ impl Fixture {
     }
 
     fn of_tree(&self) -> Checkout {
-        Checkout::of_tree(&self.tree(), false).unwrap()
+        Checkout::of_tree(&self.tree()).unwrap()
+    }
+
+    /// Refuses the tree unless it is clean, and says why.
+    fn clean(&self) -> Result<(), TreeError> {
+        let checkout = Checkout::of_tree(&self.tree())?;
+        let workspace = Workspace::open(&self.store, &checkout, &|_| ()).unwrap();
+        checkout.check_clean(&workspace.list(&checkout)?)
+    }
+
+    fn provenance(&self, checkout: &Checkout) -> Provenance {
+        let workspace = Workspace::open(&self.store, checkout, &|_| ()).unwrap();
+        checkout.provenance(&workspace.list(checkout).unwrap()).unwrap()
     }
 
     fn of(&self, revision: &str) -> Checkout {
@@ -93,8 +105,8 @@ impl Fixture {
     /// Copies a checkout, and returns the files of the copy with their times.
     fn copied(&self, checkout: &Checkout) -> BTreeMap<String, (String, i64)> {
         let workspace = Workspace::open(&self.store, checkout, &|_| ()).unwrap();
-        let (listing, mut origin) = workspace.list(checkout).unwrap();
-        workspace.follow(&listing, &mut origin).unwrap();
+        let mut listed = workspace.list(checkout).unwrap();
+        workspace.follow(&listed.listing, &mut listed.origin).unwrap();
         files(&workspace.copy())
     }
 
@@ -231,12 +243,12 @@ fn a_revision_has_the_digest_of_its_tree() {
     fixture.write("kernel/sched/core.c", "int two;\n");
     let dirty = digest(&fixture.of_tree());
     assert_ne!(dirty, first);
-    let provenance = fixture.of_tree().provenance().unwrap();
+    let provenance = fixture.provenance(&fixture.of_tree());
     assert!(provenance.dirty && provenance.diff.unwrap().contains("+int two;"));
     fixture.commit();
     assert_eq!(digest(&fixture.of("main")), dirty);
     assert_eq!(digest(&fixture.of("HEAD~1")), first);
-    let provenance = fixture.of("HEAD").provenance().unwrap();
+    let provenance = fixture.provenance(&fixture.of("HEAD"));
     assert!(!provenance.dirty && provenance.diff.is_none());
     assert_eq!(provenance.revision.unwrap().len(), 40);
     // Both are in one folder of the store, whose copy follows.
@@ -252,28 +264,30 @@ fn a_revision_has_the_digest_of_its_tree() {
     fs::remove_dir_all(fixture.tree().join(".git")).unwrap();
     fixture.write(".config", "built");
     assert_eq!(digest(&fixture.of_tree()), of_debian);
-    assert_eq!(fixture.of_tree().provenance().unwrap().revision, None);
+    assert_eq!(fixture.provenance(&fixture.of_tree()).revision, None);
 }
 
 #[test]
 fn what_is_no_kernel_or_no_revision_is_refused() {
     let fixture = Fixture::new();
     let tree = fixture.tree();
-    let refused = |checkout: Result<Checkout, TreeError>| match checkout {
-        Ok(_) => panic!("it was taken"),
-        Err(error) => error.to_string(),
-    };
+    fn refused<T>(taken: Result<T, TreeError>) -> String {
+        match taken {
+            Ok(_) => panic!("it was taken"),
+            Err(error) => error.to_string(),
+        }
+    }
     let said = refused(Checkout::of_revision(&tree, "HEAD"));
     assert!(said.contains("is no git repository"), "{said}");
-    let said = refused(Checkout::of_tree(&tree, true));
+    let said = refused(fixture.clean());
     assert!(said.contains("nothing can say that it is clean"), "{said}");
     fixture.commit();
-    Checkout::of_tree(&tree, true).unwrap();
+    fixture.clean().unwrap();
     let said = refused(Checkout::of_revision(&tree, "v9.9"));
     assert!(said.contains("has no revision `v9.9`; `git fetch --tags`"), "{said}");
     fixture.write("kernel/new.c", "");
     fixture.write("Makefile", "VERSION = 7\n");
-    let said = refused(Checkout::of_tree(&tree, true));
+    let said = refused(fixture.clean());
     assert!(said.contains("not committed (Makefile and 1 more)"), "{said}");
     fixture.commit();
 
@@ -288,12 +302,12 @@ fn what_is_no_kernel_or_no_revision_is_refused() {
     Checkout::of_revision(&bare, "HEAD~1").unwrap();
 
     fs::remove_file(tree.join("kernel/sched/core.c")).unwrap();
-    let said = refused(Checkout::of_tree(&tree, false));
+    let said = refused(Checkout::of_tree(&tree));
     assert!(said.contains("is no kernel source: it has no kernel/sched/core.c"), "{said}");
     fixture.commit();
     let said = refused(Checkout::of_revision(&tree, "HEAD"));
     assert!(said.contains("is no kernel source"), "{said}");
-    let said = refused(Checkout::of_tree(&tree.join("nowhere"), false));
+    let said = refused(Checkout::of_tree(&tree.join("nowhere")));
     assert!(said.contains("cannot be read"), "{said}");
 }
 
@@ -308,8 +322,8 @@ fn a_repository_starts_no_program_and_leads_nowhere() {
     }
     fixture.write("Makefile", "VERSION = 6\nPATCHLEVEL = 13\n");
     fixture.copied(&fixture.of_tree());
-    fixture.of_tree().provenance().unwrap();
-    assert!(matches!(Checkout::of_tree(&fixture.tree(), true), Err(TreeError::Dirty { .. })));
+    fixture.provenance(&fixture.of_tree());
+    assert!(matches!(fixture.clean(), Err(TreeError::Dirty { .. })));
     assert!(!canary.exists());
 
     // A tree in which a link is also the folder of a file, as no git makes one.
@@ -416,7 +430,7 @@ fn old_places_and_old_builds_make_room() {
         fs::create_dir(&folder).unwrap();
         let run = Command::new("/bin/cp").arg("-r").arg(fixture.tree()).arg(&folder).status();
         assert!(run.unwrap().success());
-        let checkout = Checkout::of_tree(&folder.join("linux"), false).unwrap();
+        let checkout = Checkout::of_tree(&folder.join("linux")).unwrap();
         drop(Workspace::open(&fixture.store, &checkout, &|_| ()).unwrap());
     }
     let places = fs::read_dir(fixture.store.trees()).unwrap().map(|entry| entry.unwrap().path());

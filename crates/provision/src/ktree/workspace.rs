@@ -11,6 +11,7 @@ use preemptlab_model::Digest;
 
 use super::{
     Checkout, TreeError,
+    checkout::Listed,
     copy::{self, Copied},
     listing::{Known, Listing, Origin},
 };
@@ -67,10 +68,10 @@ impl Workspace {
     }
 
     /// Lists the files of a checkout. Those that were read before are not read again.
-    pub(crate) fn list(&self, checkout: &Checkout) -> Result<(Listing, Origin), TreeError> {
-        let (path, question) = (self.folder.join("known"), Digest::of(b"known 1"));
+    pub(crate) fn list(&self, checkout: &Checkout) -> Result<Listed, TreeError> {
+        let (path, question) = (self.folder.join("known"), Digest::of(b"known 2"));
         let mut known: Known = kept::read(&path, question).unwrap_or_default();
-        let listed = checkout.listing(&self.folder, &mut known)?;
+        let listed = checkout.listing(&mut known)?;
         kept::write(&path, question, &known);
         Ok(listed)
     }

@@ -10,7 +10,7 @@ use clap::Args;
 use preemptlab_bisect::{Claim, Ends, Search};
 use preemptlab_durable::OutFolder;
 use preemptlab_model::{Digest, Flavour, KernelRef};
-use preemptlab_provision::Build;
+use preemptlab_provision::{Build, check_owner};
 
 use super::found::short;
 use crate::{
@@ -102,6 +102,7 @@ impl Searched {
         packages: &Packages,
         store: Option<PathBuf>,
         question: String,
+        build_scripts: bool,
         output: &Output,
     ) -> exit::Result<(Self, Search, OutFolder)> {
         let folder = |inputs: Digest| match out {
@@ -123,6 +124,7 @@ impl Searched {
                 Ok((Self::Kernels(commits.into_iter().zip(names).collect()), search, out))
             }
             (None, Some(good), Some(bad)) => {
+                check(&args.repo, args.config.as_deref(), build_scripts)?;
                 let [good, bad] = Search::ends(&args.repo, good, bad)?;
                 let out = folder(Digest::of_json(&(&good, &bad, &question)));
                 let ends = Ends { good, bad, question };
@@ -171,6 +173,17 @@ impl Searched {
 pub fn kernel_in(repository: &Path, commit: &str, config: Option<&str>) -> String {
     let config = config.map(|config| format!(",config={config}")).unwrap_or_default();
     format!("git:{}@{commit}{config}", repository.display())
+}
+
+/// Refuses a repository whose kernels cannot be named, or that others can write to, before anything is
+/// written.
+fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> exit::Result<()> {
+    let kernel: KernelRef =
+        kernel_in(repository, "HEAD", config).parse().or_exit(exit::UNUSABLE)?;
+    match build_scripts {
+        true => Ok(()),
+        false => check_owner(&kernel).or_exit(exit::UNUSABLE),
+    }
 }
 
 /// Lists the packaged kernels of a range, the oldest first.
