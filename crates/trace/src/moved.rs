@@ -152,7 +152,8 @@ impl Timers {
         let Some(starts) = self.starts.get(&closed.cpu) else { return Vec::new() };
         let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
         let start = after.checked_sub(1).and_then(|last| starts.get(last));
-        let Some(start) = start.filter(|start| start.due_ns > closed.end_ns) else {
+        // A timer that expires in the stretch can expire earlier there.
+        let Some(start) = start.filter(|start| start.due_ns > closed.start_ns) else {
             return Vec::new();
         };
         let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
@@ -164,7 +165,8 @@ impl Timers {
             Some(last) if last.ns >= closed.end_ns => Vec::new(),
             Some(last) => {
                 let instants = SERVED_NS.map(|ns| last.begun_ns.saturating_add(ns));
-                let inside = instants.into_iter().filter(|ns| *ns < closed.end_ns);
+                let end_ns = closed.end_ns.min(start.due_ns);
+                let inside = instants.into_iter().filter(|ns| *ns < end_ns);
                 inside.map(|ns| (closed, ns, *start)).collect()
             }
         }
@@ -241,7 +243,10 @@ mod tests {
         // Once the other one has expired, it is the next.
         assert_eq!(instants(300, &[110]), [120_300, 120_600, 121_200, 122_400]);
         assert_eq!(instants(300, &[110, 139]), [149_300, 149_600]);
-        // Its own expiry is in the stretch.
-        assert!(instants(120, &[]).is_empty());
+        // Its own expiry is in the stretch, or before it.
+        assert_eq!(instants(120, &[120]), [100_000]);
+        assert_eq!(instants(124, &[104, 124]), [114_300, 114_600, 115_200, 116_400]);
+        assert_eq!(instants(115, &[104, 115]), [114_300, 114_600]);
+        assert!(instants(99, &[99]).is_empty());
     }
 }
