@@ -1,5 +1,7 @@
 use std::{io, path::PathBuf};
 
+use preemptlab_model::plain::{BREAK, broken};
+
 /// Reason why nothing was changed, or why a change is unfinished.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -46,7 +48,9 @@ pub enum Error {
     /// A file that was written here was changed by somebody else.
     #[error(
         "{path} was changed since it was applied; keep what you need of it, then \
-         `preemptlab revert --force` discards the change:\n{diff}"
+         `preemptlab revert --force` discards the change:{}{}",
+        BREAK,
+        broken(diff)
     )]
     Changed {
         /// Path of the file.

@@ -7,6 +7,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::advice;
 use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
+use preemptlab_model::plain::BREAK;
 use preemptlab_model::{self as model, CpuList, IsolatedCpus, PreemptMode, Setting};
 use preemptlab_tune::{
     self as tune, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted,
@@ -209,7 +210,13 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
 
 /// Returns the failure of settings of which some are refused.
 fn refusal(why: &str, refusals: &[Refusal]) -> Failure {
-    let lines: String = refusals.iter().map(|refusal| format!("\n{refusal}")).collect();
+    let lines: String = refusals
+        .iter()
+        .map(|refusal| {
+            // Each is a line, whatever words are in it.
+            format!("{BREAK}{refusal}")
+        })
+        .collect();
     exit::unusable(format!("nothing was changed, since {why}:{lines}"))
 }
 
