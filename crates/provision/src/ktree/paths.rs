@@ -69,6 +69,6 @@ pub(super) fn check(path: &str) -> Result<(), TreeError> {
 
 /// Returns whether a file is one of the source, and not of a build in its place.
 pub(super) fn is_taken(path: &str) -> bool {
-    !BUILT.iter().any(|built| path.starts_with(built))
-        && !(path.starts_with("arch/") && path.contains("/include/generated/"))
+    let is_generated = path.starts_with("arch/") && path.contains("/include/generated/");
+    !is_generated && !BUILT.iter().any(|built| path.starts_with(built))
 }

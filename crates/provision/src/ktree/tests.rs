@@ -133,8 +133,16 @@ impl Fixture {
             crate::kernels::keep_image(&self.store, image)
         };
         let mut tree = Tree::open(&self.store, checkout, &|_| ())?;
+        let notes = self.folder.path().join("notes");
+        let note = |event| {
+            if let Event::RunningScripts { what } = event {
+                // No command has written anything yet.
+                let ran = fs::read_to_string(&notes).unwrap_or_default();
+                fs::write(&notes, format!("{ran}{what} is announced\n")).unwrap();
+            }
+        };
         if tree.built(&self.store, &job).is_none() {
-            tree.build(&self.store, &job, keep, &|_| ())?;
+            tree.build(&self.store, &job, keep, &note)?;
         }
         Ok(tree.built(&self.store, &job).unwrap().image_sha256)
     }
@@ -437,4 +445,58 @@ fn old_places_and_old_builds_make_room() {
     assert_eq!(places.filter(|place| place.is_dir()).count(), 4);
     assert!(!place.exists());
     let _ = Event::Waiting;
+}
+
+#[test]
+fn a_build_announces_the_scripts_before_it_runs_one() {
+    let fixture = Fixture::new();
+    let notes = fixture.folder.path().join("notes");
+    let make = format!("echo ran >> '{}'\n{MAKE}", notes.display());
+    fixture.build(&fixture.of_tree(), &make, "").unwrap();
+    let said = fs::read_to_string(notes).unwrap();
+    assert!(said.starts_with("tree:linux is announced\nran\n"), "{said}");
+    assert_eq!(said.matches("announced").count(), 1, "{said}");
+}
+
+#[test]
+fn every_listed_file_that_others_can_write_to_is_found() {
+    let fixture = Fixture::new();
+    fixture.commit();
+    let stranger = || {
+        let tree = Tree::open(&fixture.store, &fixture.of_tree(), &|_| ()).unwrap();
+        tree.stranger().map(ToString::to_string)
+    };
+    assert_eq!(stranger(), None);
+    for name in ["kernel/fork.c", "kernel/sched"] {
+        let path = fixture.tree().join(name);
+        let mode = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        let said = stranger().unwrap();
+        assert!(said.contains("every user can write to") && said.contains(name), "{said}");
+        fs::set_permissions(&path, mode).unwrap();
+    }
+    // A group of the user's own may write, as on systems with such a umask.
+    let path = fixture.tree().join("kernel/fork.c");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+    assert_eq!(stranger(), None);
+}
+
+#[test]
+fn a_difference_has_no_filter_and_no_untracked_file() {
+    let fixture = Fixture::new();
+    fixture.commit();
+    let canary = fixture.folder.path().join("canary");
+    let touch = format!("touch '{}'; echo filtered", canary.display());
+    fixture.git(&["config", "filter.x.clean", &touch]);
+    fixture.write(".git/info/attributes", "* filter=x\n");
+    fixture.write("kernel/sched/core.c", "int two;\n");
+    fixture.write("kernel/odd \"name\".c", "int odd;\n");
+    let diff = fixture.provenance(&fixture.of_tree()).diff.unwrap();
+    assert!(diff.contains("-int one;\n+int two;\n"), "{diff}");
+    assert!(!diff.contains("odd") && !diff.contains("filtered"), "{diff}");
+    fixture.git(&["config", "--unset", "filter.x.clean"]);
+    fixture.git(&["add", "--intent-to-add", "kernel/odd \"name\".c"]);
+    let diff = fixture.provenance(&fixture.of_tree()).diff.unwrap();
+    assert!(diff.contains("+int odd;"), "{diff}");
+    assert!(!canary.exists());
 }

@@ -34,7 +34,6 @@ fn stranger(path: &Path) -> Option<Stranger> {
         // A pipe or a device is refused where it would be read.
         return None;
     }
-    let who =
-        [fs::symlink_metadata(path).ok()?, target].iter().find_map(|metadata| who(metadata))?;
+    let who = [fs::symlink_metadata(path).ok()?, target].iter().find_map(who)?;
     Some(Stranger { path: path.to_owned(), who })
 }
