@@ -8,7 +8,11 @@ use std::{
         fs::{MetadataExt, symlink},
     },
     path::{Path, PathBuf},
+    sync::Once,
 };
+
+use preemptlab_durable::Owner;
+use rustix::process::geteuid;
 
 use super::{
     Git, TreeError,
@@ -28,6 +32,9 @@ const INDEX_BYTES_MAX: u64 = 256 << 20;
 /// The largest files of former values of references, together, and the most of them.
 const LOGS_BYTES_MAX: u64 = 16 << 20;
 const LOGS_MAX: usize = 4_096;
+
+/// First letters of the folders that stand for repositories.
+const PREFIX: &str = "preemptlab-git-";
 
 /// What reading takes at most: one object has at most 256 MiB.
 const OF_READING: Bounds = Bounds { cpu_s: 60, memory_mib: 400 };
@@ -260,9 +267,26 @@ fn copy_logs(
     Ok(())
 }
 
+/// Removes the folders of this user's processes that were killed.
+fn sweep() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| Owner::parse(name.strip_prefix(PREFIX)?));
+        let is_mine = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
+        if owner.is_some_and(|owner| owner.is_gone()) && entry.metadata().is_ok_and(is_mine) {
+            // One that stays takes some kilobytes, and is met again.
+            let _ = preemptlab_durable::remove_folder(&entry.path());
+        }
+    }
+}
+
 /// Returns the git of a folder that stands for no repository, or for none yet.
 pub(super) fn empty(named: &Path) -> Result<Git, TreeError> {
-    let own = tempfile::Builder::new().prefix("preemptlab-git-").tempdir();
+    static SWEPT: Once = Once::new();
+    SWEPT.call_once(sweep);
+    let owner = Owner::this().map(|owner| format!("{owner}-")).unwrap_or_default();
+    let own = tempfile::Builder::new().prefix(&format!("{PREFIX}{owner}")).tempdir();
     let own = own.map_err(StoreError::at(&std::env::temp_dir()))?;
     let git = Git::for_users(own, named, OF_READING);
     write(&git.gitdir().join("config"), Config::default().text().as_bytes())?;
@@ -305,4 +329,23 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), TreeError> {
         fs::create_dir_all(parent).map_err(StoreError::at(parent))?;
     }
     Ok(fs::write(path, bytes).map_err(StoreError::at(path))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_killed_processes_are_removed_and_no_others() {
+        let this = Owner::this().unwrap().to_string();
+        let (process, _) = this.rsplit_once('-').unwrap();
+        let folder = |owner: &str| std::env::temp_dir().join(format!("{PREFIX}{owner}-test"));
+        // A process with this number that began at another time.
+        let (gone, mine) = (folder(&format!("{process}-1")), folder(&this));
+        let names = [&gone, &mine, &folder("unnamed")];
+        names.iter().for_each(|path| fs::create_dir_all(path.join("refs")).unwrap());
+        sweep();
+        assert_eq!(names.map(|path| path.exists()), [false, true, true]);
+        names[1..].iter().for_each(|path| fs::remove_dir_all(path).unwrap());
+    }
 }
