@@ -48,6 +48,10 @@ const OPTIONS: [(&str, &str); 4] = [
     ("bigheap", "--bigheap-bytes=64M"),
 ];
 
+/// Stressors that end a few operations in a window, or whose operations differ by more than models do: one more
+/// or less would decide their rate. They are no part of the throughput where others work.
+const COARSE: [&str; 5] = ["bigheap", "forkheavy", "mmap", "mmapmany", "vm"];
+
 /// Memory of a guest besides the load's, in MiB: kernel, image and probes.
 const AROUND_LOAD_MIB: u32 = 192;
 
@@ -119,7 +123,7 @@ impl Program for CyclictestKernel {
         let latencies = self.probe_set().latencies(cpus, report)?;
         let names = self.stressors.iter().map(String::as_str).collect::<Vec<_>>();
         let rates = stress_ng::stressed_all(find(&report.probes, stress_ng::PROBE)?, &names)?;
-        let mut numbers = vec![mean_rate(&rates)];
+        let mut numbers = vec![mean_rate(&self.counted(&rates))];
         numbers.extend(names.iter().zip(&rates).map(|(stressor, did)| rate(stressor, did)));
         numbers.extend(activity(report));
         Ok(Measurements { latencies, numbers })
@@ -130,6 +134,16 @@ impl CyclictestKernel {
     /// Returns the least memory of a machine with so many CPUs, in MiB.
     pub fn memory_mib_min(cpus: u32) -> u32 {
         AROUND_LOAD_MIB + LOAD_MIB * cpus
+    }
+
+    /// Returns the rates that are a part of the throughput.
+    fn counted<'a>(&self, rates: &'a [Stressed]) -> Vec<&'a Stressed> {
+        let is_fine = |(stressor, _): &(&String, &Stressed)| !COARSE.contains(&stressor.as_str());
+        let fine: Vec<_> = self.stressors.iter().zip(rates).filter(is_fine).collect();
+        match fine.is_empty() {
+            true => rates.iter().collect(),
+            false => fine.into_iter().map(|(_, did)| did).collect(),
+        }
     }
 
     /// Returns the time from the start of the load to its end, which both probes have reached by then.
@@ -151,7 +165,7 @@ impl CyclictestKernel {
 
 /// Returns the geometric mean of the rates, as one number for work of several kinds: where each kind is done twice
 /// as fast, it doubles, and none weighs more because its operations are small.
-fn mean_rate(rates: &[Stressed]) -> Metric {
+fn mean_rate(rates: &[&Stressed]) -> Metric {
     let count = rates.len() as f64;
     let logarithms: f64 = rates.iter().map(|did| libm::log(did.ops_per_second)).sum();
     let mean = libm::exp(logarithms / count);
