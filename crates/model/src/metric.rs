@@ -202,8 +202,12 @@ impl MetricName {
             Self::Of(Distribution::Bound, statistic) => {
                 !matches!(statistic, Statistic::Quantile(..=99_000))
             }
-            // The median of all wakeups hardly knows the model, and the longest is a single one.
-            Self::Of(Distribution::Delay, statistic) => *statistic == Statistic::Quantile(99_000),
+            // Beside a real-time latency it is the load's own affair. The median of all wakeups hardly knows the
+            // model, and the longest is a single one.
+            Self::Of(Distribution::Delay, statistic) => {
+                *statistic == Statistic::Quantile(99_000)
+                    && !among.any(|other| *other == Self::BOUND)
+            }
             Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
                 !among.any(|other| *other == Self::BOUND)
             }
