@@ -73,6 +73,10 @@ impl Factors {
 
     /// Puts other kernels in the place of those that `is_offered` does not know: of each level the first one
     /// that it knows, and that is no level itself. A level without one keeps its kernel. Returns the pairs.
+    ///
+    /// # Errors
+    ///
+    /// That of `is_offered`.
     pub fn choose<E>(
         &mut self,
         mut is_offered: impl FnMut(&KernelRef) -> Result<bool, E>,
