@@ -149,7 +149,11 @@ fn kill(followed: &[&str], step: usize) {
                 (format!("trace={name}"), format!("inject={name}:signal=KILL:when={number}"));
             let options = ["-o", "/dev/null", "-e", &trace, "-e", &inject];
             let status = below_strace(place.path(), &[followed, &options]);
-            assert!(!status.success(), "{context}: nothing was killed");
+            // git opens more files in one execution than in another one.
+            if status.success() {
+                assert!(followed == WITH_GIT, "{context}: nothing was killed");
+                continue;
+            }
             if let Ok(now) = fs::read(place.path().join(journal)) {
                 assert!(is_begun(&now, &expected[journal]), "{context}: another journal");
             }
