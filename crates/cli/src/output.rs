@@ -177,6 +177,12 @@ impl Output {
     }
 }
 
+/// The most characters of a word in a message, unless it may be a path.
+const WORD_CHARS_MAX: usize = 300;
+
+/// The most characters of a path in a message: Linux takes no longer one (PATH_MAX in linux/limits.h).
+const PATH_CHARS_MAX: usize = 4096;
+
 /// Says something on stderr that is not data, in one line.
 pub fn say(text: impl fmt::Display) {
     // Who cannot be told is no reason to stop.
@@ -185,7 +191,26 @@ pub fn say(text: impl fmt::Display) {
 
 /// Returns a message as the one line that it is, whatever names and reasons are in it.
 fn one_line(text: &str) -> String {
-    plain::uncommanded(&plain::line(text)).into_owned()
+    plain::uncommanded(&plain::line(&shortened(text))).into_owned()
+}
+
+/// Cuts words that nobody reads, such as one that a stranger's file has and that a reason repeats. It says
+/// how much is missing.
+fn shortened(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len().min(PATH_CHARS_MAX));
+    for part in text.split_inclusive(char::is_whitespace) {
+        let word = part.trim_end();
+        let most = if word.contains('/') { PATH_CHARS_MAX } else { WORD_CHARS_MAX };
+        match word.char_indices().nth(most) {
+            None => shown += part,
+            Some((end, _)) => {
+                let left = word[end..].chars().count();
+                shown += &format!("{}... ({left} more characters)", &word[..end]);
+                shown += &part[word.len()..];
+            }
+        }
+    }
+    shown
 }
 
 /// An error and its causes as harmless text.
@@ -199,7 +224,7 @@ impl Told {
     fn new<'a>(chain: impl DoubleEndedIterator<Item = &'a (dyn Error + 'static)>) -> Self {
         let mut told = None;
         for error in chain.rev() {
-            let text = plain::unbroken(&error.to_string());
+            let text = shortened(&plain::unbroken(&error.to_string()));
             told = Some(Box::new(Self { text, cause: told }));
         }
         *told.unwrap_or_else(|| Box::new(Self { text: String::new(), cause: None }))
@@ -267,6 +292,25 @@ fn style(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_words_that_nobody_reads_are_cut() {
+        let path = format!("/{}", "a/".repeat(2000));
+        for text in [
+            "",
+            "a\nb  c\n",
+            &"word ".repeat(5000),
+            &path,
+            &"\u{e4}".repeat(300),
+            &format!("{} x", "a".repeat(300)),
+        ] {
+            assert_eq!(shortened(text), text);
+        }
+        let long = format!("is {}\nno word", "\u{e4}".repeat(1 << 20));
+        let cut = format!("is {}... (1048276 more characters)", "\u{e4}".repeat(300));
+        assert_eq!(shortened(&long), format!("{cut}\nno word"));
+        assert!(shortened(&path.repeat(100)).len() < 4200);
+    }
 
     #[test]
     fn only_colours_reach_a_terminal_and_only_in_colour() {

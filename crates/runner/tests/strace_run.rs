@@ -42,11 +42,16 @@ fn answer(cell: &CellInputs) -> Execution {
 /// Writes everything that a run writes: a recording with a workload's folder and with added
 /// replicates, and the store's cells.
 fn work(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    work_with(folder, &folder.join("cells"))
+}
+
+/// Works with a store that others may use, too.
+fn work_with(folder: &Path, cells: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let mut writer = RecordingWriter::open(&folder.join("run"), &manifest(r#"["full", "lazy"]"#))?;
     let mut files = Files::default();
     files.insert("run", Node::File { executable: true, bytes: b"#!/bin/sh\n".into() })?;
     writer.keep(&Folders::from([(files.digest(), files)]))?;
-    let cache = Some(CellFolder::of_store(folder.join("cells")));
+    let cache = Some(CellFolder::of_store(cells.to_owned()));
     let order = Order::Planned;
     let options = Options { jobs: 1, cache, retry_failed: false, traces: None, order, only: None };
     let fake = Fake::new(|cell: &CellInputs| Ok(answer(cell)));
@@ -152,6 +157,36 @@ fn disturb(fault: &str, step: usize) {
         }
     }
     assert!(disturbed > 8, "only {disturbed} calls were disturbed");
+}
+
+/// Whatever verb executes them, cells reach a store in the same way: each writes a whole file, and leaves one
+/// that is there alone.
+#[test]
+fn runs_at_once_share_a_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = folder.path().join("alone");
+    work(&alone).unwrap();
+    let of = |part: &str| tree(&alone.join(part));
+    for round in 0..8 {
+        let place = folder.path().join(round.to_string());
+        let cells = place.join("cells");
+        std::thread::scope(|scope| {
+            for number in 0..6 {
+                let (own, cells) = (place.join(format!("at-once-{number}")), &cells);
+                scope.spawn(move || work_with(&own, cells).unwrap());
+            }
+        });
+        for number in 0..6 {
+            assert_eq!(tree(&place.join(format!("at-once-{number}/run"))), of("run"));
+        }
+        assert_eq!(tree(&cells), of("cells"));
+    }
+    // Two on one recording are not let in.
+    let held = RecordingWriter::open(&alone.join("run"), &manifest(r#"["full", "lazy"]"#)).unwrap();
+    let error = work(&alone).unwrap_err().to_string();
+    assert!(error.contains("another process is writing"), "{error}");
+    drop(held);
+    work(&alone).unwrap();
 }
 
 #[test]
