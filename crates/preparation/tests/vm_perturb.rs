@@ -114,6 +114,29 @@ const STOPPED: Perturbation = Perturbation {
 const BUSY: Perturbation =
     Perturbation { name: "busy host", disturbance: Disturbance::Hogs, ..NOTHING };
 
+const SIGNALLED: Perturbation =
+    Perturbation { name: "a storm of signals", disturbance: Disturbance::Signals, ..NOTHING };
+
+/// Clocks that are 127 years ahead (time_namespaces(7)), and no large files.
+const AHEAD: Perturbation = Perturbation {
+    name: "clocks far ahead, a limit on files",
+    starter: &[
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--time",
+        "--monotonic",
+        "4000000000",
+        "--boottime",
+        "4000000000",
+        "sh",
+        "-c",
+        "ulimit -f 65536; exec \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
 /// An emulated processor of 2008, for all of QEMU. Emulation has no filter of system calls.
 const OLD_PROCESSOR: Perturbation = Perturbation {
     name: "emulated processor of 2008",
@@ -209,6 +232,8 @@ const ALL: &[Perturbation] = &[
     LIBRARY,
     SURROUNDINGS,
     STOPPED,
+    SIGNALLED,
+    AHEAD,
     BUSY,
     Perturbation {
         name: "blocks of one instruction",
@@ -224,6 +249,7 @@ fn what_must_not_matter_does_not() {
     let perturbations = [SMALL, TRACED, SMALL_TRACED, STOPPED];
     perturb(&experiment("[2]", "[workload.build]\nkind = \"build\"\nunits = 2\n"), &perturbations);
     perturb(&priced("[1, 2]", HACKBENCH), &[SMALL_TRACED, STOPPED]);
+    perturb(&priced("[2]", HACKBENCH), &[SIGNALLED]);
     perturb(&experiment("[1]", ARITHMETIC), &[LIBRARY, SURROUNDINGS]);
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use libc::{PR_SET_THP_DISABLE, SIGCONT, SIGSTOP, c_int, c_ulong, pid_t};
+use libc::{PR_SET_THP_DISABLE, SIGALRM, SIGCONT, SIGSTOP, c_int, c_ulong, pid_t};
 
 /// Seed of the random moments.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -21,6 +21,8 @@ pub enum Disturbance {
     Hogs,
     /// The host stops QEMU and continues it, at random moments.
     Stops,
+    /// Ten thousand signals a second wake QEMU's main loop.
+    Signals,
     /// The host gives QEMU no huge pages.
     NoHugePages,
 }
@@ -44,6 +46,14 @@ impl Disturbance {
                 }
                 Self::Stops => {
                     scope.spawn(|| stop_and_continue(&is_over));
+                }
+                Self::Signals => {
+                    scope.spawn(|| {
+                        while !is_over.load(Relaxed) {
+                            thread::sleep(Duration::from_micros(100));
+                            signal_children(SIGALRM, waits_for_alarms);
+                        }
+                    });
                 }
                 Self::NoHugePages => has_huge_pages(false),
             }
@@ -69,20 +79,32 @@ fn stop_and_continue(is_over: &AtomicBool) {
     };
     while !is_over.load(Relaxed) {
         pause();
-        signal_children(SIGSTOP);
+        signal_children(SIGSTOP, |_| true);
         pause();
-        signal_children(SIGCONT);
+        signal_children(SIGCONT, |_| true);
     }
 }
 
-/// Sends a signal to every child. A child keeps its number until this process waits for it. Should
+/// Returns whether a process has blocked `SIGALRM`, as QEMU does to hear of it in its main loop (signalfd(2),
+/// util/main-loop.c). Until then the signal would end it.
+fn waits_for_alarms(process: pid_t) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+    let blocked = blocked.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+    blocked.is_some_and(|set| set & (1 << (SIGALRM - 1)) != 0)
+}
+
+/// Sends a signal to every child that is to have it. A child keeps its number until this process waits for it. Should
 /// it do so just here, no other process has the number yet, because numbers are given in a row
 /// (pid_max, proc_sys_kernel(5)).
-fn signal_children(signal: c_int) {
+fn signal_children(signal: c_int, is_for: impl Fn(pid_t) -> bool) {
     for task in fs::read_dir("/proc/self/task").unwrap().flatten() {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         for child in children.split_whitespace() {
             let child: pid_t = child.parse().unwrap();
+            if !is_for(child) {
+                continue;
+            }
             // SAFETY: the call takes numbers.
             unsafe { libc::kill(child, signal) };
         }
