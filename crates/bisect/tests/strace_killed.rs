@@ -52,7 +52,7 @@ fn work(folder: &Path) -> Result<String, BisectError> {
 
 /// Claims the folder, whose lock a killed process's child may have for a moment.
 fn claim(folder: &Path) -> Result<Claim, BisectError> {
-    let folder = OutFolder::named(&folder.join("search"));
+    let folder = OutFolder::named(folder.join("search"));
     for _ in 0..1000 {
         match Claim::new(&folder) {
             Err(BisectError::Busy { .. }) => thread::sleep(Duration::from_millis(10)),
@@ -166,7 +166,6 @@ fn kill(followed: &[&str], step: usize) {
             disturbed += 1;
         }
     }
-    println!("killed at {disturbed} calls");
     assert!(disturbed > 8, "only {disturbed} calls were disturbed");
 }
 
