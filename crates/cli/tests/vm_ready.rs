@@ -95,7 +95,10 @@ fn vm_a_missing_kernel_is_replaced_by_one_that_answers_the_same_question() {
     desk.write("chosen.toml", ONE);
     run(&["run", "chosen.toml", "--out", "run"]).succeeds();
     desk.write("none.toml", &or(r#"[{ kernel = "debian:6.99", or = ["debian:6.98"] }]"#));
-    run(&["plan", "none.toml"]).fails(2, &["debian:6.99"]);
+    // Where the mirror lags behind, that is the reason (4).
+    let none = run(&["plan", "none.toml"]);
+    let is_named = none.stderr.contains("no kernel `debian:6.99` is on offer");
+    assert!([2, 4].contains(&none.code) && is_named, "{} {}", none.code, none.stderr);
     desk.write("tree.toml", &or(r#"[{ kernel = "tree:/t", or = ["debian:6.12"] }]"#));
     run(&["plan", "tree.toml"]).fails(2, &["`or` is for kernels that a mirror may drop"]);
 }

@@ -137,6 +137,40 @@ const AHEAD: Perturbation = Perturbation {
     ..NOTHING
 };
 
+/// Clocks that begin with QEMU.
+const BACK: Perturbation = Perturbation {
+    name: "clocks set back",
+    starter: &[
+        "sh",
+        "-c",
+        "up=$(cut -d. -f1 /proc/uptime)
+        exec unshare --user --map-root-user --time --monotonic -$up --boottime -$up \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
+/// A library that the machine loads into every program (ld.so(8)), in a folder /etc of QEMU's own.
+const PRELOADED: Perturbation = Perturbation {
+    name: "ld.so.preload",
+    starter: &[
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-ec",
+        "mount -t tmpfs none /mnt
+        mkdir /mnt/upper /mnt/work
+        mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work none /etc
+        /sbin/ldconfig -p | sed -n 's/.*libm.so.6 .*=> //p' | head -n 1 > /etc/ld.so.preload
+        test -s /etc/ld.so.preload
+        exec \"$@\"",
+        "sh",
+    ],
+    ..NOTHING
+};
+
 /// An emulated processor of 2008, for all of QEMU. Emulation has no filter of system calls.
 const OLD_PROCESSOR: Perturbation = Perturbation {
     name: "emulated processor of 2008",
@@ -234,6 +268,8 @@ const ALL: &[Perturbation] = &[
     STOPPED,
     SIGNALLED,
     AHEAD,
+    BACK,
+    PRELOADED,
     BUSY,
     Perturbation {
         name: "blocks of one instruction",
