@@ -69,9 +69,9 @@ fn histograms_stand_alone_and_in_every_format() {
     );
     assert!(!said.contains("Times are virtual"), "{said}");
     let csv = desk.run(&["compare", "timerlat.txt", "--format", "csv"]).stdout;
-    assert!(csv.contains("timerlat.txt,rtla timerlat,"), "{csv}");
+    assert!(csv.contains("\"timerlat.txt\",\"rtla timerlat\","), "{csv}");
     let above = csv.lines().find(|line| line.contains("return to user space.p99.9")).unwrap();
-    assert!(above.ends_with(",1,1,,,,,,,,,,,,above 9,machine"), "{above}");
+    assert!(above.ends_with(",1,1,,,,,,,,,,,,\"above 9\",\"machine\""), "{above}");
     let markdown = desk.run(&["compare", "hist.txt", "--format", "markdown"]).stdout;
     assert!(markdown.contains("1,199,998"), "{markdown}");
 }
