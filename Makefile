@@ -173,7 +173,6 @@ nightly: build
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
-	$(CARGO) test --release --locked -p preemptlab --test vm_search -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
 	$(MAKE) test-cluster
