@@ -175,6 +175,8 @@ nightly: build
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
+	$(CARGO) test --release --locked -p preemptlab-bisect --test strace_killed -- --ignored
+	$(CARGO) test --release --locked -p preemptlab --test strace_files -- --ignored
 	$(MAKE) test-cluster
 
 ## bench: measure the figures of docs/figures.md
