@@ -24,14 +24,14 @@ pub fn check_metrics(metrics: &[String], experiment: &Experiment, is_virtual: bo
         let name = MetricName::from(metric.as_str());
         // Which programs there are is seen when they run.
         let is_of_program = matches!(name.statistic(), Some((Distribution::Own(of), _)) if of.starts_with("delay."));
-        let is_bound = has_bound && MetricName::BOUNDS.contains(&name)
+        let is_of_trace = has_bound && MetricName::BOUNDS.contains(&name)
             || is_of_program
             || MetricName::DELAYS.contains(&name);
-        if is_bound && is_virtual || workloads.iter().any(|names| names.contains(&name)) {
+        if is_of_trace && is_virtual || workloads.iter().any(|names| names.contains(&name)) {
             continue;
         }
         let hint = match nearest(metric, known.iter().map(String::as_str)) {
-            _ if is_bound => "; only virtual time has it: leave --backend out".to_owned(),
+            _ if is_of_trace => "; only virtual time has it: leave --backend out".to_owned(),
             Some(nearest) => format!("; did you mean `{nearest}`?"),
             None => "; `preemptlab compare RUN --all` shows those of a recording".to_owned(),
         };

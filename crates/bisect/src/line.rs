@@ -4,13 +4,15 @@ use std::{fs, path::Path};
 
 use preemptlab_provision::Git;
 
-use crate::{BisectError, repository};
+use crate::{
+    BisectError,
+    repository::{self, said, writes},
+};
 
 /// Makes a repository in a folder with an empty commit for each name, one on top of the other, and
 /// returns the commits. Equal lists become equal commits.
 pub fn line(folder: &Path, names: &[String]) -> Result<Vec<String>, BisectError> {
     let git = repository::begin(folder)?;
-    let said = |answer: Result<String, String>| answer.map_err(BisectError::Git);
     let tree = said(git.line(&["hash-object", "-w", "-t", "tree", "/dev/null"])?)?;
     let mut commits: Vec<String> = Vec::new();
     for name in names {
@@ -28,13 +30,12 @@ pub fn commit(
     parent: Option<&str>,
     message: &str,
 ) -> Result<String, BisectError> {
-    let writes = |error| BisectError::Write { path: folder.to_owned(), error };
     let draft = folder.join("commit");
     let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
     let person = "preemptlab <preemptlab@localhost.invalid> 0 +0000";
     let text = format!("tree {tree}\n{parent}author {person}\ncommitter {person}\n\n{message}\n");
-    preemptlab_durable::renew(&draft, text.as_bytes()).map_err(writes)?;
+    preemptlab_durable::renew(&draft, text.as_bytes()).map_err(writes(folder))?;
     let made = git.line(&["hash-object", "-w", "-t", "commit", "commit"])?;
-    fs::remove_file(&draft).map_err(writes)?;
-    made.map_err(BisectError::Git)
+    fs::remove_file(&draft).map_err(writes(folder))?;
+    said(made)
 }

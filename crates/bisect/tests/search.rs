@@ -304,7 +304,7 @@ fn a_list_is_searched_as_a_history() {
     assert_eq!(it.parent(&commits[8]).unwrap().as_deref(), Some(commits[7].as_str()));
 }
 
-/// What a clone may ship at the foreseeable path of a search, and what stands outside of it.
+/// Files that a clone may ship at the foreseeable path of a search, and files outside of it.
 #[test]
 fn nothing_is_emptied_or_written_through_what_stands_in_a_searchs_folder() {
     type Leave = fn(&Path);

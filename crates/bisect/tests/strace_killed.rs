@@ -1,6 +1,9 @@
 //! A search that is killed at each system call that changes a file, its own and git's: the journal is one of
 //! an undisturbed search or absent, and the next search ends with the same bytes.
 
+#[path = "../../runner/tests/common/calls.rs"]
+mod calls;
+
 use std::{
     collections::BTreeMap,
     env, fs,
@@ -20,7 +23,7 @@ const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,un
 /// Variable that names the folder of the disturbed process.
 const FOLDER: &str = "PREEMPTLAB_FAULTS_FOLDER";
 
-/// What strace follows: this program alone, or the git that it starts, too.
+/// Options by which strace follows this program alone, or the git that it starts, too.
 const OWN: &[&str] = &["-f", "-b", "execve"];
 const WITH_GIT: &[&str] = &["-f"];
 
@@ -78,26 +81,14 @@ fn below_strace(folder: &Path, options: &[&[&str]]) -> ExitStatus {
     command.status().expect("strace is installed")
 }
 
-/// Returns the number of calls of each kind by the thread that makes most of them: strace counts
-/// per thread.
+/// Returns the number of calls of each kind.
 fn calls(folder: &Path, followed: &[&str]) -> BTreeMap<String, u32> {
     let log = folder.join("strace.log");
     let place = tempfile::tempdir_in(folder).unwrap();
     let trace = format!("trace={WRITING}");
     let options = ["-o", log.to_str().unwrap(), "-e", &trace];
     assert!(below_strace(place.path(), &[followed, &options]).success());
-    let mut counts = BTreeMap::<(String, String), u32>::new();
-    for line in fs::read_to_string(&log).unwrap().lines() {
-        let Some((thread, call)) = line.split_once(' ') else { continue };
-        let Some((name, _)) = call.trim_start().split_once('(') else { continue };
-        *counts.entry((name.to_owned(), thread.to_owned())).or_default() += 1;
-    }
-    let mut most = BTreeMap::new();
-    for ((name, _), count) in counts {
-        let known: &mut u32 = most.entry(name).or_default();
-        *known = count.max(*known);
-    }
-    most
+    calls::most(&log)
 }
 
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -46,7 +46,7 @@ const LINE_BYTES_MAX: u64 = 1 << 20;
 /// Most bytes of the last words of a process.
 const LAST_WORDS_BYTES_MAX: u64 = 4 << 10;
 
-/// What the process says.
+/// Messages of the process.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {

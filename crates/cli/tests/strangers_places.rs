@@ -24,7 +24,7 @@ const EXPERIMENT: &str = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"de
 const PLAN: &str = "preempt = [\"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-/// What somebody left in the place of a folder.
+/// Things that somebody left in the place of a folder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Left {
     Link,

@@ -17,22 +17,15 @@ use common::{Desk, Finished};
 use hostile::bounded;
 use preemptlab_analysis::explain::{Hunt, probed};
 use preemptlab_experiment::Recording;
+use preemptlab_protocol::trace::stream::{CPU, END, FIRST_EVENT, SITE, STACK, TASK};
 use preemptlab_trace::testing::{PROBE, Stream, busy_from, layout, task};
 use serde_json::{Value, json};
 use traced::Traced;
 
-/// The numbers of the stream's records (crates/protocol/src/trace/stream.rs).
-const END: u64 = 0;
-const SITE: u64 = 1;
-const TASK: u64 = 2;
-const CPU: u64 = 3;
-const STACK: u64 = 4;
-const FIRST_EVENT: u64 = 5;
-
 /// The bytes before the first record.
 const HEAD_BYTES: usize = 12;
 
-/// What reads a trace.
+/// Commands that read a trace.
 const VIEWS: [&[&str]; 5] = [
     &["explain", "run", "--cell", "ID"],
     &["explain", "run", "--cell", "ID", "--what-if", "preemptible=do_nanosleep"],

@@ -12,27 +12,12 @@ use std::{fs, process::Command, sync::atomic::AtomicUsize, thread};
 use common::{Desk, Finished, tree as files};
 use trees::{CLEAN, Case, HEAD, Tree, experiment};
 
-/// Memory of the command and of each program that it starts, in KiB.
-const MEMORY_KIB_MAX: u64 = 500_000;
-
 /// More than any refusal needs, in lines.
 const LINES_MAX: usize = 14;
 
-/// Runs a command within the memory, on a `PATH` of programs that only note that they were run.
+/// Runs a command on a `PATH` of programs that only note that they were run, and within bounds.
 fn bounded(desk: &Desk, arguments: &[&str]) -> Finished {
-    let (path, marker) = hostile::canaries(desk);
-    let command = desk.command(arguments);
-    let mut limited = Command::new("/bin/sh");
-    limited
-        .args(["-c", &format!("ulimit -d {MEMORY_KIB_MAX}; exec \"$0\" \"$@\"")])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .current_dir(desk.path(""))
-        .env("PREEMPTLAB_STORE", desk.path("store"))
-        .env("NO_COLOR", "1")
-        .env("PATH", path);
-    let finished = Finished::new(limited.output().unwrap());
-    let ran = fs::read_to_string(marker).unwrap_or_default();
+    let (finished, ran) = hostile::bounded(desk, arguments);
     assert!(finished.code != 2 || ran.is_empty(), "{ran}{}", finished.stderr);
     finished
 }

@@ -5,9 +5,9 @@
 
 mod common;
 
-use std::{collections::BTreeMap, fs, path::Path, process::Stdio, thread, time::Instant};
+use std::{fs, process::Stdio, thread, time::Instant};
 
-use common::{Desk, Finished};
+use common::{Desk, Finished, tree};
 
 /// Idle time costs nothing.
 const IDLE: &str = r#"format = 1
@@ -33,24 +33,6 @@ window = "500ms"
 /// Number of kills, spread over the time of an undisturbed command.
 const KILLS: u32 = 6;
 
-/// Returns the content of a folder's files, by their paths below it.
-fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut left = vec![folder.to_owned()];
-    while let Some(path) = left.pop() {
-        for entry in fs::read_dir(&path).unwrap().map(Result::unwrap) {
-            if entry.file_type().unwrap().is_dir() {
-                left.push(entry.path());
-            } else {
-                let path = entry.path();
-                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
-                files.insert(name, fs::read(path).unwrap());
-            }
-        }
-    }
-    files
-}
-
 /// Kills a command that works in the folder `run` again and again, and lets it end each time.
 fn kill(desk: &Desk, begin: impl Fn(), arguments: &[&str]) {
     let run = || Finished::new(desk.lasting_command(arguments).output().unwrap());
@@ -72,9 +54,10 @@ fn kill(desk: &Desk, begin: impl Fn(), arguments: &[&str]) {
         assert_eq!(again.stdout, undisturbed.stdout, "kill {number}: {}", again.stderr);
         assert_eq!(again.code, undisturbed.code, "kill {number}");
         let now = tree(&desk.path("run"));
-        let paths = now.keys().chain(expected.keys());
-        let differ: Vec<_> = paths.filter(|path| now.get(*path) != expected.get(*path)).collect();
-        assert!(differ.is_empty(), "kill {number}: {differ:?} differ");
+        let differ = now.iter().filter(|file| !expected.contains(file));
+        let gone = expected.iter().filter(|file| !now.contains(file));
+        let paths: Vec<_> = differ.chain(gone).map(|(path, _)| path).collect();
+        assert!(paths.is_empty(), "kill {number}: {paths:?} differ");
     }
 }
 

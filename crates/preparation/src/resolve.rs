@@ -75,7 +75,9 @@ impl Lab<'_> {
         if !is_host {
             check_allowed(experiment.machine.memory_mib)?;
         }
-        for (missing, other) in experiment.factors.choose(|kernel| self.is_offered(kernel))? {
+        for (missing, other) in
+            experiment.factors.choose(|kernel| self.provision.is_offered(kernel))?
+        {
             let instead = format!("no mirror has {missing} any more: {other} takes its place");
             self.provision.tell(Event::Warning(instead));
         }
@@ -164,15 +166,6 @@ impl Lab<'_> {
             Some(kernel) => Found::Installed(kernel),
             None => Found::Provisioned(Box::new(self.provision.kernel(name)?)),
         })
-    }
-
-    /// Returns whether a kernel of Debian's packages is on offer.
-    fn is_offered(&self, name: &KernelRef) -> Result<bool, LabError> {
-        match self.kernel(name) {
-            Ok(_) => Ok(true),
-            Err(LabError::Kernel(KernelError::Unknown { .. })) => Ok(false),
-            Err(error) => Err(error),
-        }
     }
 
     /// Returns the packages of every workload; workloads with the same packages ask apt once.

@@ -12,7 +12,7 @@ use crate::{
     kernels,
     kmod::{self, Headers},
     modules::{self, ModuleSource},
-    programs, qemu,
+    names, programs, qemu,
     supplies::Supplies,
 };
 
@@ -299,6 +299,16 @@ impl<'a> Provision<'a> {
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
         self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
+    }
+
+    /// Returns whether a kernel of Debian's packages is on offer. Others are always taken for that.
+    ///
+    /// # Errors
+    ///
+    /// [`KernelError`]
+    pub fn is_offered(&self, name: &KernelRef) -> Result<bool, KernelError> {
+        let KernelRef::Debian { version, flavour } = name else { return Ok(true) };
+        Ok(names::resolve(&self.builds()?, version, *flavour).is_some())
     }
 
     /// Returns every kernel on offer of a flavour from one version or series to another, both included,

@@ -2,6 +2,8 @@
 //! file: every file is the one of an undisturbed run or absent, and the next run ends with the same
 //! bytes.
 
+#[path = "common/calls.rs"]
+mod calls;
 mod common;
 
 use std::{
@@ -81,26 +83,14 @@ fn below_strace(folder: &Path, options: &[&str]) -> ExitStatus {
     command.status().expect("strace is installed")
 }
 
-/// Returns the number of calls of each kind by the thread that makes most of them: strace counts
-/// per thread.
+/// Returns the number of calls of each kind.
 fn calls(folder: &Path) -> BTreeMap<String, u32> {
     let log = folder.join("strace.log");
     let trace = format!("trace={WRITING}");
     let place = folder.join("counted");
     fs::create_dir(&place).unwrap();
     assert!(below_strace(&place, &["-o", log.to_str().unwrap(), "-e", &trace]).success());
-    let mut counts = BTreeMap::<(String, String), u32>::new();
-    for line in fs::read_to_string(&log).unwrap().lines() {
-        let Some((thread, call)) = line.split_once(' ') else { continue };
-        let Some((name, _)) = call.trim_start().split_once('(') else { continue };
-        *counts.entry((name.to_owned(), thread.to_owned())).or_default() += 1;
-    }
-    let mut most = BTreeMap::new();
-    for ((name, _), count) in counts {
-        let known: &mut u32 = most.entry(name).or_default();
-        *known = count.max(*known);
-    }
-    most
+    calls::most(&log)
 }
 
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
