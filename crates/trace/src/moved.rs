@@ -135,33 +135,59 @@ impl Timers {
                             if machine.task(task).is_some_and(|task| target.is(task)) {
                                 count += 1;
                                 let due_ns = time.saturating_add_signed(clock_offset_ns);
-                                let start = Start { ns: event.ns, due_ns, timer, base };
-                                timers.starts.entry(event.cpu).or_default().push(start);
+                                let start = Start { due_ns, timer, base, asleep_ns: None };
+                                timers.starts(event.cpu, start);
                             }
                         }
                     }
                     machine.follow(kernel, &event);
+                    let task = machine.cpu(event.cpu).task;
+                    if !machine.task(task).is_some_and(|task| target.is(task)) {
+                        timers.sleeps(event.cpu, event.ns);
+                    }
                 }
             }
         }
         Ok(timers)
     }
 
+    /// Takes note of a start. It takes the place of one after which the probe did not sleep.
+    fn starts(&mut self, cpu: u32, start: Start) {
+        let starts = self.starts.entry(cpu).or_default();
+        starts.pop_if(|last| last.asleep_ns.is_none());
+        starts.push(start);
+    }
+
+    /// Takes note that a CPU runs another task than the probe.
+    fn sleeps(&mut self, cpu: u32, ns: u64) {
+        let last = self.starts.get_mut(&cpu).and_then(|all| all.last_mut());
+        if let Some(last) = last.filter(|last| last.asleep_ns.is_none()) {
+            last.asleep_ns = Some(ns);
+        }
+    }
+
     /// Returns the instants of a stretch at which the probe's timer can be moved there, with its start.
     fn instants(&self, closed: Closed) -> Vec<(Closed, u64, Start)> {
         let Some(starts) = self.starts.get(&closed.cpu) else { return Vec::new() };
-        let after = starts.partition_point(|start| start.ns + ASLEEP_NS <= closed.start_ns);
+        let asleep = |start: &Start| start.asleep_ns.is_some_and(|ns| ns < closed.end_ns);
+        let after = starts.partition_point(asleep);
         let start = after.checked_sub(1).and_then(|last| starts.get(last));
         // A timer that expires in the stretch can expire earlier there.
-        let Some(start) = start.filter(|start| start.due_ns > closed.start_ns) else {
+        let Some((start, asleep_ns)) = start.and_then(|start| Some((start, start.asleep_ns?)))
+        else {
             return Vec::new();
         };
+        // The switch from the probe to the next task may itself be a part of the stretch.
+        let from_ns = closed.start_ns.max(asleep_ns);
+        if start.due_ns <= from_ns {
+            return Vec::new();
+        }
         let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
-        let first = interrupts.partition_point(|interrupt| interrupt.ns < closed.start_ns);
+        let first = interrupts.partition_point(|interrupt| interrupt.ns < from_ns);
         let until = interrupts.partition_point(|interrupt| interrupt.ns < start.due_ns);
         // Before another timer expires, the probe's is not the next one.
         match interrupts.get(first..until).unwrap_or_default().last() {
-            None => vec![(closed, closed.start_ns, *start)],
+            None => vec![(closed, from_ns, *start)],
             Some(last) if last.ns >= closed.end_ns => Vec::new(),
             Some(last) => {
                 let instants = SERVED_NS.map(|ns| last.begun_ns.saturating_add(ns));
@@ -185,16 +211,14 @@ struct Interrupt {
     begun_ns: u64,
 }
 
-/// Longest time from the start of a task's timer until the task sleeps, in nanoseconds.
-const ASLEEP_NS: u64 = 20_000;
-
 /// A start of the probe's timer. Times are virtual, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Start {
-    ns: u64,
     due_ns: u64,
     timer: u64,
     base: u64,
+    /// When the CPU ran another task again.
+    asleep_ns: Option<u64>,
 }
 
 #[cfg(test)]
