@@ -14,7 +14,7 @@ use preemptlab_calibrate::{
     Place, PricedClass, ThisKernel, Times, build_tree, calibrate, counting_cell, measure,
 };
 use preemptlab_host::{HostKernel, Watch, processor};
-use preemptlab_lab::Preparation;
+use preemptlab_lab::{Blame, Lab, OrBlame};
 use preemptlab_model::Name;
 use preemptlab_provision::MICRO;
 use preemptlab_report::{Cell, Column, Table, Tone};
@@ -23,10 +23,9 @@ use preemptlab_runner::Stop;
 use self::shown::Shown;
 use crate::{
     args::{Packages, written_path},
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
-    writable,
+    progress, writable,
 };
 
 /// Measure what instructions cost on this machine, for virtual time that is like its own
@@ -70,12 +69,18 @@ pub fn execute(
     writable::check(&args.out)?;
     // A machine whose kernel takes no module says so before anything is brought here or measured.
     let tree = args.root.then(|| build_tree(Path::new("/"), &release())).transpose()?;
-    let module = tree.map(|tree| build(args, store.clone(), &tree, output)).transpose()?;
-    let mut counted = count(args, Place::Program, store.clone(), output)?;
+    let watch = progress::Shown::new(output);
+    let lab = Lab {
+        qemu: args.qemu.clone(),
+        allow_build_scripts: args.allow_build_scripts,
+        ..lab::here(store, None, &args.packages, &watch)
+    };
+    let module = tree.map(|tree| build(&lab, &tree)).transpose()?;
+    let mut counted = count(&lab, Place::Program, output)?;
     if module.is_some() {
-        counted = counted.with(count(args, Place::Kernel, store, output)?);
+        counted = counted.with(count(&lab, Place::Kernel, output)?);
     }
-    let (times, machine) = time(module.as_deref(), output)?;
+    let (times, machine) = time(&lab, module.as_deref(), output)?;
     let calibration = calibrate(&times, &counted)?;
     let profile = toml::to_string(&calibration.profile(name, machine.description()))
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
@@ -101,23 +106,16 @@ fn release() -> String {
 }
 
 /// Builds the module of benchmarks for this machine's kernel.
-fn build(
-    args: &Calibrate,
-    store: Option<PathBuf>,
-    tree: &Path,
-    output: &Output,
-) -> exit::Result<Vec<u8>> {
-    let store = lab::store(store)?;
-    lab::with_provision(store, &args.packages, output, |provision| {
-        let provision = provision.with_build_scripts(args.allow_build_scripts);
-        provision.module_of_tree(MODULE, &release(), tree).or_exit(exit::HOST)
-    })
+fn build(lab: &Lab<'_>, tree: &Path) -> exit::Result<Vec<u8>> {
+    Ok(lab.provide(lab.open_store()?, |provision| {
+        provision.module_of_tree(MODULE, &release(), tree).or_blame(Blame::Machine)
+    })?)
 }
 
 /// Measures the benchmarks on this machine, and those of the module where there is one.
-fn time(module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)> {
+fn time(lab: &Lab<'_>, module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)> {
     let root = Path::new("/");
-    let cancel = lab::cancel()?;
+    let cancel = lab.watch.cancel()?;
     let watch = Watch::begin(root);
     let measured = |place, what: &str| {
         let shown = Shown::begin(what, output);
@@ -141,18 +139,11 @@ fn time(module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)
 }
 
 /// Counts the instructions of the benchmarks of a place in a guest.
-fn count(
-    args: &Calibrate,
-    place: Place,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Counted> {
-    let store = lab::store(store)?;
+fn count(lab: &Lab<'_>, place: Place, output: &Output) -> exit::Result<Counted> {
+    let store = lab.open_store()?;
     let CountingCell { experiment, folders } = counting_cell(MICRO, place);
-    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        Ok(Preparation::new(provision, args.qemu.clone())
-            .with_folders(&folders)
-            .resolve(experiment)?)
+    let prepared = lab.provide(store, |provision| {
+        Ok(lab.preparation(provision).with_folders(&folders).resolve(experiment)?)
     })?;
     let what = match place {
         Place::Program => "counting the instructions of micro-benchmarks in a guest",
@@ -163,7 +154,7 @@ fn count(
     let cell = cell.ok_or_else(|| exit::host("the kernel of the guest cannot be had"))?;
     let failed = |error: std::io::Error| exit::host(format!("no place for counts: {error}"));
     let mut counts = tempfile::tempfile().map_err(failed)?;
-    let cancel = lab::cancel()?;
+    let cancel = lab.watch.cancel()?;
     let execution = prepared.vm().count(cell, &counts, &cancel).map_err(stopped)?;
     let mut text = String::new();
     counts.rewind().and_then(|()| counts.read_to_string(&mut text)).map_err(failed)?;
