@@ -3,7 +3,6 @@
 use std::{fmt::Display, process::ExitCode};
 
 use preemptlab_apply::Error as ApplyError;
-use preemptlab_calibrate::CalibrateError;
 use preemptlab_cluster::engine::RoundError;
 use preemptlab_lab::{Blame, Mistake, PrepareError};
 use preemptlab_model::plain;
@@ -110,13 +109,6 @@ macro_rules! of_lab {
 }
 
 of_lab!(preemptlab_analysis::Error, RecordingError, PrepareError, RunError, RoundError);
-
-impl From<CalibrateError> for Failure {
-    fn from(error: CalibrateError) -> Self {
-        let code = if matches!(error, CalibrateError::Interrupted) { INTERRUPTED } else { HOST };
-        Self::new(code, error)
-    }
-}
 
 impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {

@@ -1,20 +1,19 @@
 //! The events of an action on stderr: a bar with an estimate on a terminal, a line per boot and cell elsewhere.
 
-use std::{
-    sync::{Mutex, MutexGuard, OnceLock},
-    time::Duration,
-};
+mod bar;
+mod calibration;
+mod spinner;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
 use preemptlab_cluster::engine::{Event as TaskEvent, State as TaskState};
-use preemptlab_lab::{Asked, Blame, Change, Event, Left, Look, OrBlame, Then, Watch};
-use preemptlab_model::{Outcome, counted, plain};
-use preemptlab_provision::Event as Provision;
-use preemptlab_recording::RecordingError;
+use preemptlab_lab::{Asked, Blame, Event, Left, Look, OrBlame, Then, Watch};
+use preemptlab_model::{counted, plain};
 use preemptlab_report::human;
 use preemptlab_runner::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use self::{bar::Bar, calibration::Measuring, spinner::Spinner};
 use crate::{
     commands::merge,
     exit,
@@ -31,6 +30,7 @@ pub struct Shown {
 struct State {
     spinner: Option<Spinner>,
     bar: Option<Bar>,
+    measuring: Option<Measuring>,
     /// The last reason for which an engine did not answer, and the last state of its tasks.
     last_away: String,
     last_tasks: String,
@@ -44,13 +44,12 @@ impl Shown {
 
     /// Begins to spin before anything is brought here, and returns whether it is seen.
     pub fn spin(&self) -> bool {
-        !self.spinner(&mut self.state()).bar.is_hidden()
+        self.spinner(&mut self.state()).is_seen()
     }
 
     /// Shows lines above the spinner until it ends.
     pub fn set_above(&self, lines: &str) {
-        let lines = plain::lines(lines.trim_end());
-        self.spinner(&mut self.state()).bar.set_prefix(format!("{lines}\n"));
+        self.spinner(&mut self.state()).set_above(lines);
     }
 
     fn spinner<'a>(&self, state: &'a mut State) -> &'a mut Spinner {
@@ -70,7 +69,7 @@ impl Watch for Shown {
             Event::Provision(event) => self.spinner(&mut state).on_event(event),
             Event::Provided => {
                 if let Some(spinner) = state.spinner.take() {
-                    spinner.bar.finish_and_clear();
+                    spinner.finish();
                 }
             }
             Event::Cells { change, left } => {
@@ -78,7 +77,7 @@ impl Watch for Shown {
             }
             Event::Executed => {
                 if let Some(bar) = state.bar.take() {
-                    bar.bar.finish_and_clear();
+                    bar.finish();
                 }
             }
             Event::Tasks { event, words, left } => {
@@ -93,6 +92,14 @@ impl Watch for Shown {
                 let _ = self.output.data(&names.join("\n"));
             }
             Event::Merged { merged, recording } => merge::tell(merged, recording, &self.output),
+            Event::Calibrating { part, passes } => {
+                let begin = || Measuring::begin(part, self.output);
+                let measuring = state.measuring.get_or_insert_with(begin);
+                if let Some(passes) = passes {
+                    measuring.pass(passes);
+                }
+            }
+            Event::Calibrated => state.measuring = None,
             Event::Look(look) => words_of(&look).into_iter().for_each(|words| state.note(words)),
             Event::Note(text) => state.note(text),
             Event::Warning(text) => self.output.warning(text),
@@ -210,189 +217,6 @@ fn words_of(look: &Look<'_>) -> Option<String> {
                 Then::OverBudget => Some(format!("{what}, which the budget does not allow")),
                 Then::End | Then::Full => None,
             }
-        }
-    }
-}
-
-/// Bar of the cells that are executed.
-struct Bar {
-    bar: ProgressBar,
-    /// Words for the tasks of other machines, where these execute the cells.
-    tasks_do: Option<String>,
-}
-
-impl Bar {
-    fn new() -> Self {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        Self { bar, tasks_do: None }
-    }
-
-    fn on_change(&mut self, change: &Change<'_>, left: Left) {
-        match change {
-            Change::Planned { boots, finished, jobs, notes } => {
-                self.begin(boots + left.cells, *finished);
-                for note in notes {
-                    self.tell(note);
-                }
-                if left.cells > 0 && self.bar.is_hidden() {
-                    let (cells, boots) = (counted(left.cells, "cell"), counted(*boots, "boot"));
-                    say(format_args!("{cells} of {boots} to run, {jobs} at a time"));
-                    say(format_args!("this takes about {}", human(left.wall)));
-                }
-            }
-            Change::Spread { finished, tasks, jobs } => {
-                self.tasks_do = Some(self.tasks_do.take().unwrap_or_default());
-                self.begin(left.cells, *finished);
-                if left.cells > 0 && self.bar.is_hidden() {
-                    let (cells, tasks) = (counted(left.cells, "cell"), counted(*tasks, "task"));
-                    say(format_args!("{cells} to run in {tasks}, {jobs} at a time"));
-                    say(format_args!("this takes about {}", human(left.wall)));
-                }
-            }
-            Change::Damaged(error) => {
-                let what = match error {
-                    RecordingError::Damaged { path, reason } => {
-                        format!("{}: {reason}", path.display())
-                    }
-                    error => error.to_string(),
-                };
-                self.tell(format_args!(
-                    "note: removed from the store, to be executed again: {what}"
-                ));
-            }
-            Change::Booting { kernel } => {
-                if let (Some(kernel), true) = (kernel, self.bar.is_hidden()) {
-                    say(format_args!("booting {kernel}"));
-                }
-            }
-            Change::Booted => self.bar.inc(1),
-            Change::Started => {}
-            Change::Finished { factors, record, wall } => {
-                self.bar.inc(1);
-                if let Outcome::Failed { reason, .. } = &record.outcome {
-                    self.tell(format_args!("failed: {factors}: {reason}"));
-                } else if self.bar.is_hidden() {
-                    let took = wall.map(|wall| format!("{:.1} s, ", wall.as_secs_f64()));
-                    say(format_args!(
-                        "{factors} ({}{} to go, about {} left)",
-                        took.unwrap_or_default(),
-                        left.cells,
-                        human(left.wall)
-                    ));
-                }
-            }
-        }
-        self.estimate(left);
-    }
-
-    fn begin(&self, steps: usize, finished: usize) {
-        self.bar.set_length(steps as u64);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed} so far)")
-            .expect("the template is valid");
-        self.bar.set_style(style);
-        self.bar.enable_steady_tick(Duration::from_millis(500));
-        if finished > 0 {
-            self.tell(format_args!("finished already: {}", counted(finished, "cell")));
-        }
-    }
-
-    /// Shows how much is left.
-    fn estimate(&self, left: Left) {
-        let failed = match left.failed {
-            0 => String::new(),
-            failed => format!(", {failed} failed"),
-        };
-        let doing = match (&self.tasks_do, left.is_booting) {
-            (Some(tasks_do), _) => tasks_do.as_str(),
-            (None, false) => "running",
-            (None, true) => "booting",
-        };
-        self.bar.set_message(format!("{doing}{failed}, about {} left", human(left.wall)));
-    }
-
-    fn tell(&self, text: impl std::fmt::Display) {
-        self.bar.suspend(|| say(text));
-    }
-}
-
-/// One line that tells what is being brought here, on a terminal below what is known already.
-struct Spinner {
-    bar: ProgressBar,
-    output: Output,
-    said: String,
-}
-
-impl Spinner {
-    /// Begins to spin.
-    fn new(output: Output) -> Self {
-        let bar = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template("{prefix}{spinner} {msg}").expect("it is valid");
-        bar.set_style(style);
-        bar.set_message("looking for kernels and packages");
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Self { bar, output, said: String::new() }
-    }
-
-    fn on_event(&mut self, event: Provision) {
-        let text = match event {
-            Provision::Waiting => {
-                "waiting for another preemptlab to be done with the store".to_owned()
-            }
-            Provision::Refreshing => "refreshing the package lists".to_owned(),
-            Provision::Downloading { what, bytes, bytes_total } => {
-                let megabytes = |bytes: u64| bytes as f64 / 1e6;
-                let line = format!("downloading {what}");
-                self.show(&format!(
-                    "{line} ({:.1} of {:.1} MB)",
-                    megabytes(bytes),
-                    megabytes(bytes_total)
-                ));
-                self.say_once(line);
-                return;
-            }
-            Provision::Packing { what } => {
-                self.show(&format!("packing {what}"));
-                return;
-            }
-            Provision::Unpacking { what } => format!("unpacking {what}"),
-            Provision::Copying { what } => format!("copying the source of {what}"),
-            Provision::RunningScripts { what } => {
-                let line =
-                    format!("running the Makefile and the scripts of {what}, with your rights");
-                self.show(&line);
-                self.bar.suspend(|| self.output.note(&line));
-                return;
-            }
-            Provision::Building { what } => format!("building {what}"),
-            Provision::Compiling { what, steps, steps_expected } => {
-                let line = format!("building {what}");
-                self.show(&format!("{line} (file {steps} of about {steps_expected})"));
-                // It is an estimate, so a build that still runs is never said to be done.
-                let tenths = (steps * 10 / steps_expected.max(1)).min(9);
-                self.say_once(match tenths {
-                    0 => line,
-                    tenths => format!("{line}, about {tenths}0 %"),
-                });
-                return;
-            }
-            Provision::Warning(text) => {
-                self.bar.suspend(|| self.output.warning(text));
-                return;
-            }
-        };
-        self.show(&text);
-        self.say_once(text);
-    }
-
-    fn show(&self, text: &str) {
-        self.bar.set_message(plain::line(text).into_owned());
-    }
-
-    /// Prints a line for each step where no bar can be drawn.
-    fn say_once(&mut self, text: String) {
-        if self.bar.is_hidden() && self.said != text {
-            self.output.note(&text);
-            self.said = text;
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::{fmt, ops::Range, path::PathBuf};
 
 use preemptlab_analysis::meant::no_recording;
+use preemptlab_calibrate::CalibrateError;
 use preemptlab_cluster::engine::{EngineError, RoundError};
 use preemptlab_provision::{StoreError, TreeError};
 use preemptlab_recording::RecordingError;
@@ -168,6 +169,16 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let blame = match error {
             StoreError::NoParent { .. } | StoreError::Path(_) => Blame::User,
+            _ => Blame::Machine,
+        };
+        Self::new(blame, error)
+    }
+}
+
+impl From<CalibrateError> for Error {
+    fn from(error: CalibrateError) -> Self {
+        let blame = match error {
+            CalibrateError::Interrupted => Blame::Interrupted,
             _ => Blame::Machine,
         };
         Self::new(blame, error)

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use preemptlab_calibrate::{Passes, Place};
 use preemptlab_cluster::merge::Merged;
 use preemptlab_model::{CellRecord, Factors};
 use preemptlab_recording::RecordingError;
@@ -62,6 +63,15 @@ pub enum Event<'a> {
         /// The recording.
         recording: &'a Path,
     },
+    /// A part of a calibration is at work.
+    Calibrating {
+        /// The part.
+        part: Part,
+        /// The passes that are done; `None` where it begins.
+        passes: Option<Passes>,
+    },
+    /// A part of a calibration has ended.
+    Calibrated,
     /// The results were looked at.
     Look(Look<'a>),
     /// A fact.
@@ -163,4 +173,13 @@ pub enum Then {
     OverBudget,
     /// The recording takes no more cells.
     Full,
+}
+
+/// Part of a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The benchmarks are measured on this machine.
+    Time(Place),
+    /// Their instructions are counted in a guest.
+    Count(Place),
 }

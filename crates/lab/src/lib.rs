@@ -5,6 +5,7 @@
 
 pub mod bisect;
 mod budget;
+mod calibration;
 mod children;
 mod error;
 mod event;
@@ -27,9 +28,10 @@ mod wanted;
 mod workers;
 
 pub use budget::Budget;
+pub use calibration::{Calibrated, calibrate};
 pub use children::ended_when;
 pub use error::{Blame, Error, Mistake, OrBlame, Result};
-pub use event::{Asked, Change, Event, Left, Look, Then, Watch};
+pub use event::{Asked, Change, Event, Left, Look, Part, Then, Watch};
 pub use execution::{Execution, Ran, execute, run, submit};
 pub use gate::{GateRequest, LABELS, gate};
 pub use joining::blame_of;
