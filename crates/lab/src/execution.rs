@@ -1,7 +1,5 @@
 //! From an experiment to its recording.
 
-use std::time::Duration;
-
 use preemptlab_analysis::{available, named};
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::RecordingWriter;
@@ -11,8 +9,8 @@ use preemptlab_runner::{Backend, Kept, Options, Order, Summary, Traces};
 use preemptlab_stats::Baseline;
 
 use crate::{
-    Error, Kernels, Lab, OnEngine, Prepared, Result, UntilDecided, Wanted, check_host,
-    finished_cells, looks::looks, meter::Meter, spread::Spread,
+    Error, Kernels, Lab, OnEngine, Prepared, Result, UntilDecided, Wanted, bench::Bench,
+    check_host, finished_cells, looks::looks, meter::Meter, spread::Spread,
 };
 
 /// An experiment, where its recording is, and with what its cells are executed.
@@ -39,28 +37,6 @@ pub struct Ran {
     pub writer: RecordingWriter,
     /// What came of its cells.
     pub summary: Summary,
-}
-
-/// Executes the planned cells that a recording lacks.
-pub(crate) struct Bench<'a> {
-    /// Cells at a time.
-    pub jobs: usize,
-    execute: &'a mut dyn FnMut(&RecordingWriter) -> Result<(Summary, Duration)>,
-}
-
-impl<'a> Bench<'a> {
-    /// Creates a bench that executes cells so.
-    pub fn new(
-        jobs: usize,
-        execute: &'a mut dyn FnMut(&RecordingWriter) -> Result<(Summary, Duration)>,
-    ) -> Self {
-        Self { jobs, execute }
-    }
-
-    /// Executes them, and tells the host time that a cell takes.
-    pub fn execute(&mut self, writer: &RecordingWriter) -> Result<(Summary, Duration)> {
-        (self.execute)(writer)
-    }
 }
 
 /// Executes the cells of an experiment that its recording lacks.

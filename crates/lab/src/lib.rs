@@ -3,6 +3,7 @@
 //! A [`Lab`] is the machine on which an action takes place. Somebody who watches it hears of each [`Event`]. An
 //! [`Error`] says whose fault it is. Nothing here prints, reads the environment or knows a command line.
 
+mod bench;
 pub mod bisect;
 mod budget;
 mod calibration;
@@ -16,6 +17,7 @@ mod lab;
 mod looks;
 mod meter;
 mod prepare;
+mod seed;
 mod shard;
 mod spread;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use preemptlab_experiment::{Recording, RecordingWriter, add_replicates};
 use preemptlab_runner::Summary;
 use preemptlab_stats::Needed;
 
-use crate::{Asked, Budget, Event, Lab, Look, Result, Then, execution::Bench};
+use crate::{Asked, Budget, Event, Lab, Look, Result, Then, bench::Bench};
 
 /// Question that the cells of a recording answer.
 pub(crate) trait Question {

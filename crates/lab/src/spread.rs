@@ -17,7 +17,7 @@ use preemptlab_model::{CellId, Factors, Outcome, counted, plain};
 use preemptlab_runner::Summary;
 
 use crate::{
-    Blame, Error, Event, Lab, OrBlame, Prepared, Result, Twice, joining, meter::Meter, workers,
+    Blame, Error, Event, Lab, OrBlame, Prepared, Result, Twice, joining, meter::Meter, seed,
 };
 
 /// Most cells that are named one by one.
@@ -76,7 +76,7 @@ impl<'a> Spread<'a> {
             twice: twice_word.transpose().or_blame(Blame::User)?,
             memory_mib: recording.manifest().experiment.machine.memory_mib,
         };
-        workers::pack_seed(lab, prepared, recording.path())?;
+        seed::pack(lab, prepared, recording.path())?;
         let wish = Wish {
             tasks: *tasks,
             twice: twice.map(Twice::share),

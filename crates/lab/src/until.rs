@@ -82,7 +82,7 @@ mod tests {
     use preemptlab_runner::Summary;
 
     use super::*;
-    use crate::{execution::Bench, looks::looks, testing::lab};
+    use crate::{bench::Bench, looks::looks, testing::lab};
 
     /// Asks the question, and lets nobody read the cells again.
     struct Once<'a> {

@@ -1,12 +1,10 @@
 //! What workers on other machines need of this one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use preemptlab_cluster::Workplace;
 use preemptlab_experiment::RecordingWriter;
-use preemptlab_recording::RecordingError;
 
-use crate::{Execution, Lab, PrepareError, Prepared, Result, execution, is_seed_of};
+use crate::{Execution, Lab, PrepareError, Result, execution::prepare, seed};
 
 /// Goes on with a recording, or begins it, and packs what its workers need; returns the file.
 ///
@@ -20,19 +18,7 @@ pub fn prepare_for_workers(
     if !execution.backend.is_vm() {
         return Err(PrepareError::NotSpread.into());
     }
-    let (prepared, writer) = execution::prepare(lab, execution)?;
-    let seed = pack_seed(lab, &prepared, writer.recording().path())?;
+    let (prepared, writer) = prepare(lab, execution)?;
+    let seed = seed::pack(lab, &prepared, writer.recording().path())?;
     Ok((writer, seed))
-}
-
-/// Packs what workers need, unless this build of preemptlab has done so before; returns the file.
-pub(crate) fn pack_seed(lab: &Lab<'_>, prepared: &Prepared, recording: &Path) -> Result<PathBuf> {
-    let workplace = Workplace::of(recording);
-    let seed = workplace.seed();
-    if !is_seed_of(&seed, recording) {
-        lab.note(format!("packing {}", seed.display()));
-        workplace.folder().make().map_err(RecordingError::from)?;
-        prepared.pack_seed(recording, &seed)?;
-    }
-    Ok(seed)
 }
