@@ -9,7 +9,7 @@ use std::{
 };
 
 use preemptlab_analysis::{
-    Compared, Notice,
+    Compared, Keep, Notice,
     gate::{Side, judged},
 };
 use preemptlab_model::MetricName;
@@ -80,16 +80,15 @@ fn of_recordings(args: &GateArgs, rule: GateRule, output: &Output) -> exit::Resu
         return Err(exit::unusable(message));
     }
     let paths = [PathBuf::from(&args.base), PathBuf::from(&args.new)];
-    let (compared, notices) = Compared::open(&paths, None, None)?;
+    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, None)?;
     for notice in notices {
         match notice {
             Notice::Warning(text) => output.warning(text),
             Notice::Note(text) => output.note(text),
         }
     }
-    let recordings = compared.recordings();
-    let [base, new] = [recordings[0], recordings[1]];
-    Ok(judged(Side::only(base)?, Side::only(new)?, rule)?)
+    let sides = compared.parts().map(Side::only).collect::<Result<Vec<_>, _>>()?;
+    Ok(judged(sides[0], sides[1], rule)?)
 }
 
 /// Refuses forms that cannot all be written, before anything is executed.

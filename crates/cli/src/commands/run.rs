@@ -6,6 +6,7 @@ use std::{
 
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
+    Cells, Keep,
     available::{self, unmeasured},
     named, repeated as repeated_runs, sampled, shown, traceable, unsound,
 };
@@ -212,27 +213,30 @@ fn run(
             output.note(note);
         }
         finished::check_planned(baseline, writer)?;
-        let summary = match args.until {
+        let (summary, cells) = match args.until {
             Some(margin) => {
                 let (metrics, budget) = (&args.metrics, args.budget);
                 let until = UntilArgs { margin, metrics, baseline, budget };
                 until::execute(&until, writer, jobs, output, execute)?
             }
-            None => execute(writer)?.0,
+            None => {
+                let (summary, _) = execute(writer)?;
+                (summary, Cells::read(&[writer.recording()], Keep::Metrics)?)
+            }
         };
-        for note in unsound::notes(&[writer.recording()])? {
+        for note in unsound::notes(&[writer.recording()], &cells) {
             output.warning(note);
         }
-        for note in sampled::notes(writer.recording())? {
+        for note in sampled::notes(writer.recording(), &cells)? {
             output.note(note);
         }
-        for note in repeated_runs::notes(writer.recording())? {
+        for note in repeated_runs::notes(writer.recording(), &cells) {
             output.warning(note);
         }
         for note in shown::notes(writer.recording().manifest()) {
             output.note(note);
         }
-        let comparison = finished::comparison(baseline, &[writer.recording()])?;
+        let comparison = finished::comparison(baseline, writer.recording(), &cells)?;
         let terminal = output.terminal();
         output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
         conclude(summary, args, writer.recording(), output)

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use preemptlab_analysis::looks::{Look, check_metrics};
+use preemptlab_analysis::{
+    Cells, Keep,
+    looks::{Look, check_metrics},
+};
 use preemptlab_experiment::{RecordingWriter, add_replicates};
 use preemptlab_model::RECORDING_FORMAT;
 use preemptlab_recording::Until;
@@ -29,24 +32,27 @@ struct Executed {
     summary: Summary,
     /// Host time that a cell takes.
     cell_wall: Duration,
+    cells: Cells,
     comparison: Comparison,
 }
 
 /// Executes the planned cells, looks at the results, plans more where they do not decide, and so
 /// on, until all is decided or there is no time for the next cells. `execute` executes the planned
-/// cells.
+/// cells. Returns the cells of the last look with the summary.
 pub fn execute(
     args: &UntilArgs<'_>,
     writer: &mut RecordingWriter,
     jobs: usize,
     output: &Output,
     execute: &mut Execute<'_>,
-) -> exit::Result<Summary> {
+) -> exit::Result<(Summary, Cells)> {
     let UntilArgs { margin, baseline, .. } = *args;
     add_looks(args, writer, jobs, output, &mut |writer| {
         let (summary, cell_wall) = execute(writer)?;
-        let comparison = preemptlab_analysis::comparison(&[writer.recording()], baseline, margin)?;
-        Ok(Executed { summary, cell_wall, comparison })
+        let recordings = [writer.recording()];
+        let cells = Cells::read(&recordings, Keep::Metrics)?;
+        let comparison = preemptlab_analysis::comparison(&recordings, &cells, baseline, margin)?;
+        Ok(Executed { summary, cell_wall, cells, comparison })
     })
 }
 
@@ -58,7 +64,7 @@ fn add_looks(
     jobs: usize,
     output: &Output,
     execute: &mut dyn FnMut(&RecordingWriter) -> exit::Result<Executed>,
-) -> exit::Result<Summary> {
+) -> exit::Result<(Summary, Cells)> {
     let UntilArgs { margin, metrics, baseline, budget } = *args;
     let until = Until {
         format: RECORDING_FORMAT,
@@ -76,17 +82,17 @@ fn add_looks(
     check_metrics(metrics, &executed.comparison)?;
     writer.begin_until(&until)?;
     loop {
-        let Executed { summary, cell_wall, comparison } = executed;
+        let Executed { summary, cell_wall, cells, comparison } = executed;
         let look = Look::at(&comparison, metrics);
         if look.needed.is_empty() {
             output.note(look.conclusion());
-            return Ok(summary);
+            return Ok((summary, cells));
         }
         let wall = cell_wall * look.cells().div_ceil(u32::try_from(jobs).unwrap_or(1));
         let what = format!("look {}: {}, about {}", comparison.looks, look.wanted(), human(wall));
         if budget.is_some_and(|budget| started.elapsed() + wall > budget) {
             output.note(format!("{what}: more than the budget allows"));
-            return Ok(summary);
+            return Ok((summary, cells));
         }
         output.note(format!("{what}: {}", look.added()));
         let open = look.open();
@@ -94,7 +100,7 @@ fn add_looks(
             look.needed.into_iter().map(|needed| (needed.factors, needed.replicates)).collect();
         if add_replicates(writer, &wanted)? == 0 {
             output.note(format!("{open}: no more can be added"));
-            return Ok(summary);
+            return Ok((summary, cells));
         }
         executed = execute(writer)?;
     }
@@ -120,9 +126,9 @@ mod tests {
             .unwrap()
             .open(recording.manifest())
             .unwrap();
-        let cells = path.join("cells");
+        let files = path.join("cells");
         for file in fs::read_dir(committed.join("cells")).unwrap().flatten() {
-            fs::copy(file.path(), cells.join(file.file_name())).unwrap();
+            fs::copy(file.path(), files.join(file.file_name())).unwrap();
         }
 
         let margin = Margin::default();
@@ -130,16 +136,18 @@ mod tests {
         let output = Output::new(Color::Never);
         let summary = Summary { completed: 1, ..Summary::default() };
         let result = add_looks(&rule, &mut writer, 1, &output, &mut |writer| {
-            let comparison = preemptlab_analysis::comparison(&[writer.recording()], None, margin)?;
+            let cells = Cells::read(&[writer.recording()], Keep::Metrics)?;
+            let recordings = [writer.recording()];
+            let comparison = preemptlab_analysis::comparison(&recordings, &cells, None, margin)?;
             // To read a cell again is an error from here on.
-            for file in fs::read_dir(&cells).unwrap().flatten() {
+            for file in fs::read_dir(&files).unwrap().flatten() {
                 fs::write(file.path(), "damaged").unwrap();
             }
-            Ok(Executed { summary, cell_wall: Duration::ZERO, comparison })
+            Ok(Executed { summary, cell_wall: Duration::ZERO, cells, comparison })
         });
-        let done = result.map_err(|failure| format!("{failure:?}")).unwrap();
+        let (done, _) = result.map_err(|failure| format!("{failure:?}")).unwrap();
         assert_eq!(done, summary);
-        let again = preemptlab_analysis::comparison(&[writer.recording()], None, margin);
+        let again = Cells::read(&[writer.recording()], Keep::Metrics);
         assert!(again.is_err(), "the cells are damaged");
     }
 }

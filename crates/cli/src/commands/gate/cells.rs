@@ -5,7 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use preemptlab_analysis::gate::{Side, common_modes, judged, without_cells};
+use preemptlab_analysis::{
+    Cells, Keep,
+    gate::{Side, common_modes, judged, without_cells},
+};
 use preemptlab_experiment::{
     KernelLevel, Manifest, Overrides, Recording, RecordingWriter, add_replicates,
 };
@@ -162,7 +165,9 @@ fn looks(
     loop {
         let (_, cell_wall) = execute(writer)?;
         let recording = writer.recording();
-        let [base, new] = [&names[0], &names[1]].map(|kernel| Side { recording, kernel });
+        let cells = Cells::read(&[recording], Keep::Sections)?;
+        let [base, new] =
+            names.each_ref().map(|kernel| Side { recording, cells: cells.all(), kernel });
         let gate = judged(base, new, rule.clone())?;
         let needed = match gate.verdict {
             GateVerdict::Undecided => needed(&gate, writer, names),
