@@ -153,9 +153,9 @@ fidelity: build
 ## then execute each cell of studies/quick.toml 20 times
 perturb: deps
 	@SUDO="$(SUDO)" tests/install-deps qemu-x86_64-static:qemu-user-static
-	$(CARGO) test --release --locked -p preemptlab-preparation --test vm_perturb -- --ignored --nocapture \
+	$(CARGO) test --release --locked -p preemptlab-lab --test vm_perturb -- --ignored --nocapture \
 	    --test-threads 1
-	$(CARGO) bench --locked -p preemptlab-preparation --bench figures
+	$(CARGO) bench --locked -p preemptlab-lab --bench figures
 
 ## nightly: the quick variant of every study, every scenario on every kernel, the longer
 ## tests
@@ -175,13 +175,13 @@ nightly: build
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored
 	$(MAKE) perturb
 	$(CARGO) test --release --locked -p preemptlab-runner --test strace_run -- --ignored
-	$(CARGO) test --release --locked -p preemptlab-bisect --test strace_killed -- --ignored
+	$(CARGO) test --release --locked -p preemptlab-lab --test strace_bisect -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test strace_files -- --ignored
 	$(MAKE) test-cluster
 
 ## bench: measure the figures of docs/figures.md
 bench: deps
-	$(CARGO) bench --locked -p preemptlab-preparation
+	$(CARGO) bench --locked -p preemptlab-lab
 	$(CARGO) bench --locked -p preemptlab --bench large --bench merge --bench ready
 
 ## bench-gate: how many regressions `gate` finds, and how many it finds where there is none;

@@ -10,8 +10,8 @@ use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{
     CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label,
 };
+use preemptlab_lab::EmbedError;
 use preemptlab_model::{Direction, PreemptMode};
-use preemptlab_preparation::EmbedError;
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
 /// The kernel where nobody names one: that of Debian's stable release.
@@ -76,7 +76,7 @@ pub fn kernel_level(text: &str) -> Result<KernelLevel, ParseKernelLevelError> {
 
 /// Reads the name of a profile, or its file.
 pub fn machine(named: &str) -> Result<CostSource, EmbedError> {
-    preemptlab_preparation::cost(CostSource::named(named), Path::new(""))
+    preemptlab_lab::cost(CostSource::named(named), Path::new(""))
 }
 
 fn is_folder(text: &str) -> bool {

@@ -168,7 +168,7 @@ pub fn print(
     output: &Output,
 ) -> exit::Result<ExitCode> {
     if !session.backend.is_vm() {
-        return Err(exit::unusable(preemptlab_preparation::LabError::NotSpread));
+        return Err(exit::unusable(preemptlab_lab::PrepareError::NotSpread));
     }
     if emission.kind == Kind::Kubernetes {
         // Before anything is brought here in vain.

@@ -4,9 +4,9 @@ use std::{fmt::Display, process::ExitCode};
 
 use preemptlab_analysis::{Error, meant::no_recording};
 use preemptlab_apply::Error as ApplyError;
-use preemptlab_bisect::BisectError;
 use preemptlab_calibrate::CalibrateError;
-use preemptlab_preparation::LabError;
+use preemptlab_lab::PrepareError;
+use preemptlab_lab::bisect::BisectError;
 use preemptlab_provision::{StoreError, TreeError};
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::RunError;
@@ -105,11 +105,11 @@ impl From<BisectError> for Failure {
     }
 }
 
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
         let code = match error {
-            LabError::Recording(error) => return error.into(),
-            LabError::NotOfExperiment(_) => UNUSABLE,
+            PrepareError::Recording(error) => return error.into(),
+            PrepareError::NotOfExperiment(_) => UNUSABLE,
             _ if error.is_interrupted() => INTERRUPTED,
             _ if error.is_of_other_inputs() || error.is_refused() => UNUSABLE,
             _ => HOST,

@@ -14,8 +14,8 @@ use preemptlab_analysis::meant;
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Derived, Experiment, Overrides, Recording};
 use preemptlab_files::Folders;
+use preemptlab_lab::{EmbedError, Preparation, Prepared};
 use preemptlab_model::plain;
-use preemptlab_preparation::{EmbedError, Lab, Prepared};
 use preemptlab_provision::{Event, Options, Provision, Store};
 use preemptlab_recording::Override;
 use preemptlab_runner::{Cancel, RunError};
@@ -107,7 +107,7 @@ pub fn pinned(
     let folders = recording.folders()?;
     with_provision(store, packages, output, |provision| {
         let provision = provision.with_build_scripts(machines.allow_build_scripts);
-        let lab = Lab::new(provision, machines.qemu.clone()).with_folders(&folders);
+        let lab = Preparation::new(provision, machines.qemu.clone()).with_folders(&folders);
         lab.pin(recording).map_err(exit::Failure::from)
     })
 }
@@ -121,7 +121,7 @@ pub fn from_seed(
 ) -> exit::Result<Prepared> {
     let spinner = Spinner::new(*output);
     let on_event = |event: Event| spinner.on_event(event);
-    let prepared = preemptlab_preparation::from_seed(recording, seed, store, &on_event);
+    let prepared = preemptlab_lab::from_seed(recording, seed, store, &on_event);
     spinner.finish();
     Ok(prepared?)
 }
@@ -177,7 +177,7 @@ pub fn parsed(text: String, path: &Path, overrides: &Overrides) -> exit::Result<
     };
     let overrides = overrides.apply(&mut experiment).map_err(exit::unusable)?;
     let base = path.parent().unwrap_or(Path::new(""));
-    let embedded = preemptlab_preparation::embed(experiment, base);
+    let embedded = preemptlab_lab::embed(experiment, base);
     let (experiment, folders) = embedded.map_err(not_embedded)?;
     Ok(Wanted { experiment, folders, overrides })
 }

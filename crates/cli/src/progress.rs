@@ -9,8 +9,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use preemptlab_analysis::timings::{Pressure, Task, Tasks, Timings, wall};
+use preemptlab_lab::Prepared;
 use preemptlab_model::{CellRecord, Digest, Factors, Outcome, SnapshotId, counted};
-use preemptlab_preparation::Prepared;
 use preemptlab_recording::RecordingError;
 use preemptlab_report::human;
 use preemptlab_runner::Event;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Repeated, Replicates};
+use preemptlab_lab::{PrepareError, WriteError, Written, write_repeated};
 use preemptlab_model::{KernelRef, PackageName, PreemptMode};
-use preemptlab_preparation::{LabError, WriteError, Written, write_repeated};
 use preemptlab_provision::REPEAT;
 use preemptlab_workload::{CommandLine, Seconds};
 
@@ -47,7 +47,7 @@ pub fn write(
     // Before anything else is brought here, and with the program's own path.
     let program = lab::with_provision(store, packages, output, |provision| {
         let found = provision.program(command.program(), &args.package);
-        Ok(found.map_err(LabError::from)?)
+        Ok(found.map_err(PrepareError::from)?)
     })?;
     let default: KernelRef = DEFAULT_KERNEL.parse().map_err(exit::unusable)?;
     let default = [default.into()];

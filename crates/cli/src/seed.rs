@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_cluster::Workplace;
-use preemptlab_preparation::Prepared;
+use preemptlab_lab::Prepared;
 use preemptlab_recording::RecordingError;
 
 use crate::{exit, output::Output};
@@ -12,7 +12,7 @@ use crate::{exit, output::Output};
 pub fn pack(prepared: &Prepared, recording: &Path, output: &Output) -> exit::Result<PathBuf> {
     let workplace = Workplace::of(recording);
     let seed = workplace.seed();
-    if !preemptlab_preparation::is_seed_of(&seed, recording) {
+    if !preemptlab_lab::is_seed_of(&seed, recording) {
         output.note(format!("packing {}", seed.display()));
         workplace.folder().make().map_err(RecordingError::from)?;
         prepared.pack_seed(recording, &seed)?;

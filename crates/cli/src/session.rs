@@ -5,8 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, RecordingWriter};
 use preemptlab_files::Folders;
+use preemptlab_lab::{Kernels, Preparation, Prepared, check_host, finished_cells};
 use preemptlab_model::{BackendKind, CellInputs, counted};
-use preemptlab_preparation::{Kernels, Lab, Prepared, check_host, finished_cells};
 use preemptlab_recording::{Claim, Override, TraceFolder};
 use preemptlab_runner::{Backend, Kept, Options, Order, Summary, Traces};
 
@@ -65,7 +65,7 @@ impl Session<'_> {
         // Before anything is brought here in vain, too.
         let claim = Claim::new(self.out)?;
         let prepared = lab::with_provision(store, self.packages, output, |provision| {
-            let lab = Lab::new(
+            let lab = Preparation::new(
                 provision.with_build_scripts(self.machines.allow_build_scripts),
                 self.machines.qemu.clone(),
             )

@@ -12,8 +12,8 @@ use clap::Args;
 use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Derived, PartWriter, Recording};
+use preemptlab_lab::Kernels;
 use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
-use preemptlab_preparation::Kernels;
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
 use preemptlab_runner::{Kept, Options, Order, Summary, Traces};
@@ -89,7 +89,7 @@ impl ShardWanted {
 /// Prepares a recording for workers: writes it, and packs its seed.
 pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode> {
     if !session.backend.is_vm() {
-        return Err(exit::unusable(preemptlab_preparation::LabError::NotSpread));
+        return Err(exit::unusable(preemptlab_lab::PrepareError::NotSpread));
     }
     let (prepared, writer) = session.prepare(output)?;
     let recording = writer.recording();
@@ -152,7 +152,7 @@ pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
             .note(format!("the recording has {} of shard {shard} already", counted(there, "cell")));
     }
     // What was derived before anything is asked for in its name.
-    let derived = Derived::check(&recording).map_err(preemptlab_preparation::LabError::from)?;
+    let derived = Derived::check(&recording).map_err(preemptlab_lab::PrepareError::from)?;
     let (part, path) = begin(work.recording, &place, &of, &mut only, work.trace)?;
     if lacking(part.cells().recording(), &only, work.trace)?.is_empty() {
         output.note(format!("shard {shard} has no cell left: {}/", path.display()));
@@ -212,7 +212,7 @@ fn all_begun(workplace: &Workplace, look: u32, shards: u32) -> bool {
 
 fn execute(
     work: &Work<'_>,
-    prepared: &preemptlab_preparation::Prepared,
+    prepared: &preemptlab_lab::Prepared,
     part: &PartWriter,
     only: &BTreeSet<CellId>,
 ) -> exit::Result<Summary> {

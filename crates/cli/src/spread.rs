@@ -15,8 +15,8 @@ use preemptlab_cluster::{
     },
 };
 use preemptlab_experiment::RecordingWriter;
+use preemptlab_lab::Prepared;
 use preemptlab_model::{CellId, Factors, Outcome, counted, plain};
-use preemptlab_preparation::Prepared;
 use preemptlab_runner::Summary;
 
 use crate::{

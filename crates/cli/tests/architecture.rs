@@ -272,7 +272,7 @@ const OWN_READERS: [&str; 25] = [
     // The store, and what was unpacked or built in it.
     "backend-qemu/src/guest.rs",
     "backend-qemu/src/snapshot.rs",
-    "preparation/src/kernels.rs",
+    "lab/src/prepare/kernels.rs",
     "provision/src/apt/fetch.rs",
     "provision/src/apt/lists.rs",
     "provision/src/image.rs",

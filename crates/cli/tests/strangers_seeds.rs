@@ -18,7 +18,7 @@ use std::{
 use common::Desk;
 use hostile::not_refused;
 use preemptlab_experiment::Recording;
-use preemptlab_preparation::Build;
+use preemptlab_lab::Build;
 use tar::{Entry, Part, begin, frame};
 
 const SEED: &str = "check.shards/seed.tar.zst";

@@ -16,7 +16,7 @@ use common::Desk;
 use preemptlab_calibrate::{
     COLD, Counted, CountingCell, MODULE, Place, TIMED_ALONE, counting_cell,
 };
-use preemptlab_preparation::{Lab, Prepared};
+use preemptlab_lab::{Preparation, Prepared};
 use preemptlab_protocol::{Message, prices::Class};
 use preemptlab_provision::{MICRO, Options, Provision, Store};
 use preemptlab_runner::Cancel;
@@ -26,7 +26,7 @@ fn prepared(place: Place) -> Prepared {
     let CountingCell { experiment, folders } = counting_cell(MICRO, place);
     let store = Store::open(common::lasting_store()).unwrap();
     let provision = Provision::new(store, Options::default(), &|_| ());
-    Lab::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
+    Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
 }
 
 /// Returns what the guest said, and what was counted in it.

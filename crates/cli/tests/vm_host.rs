@@ -19,8 +19,8 @@ use std::{
 use common::{Desk, lasting_store};
 use cpio::newc;
 use preemptlab_experiment::{Experiment, RecordingWriter};
+use preemptlab_lab::{Preparation, embed};
 use preemptlab_model::BackendKind;
-use preemptlab_preparation::{Lab, embed};
 use preemptlab_provision::{Options, Provision, Store};
 
 /// Cells of one second in every mode, once with a setting that is switched at run time, too.
@@ -169,7 +169,7 @@ fn prepare(desk: &Desk) -> Machine {
         let path = desk.write(&format!("{name}.toml"), experiment);
         let experiment = Experiment::parse(experiment).unwrap();
         let (experiment, folders) = embed(experiment, path.parent().unwrap()).unwrap();
-        let lab = Lab::new(provision(), None).on(BackendKind::Host).with_folders(&folders);
+        let lab = Preparation::new(provision(), None).on(BackendKind::Host).with_folders(&folders);
         let manifest = lab.resolve(experiment).unwrap().manifest;
         let recording = format!("recording-{name}");
         drop(RecordingWriter::open(&desk.path(&recording), &manifest).unwrap());

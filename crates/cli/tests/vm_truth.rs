@@ -281,7 +281,7 @@ fn check_with_caches(kernel: &str, modes: &[&str], cpus: u32) {
 /// Runs one cell in each mode with and without a trace, and finds every hold in the traces.
 fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
     let desk = Desk::new();
-    desk.write("fixture.toml", include_str!("../../preparation/tests/prices/fixture.toml"));
+    desk.write("fixture.toml", include_str!("../../lab/tests/prices/fixture.toml"));
     desk.write("truth.toml", &experiment(kernel, modes, cpus, cost));
     run(&desk, &["run", "truth.toml", "--out", "traced", "--trace"]).succeeds();
     run(&desk, &["run", "truth.toml", "--out", "plain", "--no-cache"]).succeeds();

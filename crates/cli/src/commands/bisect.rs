@@ -8,8 +8,8 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::meant;
-use preemptlab_bisect::{Answer, Ends, Next, Revert, Search, Step};
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::bisect::{Answer, Ends, Next, Revert, Search, Step};
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateVerdict, GivenMargin, Mechanism};
 

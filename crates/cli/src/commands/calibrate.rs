@@ -14,8 +14,8 @@ use preemptlab_calibrate::{
     Place, PricedClass, ThisKernel, Times, build_tree, calibrate, counting_cell, measure,
 };
 use preemptlab_host::{HostKernel, Watch, processor};
+use preemptlab_lab::Preparation;
 use preemptlab_model::Name;
-use preemptlab_preparation::Lab;
 use preemptlab_provision::MICRO;
 use preemptlab_report::{Cell, Column, Table, Tone};
 use preemptlab_runner::Stop;
@@ -150,7 +150,9 @@ fn count(
     let store = lab::store(store)?;
     let CountingCell { experiment, folders } = counting_cell(MICRO, place);
     let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        Ok(Lab::new(provision, args.qemu.clone()).with_folders(&folders).resolve(experiment)?)
+        Ok(Preparation::new(provision, args.qemu.clone())
+            .with_folders(&folders)
+            .resolve(experiment)?)
     })?;
     let what = match place {
         Place::Program => "counting the instructions of micro-benchmarks in a guest",

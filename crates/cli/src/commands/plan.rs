@@ -7,8 +7,8 @@ use preemptlab_analysis::{
     plan::{PlanDocument, Sketch},
     timings::Timings,
 };
+use preemptlab_lab::{Preparation, finished_cells};
 use preemptlab_model::{Kernel, KernelRef};
-use preemptlab_preparation::{Lab, finished_cells};
 
 use crate::{
     args::{Format, Machines, OverrideArgs, Packages},
@@ -58,7 +58,7 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
         draw();
     };
     let prepared = lab::with_spinner(&spinner, store, &args.packages, |provision| {
-        let lab = Lab::new(
+        let lab = Preparation::new(
             provision.without_builds().with_build_scripts(args.machines.allow_build_scripts),
             args.machines.qemu.clone(),
         );

@@ -12,8 +12,8 @@ use preemptlab_analysis::{
 };
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, Overrides, Recording};
+use preemptlab_lab::PrepareError;
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
-use preemptlab_preparation::LabError;
 use preemptlab_recording::Override;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
@@ -274,7 +274,7 @@ fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
         return Ok(None);
     };
     if !args.backend.is_vm() {
-        return Err(exit::unusable(LabError::NotSpread));
+        return Err(exit::unusable(PrepareError::NotSpread));
     }
     let engine =
         on_engine(kind, &args.engine, (args.emit.volume.as_ref(), args.emit.image.as_ref()))?;

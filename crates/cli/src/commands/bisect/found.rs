@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use preemptlab_bisect::{Answer, Commit, Step};
+use preemptlab_lab::bisect::{Answer, Commit, Step};
 use preemptlab_model::plain;
 use preemptlab_report::{Column, Table, Terminal, gate_terminal};
 use preemptlab_stats::Gate;

@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_bisect::{Claim, Ends, Search};
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::bisect::{Claim, Ends, Search};
 use preemptlab_model::{Digest, Flavour, KernelRef};
 use preemptlab_provision::{Build, check_owner};
 

@@ -9,8 +9,8 @@ use std::{
 
 use preemptlab_analysis::{available::only_virtual, explain::Chosen};
 use preemptlab_experiment::{Derived, Recording};
+use preemptlab_lab::{Kernels, Prepared};
 use preemptlab_model::CellInputs;
-use preemptlab_preparation::{Kernels, Prepared};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::{Backend, Cancel, Kept, RunError, Traces, Tracing as Request};

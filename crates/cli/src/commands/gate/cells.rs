@@ -12,8 +12,8 @@ use preemptlab_analysis::{
 use preemptlab_experiment::{
     KernelLevel, Manifest, Overrides, Recording, RecordingWriter, add_replicates,
 };
+use preemptlab_lab::Preparation;
 use preemptlab_model::{BackendKind, Digest, Factors, KernelRef, RECORDING_FORMAT, counted};
-use preemptlab_preparation::Lab;
 use preemptlab_recording::Until;
 use preemptlab_report::human;
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Looks};
@@ -125,7 +125,8 @@ fn resolved(
     let store = lab::store(store)?;
     lab::with_provision(store, &args.packages, output, |provision| {
         let provision = provision.with_build_scripts(args.machines.allow_build_scripts);
-        let lab = Lab::new(provision, args.machines.qemu.clone()).with_folders(&wanted.folders);
+        let lab =
+            Preparation::new(provision, args.machines.qemu.clone()).with_folders(&wanted.folders);
         Ok(lab.resolve(wanted.experiment.clone())?.manifest)
     })
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use preemptlab_experiment::Experiment;
-use preemptlab_preparation::{Lab, Prepared};
+use preemptlab_lab::{Preparation, Prepared};
 use preemptlab_provision::{Options, Provision, Store};
 
 /// Brings all that the quick study needs into the store that preemptlab itself would use.
@@ -28,7 +28,7 @@ pub fn prepare_text(text: &str) -> Prepared {
     });
     let store = Store::open(store).expect("a store");
     let provision = Provision::new(store, Options::default(), &|_| ());
-    Lab::new(provision, None).resolve(experiment).expect("everything that it needs")
+    Preparation::new(provision, None).resolve(experiment).expect("everything that it needs")
 }
 
 /// Returns the CPU time of the children that ended: `cutime` and `cstime` of `/proc/self/stat`, in

@@ -6,11 +6,11 @@ use preemptlab_provision::{
 };
 use preemptlab_runner::Stop;
 
-use crate::build::Build;
+use super::build::Build;
 
 /// Reason why an experiment cannot be prepared.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum PrepareError {
     /// The plan of a recording is not that of its experiment.
     #[error(transparent)]
     NotOfExperiment(#[from] NotOfExperiment),
@@ -145,7 +145,7 @@ pub enum LabError {
     Recording(#[from] preemptlab_recording::RecordingError),
 }
 
-impl LabError {
+impl PrepareError {
     /// Returns whether the recording and the present inputs do not belong together, which neither
     /// the machine nor a mirror can mend.
     pub fn is_of_other_inputs(&self) -> bool {

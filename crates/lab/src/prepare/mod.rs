@@ -28,7 +28,7 @@ use preemptlab_runner::Backend;
 pub use begin::check_host;
 pub use build::{Build, finished_cells};
 pub use embed::{EmbedError, cost, embed};
-pub use error::LabError;
+pub use error::PrepareError;
 pub use kernels::Kernels;
 pub use repeated::{WriteError, Written, write_repeated};
 pub use seed::{from_seed, is_seed_of};
@@ -39,7 +39,7 @@ const LIMITS: Limits =
     Limits { boot_wall: Duration::from_secs(600), cell_wall: Duration::from_secs(3600) };
 
 /// Preparation of experiments on this machine.
-pub struct Lab<'a> {
+pub struct Preparation<'a> {
     provision: Provision<'a>,
     qemu: Option<PathBuf>,
     backend: BackendKind,
@@ -63,7 +63,7 @@ pub struct Prepared {
     store: Store,
 }
 
-impl<'a> Lab<'a> {
+impl<'a> Preparation<'a> {
     /// Creates the preparation. `qemu` replaces the QEMU of release 13.
     pub fn new(provision: Provision<'a>, qemu: Option<PathBuf>) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Prepared {
     /// # Errors
     ///
     /// When they cannot run on the machine's own kernel.
-    pub fn backend(&self, cells: &[&CellInputs]) -> Result<Box<dyn Backend>, LabError> {
+    pub fn backend(&self, cells: &[&CellInputs]) -> Result<Box<dyn Backend>, PrepareError> {
         match self.manifest.backend {
             BackendKind::Vm => return Ok(Box::new(self.vm())),
             BackendKind::Kvm => return Ok(Box::new(Timed::new(self.vm()))),

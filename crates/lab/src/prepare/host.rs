@@ -5,9 +5,9 @@ use std::path::Path;
 use preemptlab_experiment::Experiment;
 use preemptlab_model::{BackendKind, Kernel, KernelRef};
 
-use crate::{Lab, LabError};
+use super::{Preparation, PrepareError};
 
-impl Lab<'_> {
+impl Preparation<'_> {
     /// Gives the kernel `host` its release, so that the recording names it, whatever is booted
     /// later.
     pub(crate) fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
@@ -25,11 +25,11 @@ impl Lab<'_> {
     ///
     /// # Errors
     ///
-    /// [`LabError`] when the kernel is not installed.
+    /// [`PrepareError`] when the kernel is not installed.
     pub(crate) fn installed(
         backend: BackendKind,
         name: &KernelRef,
-    ) -> Result<Option<Kernel>, LabError> {
+    ) -> Result<Option<Kernel>, PrepareError> {
         let (BackendKind::Host, KernelRef::Host { release }) = (backend, name) else {
             return Ok(None);
         };

@@ -13,8 +13,8 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 
 /// The system calls that change files, as strace names them.
 const WRITING: &str = "write,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,fdatasync,\

@@ -4,7 +4,7 @@ use preemptlab_experiment::{Derived, Experiment, Recording};
 use preemptlab_model::{Setting, Settings, settable};
 use preemptlab_recording::{Override, RecordingError};
 
-use crate::{Lab, LabError, Prepared};
+use super::{Preparation, PrepareError, Prepared};
 
 /// Checks whether the machine's own kernel can execute an experiment. A kernel parameter needs a
 /// boot, which this function does not prepare.
@@ -13,9 +13,9 @@ use crate::{Lab, LabError, Prepared};
 ///
 /// When this process lacks the rights, or the experiment holds a setting that no machine is given,
 /// or a topology.
-pub fn check_host(experiment: &Experiment) -> Result<(), LabError> {
+pub fn check_host(experiment: &Experiment) -> Result<(), PrepareError> {
     if experiment.machine.topology.is_some() {
-        return Err(LabError::OwnTopology);
+        return Err(PrepareError::OwnTopology);
     }
     let levels = experiment.factors.settings.iter();
     let mut run_time = levels
@@ -34,20 +34,24 @@ fn made_with(overrides: &[Override]) -> String {
     }
 }
 
-impl Lab<'_> {
+impl Preparation<'_> {
     /// Goes on with the recording in `out` exactly as it was begun, or begins one.
     ///
     /// # Errors
     ///
     /// When it is a recording of something else, or something that it needs cannot be had.
-    pub fn begin_or_go_on(&self, experiment: Experiment, out: &Path) -> Result<Prepared, LabError> {
+    pub fn begin_or_go_on(
+        &self,
+        experiment: Experiment,
+        out: &Path,
+    ) -> Result<Prepared, PrepareError> {
         let experiment = self.with_running_kernel(experiment);
         if !preemptlab_recording::exists(out) {
             return self.resolve(experiment);
         }
         let recording = Recording::open(out)?;
         let manifest = recording.manifest();
-        let other = |what| LabError::from(RecordingError::Other { path: out.to_owned(), what });
+        let other = |what| PrepareError::from(RecordingError::Other { path: out.to_owned(), what });
         if manifest.backend != self.backend {
             return Err(other(format!("made with --backend {}", manifest.backend)));
         }

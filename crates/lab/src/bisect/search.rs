@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use preemptlab_durable::{FolderLock, Lock, OutFolder};
 use preemptlab_provision::Repository;
 
-use crate::{
+use super::{
     Answer, BisectError, Commit, Ends, Revert, Step, history::History, journal::Journal, line,
 };
 
@@ -214,6 +214,6 @@ impl Search {
 
     /// Returns the repository that holds what [`Self::reverted`] makes.
     pub fn repository(&self) -> PathBuf {
-        self.folder.join(crate::history::NAME)
+        self.folder.join(super::history::NAME)
     }
 }

@@ -12,7 +12,7 @@ use preemptlab_provision::{
 use preemptlab_recording::{Image, QemuUsed};
 use preemptlab_workload::Workload;
 
-use crate::{Lab, LabError, Prepared};
+use super::{Preparation, PrepareError, Prepared};
 
 /// Packages that a workload needs of Debian.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -52,8 +52,8 @@ impl Found {
 }
 
 /// Refuses experiments that need modules in the machine's own kernel.
-fn refuse_modules(experiment: &Experiment) -> Result<(), LabError> {
-    let refuse = |what| Err(LabError::NeedsModules { what });
+fn refuse_modules(experiment: &Experiment) -> Result<(), PrepareError> {
+    let refuse = |what| Err(PrepareError::NeedsModules { what });
     if let Some(module) = experiment.machine.modules.first() {
         return refuse(format!("the experiment asks for the kernel module `{module}`"));
     }
@@ -63,14 +63,14 @@ fn refuse_modules(experiment: &Experiment) -> Result<(), LabError> {
     }
 }
 
-impl Lab<'_> {
+impl Preparation<'_> {
     /// Resolves a new experiment to the builds on offer now. A kernel that cannot be built keeps
     /// its cells, which are unavailable, and the others go on.
     ///
     /// # Errors
     ///
-    /// [`LabError`]
-    pub fn resolve(&self, mut experiment: Experiment) -> Result<Prepared, LabError> {
+    /// [`PrepareError`]
+    pub fn resolve(&self, mut experiment: Experiment) -> Result<Prepared, PrepareError> {
         let is_host = self.backend == BackendKind::Host;
         if !is_host {
             check_allowed(experiment.machine.memory_mib)?;
@@ -97,7 +97,7 @@ impl Lab<'_> {
         let packages = self.packages(&experiment)?;
         for name in experiment.factors.kernels() {
             let kernel = match self.kernel(name) {
-                Err(LabError::Kernel(KernelError::Build(error))) if error.is_of_kernel() => {
+                Err(PrepareError::Kernel(KernelError::Build(error))) if error.is_of_kernel() => {
                     if matches!(error, KbuildError::NotBuilt) {
                         unbuilt.push(name.clone());
                     }
@@ -153,7 +153,7 @@ impl Lab<'_> {
     }
 
     /// Refuses an experiment that would run a stranger's build scripts.
-    pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), LabError> {
+    pub(crate) fn check_build_scripts(&self, experiment: &Experiment) -> Result<(), PrepareError> {
         let Experiment { factors, machine, .. } = experiment;
         let kernels: Vec<KernelRef> = factors.kernels().cloned().collect();
         self.provision.check_owners(&kernels)?;
@@ -161,7 +161,7 @@ impl Lab<'_> {
     }
 
     /// Returns the kernel of a name, which the machine may have itself.
-    fn kernel(&self, name: &KernelRef) -> Result<Found, LabError> {
+    fn kernel(&self, name: &KernelRef) -> Result<Found, PrepareError> {
         Ok(match Self::installed(self.backend, name)? {
             Some(kernel) => Found::Installed(kernel),
             None => Found::Provisioned(Box::new(self.provision.kernel(name)?)),
@@ -172,7 +172,7 @@ impl Lab<'_> {
     fn packages<'a>(
         &self,
         experiment: &'a Experiment,
-    ) -> Result<BTreeMap<Wanted<'a>, Vec<(Package, PathBuf)>>, LabError> {
+    ) -> Result<BTreeMap<Wanted<'a>, Vec<(Package, PathBuf)>>, PrepareError> {
         let wanted: BTreeSet<Wanted<'a>> = experiment.workload.values().map(Wanted::of).collect();
         wanted
             .into_iter()
@@ -188,7 +188,7 @@ impl Lab<'_> {
         &self,
         names: &[String],
         kernel: &ProvisionedKernel,
-    ) -> Result<Vec<(String, Vec<u8>)>, LabError> {
+    ) -> Result<Vec<(String, Vec<u8>)>, PrepareError> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let modules = self.provision.modules(kernel, &names)?;
         Ok(modules.into_iter().map(|module| (module.path, module.bytes)).collect())
@@ -199,10 +199,10 @@ impl Lab<'_> {
         modules: &[(String, Vec<u8>)],
         packages: &[(Package, PathBuf)],
         workload: &Workload,
-    ) -> Result<GuestImage, LabError> {
+    ) -> Result<GuestImage, PrepareError> {
         let files = workload
             .files_sha256()
-            .map(|sha256| self.folders.get(&sha256).ok_or(LabError::FilesMissing(sha256)));
+            .map(|sha256| self.folders.get(&sha256).ok_or(PrepareError::FilesMissing(sha256)));
         let own = Own {
             prepare: &workload.prepare(),
             files: files.transpose()?,

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use crate::BisectError;
+use super::BisectError;
 
 /// The version of the journal's format.
 const FORMAT: u32 = 1;

@@ -9,8 +9,8 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 
 /// A repository of a user, with a commit a line.
 struct Repository {

@@ -6,16 +6,16 @@ use preemptlab_model::{BackendKind, Kernel};
 use preemptlab_provision::{Provision, ProvisionedKernel};
 use preemptlab_recording::{Image, QemuUsed};
 
-use crate::{Lab, LabError, Prepared};
+use super::{Preparation, PrepareError, Prepared};
 
-impl Lab<'_> {
+impl Preparation<'_> {
     /// Brings exactly the inputs of a recording to this machine. An input that the store still has
     /// is not fetched again, so this needs no mirror on the machine that made the recording.
     ///
     /// # Errors
     ///
-    /// [`LabError`] when an input cannot be had any more or has changed.
-    pub fn pin(&self, recording: Derived<'_>) -> Result<Prepared, LabError> {
+    /// [`PrepareError`] when an input cannot be had any more or has changed.
+    pub fn pin(&self, recording: Derived<'_>) -> Result<Prepared, PrepareError> {
         let manifest = recording.manifest().clone();
         self.check_build_scripts(&manifest.experiment)?;
         if manifest.backend != BackendKind::Host {
@@ -49,8 +49,8 @@ impl Lab<'_> {
     ///
     /// # Errors
     ///
-    /// [`LabError::Changed`], and what [`pin`](Self::pin) returns.
-    pub fn go_on(&self, recording: Derived<'_>) -> Result<Prepared, LabError> {
+    /// [`PrepareError::Changed`], and what [`pin`](Self::pin) returns.
+    pub fn go_on(&self, recording: Derived<'_>) -> Result<Prepared, PrepareError> {
         let manifest = recording.manifest();
         self.check_build_scripts(&manifest.experiment)?;
         for kernel in &manifest.kernels {
@@ -59,8 +59,8 @@ impl Lab<'_> {
         self.pin(recording)
     }
 
-    fn check_unchanged(&self, manifest: &Manifest, recorded: &Kernel) -> Result<(), LabError> {
-        let changed = |how: String| LabError::Changed { what: recorded.name.to_string(), how };
+    fn check_unchanged(&self, manifest: &Manifest, recorded: &Kernel) -> Result<(), PrepareError> {
+        let changed = |how: String| PrepareError::Changed { what: recorded.name.to_string(), how };
         let is_host = manifest.backend == BackendKind::Host;
         let name = &recorded.name;
         let present = match Self::installed(manifest.backend, name)? {
@@ -88,18 +88,18 @@ impl Lab<'_> {
         // The image holds the modules, and is the digest of all of them.
         for image in manifest.images.iter().filter(|image| image.kernel == recorded.name) {
             match self.image_again(manifest, image) {
-                Err(LabError::OtherImage) => {
+                Err(PrepareError::OtherImage) => {
                     let how = format!("its modules in {} were changed", folder.display());
                     return Err(changed(how));
                 }
-                Err(LabError::Module(error)) => return Err(changed(error.to_string())),
+                Err(PrepareError::Module(error)) => return Err(changed(error.to_string())),
                 again => again?,
             }
         }
         Ok(())
     }
 
-    pub(crate) fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, LabError> {
+    pub(crate) fn qemu_again(&self, recorded: &QemuUsed) -> Result<Vec<OsString>, PrepareError> {
         let qemu = match &self.qemu {
             Some(path) => self.provision.qemu(Some(path))?,
             None => self.provision.qemu_exact(&recorded.packages)?,
@@ -107,31 +107,31 @@ impl Lab<'_> {
         if qemu.build == recorded.build {
             return Ok(qemu.command);
         }
-        Err(LabError::OtherQemu {
+        Err(PrepareError::OtherQemu {
             recorded: recorded.build.version.clone(),
             present: qemu.build.version,
         })
     }
 
-    fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, LabError> {
-        self.provision.kernel_again(recorded).map_err(|error| LabError::KernelGone {
+    fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, PrepareError> {
+        self.provision.kernel_again(recorded).map_err(|error| PrepareError::KernelGone {
             name: recorded.name.clone(),
             release: recorded.release.clone(),
             reason: error.to_string(),
         })
     }
 
-    fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), LabError> {
-        let kernel = manifest.kernel(&recorded.kernel).ok_or(LabError::OtherImage)?;
+    fn image_again(&self, manifest: &Manifest, recorded: &Image) -> Result<(), PrepareError> {
+        let kernel = manifest.kernel(&recorded.kernel).ok_or(PrepareError::OtherImage)?;
         let packages = self.provision.packages_exact(&recorded.packages)?;
         let Experiment { machine, workload, .. } = &manifest.experiment;
         let modules = match manifest.backend {
             BackendKind::Host => Vec::new(),
             _ => self.modules(&machine.modules, &self.kernel_again(kernel)?)?,
         };
-        let workload = workload.get(recorded.workload.as_str()).ok_or(LabError::OtherImage)?;
+        let workload = workload.get(recorded.workload.as_str()).ok_or(PrepareError::OtherImage)?;
         let image = self.build_image(&modules, &packages, workload)?;
-        if image.sha256 == recorded.sha256 { Ok(()) } else { Err(LabError::OtherImage) }
+        if image.sha256 == recorded.sha256 { Ok(()) } else { Err(PrepareError::OtherImage) }
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         image
     }
 
-    fn code(result: Result<Prepared, LabError>) -> String {
+    fn code(result: Result<Prepared, PrepareError>) -> String {
         match result {
             Ok(_) => "goes on".to_owned(),
             Err(error) if error.is_of_other_inputs() => error.to_string(),
@@ -175,7 +175,8 @@ mod tests {
         let experiment = Experiment::parse(&text).unwrap();
         let on_event = |_| ();
         let store = Store::open(folder.path().join("store")).unwrap();
-        let lab = || Lab::new(Provision::new(store.clone(), Options::default(), &on_event), None);
+        let lab =
+            || Preparation::new(Provision::new(store.clone(), Options::default(), &on_event), None);
         let name = &experiment.factors.kernel[0].kernel;
         let kernel = lab().provision.kernel(name).unwrap().kernel;
         let packages = Vec::new();

@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use preemptlab_provision::Git;
 
-use crate::BisectError;
+use super::BisectError;
 
 /// Makes an empty repository in a folder below that of a search, whatever was there before.
 pub fn begin(folder: &Path) -> Result<Git, BisectError> {

@@ -12,7 +12,7 @@ use preemptlab_provision::{
 use preemptlab_recording::manifest_sha256;
 use serde::{Deserialize, Serialize};
 
-use crate::{Build, Lab, LabError, Prepared};
+use super::{Build, Preparation, PrepareError, Prepared};
 
 /// Format of the word about whose a seed is.
 const FORMAT: u32 = 1;
@@ -31,13 +31,13 @@ impl Prepared {
     ///
     /// # Errors
     ///
-    /// [`LabError::OwnQemu`], and when the file cannot be written.
-    pub fn pack_seed(&self, recording: &Path, seed: &Path) -> Result<(), LabError> {
+    /// [`PrepareError::OwnQemu`], and when the file cannot be written.
+    pub fn pack_seed(&self, recording: &Path, seed: &Path) -> Result<(), PrepareError> {
         if self.manifest.backend != BackendKind::Vm {
-            return Err(LabError::NotSpread);
+            return Err(PrepareError::NotSpread);
         }
         if self.manifest.qemu.as_ref().is_some_and(|qemu| qemu.packages.is_empty()) {
-            return Err(LabError::OwnQemu);
+            return Err(PrepareError::OwnQemu);
         }
         let about = About {
             format: FORMAT,
@@ -53,14 +53,14 @@ pub fn is_seed_of(seed: &Path, recording: &Path) -> bool {
     check(seed, recording).is_ok()
 }
 
-fn check(seed: &Path, recording: &Path) -> Result<(), LabError> {
+fn check(seed: &Path, recording: &Path) -> Result<(), PrepareError> {
     let about: About = seed::about(seed)?;
     if about.manifest_sha256 != manifest_sha256(recording)? {
-        return Err(LabError::OtherSeed(seed.to_owned()));
+        return Err(PrepareError::OtherSeed(seed.to_owned()));
     }
     let this = Build::this();
     if about.build != this {
-        return Err(LabError::OtherBuild { prepared: about.build, this });
+        return Err(PrepareError::OtherBuild { prepared: about.build, this });
     }
     Ok(())
 }
@@ -84,17 +84,17 @@ pub fn from_seed(
     seed: &Path,
     store: &Store,
     on_event: &dyn Fn(Event),
-) -> Result<Prepared, LabError> {
+) -> Result<Prepared, PrepareError> {
     let manifest = recording.manifest();
     if manifest.backend != BackendKind::Vm {
-        return Err(LabError::NotSpread);
+        return Err(PrepareError::NotSpread);
     }
     check(seed, recording.path())?;
     check_allowed(manifest.experiment.machine.memory_mib)?;
     let contents = contents(manifest);
     seed::unpack(store, &contents, seed, on_event)?;
     let provision = Provision::new(store.clone(), Options::default(), on_event);
-    let lab = Lab::new(provision, None);
+    let lab = Preparation::new(provision, None);
     let command = match &manifest.qemu {
         Some(recorded) => lab.qemu_again(recorded)?,
         None => Vec::new(),

@@ -114,7 +114,7 @@ mod tests {
     use preemptlab_model::PreemptMode;
 
     use super::*;
-    use crate::embed;
+    use crate::prepare::embed;
 
     fn files(command: &str) -> RepeatedFiles {
         Repeated {

@@ -17,8 +17,8 @@ use std::{
 };
 
 use common::{children_cpu, prepare};
+use preemptlab_lab::Kernels;
 use preemptlab_model::CellInputs;
-use preemptlab_preparation::Kernels;
 use preemptlab_recording::TraceFolder;
 use preemptlab_runner::{Backend, Cancel, Tracing};
 use preemptlab_trace::{Decoder, Item, Kernel};

@@ -12,7 +12,7 @@ use preemptlab_runner::{Backend, Cancel, RunError, Stop, Untraceable};
 use preemptlab_symbols::Types;
 use preemptlab_trace::{Kernel, Layout};
 
-use crate::{LabError, Prepared};
+use super::{PrepareError, Prepared};
 
 const KALLSYMS: &str = "/proc/kallsyms";
 
@@ -57,7 +57,7 @@ impl<'a> Kernels<'a> {
     /// # Errors
     ///
     /// When the guest cannot be asked, or its kernel cannot be read.
-    pub fn get(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, LabError> {
+    pub fn get(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, PrepareError> {
         let id = cell.snapshot.id();
         let slot = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -70,7 +70,7 @@ impl<'a> Kernels<'a> {
                     return Ok(kernel);
                 }
             }
-            Known::Untraceable(reason) => return Err(LabError::NoLayout(reason.clone())),
+            Known::Untraceable(reason) => return Err(PrepareError::NoLayout(reason.clone())),
             Known::Nothing => {}
         }
         let kernel = match self.read(cell, cancel) {
@@ -92,7 +92,7 @@ impl<'a> Kernels<'a> {
         Ok(kernel)
     }
 
-    fn read(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Kernel, LabError> {
+    fn read(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Kernel, PrepareError> {
         let id = cell.snapshot.id();
         let kept = self.folder.map(|folder| folder.layout(id)).transpose()?.flatten();
         let layout = match kept {
@@ -115,14 +115,16 @@ impl<'a> Kernels<'a> {
     /// When this kernel cannot be traced, or the run cannot go on.
     pub fn of_cell(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Arc<Kernel>, Untraceable> {
         self.get(cell, cancel).map_err(|error| match error {
-            LabError::Stopped(Stop::Cancelled) => Untraceable::Run(RunError::Cancelled),
-            LabError::Stopped(Stop::Host { reason }) => Untraceable::Run(RunError::Host(reason)),
-            LabError::Recording(error) => Untraceable::Run(RunError::Recording(error)),
+            PrepareError::Stopped(Stop::Cancelled) => Untraceable::Run(RunError::Cancelled),
+            PrepareError::Stopped(Stop::Host { reason }) => {
+                Untraceable::Run(RunError::Host(reason))
+            }
+            PrepareError::Recording(error) => Untraceable::Run(RunError::Recording(error)),
             error => Untraceable::Kernel(error.to_string()),
         })
     }
 
-    fn stored_or_made(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, LabError> {
+    fn stored_or_made(&self, cell: &CellInputs, cancel: &Cancel) -> Result<Layout, PrepareError> {
         let store = TraceFolder::new(self.prepared.store.layouts());
         let id = cell.snapshot.id();
         match store.layout(id) {
@@ -134,7 +136,7 @@ impl<'a> Kernels<'a> {
         let kallsyms = self.kallsyms(cell, cancel)?;
         let path = self.prepared.store.kernel_image(cell.snapshot.kernel_sha256);
         let path = self.prepared.artifacts.get(&cell.snapshot.kernel_sha256).unwrap_or(&path);
-        let image = std::fs::read(path).map_err(|error| LabError::Layout(error.to_string()))?;
+        let image = std::fs::read(path).map_err(|error| PrepareError::Layout(error.to_string()))?;
         let types = Types::from_bzimage(&image).map_err(preemptlab_trace::KernelError::from)?;
         let layout = Layout::new(kallsyms, &types, cell.snapshot.machine.cpus > 1)?;
         store.create()?;
@@ -144,7 +146,7 @@ impl<'a> Kernels<'a> {
 
     /// Reads the guest's own kallsyms, with a cell without a load, whose probe does nothing. The
     /// symbols are the same in every mode, so it takes a mode that the kernel has.
-    fn kallsyms(&self, cell: &CellInputs, cancel: &Cancel) -> Result<String, LabError> {
+    fn kallsyms(&self, cell: &CellInputs, cancel: &Cancel) -> Result<String, PrepareError> {
         let mut cell = cell.clone();
         cell.job.load.clear();
         cell.job.load_start = LoadStart { written_bytes_min: 0, settle_ns: 0 };
@@ -161,21 +163,21 @@ impl<'a> Kernels<'a> {
         let mut files = report.probes.pop().map(|probe| probe.files).unwrap_or_default();
         files
             .remove(KALLSYMS)
-            .ok_or_else(|| LabError::Layout(format!("its guest has no {KALLSYMS}")))
+            .ok_or_else(|| PrepareError::Layout(format!("its guest has no {KALLSYMS}")))
     }
 }
 
 /// Returns whether an error says something about a kernel, and not about the run.
-fn is_of_kernel(error: &LabError) -> bool {
+fn is_of_kernel(error: &PrepareError) -> bool {
     !matches!(
         error,
-        LabError::Stopped(Stop::Cancelled | Stop::Host { .. }) | LabError::Recording(_)
+        PrepareError::Stopped(Stop::Cancelled | Stop::Host { .. }) | PrepareError::Recording(_)
     )
 }
 
 /// Returns the report of a cell in its own mode, or else in the first other one that the kernel
 /// has.
-fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Report, LabError> {
+fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Report, PrepareError> {
     let mut modes = VecDeque::from([cell.job.preempt.clone()]);
     modes.extend(PreemptMode::ALL.map(|mode| mode.as_str().to_owned()));
     let mut tried = BTreeSet::new();
@@ -185,7 +187,7 @@ fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Repo
             continue;
         }
         cell.job.preempt = mode;
-        let execution = vm.execute(&cell, None, cancel).map_err(LabError::Stopped)?;
+        let execution = vm.execute(&cell, None, cancel).map_err(PrepareError::Stopped)?;
         match execution.message {
             Message::Done(report) => return Ok(report),
             Message::Failed(failure) if failure.kind == FailureKind::Unavailable => {
@@ -204,8 +206,8 @@ fn asked(vm: &dyn Backend, mut cell: CellInputs, cancel: &Cancel) -> Result<Repo
     Err(not_asked(&refused))
 }
 
-fn not_asked(reason: &str) -> LabError {
-    LabError::Layout(format!("its guest could not be asked: {reason}"))
+fn not_asked(reason: &str) -> PrepareError {
+    PrepareError::Layout(format!("its guest could not be asked: {reason}"))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use preemptlab_provision::{Git, Repository, alternates};
 use serde::Serialize;
 
-use crate::{
+use super::{
     BisectError, line,
     repository::{self, said, writes},
 };

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use preemptlab_provision::Git;
 
-use crate::{
+use super::{
     BisectError,
     repository::{self, said, writes},
 };
