@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
 use preemptlab_report::Advice;
-use preemptlab_stats::{
-    Certainty, Choice, Margin, MeasuredCell, Question, Recommendation, recommend,
-};
+use preemptlab_stats::{Certainty, Choice, Margin, Question, Recommendation, recommend};
 use preemptlab_tune::{Command, Proposal, Settings, Wanted};
 
-use crate::{Compared, Error, Result, measured};
+use crate::{Compared, Error, Result};
 
 /// Refuses recordings of several kinds of time: a recommendation weighs numbers of all recordings
 /// against each other.
@@ -28,23 +26,18 @@ fn refuse_mixed_time(recordings: &[&Recording]) -> Result<()> {
     }
 }
 
-/// Answers a question about recordings and their cells, with the settings of what is recommended and
+/// Answers a question about recordings, with the settings of what is recommended and
 /// the command that would decide it; `allowed` are kernel parameters that are let through by name.
 ///
 /// # Errors
 ///
 /// When the recordings are of several kinds of time, or the question does not fit them.
-pub fn advise(
-    compared: &Compared,
-    cells: &[MeasuredCell],
-    question: &Question,
-    allowed: &[String],
-) -> Result<Advice> {
+pub fn advise(compared: &Compared, question: &Question, allowed: &[String]) -> Result<Advice> {
     compared.check_recordings("a recommendation")?;
     let recordings = compared.recordings();
     refuse_mixed_time(&recordings)?;
     let rule = compared.rule();
-    let mut recommendation = recommend(cells, rule, question)?;
+    let mut recommendation = recommend(compared.cells().all(), rule, question)?;
     recommendation.comparison = compared.complete(recommendation.comparison);
     let choice = recommendation.choice.as_ref();
     let of =
@@ -132,9 +125,7 @@ fn next(
 /// [`Error::No`] when nothing is recommended, or it is not decided.
 pub fn proposal(compared: &Compared, question: &Question, allowed: &[String]) -> Result<Proposal> {
     let recordings = compared.recordings();
-    let cells = measured::cells(&recordings)?;
-    let Advice { recommendation, settings, next, .. } =
-        advise(compared, &cells, question, allowed)?;
+    let Advice { recommendation, settings, next, .. } = advise(compared, question, allowed)?;
     let paths: Vec<String> =
         recordings.iter().map(|recording| recording.path().display().to_string()).collect();
     let run = paths.join(" ");

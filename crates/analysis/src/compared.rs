@@ -1,15 +1,16 @@
 use std::path::PathBuf;
 
 use preemptlab_experiment::Recording;
-use preemptlab_stats::{
-    Baseline, Comparison, Looks, MachineHistogram, Margin, MeasuredCell, Rule, compare,
-};
+use preemptlab_model::MeasuredCell;
+use preemptlab_stats::{Baseline, Comparison, Looks, MachineHistogram, Margin, Rule, compare};
 
-use crate::{Error, disturbed, histograms, measured, mixed, named::unlabelled, shown, unsound};
+use crate::{Cells, Error, Keep, disturbed, histograms, mixed, named::unlabelled, shown, unsound};
 
-/// Recordings that can be compared, and how; with the histograms of machines beside them.
+/// Recordings that can be compared, with all of their cells, and how; with the histograms of machines beside
+/// them.
 pub struct Compared {
     recordings: Vec<Recording>,
+    cells: Cells,
     disturbances: Vec<String>,
     histograms: Vec<MachineHistogram>,
     baseline: Option<Baseline>,
@@ -27,7 +28,7 @@ pub enum Notice {
 }
 
 impl Compared {
-    /// Opens recordings and histograms of machines, with notices on everything that makes them less
+    /// Reads recordings and histograms of machines, with notices on everything that makes them less
     /// comparable. A missing argument has the value with which replicates were added by `run --until`.
     ///
     /// # Errors
@@ -36,6 +37,7 @@ impl Compared {
     /// is no configuration.
     pub fn open(
         paths: &[PathBuf],
+        keep: Keep,
         baseline: Option<&str>,
         margin: Option<Margin>,
     ) -> Result<(Self, Vec<Notice>), Error> {
@@ -45,8 +47,9 @@ impl Compared {
         let warnings = warnings.into_iter().map(Notice::Warning);
         let overridden = borrowed.iter().filter_map(|recording| overridden(recording));
         let overridden: Vec<Notice> = overridden.map(Notice::Note).collect();
-        let disturbances = disturbed::notes(&borrowed)?;
-        let unsound = unsound::notes(&borrowed)?.into_iter().map(Notice::Warning);
+        let cells = Cells::read(&borrowed, keep)?;
+        let disturbances = disturbed::notes(&borrowed, &cells);
+        let unsound = unsound::notes(&borrowed, &cells).into_iter().map(Notice::Warning);
         let mut shown: Vec<String> =
             borrowed.iter().flat_map(|recording| shown::notes(recording.manifest())).collect();
         shown.dedup();
@@ -59,6 +62,7 @@ impl Compared {
             baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
             margin: margin.or(at_looks).unwrap_or_default(),
             is_margin_default: margin.or(at_looks).is_none(),
+            cells,
             disturbances,
             histograms: histograms::open(&files)?,
             recordings,
@@ -70,18 +74,9 @@ impl Compared {
     ///
     /// # Errors
     ///
-    /// When a recording cannot be read, or has no measurements of the baseline.
-    pub fn comparison(&self) -> Result<Comparison, Error> {
-        self.comparison_of(&measured::cells(&self.recordings())?)
-    }
-
-    /// Returns the comparison of cells that were read already.
-    ///
-    /// # Errors
-    ///
     /// When the baseline has no measurements.
-    pub fn comparison_of(&self, cells: &[MeasuredCell]) -> Result<Comparison, Error> {
-        Ok(self.complete(labelled(compare(cells, self.rule())?, &self.recordings())))
+    pub fn comparison(&self) -> Result<Comparison, Error> {
+        Ok(self.complete(labelled(compare(self.cells.all(), self.rule())?, &self.recordings())))
     }
 
     /// Returns a comparison of the recordings with what disturbed their cells, and with the histograms of
@@ -120,21 +115,32 @@ impl Compared {
     pub fn recordings(&self) -> Vec<&Recording> {
         self.recordings.iter().collect()
     }
+
+    /// Returns the cells of all recordings.
+    pub fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Returns each recording with its cells.
+    pub fn parts(&self) -> impl Iterator<Item = (&Recording, &[MeasuredCell])> {
+        self.recordings.iter().zip(self.cells.by_recording())
+    }
 }
 
-/// Returns the comparison of recordings, finished or not.
+/// Returns the comparison of recordings, finished or not, by their cells.
 ///
 /// # Errors
 ///
-/// When a recording cannot be read, or has no measurements of the baseline.
+/// When the baseline has no measurements.
 pub fn comparison(
     recordings: &[&Recording],
+    cells: &Cells,
     baseline: Option<&Baseline>,
     margin: Margin,
 ) -> Result<Comparison, Error> {
     let rule = rule(recordings, baseline, margin);
-    let comparison = labelled(compare(&measured::cells(recordings)?, rule)?, recordings);
-    Ok(Comparison { disturbances: disturbed::notes(recordings)?, ..comparison })
+    let comparison = labelled(compare(cells.all(), rule)?, recordings);
+    Ok(Comparison { disturbances: disturbed::notes(recordings, cells), ..comparison })
 }
 
 /// Reads a baseline, whose kernel may be called by its label.

@@ -8,21 +8,18 @@ use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{BackendKind, counted};
-use preemptlab_recording::RecordingError;
+
+use crate::Cells;
 
 /// Counts by disturbance the cells of each recording that were disturbed; none in virtual time.
-///
-/// # Errors
-///
-/// When a cell cannot be read.
-pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
+pub fn notes(recordings: &[&Recording], cells: &Cells) -> Vec<String> {
     let mut notes = Vec::new();
-    for recording in recordings.iter().filter(|each| !each.manifest().backend.is_vm()) {
+    let parts = recordings.iter().zip(cells.by_recording());
+    for (recording, measured) in parts.filter(|(each, _)| !each.manifest().backend.is_vm()) {
         let mut counts = BTreeMap::<String, usize>::new();
         let (mut cells, mut guests) = (0_usize, 0_usize);
         let mut busiest_centi = 0;
-        for cell in recording.cells() {
-            let Some(conditions) = cell?.1.and_then(|record| record.conditions) else { continue };
+        for conditions in measured.iter().filter_map(|cell| cell.conditions.as_ref()) {
             cells += 1;
             guests += usize::from(conditions.hypervisor);
             // Later ones have the load of the cells before them in it.
@@ -51,5 +48,5 @@ pub fn notes(recordings: &[&Recording]) -> Result<Vec<String>, RecordingError> {
             format!("{path}: in {count} of {} {what}", counted(cells, "cell"))
         }));
     }
-    Ok(notes)
+    notes
 }

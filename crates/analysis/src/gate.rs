@@ -1,16 +1,12 @@
 //! Whether a kernel is worse than another: from recordings to the values that `stats::gate` judges.
 
 use preemptlab_experiment::{Experiment, Manifest, Recording};
-use preemptlab_model::{Digest, Factors, Kernel, KernelRef, Planned, PreemptMode, nearest};
-use preemptlab_stats::{
-    Gate, GateCell, GateFailure, GatePlace, GateRule, GateVerdict, Looks, Section, gate,
-};
-use preemptlab_trace::{Ranked, SectionKind};
+use preemptlab_model::{Digest, Kernel, KernelRef, MeasuredCell, Planned, PreemptMode, nearest};
+use preemptlab_stats::{Gate, GateFailure, GatePlace, GateRule, GateVerdict, Looks, gate};
 
 use crate::{
     Error, Result,
-    explain::{Explanation, check_probe, completed, latency},
-    measured::{Reading, for_each},
+    explain::{Chosen, Explanation, check_probe, latest},
 };
 
 /// One of the two kernels that are compared, in its recording.
@@ -18,21 +14,23 @@ use crate::{
 pub struct Side<'a> {
     /// The recording of its cells.
     pub recording: &'a Recording,
+    /// Cells of the recording, with their sections.
+    pub cells: &'a [MeasuredCell],
     /// The kernel.
     pub kernel: &'a KernelRef,
 }
 
 impl<'a> Side<'a> {
-    /// Returns the only kernel of a recording.
+    /// Returns the only kernel of a recording with these cells.
     ///
     /// # Errors
     ///
     /// When it has several.
-    pub fn only(recording: &'a Recording) -> Result<Self> {
+    pub fn only((recording, cells): (&'a Recording, &'a [MeasuredCell])) -> Result<Self> {
         let mut kernels = recording.manifest().experiment.factors.kernels();
         let path = recording.path().display();
         match (kernels.next(), kernels.next()) {
-            (Some(kernel), None) => Ok(Self { recording, kernel }),
+            (Some(kernel), None) => Ok(Self { recording, cells, kernel }),
             _ => Err(Error::Unusable(format!(
                 "{path} has several kernels, and a gate compares one with one: run each by itself, with \
                  `preemptlab run EXPERIMENT --kernel NAME`, or name the kernels and no recordings"
@@ -49,10 +47,13 @@ impl<'a> Side<'a> {
     /// Says why the worst wakeup of the real-time probe was late; `None` without a trace of one.
     fn worst_wakeup(self) -> Result<Option<String>> {
         let traces = self.recording.traces();
-        let cells = completed(self.recording, &latency(false))?.into_iter();
-        let cells =
-            cells.filter(|cell| cell.factors.kernel == *self.kernel && traces.contains(cell.id));
-        let worst = cells.reduce(|a, b| if b.max_us > a.max_us { b } else { a });
+        let is_traced = |cell: &&MeasuredCell| {
+            cell.is_completed() && cell.id.is_some_and(|id| traces.contains(id))
+        };
+        let Some(worst) = latest(self.of_kernel().into_iter().filter(is_traced)) else {
+            return Ok(None);
+        };
+        let worst = Chosen::read(self.recording, worst)?;
         let Some(worst) = worst.filter(|cell| check_probe(self.recording, cell, false).is_ok())
         else {
             return Ok(None);
@@ -71,43 +72,10 @@ impl<'a> Side<'a> {
         self.recording.manifest().kernel(self.kernel).map(|kernel| kernel.image_sha256)
     }
 
-    fn cells(self) -> Result<Vec<GateCell>> {
-        let mut readings = Vec::new();
-        for_each(&[self.recording], |reading| {
-            if reading.planned.factors.kernel == *self.kernel {
-                readings.push(reading);
-            }
-        })?;
-        readings.into_iter().map(gate_cell).collect()
+    /// Returns the cells of the kernel.
+    fn of_kernel(self) -> Vec<&'a MeasuredCell> {
+        self.cells.iter().filter(|cell| cell.factors.kernel == *self.kernel).collect()
     }
-}
-
-/// Returns a cell in the form in which kernels are compared.
-pub(crate) fn gate_cell(reading: Reading<'_>) -> Result<GateCell> {
-    let Factors { workload, machine, cpus, preempt, settings, replicate, .. } =
-        reading.planned.factors.clone();
-    let first = reading.recording.manifest().experiment.replicates.seed;
-    let sections = match &reading.record {
-        Some(record) => reading.recording.traces().findings(record.id)?,
-        None => None,
-    };
-    Ok(GateCell {
-        place: GatePlace { workload, machine, cpus, preempt, settings },
-        seed: first.wrapping_add(u64::from(replicate) - 1),
-        look: reading.look,
-        sections: sections.map(|findings| findings.sections.into_iter().map(section).collect()),
-        result: reading.result.map(|measured| measured.metrics),
-    })
-}
-
-fn section(ranked: Ranked) -> Section {
-    let Ranked { kind, function, callers, total_ns, max_ns, .. } = ranked;
-    let kind = match kind {
-        SectionKind::PreemptOff => "preemption",
-        SectionKind::IrqsOff => "interrupts",
-        SectionKind::Softirq => "softirq",
-    };
-    Section { kind, function, callers, max_ns, total_ns }
 }
 
 fn named(experiment: &Experiment, kernel: &KernelRef) -> String {
@@ -122,20 +90,21 @@ fn named(experiment: &Experiment, kernel: &KernelRef) -> String {
 ///
 /// # Errors
 ///
-/// When a recording cannot be read, the base has no measurements, both have nothing in common, or
+/// When a trace cannot be read, the base has no measurements, both have nothing in common, or
 /// nothing has a metric that was asked for.
 pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
     let names = [base.name(), new.name()];
     check_base(base.recording.manifest(), base.kernel)?;
     let has_looks = [base, new].iter().any(|side| side.recording.until().is_some());
     let rule = GateRule { looks: if has_looks { Looks::Any } else { Looks::One }, ..rule };
-    let (base_cells, new_cells) = (base.cells()?, new.cells()?);
-    let mut judged = gate([&names[0], &names[1]], &base_cells, &new_cells, &rule);
+    let (base_cells, new_cells) = (base.of_kernel(), new.of_kernel());
+    let [of_base, of_new] = [&base_cells, &new_cells].map(|cells| cells.iter().copied());
+    let mut judged = gate([&names[0], &names[1]], of_base, of_new, &rule);
     (judged.base_image, judged.new_image) = (base.image(), new.image());
     if let Some(reason) = absent(new.recording.manifest(), new.kernel) {
         return Ok(untestable(judged, GateVerdict::Worse, reason));
     }
-    let measured = |cells: &[GateCell]| cells.iter().any(|cell| cell.result.is_ok());
+    let measured = |cells: &[&MeasuredCell]| cells.iter().any(|cell| cell.result.is_ok());
     if !measured(&base_cells) {
         let reason = reason(&base_cells).unwrap_or_else(|| "none was executed yet".to_owned());
         let message = format!("no cell of the base {} was measured: {reason}", names[0]);
@@ -223,18 +192,18 @@ pub fn common_modes(kernels: [&Kernel; 2], modes: &[PreemptMode]) -> Vec<Preempt
 }
 
 /// Returns the first reason for which a cell has no metrics.
-fn reason(cells: &[GateCell]) -> Option<String> {
+fn reason(cells: &[&MeasuredCell]) -> Option<String> {
     cells.iter().find_map(|cell| cell.result.as_ref().err()?.reason().map(str::to_owned))
 }
 
 fn nothing_common(
     names: &[String; 2],
-    base: &[GateCell],
-    new: &[GateCell],
+    base: &[&MeasuredCell],
+    new: &[&MeasuredCell],
     rule: &GateRule,
 ) -> String {
     let pairs = base.iter().filter(|cell| {
-        let is_its = |other: &&GateCell| (&other.place, other.seed) == (&cell.place, cell.seed);
+        let is_its = |other: &&&MeasuredCell| other.is_counterpart_of(cell);
         cell.result.is_ok() && new.iter().find(is_its).is_some_and(|other| other.result.is_ok())
     });
     let known: Vec<String> = pairs
@@ -260,21 +229,21 @@ fn nothing_common(
 fn notes(
     base: Side<'_>,
     new: Side<'_>,
-    base_cells: &[GateCell],
-    new_cells: &[GateCell],
+    base_cells: &[&MeasuredCell],
+    new_cells: &[&MeasuredCell],
 ) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let sides = [(base, base_cells, new_cells), (new, new_cells, base_cells)];
     for (side, cells, others) in sides {
-        let is_measured = |cells: &[GateCell], place: &GatePlace| {
-            cells.iter().any(|cell| cell.place == *place && cell.result.is_ok())
+        let is_measured = |cells: &[&MeasuredCell], at: &MeasuredCell| {
+            cells.iter().any(|cell| cell.is_at_place_of(at) && cell.result.is_ok())
         };
-        for cell in cells.iter().filter(|cell| is_measured(others, &cell.place)) {
+        for cell in cells.iter().filter(|cell| is_measured(others, cell)) {
             let Err(why) = &cell.result else { continue };
-            if is_measured(cells, &cell.place) {
+            if is_measured(cells, cell) {
                 continue;
             }
-            let note = format!("not compared: {}: {}: {why}", side.name(), cell.place);
+            let note = format!("not compared: {}: {}: {why}", side.name(), GatePlace::of(cell));
             if !notes.contains(&note) {
                 notes.push(note);
             }

@@ -5,18 +5,15 @@ use std::{cmp::Ordering, collections::BTreeSet};
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellCost, Digest, Flavour, KernelRef, Metric, MetricName, PreemptMode, nearest, plain,
+    CellCost, Digest, Flavour, Instants, KernelRef, MeasuredCell, Metric, MetricName, PreemptMode,
+    nearest, plain,
 };
-use preemptlab_stats::{
-    GateCell, History, HistoryCause, HistoryKernel, Margins, history as related,
-};
+use preemptlab_stats::{History, HistoryCause, HistoryKernel, Margins, history as related};
 use preemptlab_workload::Workload;
 
 use crate::{
-    Error, Result,
-    explain::{Chosen, Explanation, check_probe, completed, latency},
-    gate::gate_cell,
-    measured::{Reading, cost, for_each},
+    Compared, Error, Result,
+    explain::{Chosen, Explanation, has_realtime_probe, latest},
     mixed::differences,
 };
 
@@ -43,13 +40,13 @@ struct Used {
 struct Found {
     used: Used,
     release: Option<String>,
-    cells: Vec<GateCell>,
+    cells: Vec<MeasuredCell>,
 }
 
 impl Found {
     /// Adds a cell, unless another recording has it: of these there is one measurement and not two.
-    fn add(&mut self, cell: GateCell) {
-        let is_it = |of: &&mut GateCell| (&of.place, of.seed) == (&cell.place, cell.seed);
+    fn add(&mut self, cell: MeasuredCell) {
+        let is_it = |of: &&mut MeasuredCell| of.is_counterpart_of(&cell);
         match self.cells.iter_mut().find(is_it) {
             Some(known) if known.result.is_err() => *known = cell,
             Some(_) => (),
@@ -63,15 +60,11 @@ impl Found {
 ///
 /// # Errors
 ///
-/// When a recording cannot be read, their machines differ, no cell was measured, there is one kernel
+/// When a trace cannot be read, their machines differ, no cell was measured, there is one kernel
 /// only, or no cell has a metric that was asked for.
-pub fn history(
-    recordings: &[&Recording],
-    metrics: &[MetricName],
-    margins: &Margins,
-) -> Result<History> {
-    refuse(recordings)?;
-    let (mut found, known) = read(recordings, metrics)?;
+pub fn history(compared: &Compared, metrics: &[MetricName], margins: &Margins) -> Result<History> {
+    refuse(&compared.recordings())?;
+    let (mut found, known) = found(compared, metrics);
     if let Some(metric) = metrics.iter().find(|metric| !known.contains(metric)) {
         let metric = metric.to_string();
         let names: Vec<String> = known.iter().map(ToString::to_string).collect();
@@ -107,14 +100,14 @@ pub fn history(
             series,
             line: line(&found.used.kernel),
             absent: absent(&found),
-            causes: causes(recordings, &found.used)?,
+            causes: causes(compared, &found.used)?,
             release: found.release,
             name,
         };
         kernels.push((kernel, found.cells));
     }
     let mut history = related(kernels, margins);
-    history.caption = caption(recordings);
+    history.caption = caption(compared);
     if history.steps.is_empty() {
         return Err(Error::Unusable(
             "no two neighbouring kernels have a workload, mode and seed in common: record them with one \
@@ -147,65 +140,57 @@ fn refuse(recordings: &[&Recording]) -> Result<()> {
 }
 
 /// Says what time the cells have.
-fn caption(recordings: &[&Recording]) -> String {
-    let is_virtual = |recording: &&Recording| recording.manifest().backend.is_vm();
-    if !recordings.iter().all(is_virtual) {
+fn caption(compared: &Compared) -> String {
+    let is_virtual = |recording: &Recording| recording.manifest().backend.is_vm();
+    if !compared.recordings().into_iter().all(is_virtual) {
         return "Times are those of the machine that measured, with whatever else it did."
             .to_owned();
     }
-    let cells = recordings.iter().flat_map(|recording| {
-        recording.planned().filter_map(|(_, planned)| cost(recording.manifest(), planned))
-    });
-    let caption = CellCost::caption(&cells.collect());
+    let costs = compared.cells().all().iter().filter_map(|cell| cell.cost.clone());
+    let caption = CellCost::caption(&costs.collect());
     format!(
         "{caption} Compare ratios, orders and causes; microseconds are not a promise about hardware."
     )
 }
 
-/// Reads the cells by kernel, with the metrics that are shown; and the names of all metrics.
-fn read(
-    recordings: &[&Recording],
-    metrics: &[MetricName],
-) -> Result<(Vec<Found>, Vec<MetricName>)> {
+/// Finds the cells by kernel, with the metrics that are shown; and the names of all metrics.
+fn found(compared: &Compared, metrics: &[MetricName]) -> (Vec<Found>, Vec<MetricName>) {
     let mut found: Vec<Found> = Vec::new();
     let mut known: Vec<MetricName> = Vec::new();
-    let mut failure = None;
-    for_each(recordings, |reading| {
-        let used = used(reading.recording, &reading.planned.factors.kernel);
-        let release = release(reading.recording, &used.kernel);
-        let shown = shown(&reading, metrics);
-        match gate_cell(reading) {
-            Ok(mut cell) => {
-                if let Ok(all) = &mut cell.result {
-                    for metric in &*all {
-                        if !known.contains(&metric.name) {
-                            known.push(metric.name.clone());
-                        }
+    for (recording, cells) in compared.parts() {
+        for cell in cells {
+            let used = used(recording, &cell.factors.kernel);
+            let mut own = cell.clone();
+            if let Ok(all) = &mut own.result {
+                for metric in &*all {
+                    if !known.contains(&metric.name) {
+                        known.push(metric.name.clone());
                     }
-                    *all = chosen(std::mem::take(all), &shown);
                 }
-                match found.iter_mut().find(|of| of.used == used) {
-                    Some(of) => of.add(cell),
-                    None => found.push(Found { used, release, cells: vec![cell] }),
+                *all = chosen(std::mem::take(all), &shown(recording, cell, metrics));
+            }
+            match found.iter_mut().find(|of| of.used == used) {
+                Some(of) => of.add(own),
+                None => {
+                    let release = release(recording, &used.kernel);
+                    found.push(Found { used, release, cells: vec![own] });
                 }
             }
-            Err(error) => failure = failure.take().or(Some(error)),
         }
-    })?;
-    failure.map_or(Ok((found, known)), Err)
+    }
+    (found, known)
 }
 
 /// Returns the names of the metrics that are shown of a cell.
-fn shown(reading: &Reading<'_>, metrics: &[MetricName]) -> Vec<MetricName> {
+fn shown(recording: &Recording, cell: &MeasuredCell, metrics: &[MetricName]) -> Vec<MetricName> {
     if !metrics.is_empty() {
         return metrics.to_vec();
     }
     let mut shown: Vec<MetricName> = USUAL.map(MetricName::from).to_vec();
-    let workloads = &reading.recording.manifest().experiment.workload;
+    let workloads = &recording.manifest().experiment.workload;
     // The numbers that somebody declares are those that the workload is about.
-    if let Some(Workload::Folder(_)) = workloads.get(reading.planned.factors.workload.as_str()) {
-        let measured = reading.result.iter().flat_map(|measured| &measured.metrics);
-        let own = measured.filter(|metric| {
+    if let Some(Workload::Folder(_)) = workloads.get(cell.factors.workload.as_str()) {
+        let own = cell.result.iter().flatten().filter(|metric| {
             matches!(metric.name, MetricName::Number(_)) && metric.name != "context_switches"
         });
         shown.extend(own.map(|metric| metric.name.clone()));
@@ -347,40 +332,52 @@ fn absent(found: &Found) -> Option<String> {
 
 /// Finds, for each mode of a kernel, the traced cells with the worst wakeup and the worst bound of the
 /// real-time probe, and says why they were late.
-fn causes(recordings: &[&Recording], of: &Used) -> Result<Vec<HistoryCause>> {
-    let mut cells: Vec<(&Recording, Chosen)> = Vec::new();
+fn causes(compared: &Compared, of: &Used) -> Result<Vec<HistoryCause>> {
+    let mut traced: Vec<(&Recording, &MeasuredCell)> = Vec::new();
     let mut ids = BTreeSet::new();
-    for recording in recordings.iter().filter(|recording| used(recording, &of.kernel) == *of) {
+    for (recording, cells) in compared.parts() {
         let traces = recording.traces();
-        if !traces.exists() {
+        if used(recording, &of.kernel) != *of || !traces.exists() {
             continue;
         }
-        let completed = completed(recording, &latency(false))?.into_iter().filter(|cell| {
-            cell.factors.kernel == of.kernel
-                && traces.contains(cell.id)
-                && check_probe(recording, cell, false).is_ok()
-        });
-        cells.extend(completed.filter(|cell| ids.insert(cell.id)).map(|cell| (*recording, cell)));
+        for ((_, planned), cell) in recording.planned().zip(cells) {
+            let Some(id) = cell.id.filter(|_| cell.is_completed()) else { continue };
+            if cell.factors.kernel == of.kernel
+                && traces.contains(id)
+                && has_realtime_probe(recording, planned)
+                && ids.insert(id)
+            {
+                traced.push((recording, cell));
+            }
+        }
     }
     let mut causes = Vec::new();
     for mode in PreemptMode::ALL {
-        let of_mode = || cells.iter().filter(|(_, cell)| cell.factors.preempt == mode);
-        let worst = of_mode().reduce(|a, b| if b.1.max_us > a.1.max_us { b } else { a });
-        let Some((recording, cell)) = worst else { continue };
-        let sentence = explained(recording, cell, |explained| Some(explained.sentence()))?;
-        causes.extend(sentence.map(|sentence| cause(cell, false, sentence)));
-        let mut bounded: Option<(u64, &Recording, &Chosen)> = None;
-        for (recording, cell) in of_mode() {
-            let findings = recording.traces().findings(cell.id)?;
-            let Some(bound) = findings.and_then(|findings| findings.bound) else { continue };
-            if bounded.is_none_or(|(most_ns, ..)| bound.max_ns() > most_ns) {
-                bounded = Some((bound.max_ns(), recording, cell));
-            }
-        }
-        let Some((most_ns, recording, cell)) = bounded else { continue };
-        let sentence = explained(recording, cell, |explained| explained.bound_sentence())?;
+        let of_mode = || {
+            let cells = traced.iter().map(|(_, cell)| *cell);
+            cells.filter(|cell| cell.factors.preempt == mode)
+        };
+        let recording_of = |cell: &MeasuredCell| {
+            traced.iter().find(|(_, of)| of.id == cell.id).map(|(recording, _)| *recording)
+        };
+        let read = |cell: &MeasuredCell| match recording_of(cell) {
+            Some(recording) => Ok(Chosen::read(recording, cell)?.map(|cell| (recording, cell))),
+            None => Ok::<_, Error>(None),
+        };
+        let Some((recording, cell)) = latest(of_mode()).map(read).transpose()?.flatten() else {
+            continue;
+        };
+        let sentence = explained(recording, &cell, |explained| Some(explained.sentence()))?;
+        causes.extend(sentence.map(|sentence| cause(&cell, false, sentence)));
+        let bound_ns = |cell: &MeasuredCell| cell.instants.as_ref().map(Instants::bound_ns);
+        let bounded = of_mode().filter(|cell| cell.instants.is_some());
+        let bounded = bounded.reduce(|a, b| if bound_ns(b) > bound_ns(a) { b } else { a });
+        let most_ns = bounded.and_then(bound_ns);
+        let bounded = bounded.map(read).transpose()?.flatten();
+        let (Some(most_ns), Some((recording, cell))) = (most_ns, bounded) else { continue };
+        let sentence = explained(recording, &cell, |explained| explained.bound_sentence())?;
         let sentence = sentence.map(|sentence| of_bound(most_ns, &sentence));
-        causes.extend(sentence.map(|sentence| cause(cell, true, sentence)));
+        causes.extend(sentence.map(|sentence| cause(&cell, true, sentence)));
     }
     Ok(causes)
 }

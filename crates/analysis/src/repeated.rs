@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Distribution, Name, counted};
-use preemptlab_recording::RecordingError;
+use preemptlab_model::{Distribution, MetricName, Name, Statistic, counted};
 
-use crate::measured;
+use crate::Cells;
 
 /// The least runs in a cell of which a throughput says something.
 const RUNS_MIN: u64 = 5;
@@ -66,28 +65,20 @@ impl Runs {
 }
 
 /// Names the repeated commands of a recording whose runs were too few or too short to say much.
-///
-/// # Errors
-///
-/// When a cell cannot be read.
-pub fn notes(recording: &Recording) -> Result<Vec<String>, RecordingError> {
+pub fn notes(recording: &Recording, cells: &Cells) -> Vec<String> {
+    const MEDIAN: MetricName = MetricName::Of(Distribution::Response, Statistic::Quantile(50_000));
     let workloads = &recording.manifest().experiment.workload;
-    if !workloads.values().any(|workload| workload.repeats_command()) {
-        return Ok(Vec::new());
-    }
     let mut all = BTreeMap::<Name, Runs>::new();
-    measured::for_each(&[recording], |reading| {
-        let name = &reading.planned.factors.workload;
-        let Some((name, workload)) = workloads.get_key_value(name.as_str()) else { return };
-        let Ok(measured) = &reading.result else { return };
-        if !workload.repeats_command() {
-            return;
+    for cell in cells.all().iter().filter(|cell| cell.result.is_ok()) {
+        let name = cell.factors.workload.as_str();
+        let Some((name, workload)) = workloads.get_key_value(name) else { continue };
+        let runs = cell.samples.iter().find(|(of, _)| *of == Distribution::Response);
+        if let Some((_, count)) = runs.filter(|_| workload.repeats_command()) {
+            let median_us = cell.value(&MEDIAN).map(|us| us as u64);
+            all.entry(name.clone()).or_default().add(*count, median_us);
         }
-        let runs = measured.latencies.iter().find(|latency| latency.of == Distribution::Response);
-        let Some(histogram) = runs.map(|runs| &runs.histogram) else { return };
-        all.entry(name.clone()).or_default().add(histogram.count(), histogram.quantile(500));
-    })?;
-    Ok(all.into_iter().flat_map(|(name, runs)| runs.notes(&name)).collect())
+    }
+    all.into_iter().flat_map(|(name, runs)| runs.notes(&name)).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Outcome, counted};
+use preemptlab_model::counted;
 use preemptlab_recording::RecordingError;
+
+use crate::Cells;
 
 /// Reason of a cell that tells none.
 const OLDER: &str = "an earlier preemptlab executed them, and `run --trace` does it again";
@@ -14,24 +16,18 @@ const OLDER: &str = "an earlier preemptlab executed them, and `run --trace` does
 ///
 /// # Errors
 ///
-/// When a cell, or the reason why it has no findings, cannot be read.
-pub fn notes(recording: &Recording) -> Result<Vec<String>, RecordingError> {
+/// When the reason why a cell has no findings cannot be read.
+pub fn notes(recording: &Recording, cells: &Cells) -> Result<Vec<String>, RecordingError> {
     let manifest = recording.manifest();
     if !manifest.backend.is_vm() {
         return Ok(Vec::new());
     }
     let traces = recording.traces();
     let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for (_, planned) in recording.planned() {
-        let Some(inputs) = planned.inputs() else { continue };
-        let id = inputs.id();
-        if traces.has_findings(id) {
-            continue;
-        }
-        let is_completed = |outcome: &Outcome| matches!(outcome, Outcome::Completed { .. });
-        if recording.cell(id)?.is_some_and(|cell| is_completed(&cell.outcome)) {
+    for cell in cells.all().iter().filter(|cell| cell.is_completed()) {
+        if let Some(id) = cell.id.filter(|id| !traces.has_findings(*id)) {
             let reason = traces.unmeasured(id)?.unwrap_or_else(|| OLDER.to_owned());
-            *found.entry((planned.factors.kernel.to_string(), reason)).or_default() += 1;
+            *found.entry((cell.factors.kernel.to_string(), reason)).or_default() += 1;
         }
     }
     let note = |((kernel, reason), cells)| {

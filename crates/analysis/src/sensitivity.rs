@@ -1,13 +1,13 @@
 //! What measurements owe to the lookahead of the virtual CPUs' clocks.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellInputs, CellRecord, Factors, Lookahead, PlannedCell};
-use preemptlab_stats::{Comparison, Looks, Margin, MeasuredCell, Rule, compare};
+use preemptlab_model::{CellInputs, CellRecord, Factors, Lookahead, MeasuredCell, PlannedCell};
+use preemptlab_stats::{Comparison, Looks, Margin, Rule, compare};
 
 use crate::{
     Error,
+    cells::{Cells, Keep, executed as measured},
     error::Result,
-    measured::{Reading, for_each},
 };
 
 /// Compares the recorded cells of several CPUs with executions of them that had other lookaheads. Each
@@ -20,13 +20,12 @@ pub fn sensitivity(
     recording: &Recording,
     executed: Vec<(Factors, Lookahead, CellRecord)>,
 ) -> Result<Comparison> {
-    let mut cells: Vec<MeasuredCell> = Vec::new();
-    for_each(&[recording], |mut reading| {
-        if let Some(lookahead) = lookahead(reading.planned) {
-            reading.run = Some(name(lookahead));
-            cells.push(reading.into_cell());
-        }
-    })?;
+    let recorded = Cells::read(&[recording], Keep::Metrics)?;
+    let recorded = recording.planned().zip(recorded.all());
+    let recorded = recorded.filter_map(|((_, planned), cell)| {
+        Some(MeasuredCell { run: Some(name(lookahead(planned)?)), ..cell.clone() })
+    });
+    let mut cells: Vec<MeasuredCell> = recorded.collect();
     if executed.is_empty() {
         return Err(Error::unusable("the recording has no finished cell of several CPUs"));
     }
@@ -34,7 +33,7 @@ pub fn sensitivity(
         let planned = recording.planned().map(|(_, planned)| planned);
         if let Some(planned) = planned.into_iter().find(|planned| planned.factors == factors) {
             let run = name(lookahead);
-            cells.push(Reading::executed(recording, run, planned, record).into_cell());
+            cells.push(measured(recording, run, planned, record));
         }
     }
     let rule = Rule { baseline: None, margin: Margin::default(), looks: Looks::One };

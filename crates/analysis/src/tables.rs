@@ -8,13 +8,13 @@ use std::{
 use preemptlab_durable::Draft;
 use preemptlab_durable::{FolderError, OutFolder};
 use preemptlab_experiment::Recording;
-use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
-use preemptlab_model::{CellCost, CellInputs, Metric, NoResult, Outcome};
+use preemptlab_export::{Export, ExportError, Format, Probe, Table};
+use preemptlab_model::{MeasuredCell, NoResult};
 use preemptlab_workload::Latency;
 
 use crate::{
     Error,
-    measured::{self, Measured, Reading},
+    cells::{Keep, Reading, for_each},
 };
 
 /// Tables that were written.
@@ -117,11 +117,14 @@ fn write(
     let mut statuses = BTreeMap::new();
     for (recording, name) in recordings.iter().zip(names) {
         let mut written = Ok(());
-        measured::for_each(&[recording], |reading| {
-            let (cell, metrics, probes) = cell(name, reading);
-            *statuses.entry(NoResult::status(cell.no_result.as_ref())).or_default() += 1;
+        for_each(&[recording], Keep::Metrics, |_, Reading { cell, latencies, .. }| {
+            *statuses.entry(NoResult::status(cell.result.as_ref().err())).or_default() += 1;
             if written.is_ok() {
-                written = export.write(&cell, &metrics, &probes);
+                let cell = MeasuredCell { run: Some(name.clone()), ..cell };
+                // Workloads count latencies in whole microseconds.
+                let probe = |Latency { of, histogram, .. }| Probe { of, histogram, unit: "us" };
+                written =
+                    export.write(&cell, &latencies.into_iter().map(probe).collect::<Vec<_>>());
             }
         })?;
         written.map_err(unwritten)?;
@@ -174,37 +177,4 @@ fn write_failure(error: ExportError, folder: &Path) -> Error {
         ExportError::Value { .. } => Error::Unusable(message),
         ExportError::Io { .. } | ExportError::Parquet { .. } => Error::Machine(message),
     }
-}
-
-/// Returns a cell in the form of the tables, with its measurements.
-fn cell(run: &str, reading: Reading<'_>) -> (Cell, Vec<Metric>, Vec<Probe>) {
-    let factors = reading.planned.factors.clone();
-    let kernel = reading.recording.manifest().kernel(&factors.kernel);
-    let outcome = reading.record.as_ref().map(|record| &record.outcome);
-    let inputs = reading.planned.inputs();
-    let release = match outcome {
-        Some(Outcome::Completed { report, .. }) => Some(&report.system.release),
-        _ => kernel.map(|kernel| &kernel.release),
-    };
-    let cost = measured::cost(reading.recording.manifest(), reading.planned);
-    let cell = Cell {
-        run: run.to_owned(),
-        backend: reading.recording.manifest().backend,
-        release: release.filter(|release| !release.is_empty()).cloned(),
-        rt: kernel.and_then(|kernel| kernel.rt),
-        observed: reading.observed(),
-        seed: inputs.map(|inputs| inputs.job.seed),
-        prices: cost.as_ref().and_then(CellCost::prices_of).cloned(),
-        look: reading.look,
-        id: inputs.map(CellInputs::id),
-        digest: outcome.and_then(Outcome::digest),
-        factors,
-        no_result: reading.result.as_ref().err().cloned(),
-    };
-    let Ok(Measured { metrics, latencies, .. }) = reading.result else {
-        return (cell, Vec::new(), Vec::new());
-    };
-    // Workloads count latencies in whole microseconds.
-    let probe = |Latency { of, histogram, .. }| Probe { of, histogram, unit: "us" };
-    (cell, metrics, latencies.into_iter().map(probe).collect())
 }

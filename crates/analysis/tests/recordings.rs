@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_analysis::{Compared, Error, Gathered, data, form, letter, mixed, tables};
+use preemptlab_analysis::{Compared, Error, Keep, data, form, letter, mixed, tables};
 use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
 use preemptlab_export::Format;
 use preemptlab_model::{BackendKind, Digest, MetricName};
@@ -44,11 +44,11 @@ fn status(row: &serde_json::Value) -> &str {
 }
 
 fn page(path: &Path) -> (PageData, Comparison) {
-    let (compared, _) = Compared::open(&[path.to_owned()], None, None).unwrap();
-    let gathered = Gathered::new(compared.recordings()).unwrap();
-    let comparison = compared.comparison_of(&gathered.cells).unwrap();
+    let paths = [path.to_owned()];
+    let (compared, _) = Compared::open(&paths, Keep::Distributions, None, None).unwrap();
+    let comparison = compared.comparison().unwrap();
     let said = InWords { headline: "It is so.".into(), points: vec!["A point.".into()] };
-    (data(gathered, &comparison, said, "a test").unwrap(), comparison)
+    (data(&compared, &comparison, said, "a test").unwrap(), comparison)
 }
 
 #[test]
@@ -57,7 +57,8 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
         "none" => Cell::Later(replicate.into()),
         _ => Cell::Measured,
     });
-    let (compared, notices) = Compared::open(std::slice::from_ref(&path), None, None).unwrap();
+    let (compared, notices) =
+        Compared::open(std::slice::from_ref(&path), Keep::Metrics, None, None).unwrap();
     assert_eq!(notices, []);
     let comparison = compared.comparison().unwrap();
     let [none, full] = &comparison.groups[0].configurations[..] else { panic!() };
@@ -66,9 +67,11 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
     assert_eq!(effect.verdict, Word::Better);
 
     let name = full.name().to_string();
-    let (compared, _) = Compared::open(std::slice::from_ref(&path), Some(&name), None).unwrap();
+    let (compared, _) =
+        Compared::open(std::slice::from_ref(&path), Keep::Metrics, Some(&name), None).unwrap();
     assert_eq!(compared.comparison().unwrap().groups[0].baseline, Some(1));
-    let (compared, _) = Compared::open(&[path], Some("debian:7.2/lazy"), None).unwrap();
+    let (compared, _) =
+        Compared::open(&[path], Keep::Metrics, Some("debian:7.2/lazy"), None).unwrap();
     let error = compared.comparison().unwrap_err();
     assert!(matches!(error, Error::Baseline(_)), "{error}");
 }
@@ -76,14 +79,15 @@ fn a_recording_is_compared_with_the_baseline_that_is_named() {
 #[test]
 fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
     let (folder, path) = made("a", |_, _| Cell::Measured);
-    let refused = |paths: &[PathBuf]| Compared::open(paths, None, None).err().unwrap();
+    let refused =
+        |paths: &[PathBuf]| Compared::open(paths, Keep::Metrics, None, None).err().unwrap();
     let twice = refused(&[path.clone(), path.clone()]);
     assert!(twice.to_string().ends_with("is named twice"), "{twice}");
     let absent = refused(&[folder.path().join("absent")]);
     assert!(matches!(absent, Error::Recording(_)), "{absent}");
     let host = folder.path().join("host");
     record_on(BackendKind::Host, &host, TWO_MODES, |_, _| Cell::Measured);
-    let (compared, _) = Compared::open(&[host], None, None).unwrap();
+    let (compared, _) = Compared::open(&[host], Keep::Metrics, None, None).unwrap();
     let disturbances = compared.comparison().unwrap().disturbances;
     assert!(disturbances.iter().any(|said| said.contains("powersave")), "{disturbances:?}");
 }

@@ -1,5 +1,6 @@
 //! What a run says of its recordings at its end.
 
+use preemptlab_analysis::Cells;
 use preemptlab_experiment::Recording;
 use preemptlab_model::counted;
 use preemptlab_runner::Summary;
@@ -10,17 +11,18 @@ use crate::{
     output::Output,
 };
 
-/// Compares recordings of one experiment. Margin and baseline that are not given are those of the first
-/// one's `--until`.
+/// Compares the cells of a recording. Margin and baseline that are not given are those of its `--until`.
 pub fn comparison(
     baseline: Option<&Baseline>,
-    recordings: &[&Recording],
+    recording: &Recording,
+    cells: &Cells,
 ) -> exit::Result<Comparison> {
-    let until = recordings[0].until();
+    let until = recording.until();
     let margin = until.and_then(|until| Margin::new(until.margin)).unwrap_or_default();
     let before = until.and_then(|until| until.baseline.as_deref());
     let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
-    Ok(preemptlab_analysis::comparison(recordings, baseline.or(before.as_ref()), margin)?)
+    let baseline = baseline.or(before.as_ref());
+    Ok(preemptlab_analysis::comparison(&[recording], cells, baseline, margin)?)
 }
 
 /// Says what was executed, and where it is.

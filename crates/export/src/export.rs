@@ -1,9 +1,9 @@
 use std::io::Write;
 
-use preemptlab_model::Metric;
+use preemptlab_model::MeasuredCell;
 
 use crate::{
-    Cell, ExportError, Format, Probe, Table,
+    ExportError, Format, Probe, Table,
     csv_table::CsvTable,
     fields::{BUCKET, CELL, FACTORS, METRIC},
     parquet_table::ParquetTable,
@@ -37,20 +37,15 @@ impl<W: Write + Send> Export<W> {
         })
     }
 
-    /// Adds a cell and its measurements.
+    /// Adds a cell of the recording that its `run` names, and its measurements.
     ///
     /// # Errors
     ///
     /// When a file cannot be written to, or a value does not fit its column.
-    pub fn write(
-        &mut self,
-        cell: &Cell,
-        metrics: &[Metric],
-        probes: &[Probe],
-    ) -> Result<(), ExportError> {
+    pub fn write(&mut self, cell: &MeasuredCell, probes: &[Probe]) -> Result<(), ExportError> {
         let row = |table| Row::new(table, cell).with(&FACTORS, cell);
         self.cells.write(&row(Table::Cells)?.with(&CELL, cell)?)?;
-        for metric in metrics {
+        for metric in cell.result.iter().flatten() {
             self.metrics.write(&row(Table::Metrics)?.with(&METRIC, metric)?)?;
         }
         for bucket in probes.iter().flat_map(Probe::buckets) {

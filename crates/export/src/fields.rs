@@ -1,8 +1,8 @@
 //! The content of the tables: each column with its description and the source of its values.
 
-use preemptlab_model::{Metric, NoResult, PreemptMode};
+use preemptlab_model::{CellCost, MeasuredCell, Metric, NoResult, PreemptMode};
 
-use crate::{Cell, Column, Kind, cell::Bucket, column::Value};
+use crate::{Column, Kind, column::Value, probe::Bucket};
 
 /// A column, and its value in a row.
 pub struct Field<R> {
@@ -10,7 +10,7 @@ pub struct Field<R> {
     pub value: fn(&R) -> Value<'_>,
 }
 
-type OfCell = Field<Cell>;
+type OfCell = Field<MeasuredCell>;
 type OfMetric = Field<Metric>;
 type OfBucket = Field<Bucket>;
 
@@ -38,7 +38,7 @@ impl<R> Field<R> {
 /// The factors: every table begins with them.
 pub static FACTORS: [OfCell; 14] = [
     OfCell::new("run", Kind::Utf8, "The name of the recording's folder.", |cell| {
-        Value::text(&cell.run)
+        Value::text(cell.run.as_deref().unwrap_or_default())
     }),
     OfCell::new(
         "backend",
@@ -95,7 +95,7 @@ pub static FACTORS: [OfCell; 14] = [
         "seed",
         Kind::I64,
         "The seed; absent in cells that the kernel's config rules out.",
-        |cell| Value::optional(cell.seed, Value::I64),
+        |cell| Value::optional(cell.id.map(|_| cell.seed), Value::I64),
     )
     .optional(),
     OfCell::new(
@@ -103,7 +103,7 @@ pub static FACTORS: [OfCell; 14] = [
         Kind::Utf8,
         "The profile that virtual time has the prices of instructions from, followed by `with caches` \
          where these are modelled; absent where each instruction takes the same time, and in host time.",
-        |cell| Value::optional(cell.prices.as_ref(), Value::display),
+        |cell| Value::optional(cell.cost.as_ref().and_then(CellCost::prices_of), Value::display),
     )
     .optional(),
     OfCell::new(
@@ -131,13 +131,13 @@ pub static CELL: [OfCell; 4] = [
         Kind::Utf8,
         "`completed`: it was measured. `failed`: it ran, or tried to, and has no results. \
          `unavailable`: it cannot exist. `missing`: it was not executed yet.",
-        |cell| Value::text(NoResult::status(cell.no_result.as_ref())),
+        |cell| Value::text(NoResult::status(cell.result.as_ref().err())),
     ),
     OfCell::new(
         "reason",
         Kind::Utf8,
         "Why the cell failed or is unavailable; absent in the others.",
-        |cell| Value::optional(cell.no_result.as_ref().and_then(NoResult::reason), Value::text),
+        |cell| Value::optional(cell.result.as_ref().err().and_then(NoResult::reason), Value::text),
     )
     .optional(),
     OfCell::new(

@@ -4,7 +4,6 @@
 //! same rows give the same bytes. `fields.rs` says what the tables hold, once: for both formats,
 //! and for docs/export.md.
 
-mod cell;
 mod column;
 mod csv_table;
 mod error;
@@ -12,11 +11,12 @@ mod export;
 mod fields;
 mod parquet_buffer;
 mod parquet_table;
+mod probe;
 mod row;
 mod table;
 
-pub use cell::{Cell, Probe};
 pub use column::{Column, Kind};
 pub use error::ExportError;
 pub use export::Export;
+pub use probe::Probe;
 pub use table::{Format, Table};

@@ -1,15 +1,17 @@
-use crate::{Cell, Column, ExportError, Kind, Table, column::Value, fields::Field};
+use preemptlab_model::MeasuredCell;
+
+use crate::{Column, ExportError, Kind, Table, column::Value, fields::Field};
 
 /// A row of a table about a cell. Its values are of the columns' types and in their order.
 pub struct Row<'a> {
     table: Table,
-    cell: &'a Cell,
+    cell: &'a MeasuredCell,
     values: Vec<Value<'a>>,
 }
 
 impl<'a> Row<'a> {
     /// Creates a row that has no values yet.
-    pub fn new(table: Table, cell: &'a Cell) -> Self {
+    pub fn new(table: Table, cell: &'a MeasuredCell) -> Self {
         Self { table, cell, values: Vec::new() }
     }
 

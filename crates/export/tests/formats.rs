@@ -9,39 +9,28 @@ use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
 };
-use preemptlab_export::{Cell, Export, ExportError, Format, Probe, Table};
+use preemptlab_export::{Export, ExportError, Format, Probe, Table};
 use preemptlab_model::{
-    BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, Metric, MetricName,
-    NoResult, PreemptMode, Settings, plain,
+    BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, MeasuredCell, Metric,
+    MetricName, NoResult, PreemptMode, Settings, plain,
 };
 use proptest::prelude::*;
 
 /// Everything that a cell has rows of.
-type Case = (Cell, Vec<Metric>, Vec<Probe>);
+type Case = (MeasuredCell, Vec<Probe>);
 
-fn cell(no_result: Option<NoResult>) -> Cell {
-    Cell {
-        run: "quick".to_owned(),
-        backend: BackendKind::Vm,
-        factors: Factors {
-            workload: "processes".to_owned(),
-            kernel: "debian:6.12".parse().unwrap(),
-            preempt: PreemptMode::None,
-            machine: None,
-            cpus: 1,
-            settings: Settings::default(),
-            replicate: 1,
-        },
-        release: None,
-        rt: None,
-        observed: None,
-        seed: None,
-        prices: None,
-        look: 0,
-        no_result,
-        id: None,
-        digest: None,
-    }
+fn cell(metrics: Vec<Metric>) -> MeasuredCell {
+    let factors = Factors {
+        workload: "processes".to_owned(),
+        kernel: "debian:6.12".parse().unwrap(),
+        preempt: PreemptMode::None,
+        machine: None,
+        cpus: 1,
+        settings: Settings::default(),
+        replicate: 1,
+    };
+    let cell = MeasuredCell::new(BackendKind::Vm, factors, Ok(metrics));
+    MeasuredCell { run: Some("quick".to_owned()), ..cell }
 }
 
 fn metric(value: f64) -> Metric {
@@ -62,8 +51,8 @@ fn probe(histogram: Histogram) -> Probe {
 fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {
     let mut files = [Vec::new(), Vec::new(), Vec::new()];
     let mut export = Export::new(format, files.each_mut())?;
-    for (cell, metrics, probes) in cases {
-        export.write(cell, metrics, probes)?;
+    for (cell, probes) in cases {
+        export.write(cell, probes)?;
     }
     export.finish()?;
     Ok(files)
@@ -117,33 +106,31 @@ prop_compose! {
         mode in prop::sample::select(PreemptMode::ALL.to_vec()),
         observed in prop::option::of(prop::sample::select(PreemptMode::ALL.to_vec())),
         (release, rt, look) in (prop::option::of("[a-z\",\n]{1,9}"), any::<Option<bool>>(), any::<u32>()),
-        seed in prop::option::of(0..=i64::MAX.cast_unsigned()),
+        seed in 0..=i64::MAX.cast_unsigned(),
         hash in prop::option::of(any::<[u8; 32]>().prop_map(Digest::from_bytes)),
         (status, reason) in (0..4u8, "\\PC{1,20}"),
-    ) -> Cell {
-        let no_result = [
-            None,
-            Some(NoResult::Failed(reason.clone())),
-            Some(NoResult::Unavailable(reason)),
-            Some(NoResult::Missing),
-        ][usize::from(status)].clone();
+        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 0..4),
+    ) -> MeasuredCell {
+        let result = match status {
+            0 => Ok(values.into_iter().map(metric).collect()),
+            1 => Err(NoResult::Failed(reason)),
+            2 => Err(NoResult::Unavailable(reason)),
+            _ => Err(NoResult::Missing),
+        };
         let kernel = "debian:7.2-rt".parse().unwrap();
         let settings = Settings::default();
         let factors = Factors { workload, kernel, preempt: mode, machine: None, cpus, settings, replicate };
         let id = hash.map(CellId);
-        Cell {
-            run,
-            backend,
-            factors,
+        MeasuredCell {
+            run: Some(run),
             release,
             rt,
             observed,
             seed,
-            prices: None,
             look,
-            no_result,
             id,
             digest: hash,
+            ..MeasuredCell::new(backend, factors, result)
         }
     }
 }
@@ -151,12 +138,11 @@ prop_compose! {
 prop_compose! {
     fn any_case()(
         cell in any_cell(),
-        values in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO, 0..4),
         counts in prop::collection::vec((0..1_000_000u64, 0..1_000u64), 0..20),
         (overflow, beyond) in (0..3u64, 1_000_000..2_000_000u64),
     ) -> Case {
         let histogram = Histogram::new(counts).with_overflow(overflow, beyond);
-        (cell, values.into_iter().map(metric).collect(), vec![probe(histogram)])
+        (cell, vec![probe(histogram)])
     }
 }
 
@@ -178,7 +164,7 @@ proptest! {
 #[test]
 fn a_table_of_many_groups_is_whole() {
     let histogram = Histogram::new((0..33_000).map(|value| (value, 1)));
-    let cases: Vec<Case> = vec![(cell(None), vec![], vec![probe(histogram)]); 2];
+    let cases: Vec<Case> = vec![(cell(vec![]), vec![probe(histogram)]); 2];
     let [_, _, csv] = write(Format::Csv, &cases).unwrap();
     let [_, _, parquet] = write(Format::Parquet, &cases).unwrap();
     assert_eq!(reader(&parquet).metadata().num_row_groups(), 2);
@@ -190,7 +176,7 @@ fn a_table_of_many_groups_is_whole() {
 #[test]
 fn the_overflow_is_a_row_of_its_own_kind() {
     let histogram = Histogram::new([(9, 2), (7, 3)]).with_overflow(4, 250_000);
-    let case = (cell(None), vec![], vec![probe(histogram)]);
+    let case = (cell(vec![]), vec![probe(histogram)]);
     let [_, _, file] = write(Format::Csv, &[case]).unwrap();
     let rows = csv_rows(&file);
     let own: Vec<String> = rows[1..].iter().map(|row| row[14..].join(" ")).collect();
@@ -225,14 +211,14 @@ fn metadata_describes_every_column_and_does_not_change() {
 fn a_value_that_is_none_is_refused_with_its_place() {
     for format in [Format::Csv, Format::Parquet] {
         for value in [f64::NAN, f64::INFINITY] {
-            let case = (cell(None), vec![metric(value)], vec![]);
+            let case = (cell(vec![metric(value)]), vec![]);
             let error = write(format, &[case]).unwrap_err();
             let said = error.to_string();
             assert!(matches!(error, ExportError::Value { table: Table::Metrics, .. }), "{said}");
             assert!(said.contains("debian:6.12 none processes on 1 CPU #1"), "{said}");
         }
         let histogram = Histogram::new([(7, u64::MAX)]);
-        let case = (cell(None), vec![], vec![probe(histogram)]);
+        let case = (cell(vec![]), vec![probe(histogram)]);
         let said = write(format, &[case]).unwrap_err().to_string();
         assert!(said.contains("`count`") && said.contains("18446744073709551615"), "{said}");
     }
@@ -255,12 +241,12 @@ impl Write for Disk {
 #[test]
 fn a_full_disk_is_called_full() {
     let histogram = Histogram::new((0..40_000).map(|value| (value * 7, value + 1)));
-    let (cell, probes) = (cell(None), [probe(histogram)]);
+    let (cell, probes) = (cell(vec![]), [probe(histogram)]);
     for format in [Format::Csv, Format::Parquet] {
         for room in [0, 3, 5_000] {
             let written = Export::new(format, [Disk(1 << 20), Disk(1 << 20), Disk(room)]).and_then(
                 |mut export| {
-                    export.write(&cell, &[], &probes)?;
+                    export.write(&cell, &probes)?;
                     export.finish()
                 },
             );

@@ -1,6 +1,6 @@
 //! From an experiment to its recording.
 
-use preemptlab_analysis::{available, named};
+use preemptlab_analysis::{Cells, Keep, available, named};
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::RecordingWriter;
 use preemptlab_model::{BackendKind, CellInputs, counted};
@@ -32,11 +32,21 @@ pub struct Execution<'a> {
 }
 
 /// A recording whose planned cells were executed. No other process writes to it as long as this lives.
+pub struct Executed {
+    /// The recording.
+    pub writer: RecordingWriter,
+    /// The number of its cells by outcome.
+    pub summary: Summary,
+}
+
+/// A recording whose planned cells were executed and read. No other process writes to it as long as this lives.
 pub struct Ran {
     /// The recording.
     pub writer: RecordingWriter,
-    /// What came of its cells.
+    /// The number of its cells by outcome.
     pub summary: Summary,
+    /// Its cells, with their metrics.
+    pub cells: Cells,
 }
 
 /// Executes the cells of an experiment that its recording lacks.
@@ -45,9 +55,9 @@ pub struct Ran {
 ///
 /// When something that they need cannot be had, the recording is one of something else, or the machine or
 /// the user ends it. A cell that fails is no error but a record.
-pub fn execute(lab: &Lab<'_>, execution: &Execution<'_>) -> Result<Ran> {
+pub fn execute(lab: &Lab<'_>, execution: &Execution<'_>) -> Result<Executed> {
     let (writer, summary) = open(lab, execution, |writer, bench| Ok(bench.execute(writer)?.0))?;
-    Ok(Ran { writer, summary })
+    Ok(Executed { writer, summary })
 }
 
 /// Does the same for an experiment whose configurations are compared with a baseline, and adds replicates
@@ -63,7 +73,7 @@ pub fn run(
     baseline: Option<&Baseline>,
     until: Option<&UntilDecided<'_>>,
 ) -> Result<Ran> {
-    let (writer, summary) = open(lab, execution, |writer, bench| {
+    let (writer, (summary, cells)) = open(lab, execution, |writer, bench| {
         for note in available::known_before(writer.recording()) {
             lab.note(note);
         }
@@ -71,11 +81,17 @@ pub fn run(
             named::check_planned(baseline, writer.recording())?;
         }
         Ok(match until {
-            Some(until) => looks(lab, until, until.budget, writer, bench)?.0,
-            None => bench.execute(writer)?.0,
+            Some(until) => {
+                let (summary, compared) = looks(lab, until, until.budget, writer, bench)?;
+                (summary, compared.cells)
+            }
+            None => {
+                let (summary, _) = bench.execute(writer)?;
+                (summary, Cells::read(&[writer.recording()], Keep::Metrics)?)
+            }
         })
     })?;
-    Ok(Ran { writer, summary })
+    Ok(Ran { writer, summary, cells })
 }
 
 /// Submits the cells to the engine, and leaves them to it.

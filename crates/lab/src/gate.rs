@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_analysis::{
-    Compared, Notice,
+    Cells, Compared, Keep, Notice,
     gate::{Side, common_modes, judged, without_cells},
 };
 use preemptlab_durable::OutFolder;
@@ -80,17 +80,16 @@ fn of_recordings(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
                        out";
         return Err(Error::user(message));
     }
-    let (compared, notices) =
-        Compared::open(&[PathBuf::from(request.base), PathBuf::from(request.new)], None, None)?;
+    let paths = [request.base, request.new].map(PathBuf::from);
+    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, None)?;
     for notice in notices {
         lab.watch.on(match notice {
             Notice::Warning(text) => Event::Warning(text),
             Notice::Note(text) => Event::Note(text),
         });
     }
-    let recordings = compared.recordings();
-    let [base, new] = [recordings[0], recordings[1]];
-    Ok(judged(Side::only(base)?, Side::only(new)?, request.rule.clone())?)
+    let sides = compared.parts().map(Side::only).collect::<Result<Vec<_>, _>>()?;
+    Ok(judged(sides[0], sides[1], request.rule.clone())?)
 }
 
 /// Runs both kernels at the same seeds, and decides.
@@ -185,7 +184,9 @@ impl Question for IsWorse<'_> {
 
     fn judge(&self, writer: &mut RecordingWriter) -> Result<Gate> {
         let recording = writer.recording();
-        let [base, new] = self.names.each_ref().map(|kernel| Side { recording, kernel });
+        let cells = Cells::read(&[recording], Keep::Sections)?;
+        let cells = cells.all();
+        let [base, new] = self.names.each_ref().map(|kernel| Side { recording, cells, kernel });
         Ok(judged(base, new, self.rule.clone())?)
     }
 

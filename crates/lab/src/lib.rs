@@ -34,7 +34,7 @@ pub use calibration::{Calibrated, calibrate};
 pub use children::ended_when;
 pub use error::{Blame, Error, Mistake, OrBlame, Result};
 pub use event::{Asked, Change, Event, Left, Look, Part, Then, Watch};
-pub use execution::{Execution, Ran, execute, run, submit};
+pub use execution::{Executed, Execution, Ran, execute, run, submit};
 pub use gate::{GateRequest, LABELS, gate};
 pub use joining::blame_of;
 pub use lab::{Lab, chosen};

@@ -1,6 +1,9 @@
 //! Replicates are added until every comparison is decided.
 
-use preemptlab_analysis::looks::{Look, check_metrics};
+use preemptlab_analysis::{
+    Cells, Keep,
+    looks::{Look, check_metrics},
+};
 use preemptlab_experiment::{Recording, RecordingWriter};
 use preemptlab_model::RECORDING_FORMAT;
 use preemptlab_recording::Until;
@@ -31,8 +34,10 @@ impl UntilDecided<'_> {
     }
 }
 
-/// Look at a comparison.
+/// Look at a comparison, with the cells that are compared.
 pub(crate) struct Compared {
+    /// The cells.
+    pub cells: Cells,
     comparison: Comparison,
     look: Look,
 }
@@ -49,7 +54,9 @@ impl Question for UntilDecided<'_> {
 
     fn judge(&self, writer: &mut RecordingWriter) -> Result<Compared> {
         let recordings = [writer.recording()];
-        let comparison = preemptlab_analysis::comparison(&recordings, self.baseline, self.margin)?;
+        let cells = Cells::read(&recordings, Keep::Metrics)?;
+        let (baseline, margin) = (self.baseline, self.margin);
+        let comparison = preemptlab_analysis::comparison(&recordings, &cells, baseline, margin)?;
         if writer.recording().until().is_none() {
             // A name that nothing has must not become a part of the recording.
             check_metrics(self.metrics, &comparison)?;
@@ -57,7 +64,7 @@ impl Question for UntilDecided<'_> {
             self.keep(writer)?;
         }
         let look = Look::at(&comparison, self.metrics);
-        Ok(Compared { comparison, look })
+        Ok(Compared { cells, comparison, look })
     }
 
     fn needed(&self, answer: &Compared, _: &Recording) -> Vec<Needed> {
@@ -141,7 +148,7 @@ mod tests {
         let mut bench = Bench::new(1, &mut execute);
         let (done, _) = looks(&lab(), &once, None, &mut writer, &mut bench).unwrap();
         assert_eq!((done, *once.judged.borrow()), (summary, 1));
-        let again = preemptlab_analysis::comparison(&[writer.recording()], None, margin);
+        let again = Cells::read(&[writer.recording()], Keep::Metrics);
         assert!(again.is_err(), "the cells are damaged");
     }
 }

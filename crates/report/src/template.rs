@@ -185,39 +185,34 @@ fn asked(ask: &Ask, function: Function, arguments: Vec<String>) -> Result<Value,
 mod tests {
     use std::sync::Mutex;
 
-    use preemptlab_model::{Direction, Factors, Metric, PreemptMode};
-    use preemptlab_stats::{MeasuredCell, Rule, compare};
+    use preemptlab_model::{BackendKind, Direction, Factors, MeasuredCell, Metric, PreemptMode};
+    use preemptlab_stats::{Rule, compare};
 
     use super::*;
     use crate::Answers;
 
     fn comparison() -> Comparison {
         let cell = |(preempt, replicate, value): (PreemptMode, u32, f64)| MeasuredCell {
-            backend: Default::default(),
-            cost: None,
-            clocks: None,
-            run: None,
-            factors: Factors {
-                workload: "build".into(),
-                kernel: "debian:6.12".parse().unwrap(),
-                preempt,
-                machine: None,
-                cpus: 2,
-                settings: "threadirqs".parse().unwrap(),
-                replicate,
-            },
-            rt: None,
             observed: Some(preempt),
-            look: 0,
-            result: Ok(vec![Metric {
-                name: "real".into(),
-                value,
-                unit: "s".into(),
-                direction: Direction::Lower,
-                resolution: 0.0,
-            }]),
-            samples: Vec::new(),
-            worst: None,
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: "build".into(),
+                    kernel: "debian:6.12".parse().unwrap(),
+                    preempt,
+                    machine: None,
+                    cpus: 2,
+                    settings: "threadirqs".parse().unwrap(),
+                    replicate,
+                },
+                Ok(vec![Metric {
+                    name: "real".into(),
+                    value,
+                    unit: "s".into(),
+                    direction: Direction::Lower,
+                    resolution: 0.0,
+                }]),
+            )
         };
         let cells = [(PreemptMode::None, 8.0), (PreemptMode::Full, 8.4)];
         let cells = cells.into_iter().flat_map(|(mode, real)| {

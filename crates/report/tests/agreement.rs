@@ -1,10 +1,11 @@
 //! Where two costs of instructions agree.
 
 use preemptlab_model::{
-    BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, PricesOf, Settings,
+    BackendKind, CellCost, Direction, Factors, MeasuredCell, Metric, PreemptMode, PricesOf,
+    Settings,
 };
 use preemptlab_report::{Terminal, View, markdown, terminal};
-use preemptlab_stats::{Comparison, MeasuredCell, Rule, compare};
+use preemptlab_stats::{Comparison, Rule, compare};
 
 const TERMINAL: Terminal = Terminal { width: 120, color: false };
 
@@ -28,30 +29,26 @@ fn comparison(kernels: &[&str]) -> Comparison {
                 };
                 cells.extend((1..=6).map(|replicate| MeasuredCell {
                     run: Some(if cost.is_some() { "priced" } else { "plain" }.to_owned()),
-                    backend: BackendKind::Vm,
                     cost: cost.clone(),
-                    clocks: None,
-                    factors: Factors {
-                        workload: "load".into(),
-                        kernel: kernel.parse().unwrap(),
-                        preempt,
-                        machine: None,
-                        cpus: 1,
-                        settings: Settings::default(),
-                        replicate,
-                    },
-                    rt: None,
-                    observed: None,
-                    look: 0,
-                    result: Ok(vec![Metric {
-                        name: "wakeup.fifo.p99".into(),
-                        value: us + f64::from(replicate),
-                        unit: "us".into(),
-                        direction: Direction::Lower,
-                        resolution: 0.0,
-                    }]),
-                    samples: Vec::new(),
-                    worst: None,
+                    ..MeasuredCell::new(
+                        BackendKind::Vm,
+                        Factors {
+                            workload: "load".into(),
+                            kernel: kernel.parse().unwrap(),
+                            preempt,
+                            machine: None,
+                            cpus: 1,
+                            settings: Settings::default(),
+                            replicate,
+                        },
+                        Ok(vec![Metric {
+                            name: "wakeup.fifo.p99".into(),
+                            value: us + f64::from(replicate),
+                            unit: "us".into(),
+                            direction: Direction::Lower,
+                            resolution: 0.0,
+                        }]),
+                    )
                 }));
             }
         }

@@ -1,8 +1,10 @@
 //! What a person would say of a comparison.
 
-use preemptlab_model::{Direction, Factors, Metric, PreemptMode, Settings};
+use preemptlab_model::{
+    BackendKind, Direction, Factors, Instants, MeasuredCell, Metric, PreemptMode, Settings,
+};
 use preemptlab_report::answer;
-use preemptlab_stats::{MeasuredCell, Rule, Worst, compare};
+use preemptlab_stats::{Rule, compare};
 
 /// Cells of a configuration: worst instants and instants at 99.9 % in microseconds, throughput, and what
 /// makes the worst instant.
@@ -23,29 +25,31 @@ fn cells(
     let cell = |replicate: u32| {
         let shift = 1.0 + f64::from(replicate % 3) * 0.01;
         MeasuredCell {
-            backend: Default::default(),
-            cost: None,
-            clocks: None,
-            run: None,
-            factors: Factors {
-                workload: workload.to_owned(),
-                kernel: kernel.parse().unwrap(),
-                machine: None,
-                preempt,
-                cpus: 1,
-                settings: Settings::default(),
-                replicate,
-            },
             rt: Some(kernel.ends_with("-rt")),
-            look: 0,
             observed: Some(preempt),
-            result: Ok(vec![
-                metric("latency.p99.9", p99_9_us * shift, "us", Direction::Lower),
-                metric("latency.worst", worst_us * shift, "us", Direction::Lower),
-                metric("throughput", throughput * shift, "ops/s", Direction::Higher),
-            ]),
-            samples: Vec::new(),
-            worst: Some(Worst { us: worst_us * shift, of: of.to_owned() }),
+            instants: Some(Instants {
+                computed_ns: (worst_us * shift * 1e3) as u64,
+                traced_ns: 0,
+                worst_ns: (worst_us * shift * 1e3) as u64,
+                of: Some(of.to_owned()),
+            }),
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: workload.to_owned(),
+                    kernel: kernel.parse().unwrap(),
+                    machine: None,
+                    preempt,
+                    cpus: 1,
+                    settings: Settings::default(),
+                    replicate,
+                },
+                Ok(vec![
+                    metric("latency.p99.9", p99_9_us * shift, "us", Direction::Lower),
+                    metric("latency.worst", worst_us * shift, "us", Direction::Lower),
+                    metric("throughput", throughput * shift, "ops/s", Direction::Higher),
+                ]),
+            )
         }
     };
     (1..=replicates).map(cell).collect()

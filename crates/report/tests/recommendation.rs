@@ -1,13 +1,14 @@
 //! Recommendations of realistic size and troubles, in every form.
 
 use preemptlab_model::{
-    Digest, Direction, Factors, Kernel, KernelRef, Metric, NoResult, Package, PreemptMode,
+    BackendKind, Digest, Direction, Factors, Kernel, KernelRef, MeasuredCell, Metric, NoResult,
+    Package, PreemptMode,
 };
 use preemptlab_report::{
     Advice, Terminal, recommendation_csv, recommendation_json, recommendation_markdown,
     recommendation_terminal,
 };
-use preemptlab_stats::{Baseline, MeasuredCell, Question, Recommendation, Rule, recommend};
+use preemptlab_stats::{Baseline, Question, Recommendation, Rule, recommend};
 use preemptlab_tune::{Settings, Wanted};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -49,21 +50,16 @@ fn cell(workload: &str, name: &str, replicate: u32, medians: [f64; 3]) -> Measur
         |name, value: f64| metric(name, (value * (1.0 + shift)).round(), "us", Direction::Lower);
     let throughput = throughput * (1.0 + shift / 4.0);
     MeasuredCell {
-        backend: Default::default(),
-        cost: None,
-        clocks: None,
-        run: None,
-        factors: factors(workload, name, replicate),
-        rt: None,
         observed: Some(PreemptMode::Full),
-        look: 0,
-        result: Ok(vec![
-            us("wakeup.fifo.max", max),
-            us("wakeup.other.p99", p99),
-            metric("throughput", throughput, "messages/s", Direction::Higher),
-        ]),
-        samples: Vec::new(),
-        worst: None,
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            factors(workload, name, replicate),
+            Ok(vec![
+                us("wakeup.fifo.max", max),
+                us("wakeup.other.p99", p99),
+                metric("throughput", throughput, "messages/s", Direction::Higher),
+            ]),
+        )
     }
 }
 

@@ -1,8 +1,10 @@
 //! A comparison of realistic size and troubles, in every form.
 
-use preemptlab_model::{Clocks, Direction, Factors, Metric, NoResult, PreemptMode, Settings};
+use preemptlab_model::{
+    BackendKind, Clocks, Direction, Factors, MeasuredCell, Metric, NoResult, PreemptMode, Settings,
+};
 use preemptlab_report::{Cell, Column, Table, Terminal, Tone, View, csv, json, markdown, terminal};
-use preemptlab_stats::{Comparison, MeasuredCell, Rule, compare};
+use preemptlab_stats::{Comparison, Rule, compare};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 
@@ -90,17 +92,14 @@ fn cells(workload: &str, cpus: u32, replicates: u32, levels: &[Level]) -> Vec<Me
             replicate,
         };
         let cell = |replicate| MeasuredCell {
-            backend: Default::default(),
-            cost: None,
             clocks: (cpus > 1).then(Clocks::default),
-            run: None,
-            factors: factors(replicate),
             rt: Some(level.kernel.ends_with("-rt")),
-            look: 0,
             observed: level.result.is_ok().then_some(level.preempt),
-            result: level.result.clone().map(|medians| metrics(medians, replicate)),
-            samples: Vec::new(),
-            worst: None,
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                factors(replicate),
+                level.result.clone().map(|medians| metrics(medians, replicate)),
+            )
         };
         (1..=replicates).map(cell).collect::<Vec<_>>()
     };

@@ -3,8 +3,10 @@
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 
-use preemptlab_model::{Direction, Factors, Metric, PreemptMode, Settings};
-use preemptlab_stats::{Looks, Margin, MeasuredCell, MedianBootstrap, Rule, Verdict, compare};
+use preemptlab_model::{
+    BackendKind, Direction, Factors, MeasuredCell, Metric, PreemptMode, Settings,
+};
+use preemptlab_stats::{Looks, Margin, MedianBootstrap, Rule, Verdict, compare};
 use rand_distr::{Distribution, LogNormal, Normal, Pareto, StudentT};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
@@ -181,31 +183,26 @@ fn verdict(cells: &[MeasuredCell], looks: Looks, margin: Margin) -> Verdict {
 fn cells(one: &[f64], other: &[f64], before: u32, look: u32) -> Vec<MeasuredCell> {
     let of = |mode: PreemptMode, values: &[f64]| -> Vec<MeasuredCell> {
         let cell = |(replicate, value): (u32, &f64)| MeasuredCell {
-            backend: Default::default(),
-            cost: None,
-            clocks: None,
-            run: None,
-            factors: Factors {
-                workload: "simulated".into(),
-                kernel: "debian:6.12".parse().expect("it is a name"),
-                preempt: mode,
-                machine: None,
-                cpus: 1,
-                settings: Settings::default(),
-                replicate,
-            },
-            rt: None,
-            observed: None,
             look,
-            result: Ok(vec![Metric {
-                name: "value".into(),
-                value: *value,
-                unit: "us".to_owned(),
-                direction: Direction::Lower,
-                resolution: 0.0,
-            }]),
-            samples: Vec::new(),
-            worst: None,
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: "simulated".into(),
+                    kernel: "debian:6.12".parse().expect("it is a name"),
+                    preempt: mode,
+                    machine: None,
+                    cpus: 1,
+                    settings: Settings::default(),
+                    replicate,
+                },
+                Ok(vec![Metric {
+                    name: "value".into(),
+                    value: *value,
+                    unit: "us".to_owned(),
+                    direction: Direction::Lower,
+                    resolution: 0.0,
+                }]),
+            )
         };
         (before + 1..).zip(values).map(cell).collect()
     };

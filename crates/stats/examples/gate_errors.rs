@@ -3,8 +3,10 @@
 
 #![allow(clippy::print_stdout)]
 
-use preemptlab_model::{Direction, Metric, PreemptMode, Settings};
-use preemptlab_stats::{GateCell, GatePlace, GateRule, GateVerdict, Looks, gate};
+use preemptlab_model::{
+    BackendKind, Direction, Factors, MeasuredCell, Metric, PreemptMode, Settings,
+};
+use preemptlab_stats::{GateRule, GateVerdict, Looks, gate};
 use rand_distr::{Distribution, Normal};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
@@ -14,7 +16,7 @@ const EXPERIMENTS: u64 = 2_000;
 /// Seeds of the first look, and of the last that the default budget of 60 cells allows.
 const SEEDS: [u32; 2] = [6, 30];
 
-fn cell(seed: u32, look: u32, throughput: f64) -> GateCell {
+fn cell(seed: u32, look: u32, throughput: f64) -> MeasuredCell {
     let metric = |name: &str, value, unit: &str, direction| Metric {
         name: name.into(),
         value,
@@ -22,21 +24,25 @@ fn cell(seed: u32, look: u32, throughput: f64) -> GateCell {
         direction,
         resolution: 0.0,
     };
-    GateCell {
-        place: GatePlace {
-            workload: "processes".to_owned(),
-            machine: None,
-            cpus: 1,
-            preempt: PreemptMode::Full,
-            settings: Settings::default(),
-        },
-        seed: u64::from(seed),
+    MeasuredCell {
         look,
-        result: Ok(vec![
-            metric("throughput", throughput, "messages/s", Direction::Higher),
-            metric("wakeup.fifo.p99", 57.0, "us", Direction::Lower),
-        ]),
         sections: None,
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            Factors {
+                workload: "processes".to_owned(),
+                machine: None,
+                cpus: 1,
+                preempt: PreemptMode::Full,
+                settings: Settings::default(),
+                kernel: "debian:6.12".parse().unwrap(),
+                replicate: u64::from(seed) as u32,
+            },
+            Ok(vec![
+                metric("throughput", throughput, "messages/s", Direction::Higher),
+                metric("wakeup.fifo.p99", 57.0, "us", Direction::Lower),
+            ]),
+        )
     }
 }
 

@@ -91,41 +91,37 @@ fn shared(one: &Configuration, other: &Configuration) -> Vec<Shared> {
 #[cfg(test)]
 mod tests {
     use preemptlab_model::{
-        BackendKind, CellCost, Direction, Factors, Metric, PreemptMode, PricesOf, Settings,
+        BackendKind, CellCost, Direction, Factors, MeasuredCell, Metric, PreemptMode, PricesOf,
+        Settings,
     };
 
     use super::*;
-    use crate::{MeasuredCell, Rule, compare};
+    use crate::{Rule, compare};
 
     fn cells(backend: BackendKind, kernel: &str, full_us: f64) -> Vec<MeasuredCell> {
         let modes = [(PreemptMode::None, 100.0), (PreemptMode::Full, full_us)];
         let cells = (1..=6).flat_map(|replicate| {
             modes.map(|(preempt, us)| MeasuredCell {
                 run: Some(backend.to_string()),
-                backend,
-                cost: None,
-                clocks: None,
-                factors: Factors {
-                    workload: "hackbench".into(),
-                    kernel: kernel.parse().unwrap(),
-                    preempt,
-                    machine: None,
-                    cpus: 1,
-                    settings: Settings::default(),
-                    replicate,
-                },
-                rt: None,
-                observed: None,
-                look: 0,
-                result: Ok(vec![Metric {
-                    name: "p99".into(),
-                    value: us + f64::from(replicate),
-                    unit: "us".into(),
-                    direction: Direction::Lower,
-                    resolution: 0.0,
-                }]),
-                samples: Vec::new(),
-                worst: None,
+                ..MeasuredCell::new(
+                    backend,
+                    Factors {
+                        workload: "hackbench".into(),
+                        kernel: kernel.parse().unwrap(),
+                        preempt,
+                        machine: None,
+                        cpus: 1,
+                        settings: Settings::default(),
+                        replicate,
+                    },
+                    Ok(vec![Metric {
+                        name: "p99".into(),
+                        value: us + f64::from(replicate),
+                        unit: "us".into(),
+                        direction: Direction::Lower,
+                        resolution: 0.0,
+                    }]),
+                )
             })
         });
         cells.collect()

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
-use preemptlab_model::{CellCost, Factors, Metric, NoResult};
+use preemptlab_model::{CellCost, Factors, MeasuredCell, Metric, NoResult};
 
 use crate::{
     Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
-    MeasuredCell, MetricInfo, Samples, Summary, UnknownBaseline, Worst, agree::agreements,
-    contrast::Contrast, multiplicity::adjust,
+    MetricInfo, Samples, Summary, UnknownBaseline, Worst, agree::agreements, contrast::Contrast,
+    multiplicity::adjust,
 };
 
 /// Rule of a comparison.
@@ -151,8 +151,10 @@ fn offered(groups: &[Group]) -> Vec<String> {
 
 /// Returns the worst instant of cells, the first of equal ones.
 fn worst(cells: &[&MeasuredCell]) -> Option<Worst> {
-    let all = cells.iter().filter_map(|cell| cell.worst.as_ref());
-    all.reduce(|worst, next| if next.us > worst.us { next } else { worst }).cloned()
+    let instants = cells.iter().filter_map(|cell| cell.instants.as_ref());
+    let known = instants.filter_map(|instants| Some((instants.worst_ns, instants.of.as_ref()?)));
+    let (ns, of) = known.reduce(|worst, next| if next.0 > worst.0 { next } else { worst })?;
+    Some(Worst { us: ns as f64 / 1e3, of: of.clone() })
 }
 
 fn configurations<'a>(cells: &[&'a MeasuredCell]) -> Vec<Configuration> {
@@ -247,25 +249,21 @@ mod tests {
             resolution: 0.0,
         };
         MeasuredCell {
-            run: None,
-            backend: BackendKind::Vm,
-            cost: None,
-            clocks: None,
-            factors: Factors {
-                workload: "hackbench".into(),
-                kernel: kernel.parse().unwrap(),
-                preempt,
-                machine: None,
-                cpus: 1,
-                settings: Default::default(),
-                replicate,
-            },
             rt: Some(false),
             observed: Some(preempt),
-            look: 0,
-            result: Ok(vec![metric("p99", p99), metric("omitted", 0.0)]),
-            samples: Vec::new(),
-            worst: None,
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: "hackbench".into(),
+                    kernel: kernel.parse().unwrap(),
+                    preempt,
+                    machine: None,
+                    cpus: 1,
+                    settings: Default::default(),
+                    replicate,
+                },
+                Ok(vec![metric("p99", p99), metric("omitted", 0.0)]),
+            )
         }
     }
 

@@ -7,7 +7,7 @@ use preemptlab_model::{
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary, Worst};
+use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary};
 
 /// The version of [`Comparison`] as others read it. Fields may be added within a version.
 pub const FORMAT: u32 = 2;
@@ -144,6 +144,15 @@ pub struct Configuration {
     /// empty when no replicate has any.
     #[serde(rename = "metrics")]
     pub summaries: Vec<Summary>,
+}
+
+/// The instant at which a real-time task would have been latest, and what makes it so.
+#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+pub struct Worst {
+    /// Latency at that instant, in microseconds.
+    pub us: f64,
+    /// What the CPU did, and the function: `preemption off in free_unref_folios`.
+    pub of: String,
 }
 
 /// A replicate that has no metrics although it ran or tried to.

@@ -2,12 +2,13 @@
 //!
 //! Neighbours are decided on by [`gate`], at its levels and with its margins.
 
-use preemptlab_model::{Direction, Metric, MetricName, Name, NoResult, PreemptMode, Settings};
+use preemptlab_model::{
+    Direction, Factors, MeasuredCell, Metric, MetricName, Name, NoResult, PreemptMode, Settings,
+};
 use serde::Serialize;
 
 use crate::{
-    Gate, GateCell, GatePlace, GateRow, GateRule, Looks, Margins, RowVerdict, SectionRow, gate,
-    summary::median,
+    Gate, GateRow, GateRule, Looks, Margins, RowVerdict, SectionRow, gate, summary::median,
 };
 
 /// The version of [`History`] as others read it. Fields may be added within a version.
@@ -154,8 +155,8 @@ pub struct HistoryChange<'a> {
 
 /// Relates the kernels of each line to their neighbours. The order of kernels is kept; those of a line
 /// stand together. Each metric that the cells have decides.
-pub fn history(kernels: Vec<(HistoryKernel, Vec<GateCell>)>, margins: &Margins) -> History {
-    let is_measured = |cells: &[GateCell]| cells.iter().any(|cell| cell.result.is_ok());
+pub fn history(kernels: Vec<(HistoryKernel, Vec<MeasuredCell>)>, margins: &Margins) -> History {
+    let is_measured = |cells: &[MeasuredCell]| cells.iter().any(|cell| cell.result.is_ok());
     let mut metrics: Vec<MetricName> = Vec::new();
     for metric in kernels.iter().flat_map(|(_, cells)| cells).flat_map(measured) {
         if !metrics.contains(&metric.name) {
@@ -191,18 +192,18 @@ pub fn history(kernels: Vec<(HistoryKernel, Vec<GateCell>)>, margins: &Margins) 
     }
 }
 
-fn measured(cell: &GateCell) -> impl Iterator<Item = &Metric> {
+fn measured(cell: &MeasuredCell) -> impl Iterator<Item = &Metric> {
     cell.result.iter().flatten().filter(|metric| metric.value.is_finite())
 }
 
 /// Values of a metric on a kernel, by its place, in a mode.
 type Values = (usize, PreemptMode, Vec<f64>);
 
-fn panels(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryPanel> {
+fn panels(kernels: &[(HistoryKernel, Vec<MeasuredCell>)]) -> Vec<HistoryPanel> {
     let mut found: Vec<(HistoryPanel, Vec<Values>)> = Vec::new();
     for (kernel, (_, cells)) in kernels.iter().enumerate() {
         for cell in cells {
-            let GatePlace { workload, machine, cpus, preempt, settings } = cell.place.clone();
+            let Factors { workload, machine, cpus, preempt, settings, .. } = cell.factors.clone();
             let of = HistoryGroup { workload, machine, cpus, settings };
             for metric in measured(cell) {
                 let is_it = |(panel, _): &&mut (HistoryPanel, _)| {
@@ -255,7 +256,7 @@ fn panels(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryPanel> {
     panels.collect()
 }
 
-fn troubles(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryTrouble> {
+fn troubles(kernels: &[(HistoryKernel, Vec<MeasuredCell>)]) -> Vec<HistoryTrouble> {
     let mut troubles: Vec<HistoryTrouble> = Vec::new();
     for (kernel, (_, cells)) in kernels.iter().enumerate() {
         for cell in cells {
@@ -280,11 +281,11 @@ fn troubles(kernels: &[(HistoryKernel, Vec<GateCell>)]) -> Vec<HistoryTrouble> {
                 }
             };
             index.cells += 1;
-            if !index.modes.contains(&cell.place.preempt) {
-                index.modes.push(cell.place.preempt);
+            if !index.modes.contains(&cell.factors.preempt) {
+                index.modes.push(cell.factors.preempt);
             }
-            if !index.workloads.contains(&cell.place.workload) {
-                index.workloads.push(cell.place.workload.clone());
+            if !index.workloads.contains(&cell.factors.workload) {
+                index.workloads.push(cell.factors.workload.clone());
             }
         }
     }
@@ -341,27 +342,12 @@ fn section<'a>(step: &'a HistoryStep, row: &GateRow) -> Option<&'a SectionRow> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::Section;
+    use preemptlab_model::{BackendKind, Section};
 
-    fn cells(modes: &[PreemptMode], throughput: f64, held_ns: u64) -> Vec<GateCell> {
-        let cell = |preempt: PreemptMode, seed: u64| GateCell {
-            place: GatePlace {
-                workload: "load".into(),
-                machine: None,
-                cpus: 1,
-                preempt,
-                settings: Settings::default(),
-            },
-            seed,
-            look: 0,
-            result: Ok(vec![Metric {
-                name: MetricName::Throughput,
-                value: throughput + (seed % 3) as f64,
-                unit: "messages/s".into(),
-                direction: Direction::Higher,
-                resolution: 0.0,
-            }]),
+    use super::*;
+
+    fn cells(modes: &[PreemptMode], throughput: f64, held_ns: u64) -> Vec<MeasuredCell> {
+        let cell = |preempt: PreemptMode, seed: u64| MeasuredCell {
             sections: Some(vec![Section {
                 kind: "preemption",
                 function: "held".into(),
@@ -369,6 +355,25 @@ mod tests {
                 max_ns: held_ns,
                 total_ns: held_ns,
             }]),
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: "load".into(),
+                    machine: None,
+                    cpus: 1,
+                    preempt,
+                    settings: Settings::default(),
+                    kernel: "debian:6.12".parse().unwrap(),
+                    replicate: seed as u32,
+                },
+                Ok(vec![Metric {
+                    name: MetricName::Throughput,
+                    value: throughput + (seed % 3) as f64,
+                    unit: "messages/s".into(),
+                    direction: Direction::Higher,
+                    resolution: 0.0,
+                }]),
+            )
         };
         modes.iter().flat_map(|mode| (1..=6).map(|seed| cell(*mode, seed))).collect()
     }
@@ -381,7 +386,7 @@ mod tests {
 
     #[test]
     fn neighbours_of_a_line_and_mode_are_compared() {
-        let absent = vec![GateCell {
+        let absent = vec![MeasuredCell {
             result: Err(NoResult::Unavailable("no package".into())),
             ..cells(&[Full], 0.0, 0)[0].clone()
         }];

@@ -8,7 +8,6 @@ mod agree;
 mod agreement;
 mod baseline;
 mod bootstrap;
-mod cells;
 mod compare;
 mod comparison;
 mod contrast;
@@ -32,16 +31,15 @@ mod summary;
 pub use agreement::{Accord, Agreement, Shared};
 pub use baseline::{Baseline, ParseBaselineError, UnknownBaseline};
 pub use bootstrap::MedianBootstrap;
-pub use cells::{MeasuredCell, Worst};
 pub use compare::{Rule, compare};
-pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricInfo};
+pub use comparison::{Comparison, Configuration, FORMAT, Failure, Group, MetricInfo, Worst};
 pub use contrast::REPLICATES_MIN;
 pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use gate::{
-    Allowance, Followed, GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateRule,
-    GateVerdict, GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError,
-    RowVerdict, Section, SectionChange, SectionRow, gate,
+    Allowance, Followed, GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateRule, GateVerdict,
+    GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError, RowVerdict,
+    SectionChange, SectionRow, gate,
 };
 pub use history::{
     HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel,

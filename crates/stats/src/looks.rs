@@ -112,10 +112,12 @@ fn need(group: &Group, configuration: &Configuration, replicates: u32) -> Needed
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{CellCost, Direction, Metric, PreemptMode, PricesOf, Settings};
+    use preemptlab_model::{
+        BackendKind, CellCost, Direction, MeasuredCell, Metric, PreemptMode, PricesOf, Settings,
+    };
 
     use super::*;
-    use crate::{MeasuredCell, Rule, compare};
+    use crate::{Rule, compare};
 
     /// On one of the machines `full` differs from `none`, on the other nobody can tell.
     fn cell(machine: &str, preempt: PreemptMode, replicate: u32) -> MeasuredCell {
@@ -123,35 +125,30 @@ mod tests {
         let value = if is_apart { 50.0 } else { 100.0 } + f64::from(replicate * replicate % 5);
         let mix = f64::from(if preempt == PreemptMode::Full { replicate % 3 } else { 0 });
         MeasuredCell {
-            run: None,
-            backend: Default::default(),
             cost: Some(CellCost::Prices {
                 of: PricesOf { profile: machine.parse().unwrap(), has_caches: false },
                 machine: machine.parse().unwrap(),
                 checked: None,
             }),
-            clocks: None,
-            factors: Factors {
-                workload: "load".into(),
-                kernel: "debian:6.12".parse().unwrap(),
-                preempt,
-                machine: Some(machine.parse().unwrap()),
-                cpus: 1,
-                settings: Settings::default(),
-                replicate,
-            },
-            rt: None,
-            observed: None,
-            look: 0,
-            samples: Vec::new(),
-            worst: None,
-            result: Ok(vec![Metric {
-                name: "throughput".into(),
-                value: value + if is_apart { 0.0 } else { mix * 3.0 },
-                unit: "loops/s".into(),
-                direction: Direction::Higher,
-                resolution: 0.0,
-            }]),
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                Factors {
+                    workload: "load".into(),
+                    kernel: "debian:6.12".parse().unwrap(),
+                    preempt,
+                    machine: Some(machine.parse().unwrap()),
+                    cpus: 1,
+                    settings: Settings::default(),
+                    replicate,
+                },
+                Ok(vec![Metric {
+                    name: "throughput".into(),
+                    value: value + if is_apart { 0.0 } else { mix * 3.0 },
+                    unit: "loops/s".into(),
+                    direction: Direction::Higher,
+                    resolution: 0.0,
+                }]),
+            )
         }
     }
 

@@ -1,8 +1,6 @@
-use preemptlab_model::Distribution;
+use preemptlab_model::{Distribution, MeasuredCell};
 use serde::Serialize;
 use ts_rs::TS;
-
-use crate::MeasuredCell;
 
 /// Number of samples of a distribution in the cells of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]

@@ -1,9 +1,10 @@
 //! Distributions in which nothing happened, and limits on them.
 
-use preemptlab_model::{Direction, Distribution, Factors, Metric, PreemptMode};
+use preemptlab_model::{
+    BackendKind, Direction, Distribution, Factors, MeasuredCell, Metric, PreemptMode,
+};
 use preemptlab_stats::{
-    Answer, MeasuredCell, Question, Recommendation, Rule, Samples, Statistic, Verdict, compare,
-    recommend,
+    Answer, Question, Recommendation, Rule, Samples, Statistic, Verdict, compare, recommend,
 };
 
 const NONE: PreemptMode = PreemptMode::None;
@@ -21,25 +22,20 @@ fn cell(preempt: PreemptMode, replicate: u32, gap_us: Option<f64>) -> MeasuredCe
     let throughput = metric("throughput", 100.0, "loops/s", Direction::Higher);
     let gap = gap_us.map(|us| metric("gap.max", us, "us", Direction::Lower));
     MeasuredCell {
-        run: None,
-        backend: Default::default(),
-        cost: None,
-        clocks: None,
-        factors: Factors {
-            workload: "noise".into(),
-            kernel: "debian:6.12".parse().unwrap(),
-            preempt,
-            machine: None,
-            cpus: 2,
-            settings: Default::default(),
-            replicate,
-        },
-        rt: None,
-        observed: None,
-        look: 0,
         samples: vec![(Distribution::Own("gap".into()), u64::from(gap_us.is_some()))],
-        worst: None,
-        result: Ok([gap, Some(throughput)].into_iter().flatten().collect()),
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            Factors {
+                workload: "noise".into(),
+                kernel: "debian:6.12".parse().unwrap(),
+                preempt,
+                machine: None,
+                cpus: 2,
+                settings: Default::default(),
+                replicate,
+            },
+            Ok([gap, Some(throughput)].into_iter().flatten().collect()),
+        )
     }
 }
 

@@ -184,7 +184,8 @@ impl Timers {
         }
         let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
         let first = interrupts.partition_point(|interrupt| interrupt.ns < from_ns);
-        let until = interrupts.partition_point(|interrupt| interrupt.ns < start.due_ns);
+        // Its own interrupt is entered up to the price of a delivery before it is due.
+        let until = interrupts.partition_point(|interrupt| interrupt.begun_ns < start.due_ns);
         // Before another timer expires, the probe's is not the next one.
         match interrupts.get(first..until).unwrap_or_default().last() {
             None => vec![(closed, from_ns, *start)],
@@ -262,6 +263,9 @@ mod tests {
     fn a_timer_moves_where_it_is_the_next_to_expire() {
         assert_eq!(instants(300, &[]), [100_000]);
         assert_eq!(instants(300, &[50, 301]), [100_000]);
+        // Its own expiry, whose price of delivery lies between the entry and the time that it is due.
+        assert_eq!(instants(300, &[299]), [100_000]);
+        assert_eq!(instants(120, &[119]), [100_000]);
         // Another timer expires before it.
         assert!(instants(300, &[200]).is_empty());
         // Once the other one has expired, it is the next.

@@ -2,7 +2,8 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellId, CellInputs, Factors, Label, Metric, MetricName, Outcome, counted, of_machine,
+    CellId, CellInputs, CellRecord, Factors, Label, MeasuredCell, Metric, MetricName, Outcome,
+    counted, of_machine,
 };
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
@@ -36,6 +37,41 @@ impl Chosen {
         let machine = of_machine(machine.as_ref());
         format!("{configuration} {workload} on {}{machine}", counted(cpus as usize, "CPU"))
     }
+}
+
+impl Chosen {
+    /// Reads a completed cell of a recording; `None` where it has gone.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub(crate) fn read(recording: &Recording, cell: &MeasuredCell) -> Result<Option<Self>> {
+        let record = cell.id.map(|id| recording.cell(id)).transpose()?.flatten();
+        let Some(CellRecord { id, inputs, outcome: Outcome::Completed { report, .. }, .. }) =
+            record
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            factors: cell.factors.clone(),
+            label: recording.manifest().experiment.factors.label(&cell.factors.kernel).cloned(),
+            id,
+            inputs,
+            report: *report,
+            max_us: latest_us(cell),
+        }))
+    }
+}
+
+/// Returns the cell whose real-time probe was latest, the first of equal ones.
+pub(crate) fn latest<'a>(
+    cells: impl Iterator<Item = &'a MeasuredCell>,
+) -> Option<&'a MeasuredCell> {
+    cells.reduce(|a, b| if latest_us(b) > latest_us(a) { b } else { a })
+}
+
+fn latest_us(cell: &MeasuredCell) -> f64 {
+    cell.latest_us().unwrap_or(0.0)
 }
 
 /// Number of cells that are listed.
@@ -96,7 +132,7 @@ fn list(cells: &[Chosen]) -> String {
 }
 
 /// Returns every completed cell, in the order of the plan.
-pub(crate) fn completed(recording: &Recording, latency: &MetricName) -> Result<Vec<Chosen>> {
+pub(super) fn completed(recording: &Recording, latency: &MetricName) -> Result<Vec<Chosen>> {
     let experiment = &recording.manifest().experiment;
     let mut cells = Vec::new();
     for cell in recording.cells() {

@@ -17,7 +17,7 @@ mod what_if;
 mod zoom;
 
 pub use census::Census;
-pub(crate) use choice::completed;
+pub(crate) use choice::latest;
 pub use choice::{Chosen, choose, latency};
 pub use confirm::Confirmation;
 pub use cure::Cure;
@@ -26,6 +26,7 @@ pub use hunt::{Hunt, Step, Worst, probed};
 pub use ranking::Ranking;
 pub use response::{Responses, client};
 pub use searched::Searched;
+pub(crate) use timelines::has_realtime_probe;
 pub use timelines::{Explanation, check_probe};
 pub use what_if::Patched;
 pub use zoom::Zoom;

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Pricing, Profile, counted, plain};
+use preemptlab_model::{PlannedCell, Pricing, Profile, counted, plain};
 use preemptlab_report::{
     Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
 };
-use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, worst};
+use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, target, worst};
 use preemptlab_workload::Workload;
 use serde::Serialize;
 
@@ -156,9 +156,18 @@ struct Worst {
 /// When the cell has no probe, or not this one.
 pub fn check_probe(recording: &Recording, cell: &Chosen, is_fair: bool) -> Result<()> {
     probe(cell)?;
-    let name = &cell.factors.workload;
+    check_workload(recording, &cell.factors.workload, is_fair)
+}
+
+/// Returns whether the wakeups of a cell's real-time probe can be explained, once it has a trace.
+pub(crate) fn has_realtime_probe(recording: &Recording, planned: &PlannedCell) -> bool {
+    planned.inputs().is_some_and(|inputs| target(&inputs.job).is_some())
+        && check_workload(recording, &planned.factors.workload, false).is_ok()
+}
+
+fn check_workload(recording: &Recording, name: &str, is_fair: bool) -> Result<()> {
     let experiment = &recording.manifest().experiment;
-    let names = match experiment.workload.get(name.as_str()) {
+    let names = match experiment.workload.get(name) {
         None | Some(Workload::Folder(_)) => return Ok(()),
         Some(workload) => workload.metric_names(),
     };

@@ -3,19 +3,22 @@
 use preemptlab_report::{LatencyCurve, LatencyCurves, label_group, label_kernel};
 use preemptlab_stats::Comparison;
 
-use super::Gathered;
+use crate::Cells;
 
 /// Returns the curves of each group of a comparison in which every instant was measured, with the group's
 /// index.
-pub fn curves(gathered: &Gathered<'_>, comparison: &Comparison) -> Vec<(usize, LatencyCurves)> {
+pub fn curves(cells: &Cells, comparison: &Comparison) -> Vec<(usize, LatencyCurves)> {
     let groups = comparison.groups.iter().enumerate().map(|(at, group)| {
         let curves = group.configurations.iter().filter_map(|configuration| {
-            let instants = gathered.instants(group, configuration)?;
+            let spread = cells.spread(group, configuration)?;
+            if spread.curve.later.is_empty() {
+                return None;
+            }
             Some(LatencyCurve {
                 kernel: label_kernel(configuration),
                 preempt: configuration.preempt,
-                later: instants.curve.shares().collect(),
-                worst_us: instants.worst_ns as f64 / 1e3,
+                later: spread.curve.shares().collect(),
+                worst_us: spread.worst_ns as f64 / 1e3,
             })
         });
         (at, LatencyCurves { title: label_group(group), curves: curves.collect() })

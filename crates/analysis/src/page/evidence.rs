@@ -1,10 +1,16 @@
-use preemptlab_model::{Distribution, Histogram};
+use std::collections::BTreeMap;
+
+use preemptlab_experiment::Recording;
+use preemptlab_model::{Distribution, Histogram, MeasuredCell};
 use preemptlab_report::extreme_in_words;
 use preemptlab_report_html as page;
 use preemptlab_stats::{Comparison, Configuration};
 
-use super::{Gathered, gathered::key_of, timelines::Timelines};
-use crate::Error;
+use super::timelines::Timelines;
+use crate::{
+    Compared, Error,
+    cells::{Key, key_of, key_of_cell},
+};
 
 /// Returns the evidence of each configuration's numbers.
 ///
@@ -12,17 +18,19 @@ use crate::Error;
 ///
 /// When a trace cannot be read.
 pub fn evidence(
-    gathered: &Gathered<'_>,
+    compared: &Compared,
     comparison: &Comparison,
 ) -> Result<Vec<page::Evidence>, Error> {
     let mut timelines = Timelines::default();
+    let worst = worst(compared);
     let mut evidence = Vec::new();
     for (at, group) in comparison.groups.iter().enumerate() {
         for (of, configuration) in group.configurations.iter().enumerate() {
-            let key = key_of(group, configuration);
-            let worst = gathered.worst.get(&key);
-            let timeline = worst.map(|worst| timelines.of(worst)).transpose()?;
-            let histograms = gathered.histograms.get(&key).into_iter().flatten();
+            let timeline = worst.get(&key_of(group, configuration));
+            let timeline = timeline.map(|(recording, cell)| timelines.of(recording, cell));
+            let timeline = timeline.transpose()?;
+            let spread = compared.cells().spread(group, configuration);
+            let histograms = spread.into_iter().flat_map(|spread| &spread.histograms);
             evidence.push(page::Evidence {
                 group: at,
                 configuration: of,
@@ -33,6 +41,22 @@ pub fn evidence(
         }
     }
     Ok(evidence)
+}
+
+/// Finds the traced cell with the worst wakeup of each configuration, the first of equal ones.
+fn worst(compared: &Compared) -> BTreeMap<Key, (&Recording, &MeasuredCell)> {
+    let mut worst: BTreeMap<Key, (&Recording, &MeasuredCell)> = BTreeMap::new();
+    for (recording, cells) in compared.parts() {
+        let traces = recording.traces();
+        for cell in cells.iter().filter(|cell| cell.result.is_ok() && cell.latest_us().is_some()) {
+            let key = key_of_cell(cell);
+            let is_worse = worst.get(&key).is_none_or(|(_, of)| of.latest_us() < cell.latest_us());
+            if is_worse && cell.id.is_some_and(|id| traces.contains(id)) {
+                worst.insert(key, (recording, cell));
+            }
+        }
+    }
+    worst
 }
 
 fn notes(configuration: &Configuration) -> impl Iterator<Item = (String, String)> {

@@ -2,8 +2,8 @@
 
 mod curves;
 mod evidence;
-mod gathered;
 mod provenance;
+mod rows;
 mod timelines;
 
 use preemptlab_report::{InWords, caption, curves_svg};
@@ -11,9 +11,8 @@ use preemptlab_report_html::{Instants, PageData};
 use preemptlab_stats::Comparison;
 
 pub use curves::curves;
-pub use gathered::Gathered;
 
-use crate::Error;
+use crate::{Compared, Error};
 
 /// Returns all data of the page. The sentences stand first; the generator made them.
 ///
@@ -21,14 +20,14 @@ use crate::Error;
 ///
 /// Where a trace cannot be read.
 pub fn data(
-    gathered: Gathered<'_>,
+    compared: &Compared,
     comparison: &Comparison,
     InWords { headline, points }: InWords,
     generator: &str,
 ) -> Result<PageData, Error> {
-    let recordings = gathered.recordings.clone();
+    let recordings = compared.recordings();
     let title = recordings.iter().map(|recording| recording.manifest().experiment.name.as_str());
-    let (command_lines, cells) = gathered.rows(comparison);
+    let (command_lines, cells) = rows::rows(compared, comparison);
     Ok(PageData {
         comparison: comparison.clone(),
         title: title.collect::<Vec<_>>().join(", "),
@@ -36,11 +35,11 @@ pub fn data(
         caption: caption(comparison),
         headline,
         points,
-        instants: curves(&gathered, comparison)
+        instants: curves(compared.cells(), comparison)
             .into_iter()
             .map(|(group, curves)| Instants { group, svg: curves_svg(&curves) })
             .collect(),
-        evidence: evidence::evidence(&gathered, comparison)?,
+        evidence: evidence::evidence(compared, comparison)?,
         kernels: provenance::kernels(&recordings),
         qemu: provenance::qemu(&recordings),
         images: provenance::images(&recordings),

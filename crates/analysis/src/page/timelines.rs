@@ -1,9 +1,9 @@
-use preemptlab_model::Outcome;
+use preemptlab_experiment::Recording;
+use preemptlab_model::{MeasuredCell, Outcome};
 use preemptlab_report::{Lane, one_sentence, timeline_svg};
 use preemptlab_report_html::Timeline;
 use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
 
-use super::gathered::Worst;
 use crate::{Error, boot_kernels::BootKernels};
 
 /// Drawer of the worst wakeups of traced cells. It executes nothing: a cell without a trace has no
@@ -19,8 +19,14 @@ impl Timelines {
     /// # Errors
     ///
     /// When the trace cannot be read.
-    pub fn of(&mut self, cell: &Worst<'_>) -> Result<Option<Timeline>, Error> {
-        let (record, folder) = (&cell.record, cell.recording.traces());
+    pub fn of(
+        &mut self,
+        recording: &Recording,
+        cell: &MeasuredCell,
+    ) -> Result<Option<Timeline>, Error> {
+        let folder = recording.traces();
+        let record = cell.id.map(|id| recording.cell(id)).transpose()?.flatten();
+        let Some(record) = record else { return Ok(None) };
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
         let Some(comm) = target(&record.inputs.job) else { return Ok(None) };
         let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;

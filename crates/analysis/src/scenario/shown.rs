@@ -10,7 +10,7 @@ use super::{
     picture,
     played::{self, Column, Played, State},
 };
-use crate::{Result, boot_kernels::BootKernels, measured::cost};
+use crate::{Result, boot_kernels::BootKernels, cells::cost};
 
 /// Scenario with the outcomes of its variants under each model.
 pub struct Shown<'a> {

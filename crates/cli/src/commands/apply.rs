@@ -5,7 +5,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::advice;
+use preemptlab_analysis::{Keep, advice};
 use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
 use preemptlab_model::plain::BREAK;
 use preemptlab_model::{self as model, CpuList, IsolatedCpus, PreemptMode, Setting};
@@ -285,7 +285,7 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 
 /// Returns the settings that a recording recommends, if the recommendation is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
-    let compared = compare::open(&[run.to_owned()], &args.rule, output)?;
+    let compared = compare::open(&[run.to_owned()], Keep::Metrics, &args.rule, output)?;
     Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)
 }
 

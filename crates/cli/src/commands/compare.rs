@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::{Compared, Gathered, Notice, curves};
+use preemptlab_analysis::{Compared, Keep, Notice, curves};
 use preemptlab_report::{LatencyCurves, View, curves_svg, curves_terminal, file_names};
 use preemptlab_stats::Comparison;
 
@@ -46,8 +46,10 @@ pub struct Compare {
 
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
-    let compared = open(&args.recordings, &args.rule, output)?;
-    let (mut comparison, pictures) = match args.picture || args.svg.is_some() {
+    let is_pictured = args.picture || args.svg.is_some();
+    let keep = if is_pictured { Keep::Distributions } else { Keep::Metrics };
+    let compared = open(&args.recordings, keep, &args.rule, output)?;
+    let (mut comparison, pictures) = match is_pictured {
         true => pictured(&compared)?,
         false => (compared.comparison()?, Vec::new()),
     };
@@ -73,9 +75,8 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
 /// Returns the comparison, and the latencies of each workload at every instant.
 fn pictured(compared: &Compared) -> exit::Result<(Comparison, Vec<(String, LatencyCurves)>)> {
     compared.check_recordings("a picture of every instant")?;
-    let gathered = Gathered::new(compared.recordings())?;
-    let comparison = compared.comparison_of(&gathered.cells)?;
-    let curves = curves(&gathered, &comparison).into_iter();
+    let comparison = compared.comparison()?;
+    let curves = curves(compared.cells(), &comparison).into_iter();
     let pictures: Vec<(String, LatencyCurves)> =
         curves.map(|(at, curves)| (comparison.groups[at].workload.clone(), curves)).collect();
     match pictures.is_empty() {
@@ -87,9 +88,14 @@ fn pictured(compared: &Compared) -> exit::Result<(Comparison, Vec<(String, Laten
     }
 }
 
-/// Opens recordings, and prints everything that makes them less comparable.
-pub fn open(paths: &[PathBuf], args: &RuleArgs, output: &Output) -> exit::Result<Compared> {
-    let (compared, notices) = Compared::open(paths, args.baseline.as_deref(), args.margin)?;
+/// Reads recordings, and prints everything that makes them less comparable.
+pub fn open(
+    paths: &[PathBuf],
+    keep: Keep,
+    args: &RuleArgs,
+    output: &Output,
+) -> exit::Result<Compared> {
+    let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), args.margin)?;
     for notice in notices {
         match notice {
             Notice::Warning(text) => output.warning(text),

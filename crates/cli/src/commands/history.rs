@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Compared, Notice, histograms, history};
+use preemptlab_analysis::{Compared, Keep, Notice, histograms, history};
 use preemptlab_model::{MetricName, plain};
 use preemptlab_report::{Terminal, history_markdown, history_pictures, history_terminal};
 use preemptlab_stats::{GivenMargin, History, Margins};
@@ -69,8 +69,8 @@ pub fn execute(args: &HistoryArgs, output: &Output) -> exit::Result<ExitCode> {
     let metrics: Vec<MetricName> =
         args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect();
     histograms::refuse(&args.recordings, "a history is one of kernels")?;
-    let (compared, notices) = Compared::open(&args.recordings, None, None)?;
-    let history = history(&compared.recordings(), &metrics, &Margins::given(&args.margins))?;
+    let (compared, notices) = Compared::open(&args.recordings, Keep::Sections, None, None)?;
+    let history = history(&compared, &metrics, &Margins::given(&args.margins))?;
     for notice in notices {
         match notice {
             Notice::Warning(text) => output.warning(text),

@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{advice::advise, measured};
+use preemptlab_analysis::{Keep, advice::advise};
 
 use crate::{
     args::{QuestionArgs, RuleArgs},
@@ -52,9 +52,8 @@ pub enum Format {
 
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
-    let compared = compare::open(&args.recordings, &args.rule, output)?;
-    let cells = measured::cells(&compared.recordings())?;
-    let advice = advise(&compared, &cells, &args.question.question(), &[])?;
+    let compared = compare::open(&args.recordings, Keep::Metrics, &args.rule, output)?;
+    let advice = advise(&compared, &args.question.question(), &[])?;
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
         Format::Brief => preemptlab_report::recommendation_brief(&advice),

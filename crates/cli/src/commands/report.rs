@@ -4,7 +4,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Gathered, advice::advise, data, form, letter, meant};
+use preemptlab_analysis::{Keep, advice::advise, data, form, letter, meant};
 use preemptlab_report::{in_words, recommendation_in_words};
 
 use crate::{
@@ -61,18 +61,17 @@ const GENERATOR: &str = concat!("preemptlab ", env!("CARGO_PKG_VERSION"));
 
 /// Writes a report of recordings.
 pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
-    let compared = compare::open(&args.recordings, &args.rule, output)?;
+    let compared = compare::open(&args.recordings, Keep::Distributions, &args.rule, output)?;
     compared.check_recordings("a report")?;
-    let gathered = Gathered::new(compared.recordings())?;
-    let comparison = compared.comparison_of(&gathered.cells)?;
+    let comparison = compared.comparison()?;
     let said = match args.question.is_asked() {
         true => {
             let question = args.question.question();
-            recommendation_in_words(&advise(&compared, &gathered.cells, &question, &[])?)
+            recommendation_in_words(&advise(&compared, &question, &[])?)
         }
         false => in_words(&comparison),
     };
-    let data = data(gathered, &comparison, said, GENERATOR)?;
+    let data = data(&compared, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
         (Some(path), _) => {
             let template = preemptlab_lab::read(path, meant::Kind::Other)?;

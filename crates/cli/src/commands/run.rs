@@ -222,19 +222,19 @@ fn run(
     });
     let ran = preemptlab_lab::run(lab, &execution, baseline, until.as_ref())?;
     let recording = ran.writer.recording();
-    for note in unsound::notes(&[recording])? {
+    for note in unsound::notes(&[recording], &ran.cells) {
         output.warning(note);
     }
-    for note in sampled::notes(recording)? {
+    for note in sampled::notes(recording, &ran.cells)? {
         output.note(note);
     }
-    for note in repeated_runs::notes(recording)? {
+    for note in repeated_runs::notes(recording, &ran.cells) {
         output.warning(note);
     }
     for note in shown::notes(recording.manifest()) {
         output.note(note);
     }
-    let comparison = finished::comparison(baseline, &[recording])?;
+    let comparison = finished::comparison(baseline, recording, &ran.cells)?;
     let terminal = output.terminal();
     output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
     conclude(ran.summary, args, recording, output)

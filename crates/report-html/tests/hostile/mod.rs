@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use preemptlab_model::{
-    BackendKind, Direction, Distribution, Factors, KernelRef, Metric, NoResult, PreemptMode,
+    BackendKind, Direction, Distribution, Factors, KernelRef, MeasuredCell, Metric, NoResult,
+    PreemptMode,
 };
 use preemptlab_report_html::{
     CellRow, Evidence, Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
 };
-use preemptlab_stats::{Comparison, Effect, MeasuredCell, Rule, Verdict, compare};
+use preemptlab_stats::{Comparison, Effect, Rule, Verdict, compare};
 
 /// Text that ends its surroundings, begins a script, and steers terminals and pages.
 pub const TEXT: &str = "</script></style><!--<script><img src=x onerror=alert(1)>\"'&amp;{a|b}${c}\u{0}\u{1b}[31m\u{202e}\u{2028}\\u003c\n\t";
@@ -109,28 +110,24 @@ fn measured(preempt: PreemptMode, values: &[f64]) -> Vec<MeasuredCell> {
 fn without(workload: &str, preempt: PreemptMode, why: NoResult) -> MeasuredCell {
     MeasuredCell {
         run: Some(TEXT.to_owned()),
-        backend: BackendKind::Vm,
-        cost: None,
-        clocks: None,
-        factors: Factors {
-            workload: workload.to_owned(),
-            kernel: KernelRef::File { image: TEXT.replace('\0', "").into(), modules: None },
-            preempt,
-            machine: None,
-            cpus: 2,
-            settings: if matches!(why, NoResult::Unavailable(_)) {
-                "a=</script>".parse().unwrap()
-            } else {
-                Default::default()
-            },
-            replicate: 1,
-        },
-        rt: None,
         observed: Some(PreemptMode::None),
-        look: 0,
-        result: Err(why),
-        samples: Vec::new(),
-        worst: None,
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            Factors {
+                workload: workload.to_owned(),
+                kernel: KernelRef::File { image: TEXT.replace('\0', "").into(), modules: None },
+                preempt,
+                machine: None,
+                cpus: 2,
+                settings: if matches!(why, NoResult::Unavailable(_)) {
+                    "a=</script>".parse().unwrap()
+                } else {
+                    Default::default()
+                },
+                replicate: 1,
+            },
+            Err(why),
+        )
     }
 }
 

@@ -1,9 +1,10 @@
 //! Histories for tests.
 
-use preemptlab_model::{Direction, Metric, MetricName, NoResult, PreemptMode};
-use preemptlab_stats::{
-    GateCell, GatePlace, History, HistoryCause, HistoryKernel, Margins, Section, history as related,
+use preemptlab_model::{
+    BackendKind, Direction, Factors, MeasuredCell, Metric, MetricName, NoResult, PreemptMode,
+    Section,
 };
+use preemptlab_stats::{History, HistoryCause, HistoryKernel, Margins, history as related};
 
 use crate::gate::testing::NASTY;
 
@@ -13,29 +14,8 @@ fn cells(
     throughput: f64,
     p99: f64,
     held_ns: u64,
-) -> Vec<GateCell> {
-    let cell = |preempt: PreemptMode, seed: u64| GateCell {
-        place: GatePlace {
-            workload: workload.to_owned(),
-            machine: None,
-            cpus: 1,
-            preempt,
-            settings: Default::default(),
-        },
-        seed,
-        look: 0,
-        result: Ok([
-            (MetricName::Throughput, throughput, "messages/s", Direction::Higher),
-            (MetricName::FIFO_P99, p99, "us", Direction::Lower),
-        ]
-        .map(|(name, value, unit, direction)| Metric {
-            name,
-            value: value + (seed % 3) as f64,
-            unit: unit.to_owned(),
-            direction,
-            resolution: 0.0,
-        })
-        .to_vec()),
+) -> Vec<MeasuredCell> {
+    let cell = |preempt: PreemptMode, seed: u64| MeasuredCell {
         sections: Some(vec![Section {
             kind: "preemption",
             function: if workload == "load" { "held" } else { workload }.to_owned(),
@@ -43,6 +23,30 @@ fn cells(
             max_ns: held_ns,
             total_ns: held_ns,
         }]),
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            Factors {
+                workload: workload.to_owned(),
+                machine: None,
+                cpus: 1,
+                preempt,
+                settings: Default::default(),
+                kernel: "debian:6.12".parse().unwrap(),
+                replicate: seed as u32,
+            },
+            Ok([
+                (MetricName::Throughput, throughput, "messages/s", Direction::Higher),
+                (MetricName::FIFO_P99, p99, "us", Direction::Lower),
+            ]
+            .map(|(name, value, unit, direction)| Metric {
+                name,
+                value: value + (seed % 3) as f64,
+                unit: unit.to_owned(),
+                direction,
+                resolution: 0.0,
+            })
+            .to_vec()),
+        )
     };
     modes.iter().flat_map(|mode| (1..=6).map(|seed| cell(*mode, seed))).collect()
 }
@@ -67,7 +71,7 @@ fn kernel(series: &str, line: &str) -> HistoryKernel {
 /// Returns a history of two lines, in which 6.12 is slower than 6.1, and 6.9 cannot be had.
 pub fn history() -> History {
     use PreemptMode::{Full, Lazy, None as No};
-    let absent = GateCell {
+    let absent = MeasuredCell {
         result: Err(NoResult::Unavailable("no package".to_owned())),
         ..cells("load", &[Full], 0.0, 0.0, 0)[0].clone()
     };

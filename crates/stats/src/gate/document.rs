@@ -3,7 +3,7 @@
 use std::fmt;
 
 use preemptlab_model::{
-    Digest, Direction, Metric, MetricName, Name, NoResult, PreemptMode, Settings, counted,
+    Digest, Direction, Factors, MeasuredCell, MetricName, Name, PreemptMode, Settings, counted,
     of_machine,
 };
 use serde::Serialize;
@@ -30,6 +30,14 @@ pub struct GatePlace {
     pub settings: Settings,
 }
 
+impl GatePlace {
+    /// Returns the place of a cell.
+    pub fn of(cell: &MeasuredCell) -> Self {
+        let Factors { workload, machine, cpus, preempt, settings, .. } = cell.factors.clone();
+        Self { workload, machine, cpus, preempt, settings }
+    }
+}
+
 impl fmt::Display for GatePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { workload, machine, cpus, preempt, settings } = self;
@@ -37,36 +45,6 @@ impl fmt::Display for GatePlace {
         write!(f, "{workload} {preempt} on {cpus}{machine}")?;
         if settings.is_empty() { Ok(()) } else { write!(f, " {settings}") }
     }
-}
-
-/// A cell of one of the two kernels.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateCell {
-    /// Where it is compared.
-    pub place: GatePlace,
-    /// Its seed, by which it is paired.
-    pub seed: u64,
-    /// Number of looks at the results before it was planned.
-    pub look: u32,
-    /// Metrics of the cell, or the reason why there are none.
-    pub result: Result<Vec<Metric>, NoResult>,
-    /// The longest sections of each function; `None` for a cell without a trace.
-    pub sections: Option<Vec<Section>>,
-}
-
-/// The sections of one kind that a function is to blame for, in one cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// What it keeps off: `preemption`, `interrupts` or `softirq`.
-    pub kind: &'static str,
-    /// The function.
-    pub function: String,
-    /// Callers at the longest section, the nearest first.
-    pub callers: Vec<String>,
-    /// Length of the longest, in nanoseconds.
-    pub max_ns: u64,
-    /// All of them together, in nanoseconds.
-    pub total_ns: u64,
 }
 
 /// The decision, and what it is made of.

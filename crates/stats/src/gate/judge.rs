@@ -1,13 +1,12 @@
 //! The decision over all looks.
 
-use preemptlab_model::{Metric, MetricName, NoResult};
+use preemptlab_model::{MeasuredCell, Metric, MetricName, NoResult};
 
 use super::{
-    Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, RowVerdict,
-    Section, SectionRow,
+    Gate, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, RowVerdict, SectionRow,
     document::GATE_FORMAT,
     row::{Pairs, row},
-    section::sections,
+    section::{self, sections},
 };
 use crate::Looks;
 
@@ -61,22 +60,28 @@ impl GateRule {
 
 /// A place with its cells of both kernels at the same seeds.
 struct Paired<'a> {
-    place: &'a GatePlace,
-    pairs: Vec<(&'a GateCell, &'a GateCell)>,
+    place: GatePlace,
+    pairs: Vec<(&'a MeasuredCell, &'a MeasuredCell)>,
 }
 
 /// Decides whether a kernel is worse than the base. The order of the places is that of the base's
 /// cells.
-pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRule) -> Gate {
+pub fn gate<'a>(
+    names: [&str; 2],
+    base: impl IntoIterator<Item = &'a MeasuredCell>,
+    new: impl IntoIterator<Item = &'a MeasuredCell>,
+    rule: &GateRule,
+) -> Gate {
+    let base: &[&MeasuredCell] = &base.into_iter().collect::<Vec<_>>();
+    let new: &[&MeasuredCell] = &new.into_iter().collect::<Vec<_>>();
     let last = base.iter().chain(new).map(|cell| cell.look).max().unwrap_or(0);
     let mut decided: Vec<GateRow> = Vec::new();
     let (mut rows, mut section_rows) = (Vec::new(), Vec::new());
     for look in 0..=last {
-        let upto = |cells: &[GateCell]| -> Vec<GateCell> {
-            cells.iter().filter(|cell| cell.look <= look).cloned().collect()
+        let upto = |cells: &[&'a MeasuredCell]| -> Vec<&'a MeasuredCell> {
+            cells.iter().copied().filter(|cell| cell.look <= look).collect()
         };
-        let (base, new) = (upto(base), upto(new));
-        let paired = paired(&base, &new);
+        let paired = paired(&upto(base), &upto(new));
         let spent = rule.looks.share(look);
         rows = metric_rows(&paired, rule, spent);
         for row in &mut rows {
@@ -120,7 +125,8 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
         .max(section_rows.iter().filter(|row| row.is_worse || row.is_suspect).count());
     let further_sections = section_rows.len().saturating_sub(shown);
     section_rows.truncate(shown);
-    let measured = |cells: &[GateCell]| cells.iter().filter(|cell| cell.result.is_ok()).count();
+    let measured =
+        |cells: &[&MeasuredCell]| cells.iter().filter(|cell| cell.result.is_ok()).count();
     Gate {
         format: GATE_FORMAT,
         verdict,
@@ -140,16 +146,14 @@ pub fn gate(names: [&str; 2], base: &[GateCell], new: &[GateCell], rule: &GateRu
 }
 
 /// Pairs the measured cells of both kernels by place and seed.
-fn paired<'a>(base: &'a [GateCell], new: &'a [GateCell]) -> Vec<Paired<'a>> {
+fn paired<'a>(base: &[&'a MeasuredCell], new: &[&'a MeasuredCell]) -> Vec<Paired<'a>> {
     let mut places: Vec<Paired<'a>> = Vec::new();
-    for cell in base.iter().filter(|cell| cell.result.is_ok()) {
-        let is_its = |other: &&GateCell| {
-            other.result.is_ok() && (&other.place, other.seed) == (&cell.place, cell.seed)
-        };
-        let Some(other) = new.iter().find(is_its) else { continue };
-        match places.iter_mut().find(|known| *known.place == cell.place) {
+    for cell in base.iter().copied().filter(|cell| cell.result.is_ok()) {
+        let is_its = |other: &&MeasuredCell| other.result.is_ok() && other.is_counterpart_of(cell);
+        let Some(other) = new.iter().copied().find(is_its) else { continue };
+        match places.iter_mut().find(|known| known.pairs[0].0.is_at_place_of(cell)) {
             Some(known) => known.pairs.push((cell, other)),
-            None => places.push(Paired { place: &cell.place, pairs: vec![(cell, other)] }),
+            None => places.push(Paired { place: GatePlace::of(cell), pairs: vec![(cell, other)] }),
         }
     }
     places
@@ -179,7 +183,7 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
         for known in &mut metrics {
             known.lacking = one_sided(pairs, &known.metric.name);
         }
-        all.extend(metrics.into_iter().map(|pairs| (*place, pairs)));
+        all.extend(metrics.into_iter().map(|pairs| (place, pairs)));
     }
     let alpha = Gate::ALPHA / 2.0 / all.len().max(1) as f64;
     all.iter()
@@ -191,8 +195,8 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
 }
 
 /// Counts the seeds at which only one of the kernels has a metric.
-fn one_sided(pairs: &[(&GateCell, &GateCell)], metric: &MetricName) -> usize {
-    let has = |cell: &GateCell| cell.result.iter().flatten().any(|own| own.name == *metric);
+fn one_sided(pairs: &[(&MeasuredCell, &MeasuredCell)], metric: &MetricName) -> usize {
+    let has = |cell: &MeasuredCell| cell.value(metric).is_some();
     pairs.iter().filter(|(base, new)| has(base) != has(new)).count()
 }
 
@@ -212,35 +216,26 @@ fn lacks_all(places: &[Paired<'_>], rule: &GateRule) -> bool {
     })
 }
 
-fn section_rows_of(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<SectionRow> {
-    let of_place = |paired: &Paired<'_>| -> Vec<(Vec<Section>, Vec<Section>)> {
-        let both = |(base, new): &(&GateCell, &GateCell)| {
-            Some((base.sections.clone()?, new.sections.clone()?))
+fn section_rows_of<'a>(places: &[Paired<'a>], rule: &GateRule, spent: f64) -> Vec<SectionRow> {
+    let of_place = |paired: &Paired<'a>| -> Vec<section::Pair<'a>> {
+        let both = |(base, new): &(&'a MeasuredCell, &'a MeasuredCell)| {
+            Some((base.sections.as_deref()?, new.sections.as_deref()?))
         };
         paired.pairs.iter().filter_map(both).collect()
     };
-    let owned: Vec<_> = places.iter().map(|paired| (paired.place, of_place(paired))).collect();
-    let borrowed: Vec<_> = owned
-        .iter()
-        .map(|(place, pairs)| {
-            let pairs = pairs.iter().map(|(base, new)| (base.as_slice(), new.as_slice()));
-            (*place, pairs.collect::<Vec<_>>())
-        })
-        .collect();
+    let all: Vec<_> = places.iter().map(|paired| (&paired.place, of_place(paired))).collect();
     let (margin_us, alpha) = (rule.margins.time_ns as f64 / 1e3, Gate::ALPHA / 2.0 * spent);
-    sections(&borrowed, margin_us, alpha, &|function| rule.decides_section(function))
+    sections(&all, margin_us, alpha, &|function| rule.decides_section(function))
 }
 
 /// Lists the new kernel's cells that failed where the base's was measured.
-fn failures(base: &[GateCell], new: &[GateCell]) -> Vec<GateFailure> {
-    let is_measured = |cell: &GateCell| {
-        base.iter().any(|other| {
-            other.result.is_ok() && (&other.place, other.seed) == (&cell.place, cell.seed)
-        })
+fn failures(base: &[&MeasuredCell], new: &[&MeasuredCell]) -> Vec<GateFailure> {
+    let is_measured = |cell: &MeasuredCell| {
+        base.iter().any(|other| other.result.is_ok() && other.is_counterpart_of(cell))
     };
     let failed = new.iter().filter_map(|cell| match &cell.result {
         Err(NoResult::Failed(reason)) if is_measured(cell) => Some(GateFailure {
-            place: Some(cell.place.clone()),
+            place: Some(GatePlace::of(cell)),
             seed: Some(cell.seed),
             reason: reason.clone(),
         }),
@@ -251,24 +246,26 @@ fn failures(base: &[GateCell], new: &[GateCell]) -> Vec<GateFailure> {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Direction, PreemptMode};
+    use preemptlab_model::{BackendKind, Direction, Factors, PreemptMode, Section};
     use rand_distr::{Distribution, Normal};
     use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
     use super::*;
     use crate::Followed;
 
-    fn place() -> GatePlace {
-        GatePlace {
+    fn factors(seed: u64) -> Factors {
+        Factors {
             workload: "hackbench".into(),
+            kernel: "debian:6.12".parse().unwrap(),
+            preempt: PreemptMode::Full,
             machine: None,
             cpus: 1,
-            preempt: PreemptMode::Full,
             settings: Default::default(),
+            replicate: seed as u32,
         }
     }
 
-    fn cell(seed: u64, throughput: f64, p99: f64) -> GateCell {
+    fn cell(seed: u64, throughput: f64, p99: f64) -> MeasuredCell {
         let metric = |name: &str, value, unit: &str, direction| Metric {
             name: name.into(),
             value,
@@ -276,20 +273,21 @@ mod tests {
             direction,
             resolution: 0.0,
         };
-        GateCell {
-            place: place(),
-            seed,
-            look: 0,
-            result: Ok(vec![
-                metric("throughput", throughput, "messages/s", Direction::Higher),
-                metric("wakeup.fifo.p99", p99, "us", Direction::Lower),
-                metric("wakeup.other.max", 10.0 * seed as f64, "us", Direction::Lower),
-            ]),
+        MeasuredCell {
             sections: None,
+            ..MeasuredCell::new(
+                BackendKind::Vm,
+                factors(seed),
+                Ok(vec![
+                    metric("throughput", throughput, "messages/s", Direction::Higher),
+                    metric("wakeup.fifo.p99", p99, "us", Direction::Lower),
+                    metric("wakeup.other.max", 10.0 * seed as f64, "us", Direction::Lower),
+                ]),
+            )
         }
     }
 
-    fn cells(n: u64, throughput: impl Fn(u64) -> f64, p99: f64) -> Vec<GateCell> {
+    fn cells(n: u64, throughput: impl Fn(u64) -> f64, p99: f64) -> Vec<MeasuredCell> {
         (1..=n).map(|seed| cell(seed, throughput(seed), p99)).collect()
     }
 
@@ -297,7 +295,7 @@ mod tests {
         180_000.0 + 700.0 * (seed % 3) as f64
     }
 
-    fn judged(base: &[GateCell], new: &[GateCell]) -> Gate {
+    fn judged(base: &[MeasuredCell], new: &[MeasuredCell]) -> Gate {
         gate(["base", "new"], base, new, &GateRule::default())
     }
 
@@ -322,7 +320,7 @@ mod tests {
     }
 
     /// Returns cells whose p99 was read from buckets of 1 us.
-    fn of_buckets(p99: f64) -> Vec<GateCell> {
+    fn of_buckets(p99: f64) -> Vec<MeasuredCell> {
         let mut cells = cells(8, noisy, p99);
         for metric in cells.iter_mut().flat_map(|cell| cell.result.iter_mut().flatten()) {
             metric.resolution = if metric.unit == "us" { 1.0 } else { 0.0 };
@@ -418,7 +416,7 @@ mod tests {
         assert_eq!(both.verdict, GateVerdict::NoWorse);
     }
 
-    fn traced(cells: &mut [GateCell], max_ns: impl Fn(u64) -> u64) {
+    fn traced(cells: &mut [MeasuredCell], max_ns: impl Fn(u64) -> u64) {
         for cell in cells {
             let section = |function: &str, max_ns| Section {
                 kind: "preemption",
@@ -459,7 +457,7 @@ mod tests {
         let (mut base, mut slower) = (cells(6, noisy, 57.0), cells(6, |n| noisy(n) * 0.9, 57.0));
         traced(&mut base, |_| 0);
         traced(&mut slower, |seed| 100_000 + seed);
-        let judged = |new: &[GateCell], followed| gate(["a", "b"], &base, new, &rule(followed));
+        let judged = |new: &[MeasuredCell], followed| gate(["a", "b"], &base, new, &rule(followed));
         // Six seeds are enough for one function, where they are not for all of them.
         let of_section = judged(&slower, held());
         assert!(matches!(held().follow(&of_section), Followed::Worse(_)), "{of_section:?}");
@@ -500,8 +498,8 @@ mod tests {
             let (mut n, mut look) = (6, 0);
             loop {
                 for seed in base.len() as u64..n {
-                    base.push(GateCell { look, ..cell(seed, draw(0.0), 57.0) });
-                    new.push(GateCell { look, ..cell(seed, draw(loss), 57.0) });
+                    base.push(MeasuredCell { look, ..cell(seed, draw(0.0), 57.0) });
+                    new.push(MeasuredCell { look, ..cell(seed, draw(loss), 57.0) });
                 }
                 let verdict = gate(["a", "b"], &base, &new, &rule).verdict;
                 if verdict != GateVerdict::Undecided || n > 60 {

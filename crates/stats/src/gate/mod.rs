@@ -10,8 +10,8 @@ mod section;
 
 pub use allowance::{Allowance, GivenMargin, Margins, ParseAllowanceError};
 pub use document::{
-    GATE_FORMAT, Gate, GateCell, GateFailure, GatePlace, GateRow, GateVerdict, RowVerdict, Section,
-    SectionChange, SectionRow,
+    GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateVerdict, RowVerdict, SectionChange,
+    SectionRow,
 };
 pub use judge::{GateRule, gate};
 pub use mechanism::{Followed, Mechanism, ParseMechanismError};

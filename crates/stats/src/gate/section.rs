@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{GatePlace, Section, SectionChange, SectionRow};
+use preemptlab_model::Section;
+
+use super::{GatePlace, SectionChange, SectionRow};
 use crate::{REPLICATES_MIN, rank::rank_p, summary::median};
 
 /// Share of the margin from which on a function's sections are longer. A median varies, and a stretch of

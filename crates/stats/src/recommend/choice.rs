@@ -1,15 +1,13 @@
 use std::cmp::Ordering;
 
-use preemptlab_model::{Direction, Factors, MetricName};
+use preemptlab_model::{Direction, Factors, MeasuredCell, MetricName};
 
 use super::{
     candidate::{Candidate, Objective},
     combined::{Combined, InGroup, combine},
     judgement::{Answer, Constraint},
 };
-use crate::{
-    Comparison, MeasuredCell, MetricKind, Rule, Summary, UnknownBaseline, Verdict, compare,
-};
+use crate::{Comparison, MetricKind, Rule, Summary, UnknownBaseline, Verdict, compare};
 
 /// Recommended candidate with its runners-up, by the indices of candidates.
 #[derive(Clone, Debug, PartialEq)]

@@ -20,9 +20,9 @@ pub use metrics::{MetricKind, UnknownMetric};
 pub(crate) use metrics::{find, known};
 pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, UnitError};
 
-use preemptlab_model::{Direction, Factors, MetricName};
+use preemptlab_model::{Direction, Factors, MeasuredCell, MetricName};
 
-use crate::{Baseline, Comparison, MeasuredCell, Rule, UnknownBaseline, compare};
+use crate::{Baseline, Comparison, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
 /// The metric that is maximized where nobody says what to optimize.

@@ -1,4 +1,4 @@
-use preemptlab_model::{CellCost, Factors, Metric, NoResult, PreemptMode, PricesOf};
+use preemptlab_model::{BackendKind, CellCost, Factors, Metric, NoResult, PreemptMode, PricesOf};
 
 use super::*;
 use crate::Verdict;
@@ -14,28 +14,23 @@ fn cell(workload: &str, name: &str, replicate: u32, max_us: f64, throughput: f64
         resolution: 0.0,
     };
     MeasuredCell {
-        backend: Default::default(),
-        cost: None,
-        clocks: None,
-        run: None,
-        factors: Factors {
-            workload: workload.into(),
-            kernel: name.kernel,
-            preempt: name.preempt,
-            machine: None,
-            cpus: 1,
-            settings: name.settings,
-            replicate,
-        },
-        rt: None,
         observed: Some(PreemptMode::Full),
-        look: 0,
-        result: Ok(vec![
-            metric("wakeup.fifo.max", max_us, "us", Direction::Lower),
-            metric("throughput", throughput, "messages/s", Direction::Higher),
-        ]),
-        samples: Vec::new(),
-        worst: None,
+        ..MeasuredCell::new(
+            BackendKind::Vm,
+            Factors {
+                workload: workload.into(),
+                kernel: name.kernel,
+                preempt: name.preempt,
+                machine: None,
+                cpus: 1,
+                settings: name.settings,
+                replicate,
+            },
+            Ok(vec![
+                metric("wakeup.fifo.max", max_us, "us", Direction::Lower),
+                metric("throughput", throughput, "messages/s", Direction::Higher),
+            ]),
+        )
     }
 }
 

@@ -1,36 +1,4 @@
-use preemptlab_model::{
-    BackendKind, CellId, Digest, Distribution, Factors, Histogram, NoResult, PreemptMode, PricesOf,
-};
-
-/// A cell of a plan, whatever became of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
-    /// Name of the recording.
-    pub run: String,
-    /// Backend that executed the cell.
-    pub backend: BackendKind,
-    /// Factors of the cell.
-    pub factors: Factors,
-    /// `uname -r` of its kernel; `None` where nothing tells.
-    pub release: Option<String>,
-    /// Whether the cell's kernel is built with `PREEMPT_RT`; `None` where nothing tells.
-    pub rt: Option<bool>,
-    /// The mode that the guest observed; `None` where the kernel does not tell.
-    pub observed: Option<PreemptMode>,
-    /// Seed of the cell; `None` for a cell that cannot be executed.
-    pub seed: Option<u64>,
-    /// Where its virtual time has the prices of instructions from; `None` where each takes the same time,
-    /// and in host time.
-    pub prices: Option<PricesOf>,
-    /// Number of looks at the results before the cell was planned; 0 for the cells of the manifest.
-    pub look: u32,
-    /// Reason why the cell has no metrics; `None` for a completed cell.
-    pub no_result: Option<NoResult>,
-    /// Identity of the cell; `None` for a cell that cannot be executed.
-    pub id: Option<CellId>,
-    /// Digest of all messages of the guest; `None` for a cell that did not run to its end.
-    pub digest: Option<Digest>,
-}
+use preemptlab_model::{Distribution, Histogram};
 
 /// Distribution that a probe of a cell measured.
 #[derive(Clone, Debug, PartialEq)]
