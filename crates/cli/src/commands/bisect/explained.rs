@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use preemptlab_analysis::explain::{Explanation, choose, latency};
+use preemptlab_analysis::explain::{Explanation, choose};
 use preemptlab_experiment::Recording;
+use preemptlab_model::MetricName;
 
 use super::found::Worst;
 use crate::{commands::gate::LABELS, output::Output};
@@ -12,7 +13,7 @@ use crate::{commands::gate::LABELS, output::Output};
 /// there is nothing to explain, and the search has its result without it.
 pub fn explained(path: &Path, output: &Output) -> Option<Worst> {
     let recording = Recording::open(path).ok()?;
-    let latency = latency(false);
+    let latency = MetricName::latest(false);
     let [before, after] = LABELS.map(|label| choose(&recording, Some(label), &latency).ok());
     let (before, after) = (before?, after?);
     let explanation = |cell| Explanation::new(&recording, cell, false, 1).ok();
