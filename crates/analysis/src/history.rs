@@ -6,7 +6,7 @@ use std::{cmp::Ordering, collections::BTreeSet};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
     CellCost, Digest, Flavour, Instants, KernelRef, MeasuredCell, Metric, MetricName, PreemptMode,
-    nearest, plain,
+    Role, nearest, plain,
 };
 use preemptlab_stats::{History, HistoryCause, HistoryKernel, Margins, history as related};
 use preemptlab_workload::Workload;
@@ -16,17 +16,6 @@ use crate::{
     explain::{Chosen, Explanation, has_realtime_probe, latest},
     mixed::differences,
 };
-
-/// Metrics that are shown of a workload that has them, in this order.
-const USUAL: [&str; 7] = [
-    "throughput",
-    "latency.p99.9",
-    "latency.p99.999",
-    "latency.worst",
-    "wakeup.fifo.p99",
-    "wakeup.fifo.max",
-    "response.p99",
-];
 
 /// A kernel as it was used: two builds under one name are two kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,14 +175,12 @@ fn shown(recording: &Recording, cell: &MeasuredCell, metrics: &[MetricName]) -> 
     if !metrics.is_empty() {
         return metrics.to_vec();
     }
-    let mut shown: Vec<MetricName> = USUAL.map(MetricName::from).to_vec();
+    let mut shown: Vec<MetricName> = MetricName::HISTORY.to_vec();
     let workloads = &recording.manifest().experiment.workload;
     // The numbers that somebody declares are those that the workload is about.
     if let Some(Workload::Folder(_)) = workloads.get(cell.factors.workload.as_str()) {
-        let own = cell.result.iter().flatten().filter(|metric| {
-            matches!(metric.name, MetricName::Number(_)) && metric.name != "context_switches"
-        });
-        shown.extend(own.map(|metric| metric.name.clone()));
+        let names = cell.result.iter().flatten().map(|metric| &metric.name);
+        shown.extend(names.filter(|name| name.role() == Role::Work).cloned());
     }
     shown
 }

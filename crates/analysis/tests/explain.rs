@@ -7,10 +7,10 @@ use preemptlab_analysis::{
     Error, WhatIf,
     explain::{
         Confirmation, Explanation, Hunt, Patched, Ranking, Searched, TraceForm, check_probe,
-        choose, client, export, latency, probed,
+        choose, client, export, probed,
     },
 };
-use preemptlab_model::PreemptMode;
+use preemptlab_model::{MetricName, PreemptMode};
 use preemptlab_report::Terminal;
 use traced::{Traced, untraced};
 
@@ -20,7 +20,7 @@ const TERMINAL: Terminal = Terminal { width: 100, color: false };
 fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
-    let named = |name: Option<&str>| choose(&recording, name, &latency(false));
+    let named = |name: Option<&str>| choose(&recording, name, &MetricName::latest(false));
     // Every report is the same one: the first cell is as bad as any.
     let worst = named(None).unwrap().factors.to_string();
     assert_eq!(worst, "debian:6.12.107+deb13 full processes on 1 CPU #1");
@@ -40,7 +40,8 @@ fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {
 fn a_traced_wakeup_is_explained_beside_its_sibling() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
-    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &MetricName::latest(false))
+        .unwrap();
     check_probe(&traced.recording, &cell, false).unwrap();
     let mut explanation = Explanation::new(&traced.recording, &cell, false, 2).unwrap();
     // Preemption is off in its trace: no other mode of the kernel acts on that.
@@ -56,7 +57,9 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
     }
     // Nor does this one: its trace is the same.
     let full = "debian:6.12.107+deb13 full processes on 1 CPU #1";
-    explanation.compare(choose(&traced.recording, Some(full), &latency(false)).unwrap()).unwrap();
+    explanation
+        .compare(choose(&traced.recording, Some(full), &MetricName::latest(false)).unwrap())
+        .unwrap();
     let text = explanation.text(TERMINAL);
     assert!(text.contains(&format!("does not show that it would: in {full}")), "{text}");
     assert_eq!(text.matches(" us late: cyclictest/").count(), 1, "{text}");
@@ -76,7 +79,8 @@ fn a_traced_wakeup_is_explained_beside_its_sibling() {
 fn wakeups_with_one_cause_are_one_row() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
-    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &MetricName::latest(false))
+        .unwrap();
     let explanation = Explanation::new(&traced.recording, &cell, false, 20).unwrap();
     let text = explanation.text(TERMINAL);
     let row = text.lines().find(|line| line.trim_start().starts_with("20 ")).unwrap();
@@ -106,7 +110,7 @@ fn sections_are_ranked_over_the_traced_cells() {
 fn a_load_without_response_times_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
-    let cell = choose(&recording, None, &latency(false)).unwrap();
+    let cell = choose(&recording, None, &MetricName::latest(false)).unwrap();
     let error = client(&recording, &cell).unwrap_err();
     assert!(error.to_string().contains("processes has no response times"), "{error}");
 }
@@ -117,9 +121,9 @@ fn a_label_names_the_cells_of_its_kernel() {
     let recording = untraced(folder.path(), |manifest| {
         manifest.experiment.factors.kernel[0].label = Some("base".parse().unwrap());
     });
-    let cell = choose(&recording, Some("base full"), &latency(false)).unwrap();
+    let cell = choose(&recording, Some("base full"), &MetricName::latest(false)).unwrap();
     assert_eq!(cell.factors.preempt, PreemptMode::Full);
-    let error = choose(&recording, Some("new"), &latency(false)).unwrap_err();
+    let error = choose(&recording, Some("new"), &MetricName::latest(false)).unwrap_err();
     assert!(error.to_string().contains("base debian:"), "{error}");
 }
 
@@ -127,7 +131,7 @@ fn a_label_names_the_cells_of_its_kernel() {
 fn what_has_no_trace_is_not_confirmed() {
     let folder = tempfile::tempdir().unwrap();
     let recording = untraced(folder.path(), |_| {});
-    let cell = choose(&recording, None, &latency(false)).unwrap();
+    let cell = choose(&recording, None, &MetricName::latest(false)).unwrap();
     let error = Confirmation::new(&recording, &cell).err().unwrap();
     assert!(error.to_string().contains("lacks the layout"), "{error}");
 }
@@ -181,7 +185,8 @@ fn a_search_needs_the_trace_of_every_cell() {
 fn a_patch_is_computed_from_the_trace_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let traced = Traced::new(folder.path());
-    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &latency(false)).unwrap();
+    let cell = choose(&traced.recording, Some(&traced.id.to_string()), &MetricName::latest(false))
+        .unwrap();
     let patched = |changes: &[&str]| {
         let what_if: Vec<WhatIf> = changes.iter().map(|change| change.parse().unwrap()).collect();
         Patched::new(&traced.recording, &cell, &what_if, 2).map(|patched| {

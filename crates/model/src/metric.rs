@@ -190,42 +190,6 @@ impl MetricName {
     pub fn is_worst_of_cell(&self) -> bool {
         matches!(self, Self::Of(_, Statistic::Max | Statistic::Omitted))
     }
-
-    /// Returns whether the metric is one of those that tell configurations apart, among others of the same
-    /// cells. Where every instant is measured, that is what tells: of the real-time probe only the maximum
-    /// stays, as the check by what was sampled. A fair probe has some hundred samples, too few for their tail
-    /// to tell anything beside a real-time latency.
-    pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
-        match self {
-            Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
-            // Half of all instants say what a wakeup costs with nothing in the way.
-            Self::Of(Distribution::Bound, statistic) => {
-                !matches!(statistic, Statistic::Quantile(..=99_000))
-            }
-            // Beside a real-time latency it is the load's own affair. The median of all wakeups hardly knows the
-            // model, and the longest is a single one.
-            Self::Of(Distribution::Delay, statistic) => {
-                *statistic == Statistic::Quantile(99_000)
-                    && !among.any(|other| *other == Self::BOUND)
-            }
-            Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
-                !among.any(|other| *other == Self::BOUND)
-            }
-            // The phase between the probes decides it, since a timer with slack expires with another's.
-            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(50_000)) => {
-                !among.any(|other| *other == Self::BOUND)
-            }
-            // Work tells more of the same.
-            Self::Number(name) if name == "context_switches" => {
-                !among.any(|other| [Self::BOUND, Self::Throughput].contains(other))
-            }
-            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000))
-            | &Self::OTHER_MAX => !among.any(|other| [Self::BOUND, Self::FIFO_MAX].contains(other)),
-            Self::Of(_, Statistic::Quantile(50_000 | 99_000) | Statistic::Max) => true,
-            Self::Of(..) => false,
-            Self::Throughput | Self::Number(_) => true,
-        }
-    }
 }
 
 impl fmt::Display for MetricName {
@@ -433,23 +397,6 @@ mod tests {
         }
         assert_eq!(is("wakeup.other.omitted"), (false, false, true));
         assert_eq!(is("request.max"), (false, true, true));
-    }
-
-    #[test]
-    fn what_is_sampled_gives_way_to_every_instant() {
-        let headline = |names: &[&str]| -> Vec<String> {
-            let names: Vec<MetricName> = names.iter().map(|name| (*name).into()).collect();
-            let shown = names.iter().filter(|name| name.is_headline(names.iter()));
-            shown.map(ToString::to_string).collect()
-        };
-        let fifo = ["wakeup.fifo.p50", "wakeup.fifo.p99", "wakeup.fifo.max"];
-        let other = ["wakeup.other.p50", "wakeup.other.p99", "wakeup.other.max"];
-        let latency = ["latency.p99.9", "latency.p99.999", "latency.worst"];
-        assert_eq!(headline(&other), other);
-        let sampled = [fifo, other].concat();
-        assert_eq!(headline(&sampled), [&fifo[..], &other[..1]].concat());
-        let all = [fifo, other, latency].concat();
-        assert_eq!(headline(&all), [&fifo[2..], &latency[..]].concat());
     }
 
     proptest! {

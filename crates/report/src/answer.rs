@@ -2,22 +2,13 @@
 
 use std::cmp::Ordering;
 
-use preemptlab_model::{Direction, Distribution, MetricName, Probe, Statistic, counted};
+use preemptlab_model::{Direction, MetricName, counted};
 use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary, Verdict};
 
 use crate::{label, number};
 
 /// More sentences than this are no answer.
 const SENTENCES_MAX: usize = 6;
-
-/// The latencies by which configurations are told apart, the most telling first.
-const LATENCIES: [MetricName; 5] = [
-    MetricName::BOUND,
-    MetricName::Of(Distribution::Response, Statistic::Quantile(99_000)),
-    MetricName::FIFO_MAX,
-    MetricName::FIFO_P99,
-    MetricName::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000)),
-];
 
 /// Returns the answer of a comparison: of each workload how late a real-time task can be under the
 /// baseline and where that is decided otherwise, with the function that makes it so, and what it costs.
@@ -87,7 +78,7 @@ fn separation(group: &Group) -> f64 {
 
 /// Returns the latency of a group that tells most.
 fn latency(group: &Group) -> Option<MetricName> {
-    LATENCIES.into_iter().find(|name| group.metrics().contains(&name))
+    MetricName::TELLING.into_iter().find(|name| group.metrics().contains(&name))
 }
 
 fn is_decided(summary: &Summary) -> bool {

@@ -169,7 +169,9 @@ fn tone(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Better => Tone::Better,
         Verdict::Worse => Tone::Worse,
-        Verdict::Same | Verdict::WithinResolution | Verdict::Undecided { .. } => Tone::Plain,
+        Verdict::WithinMargin | Verdict::WithinResolution | Verdict::Undecided { .. } => {
+            Tone::Plain
+        }
     }
 }
 

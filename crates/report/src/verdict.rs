@@ -145,7 +145,7 @@ fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
         format!(
             "{better} {are} better, {} worse, {} within {margin},{resolution} {} undecided",
             count(|verdict| *verdict == Verdict::Worse),
-            count(|verdict| *verdict == Verdict::Same),
+            count(|verdict| *verdict == Verdict::WithinMargin),
             count(|verdict| !verdict.is_decided()),
         )
     })

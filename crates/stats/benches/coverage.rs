@@ -138,7 +138,7 @@ fn sequences(random: &mut Xoshiro256PlusPlus) {
                 let (verdict, n) = sequence(known, margin, random);
                 let end = match verdict {
                     Verdict::Better | Verdict::Worse => 0,
-                    Verdict::Same | Verdict::WithinResolution => 1,
+                    Verdict::WithinMargin | Verdict::WithinResolution => 1,
                     Verdict::Undecided { .. } => 2,
                 };
                 ends[end] += 1;

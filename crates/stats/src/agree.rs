@@ -20,7 +20,7 @@ enum Side {
 /// Returns the side on which an effect surely lies, with all of its interval, which holds what the
 /// instrument may hide.
 fn side(effect: Effect) -> Option<Side> {
-    if effect.verdict == Verdict::Same {
+    if effect.verdict == Verdict::WithinMargin {
         return Some(Side::Same);
     }
     let interval = effect.interval?;

@@ -452,7 +452,7 @@ mod tests {
         let comparison = compare(&cells, Rule { margin, ..Rule::default() }).unwrap();
         let full = &comparison.groups[0].configurations[1];
         let effect = |name: &str| full.summary(&name.into()).unwrap().effect.unwrap();
-        assert_eq!(effect("sure1").verdict, Verdict::Same);
+        assert_eq!(effect("sure1").verdict, Verdict::WithinMargin);
         let noisy = effect("p99");
         assert!((0.005..0.05).contains(&(noisy.p_adjusted / 10.0)), "{noisy:?}");
         assert!(!noisy.verdict.is_decided(), "{noisy:?}");

@@ -107,7 +107,7 @@ impl Contrast {
             return Verdict::Undecided { more: self.more(margin) };
         }
         if self.is_same(margin) {
-            return Verdict::Same;
+            return Verdict::WithinMargin;
         }
         if self.resolution.hides_all(self.difference) {
             return Verdict::WithinResolution;
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(of_buckets(&[15.0; 6], &[17.0; 6]).verdict, Verdict::Better);
         assert_eq!(of_buckets(&[17.0; 6], &[15.0; 6]).verdict, Verdict::Worse);
         // One bucket of many is within the margin.
-        assert_eq!(of_buckets(&[500.0; 6], &[501.0; 6]).verdict, Verdict::Same);
+        assert_eq!(of_buckets(&[500.0; 6], &[501.0; 6]).verdict, Verdict::WithinMargin);
         // Two buckets for some replicates, one for others: more of them may tell.
         let noisy = of_buckets(&[15.0, 14.0, 15.0, 14.0, 15.0, 14.0], &[16.0; 6]);
         assert!(!noisy.verdict.is_decided(), "{noisy:?}");
@@ -220,8 +220,14 @@ mod tests {
     #[test]
     fn values_that_are_all_equal_are_the_same_or_apart() {
         let equal = |value: f64, n| vec![value; n];
-        assert_eq!(verdict(&equal(8.0, 5), &equal(8.0, 5), Direction::Lower), Verdict::Same);
-        assert_eq!(verdict(&equal(0.0, 5), &equal(0.0, 5), Direction::Lower), Verdict::Same);
+        assert_eq!(
+            verdict(&equal(8.0, 5), &equal(8.0, 5), Direction::Lower),
+            Verdict::WithinMargin
+        );
+        assert_eq!(
+            verdict(&equal(0.0, 5), &equal(0.0, 5), Direction::Lower),
+            Verdict::WithinMargin
+        );
         assert_eq!(verdict(&equal(8.0, 5), &equal(9.0, 5), Direction::Lower), Verdict::Better);
         assert_eq!(verdict(&equal(3.0, 5), &equal(0.0, 5), Direction::Lower), Verdict::Worse);
     }
@@ -230,7 +236,7 @@ mod tests {
     fn a_small_difference_is_the_same_however_sure_it_is() {
         let values: Vec<f64> = (0..20).map(|step| 100.0 + f64::from(step) * 0.01).collect();
         let above: Vec<f64> = values.iter().map(|value| value * 1.02).collect();
-        assert_eq!(verdict(&above, &values, Direction::Lower), Verdict::Same);
+        assert_eq!(verdict(&above, &values, Direction::Lower), Verdict::WithinMargin);
     }
 
     #[test]

@@ -1,7 +1,9 @@
+use std::fmt;
+
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Interval, Margin};
+use crate::Interval;
 
 /// Relation of a configuration's metric to the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
@@ -20,17 +22,18 @@ pub struct Effect {
     pub verdict: Verdict,
 }
 
-/// Verdict of a comparison.
+/// Verdict on a metric, beside that of a baseline or of a base kernel. Worse is what is certainly worse, and
+/// may be so by more than the margin. Better is the like in the other direction; a gate, which asks whether a
+/// kernel is worse, says so of half the margin already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// Better than the baseline.
+    /// Better.
     Better,
-    /// Worse than the baseline.
+    /// Worse.
     Worse,
-    /// Within the margin of the baseline.
-    #[serde(rename = "within_margin")]
-    Same,
+    /// Within the margin; for a gate, not worse by the margin.
+    WithinMargin,
     /// Within the resolution of the instrument, which may hide a difference larger than the margin.
     /// More replicates tell no more.
     WithinResolution,
@@ -48,7 +51,7 @@ impl Verdict {
         match self {
             Self::Better => "better",
             Self::Worse => "worse",
-            Self::Same => "within_margin",
+            Self::WithinMargin => "within_margin",
             Self::WithinResolution => "within_resolution",
             Self::Undecided { .. } => "undecided",
         }
@@ -56,9 +59,9 @@ impl Verdict {
 
     /// Returns the word for people: `better`, `worse`, `within 5%`, `within the resolution` or
     /// `undecided`.
-    pub fn word(self, margin: Margin) -> String {
+    pub fn word(self, margin: impl fmt::Display) -> String {
         match self {
-            Self::Same => format!("within {margin}"),
+            Self::WithinMargin => format!("within {margin}"),
             Self::WithinResolution => "within the resolution".to_owned(),
             verdict => verdict.as_str().to_owned(),
         }
@@ -66,12 +69,17 @@ impl Verdict {
 
     /// Returns whether no difference was found that counts: within the margin, or within the resolution.
     pub fn is_alike(self) -> bool {
-        matches!(self, Self::Same | Self::WithinResolution)
+        matches!(self, Self::WithinMargin | Self::WithinResolution)
     }
 
     /// Returns whether the verdict is final.
     pub fn is_decided(self) -> bool {
         !matches!(self, Self::Undecided { .. })
+    }
+
+    /// Returns whether it tells if there is a difference of the margin.
+    pub(crate) fn tells(self) -> bool {
+        self.is_decided() && self != Self::WithinResolution
     }
 }
 
@@ -81,8 +89,8 @@ mod tests {
 
     #[test]
     fn a_small_difference_is_named_by_the_margin() {
-        let margin = "2.5%".parse().unwrap();
-        assert_eq!(Verdict::Same.word(margin), "within 2.5%");
+        let margin: crate::Margin = "2.5%".parse().unwrap();
+        assert_eq!(Verdict::WithinMargin.word(margin), "within 2.5%");
         assert_eq!(Verdict::Undecided { more: None }.word(margin), "undecided");
     }
 }

@@ -7,9 +7,7 @@ use preemptlab_model::{
 };
 use serde::Serialize;
 
-use crate::{
-    Gate, GateRow, GateRule, Looks, Margins, RowVerdict, SectionRow, gate, summary::median,
-};
+use crate::{Gate, GateRow, GateRule, Looks, Margins, SectionRow, Verdict, gate, summary::median};
 
 /// The version of [`History`] as others read it. Fields may be added within a version.
 pub const HISTORY_FORMAT: u32 = 1;
@@ -295,8 +293,7 @@ fn troubles(kernels: &[(HistoryKernel, Vec<MeasuredCell>)]) -> Vec<HistoryTroubl
 impl History {
     /// Lists the metrics that changed between neighbours, in the order of the kernels.
     pub fn changes(&self) -> Vec<HistoryChange<'_>> {
-        let is_change =
-            |row: &&GateRow| matches!(row.verdict, RowVerdict::Worse | RowVerdict::Better);
+        let is_change = |row: &&GateRow| matches!(row.verdict, Verdict::Worse | Verdict::Better);
         let changes = self.steps.iter().flat_map(|step| {
             let rows = step.gate.rows.iter().filter(is_change);
             rows.map(move |row| HistoryChange { step, row, section: section(step, row) })
@@ -328,7 +325,7 @@ impl History {
 /// Returns the function of a place whose sections changed most in the direction of a metric: by their
 /// longest for a latency, and by all of a cell for another metric.
 fn section<'a>(step: &'a HistoryStep, row: &GateRow) -> Option<&'a SectionRow> {
-    let is_worse = row.verdict == RowVerdict::Worse;
+    let is_worse = row.verdict == Verdict::Worse;
     let grown = |section: &SectionRow| {
         let grown = match row.metric.statistic() {
             Some(_) => section.new_us - section.base_us,

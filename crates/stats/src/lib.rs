@@ -38,8 +38,8 @@ pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use gate::{
     Allowance, Followed, GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateRule, GateVerdict,
-    GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError, RowVerdict,
-    SectionChange, SectionRow, gate,
+    GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError, SectionChange,
+    SectionRow, gate,
 };
 pub use history::{
     HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel,

@@ -29,9 +29,6 @@ pub struct Latency {
     pub omitted: Option<u64>,
 }
 
-/// The ranks of the quantiles that are reported, in hundred-thousandths; whole per mille.
-const QUANTILES: [u32; 3] = [50_000, 99_000, 99_900];
-
 impl Measurements {
     /// Returns all metrics as one list: `NAME.STATISTIC` for each latency, then the numbers.
     pub fn metrics(&self) -> Vec<Metric> {
@@ -43,7 +40,8 @@ impl Measurements {
 /// Returns the names of the metrics of a latency. Only a latency with a period has omitted samples.
 pub(crate) fn latency_names(of: &Distribution, is_periodic: bool) -> Vec<MetricName> {
     let statistics = [Statistic::Min, Statistic::Avg].into_iter();
-    let statistics = statistics.chain(QUANTILES.map(Statistic::Quantile)).chain([Statistic::Max]);
+    let statistics =
+        statistics.chain(Statistic::QUANTILES.map(Statistic::Quantile)).chain([Statistic::Max]);
     let statistics = statistics.chain(is_periodic.then_some(Statistic::Omitted));
     statistics.map(|statistic| MetricName::Of(of.clone(), statistic)).collect()
 }

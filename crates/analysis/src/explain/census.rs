@@ -1,7 +1,7 @@
 //! The census of `cond_resched()`: what each of its call sites is good for, in all cells of a configuration.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{counted, plain};
+use preemptlab_model::{MetricName, counted, plain};
 use preemptlab_report::{Cell, Column, Table, Terminal, Tone};
 use preemptlab_trace::{
     CallSite, Census as OfCells, Target, census, opportunities, target, window,
@@ -9,7 +9,7 @@ use preemptlab_trace::{
 use serde::Serialize;
 
 use super::{
-    choice::{Chosen, asked_for, completed, configurations, is_named, latency},
+    choice::{Chosen, asked_for, completed, configurations, is_named},
     traced::Traced,
 };
 use crate::{Error, Result, moment::in_us};
@@ -58,7 +58,7 @@ impl Census {
     /// When there is none with a trace, a trace does not say where calls came from, or cannot be read.
     pub fn new(recording: &Recording, name: Option<&str>) -> Result<Self> {
         let path = recording.path().display();
-        let mut cells = completed(recording, &latency(false))?;
+        let mut cells = completed(recording, &MetricName::latest(false))?;
         cells.retain(|cell| name.is_none_or(|name| is_named(cell, name)));
         if cells.is_empty() {
             return Err(Error::Unusable(format!("{path} has no finished cell{}", asked_for(name))));

@@ -77,11 +77,6 @@ fn latest_us(cell: &MeasuredCell) -> f64 {
 /// Number of cells that are listed.
 const SHOWN: usize = 12;
 
-/// Returns the metric that says how late a probe was at worst.
-pub fn latency(is_fair: bool) -> MetricName {
-    if is_fair { MetricName::OTHER_MAX } else { MetricName::FIFO_MAX }
-}
-
 /// Returns the cell that was named by words of its name or the beginning of its identity, or else
 /// the one with the worst wakeup of a probe. Of the replicates of one configuration it is the one with
 /// the worst.
@@ -219,7 +214,7 @@ mod tests {
     fn replicates_are_together_wherever_they_stand() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
         let recording = Recording::open(&path).unwrap();
-        let first = completed(&recording, &latency(false)).unwrap().remove(0);
+        let first = completed(&recording, &MetricName::latest(false)).unwrap().remove(0);
         let cell = |cpus, replicate| {
             let factors = Factors { cpus, replicate, ..first.factors.clone() };
             Chosen { factors, ..first.clone() }

@@ -1,10 +1,10 @@
 //! The models and options that remove a cause.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Flavour, KernelRef, PreemptMode};
+use preemptlab_model::{Flavour, KernelRef, MetricName, PreemptMode};
 use preemptlab_trace::{Cause, Segment, TIMER_ENTRY, Timeline};
 
-use super::choice::{Chosen, completed, latency};
+use super::choice::{Chosen, completed};
 use crate::Result;
 
 /// Something to do about a cause. For each of them a test makes the cause, follows the advice and sees an earlier
@@ -323,7 +323,7 @@ pub(super) fn sibling(
             && other.id != cell.id
     };
     let others: Vec<Chosen> =
-        completed(recording, &latency(is_fair))?.into_iter().filter(is_like).collect();
+        completed(recording, &MetricName::latest(is_fair))?.into_iter().filter(is_like).collect();
     let strength = |cell: &Chosen| match cell.factors.preempt {
         PreemptMode::None => 0,
         PreemptMode::Voluntary => 1,

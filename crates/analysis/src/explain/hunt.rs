@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs::File, io::Seek};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::CellInputs;
+use preemptlab_model::{CellInputs, MetricName};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_trace::{
     Kernel, MovedTimer, Target, Timeline, Window, moved_timers, target, timelines, wakeups, window,
@@ -15,7 +15,7 @@ use preemptlab_trace::{
 };
 
 use super::{
-    choice::{Chosen, asked_for, completed, configurations, is_named, latency},
+    choice::{Chosen, asked_for, completed, configurations, is_named},
     confirm::{met, tolerance_ns},
     traced::Traced,
 };
@@ -93,7 +93,7 @@ pub struct Step {
 ///
 /// When there are none.
 pub fn probed(recording: &Recording, name: Option<&str>) -> Result<Vec<Vec<Chosen>>> {
-    let mut cells = completed(recording, &latency(false))?;
+    let mut cells = completed(recording, &MetricName::latest(false))?;
     cells.retain(|cell| {
         cell.max_us != 0.0
             && target(&cell.inputs.job).is_some()

@@ -18,7 +18,7 @@ mod zoom;
 
 pub use census::Census;
 pub(crate) use choice::latest;
-pub use choice::{Chosen, choose, latency};
+pub use choice::{Chosen, choose};
 pub use confirm::Confirmation;
 pub use cure::Cure;
 pub use export::{TraceForm, export};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Factors, counted, of_machine};
+use preemptlab_model::{Factors, MetricName, counted, of_machine};
 use preemptlab_report::{Cell, Column, Table};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
-use super::choice::{completed, latency};
+use super::choice::completed;
 use crate::{Error, Result, moment::in_us};
 
 /// Functions shown of each configuration.
@@ -46,7 +46,7 @@ impl Ranking {
     /// When no cell was traced, or the recording cannot be read.
     pub fn new(recording: &Recording, is_fair: bool) -> Result<Self> {
         let mut configurations: Vec<Configuration> = Vec::new();
-        for cell in completed(recording, &latency(is_fair))? {
+        for cell in completed(recording, &MetricName::latest(is_fair))? {
             let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
             let Factors { kernel, preempt, settings, machine, .. } = cell.factors;

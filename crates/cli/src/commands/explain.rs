@@ -11,7 +11,7 @@ use preemptlab_analysis::{
     Moment, WhatIf,
     explain::{
         Chosen, Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom,
-        check_probe, choose, client, export, latency,
+        check_probe, choose, client, export,
     },
 };
 use preemptlab_durable::Replacement;
@@ -118,7 +118,8 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
         let ranking = Ranking::new(&recording, args.fair)?;
         return output.print(&ranking.table(), args.format, &ranking);
     }
-    let latency = if args.response { MetricName::RESPONSE_MAX } else { latency(args.fair) };
+    let latency =
+        if args.response { MetricName::RESPONSE_MAX } else { MetricName::latest(args.fair) };
     let cell = choose(&recording, args.cell.as_deref(), &latency)?;
     let shown = Shown::new(output);
     let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);

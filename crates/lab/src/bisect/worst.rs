@@ -1,7 +1,8 @@
 use std::path::Path;
 
-use preemptlab_analysis::explain::{Explanation, choose, latency};
+use preemptlab_analysis::explain::{Explanation, choose};
 use preemptlab_experiment::Recording;
+use preemptlab_model::MetricName;
 
 use super::Worst;
 use crate::gate::LABELS;
@@ -10,7 +11,7 @@ use crate::gate::LABELS;
 /// there is nothing to explain, and the search has its result without it.
 pub fn worst(path: &Path) -> Option<Worst> {
     let recording = Recording::open(path).ok()?;
-    let latency = latency(false);
+    let latency = MetricName::latest(false);
     let [before, after] = LABELS.map(|label| choose(&recording, Some(label), &latency).ok());
     let (before, after) = (before?, after?);
     let explanation = |cell| Explanation::new(&recording, cell, false, 1).ok();

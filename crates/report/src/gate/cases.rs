@@ -1,6 +1,6 @@
 //! A decision as test cases, the form that CI systems know.
 
-use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, RowVerdict, SectionRow};
+use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, SectionRow, Verdict};
 
 use super::tables::gate_headline;
 
@@ -49,9 +49,9 @@ pub fn cases(gate: &Gate) -> Vec<Case<'_>> {
         name: format!("{}: {}", row.place, row.metric),
         path: ["metric", &row.place.workload],
         end: match row.verdict {
-            RowVerdict::Worse => End::Failed,
-            RowVerdict::WithinMargin | RowVerdict::Better => End::Passed,
-            RowVerdict::WithinResolution | RowVerdict::Undecided { .. } => End::Undecided,
+            Verdict::Worse => End::Failed,
+            Verdict::WithinMargin | Verdict::Better => End::Passed,
+            Verdict::WithinResolution | Verdict::Undecided { .. } => End::Undecided,
         },
         words: row_words(row),
         number: Some((row.new, &row.unit)),
@@ -98,7 +98,7 @@ fn row_words(row: &GateRow) -> String {
     let interval = if interval.is_empty() { interval } else { format!(", 95% {interval}") };
     format!(
         "{}: {} {} ({:.4} to {:.4}{unit}{interval}, {} seeds, p {}, margin {})",
-        row.verdict.word(row.margin),
+        row.verdict_words(),
         row.title,
         row.changed(),
         row.base,

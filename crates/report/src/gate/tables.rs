@@ -1,7 +1,7 @@
 //! The decision of a gate, for terminals and for Markdown.
 
 use preemptlab_model::{counted, plain};
-use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, RowVerdict, SectionRow};
+use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, SectionRow, Verdict};
 
 use crate::{Cell, Column, Table, Terminal, Tone, number};
 
@@ -80,11 +80,11 @@ fn metrics(gate: &Gate) -> Table {
         table.span(Cell::new(of_place[0].place.to_string(), Tone::Strong));
         for row in of_place {
             let tone = match row.verdict {
-                RowVerdict::Worse => Tone::Worse,
-                RowVerdict::Better => Tone::Better,
-                RowVerdict::WithinMargin
-                | RowVerdict::WithinResolution
-                | RowVerdict::Undecided { .. } => Tone::Plain,
+                Verdict::Worse => Tone::Worse,
+                Verdict::Better => Tone::Better,
+                Verdict::WithinMargin | Verdict::WithinResolution | Verdict::Undecided { .. } => {
+                    Tone::Plain
+                }
             };
             table.row([
                 Cell::from(format!("  {}", called(row))),
@@ -94,7 +94,7 @@ fn metrics(gate: &Gate) -> Table {
                 Cell::from(row.interval_words()),
                 Cell::from(row.p_words()),
                 Cell::from(row.pairs.to_string()),
-                Cell::new(row.verdict.word(row.margin), tone),
+                Cell::new(row.verdict_words(), tone),
             ]);
         }
     }

@@ -1,6 +1,6 @@
 //! Change points: what changed between which two kernels, and the function that changed with it.
 
-use preemptlab_stats::{Allowance, GateRow, History, HistoryChange, RowVerdict, SectionRow};
+use preemptlab_stats::{Allowance, GateRow, History, HistoryChange, SectionRow, Verdict};
 
 use super::{page::Part, words};
 use crate::{Cell, Column, Table, Tone, number};
@@ -39,7 +39,7 @@ fn points(history: &History, changes: &[HistoryChange<'_>]) -> Table {
             for change in of_place {
                 let row = change.row;
                 let tone = match row.verdict {
-                    RowVerdict::Worse => Tone::Worse,
+                    Verdict::Worse => Tone::Worse,
                     _ => Tone::Better,
                 };
                 table.row([
@@ -49,7 +49,7 @@ fn points(history: &History, changes: &[HistoryChange<'_>]) -> Table {
                     Cell::from(row.changed()),
                     Cell::from(row.interval_words()),
                     Cell::from(row.pairs.to_string()),
-                    Cell::new(row.verdict.word(row.margin), tone),
+                    Cell::new(row.verdict_words(), tone),
                 ]);
                 if change.step.gate.is_traced {
                     let said = change.section.map_or_else(|| no_section(row), section);
@@ -62,7 +62,7 @@ fn points(history: &History, changes: &[HistoryChange<'_>]) -> Table {
 }
 
 fn no_section(row: &GateRow) -> String {
-    let than = if row.verdict == RowVerdict::Worse { "longer" } else { "shorter" };
+    let than = if row.verdict == Verdict::Worse { "longer" } else { "shorter" };
     format!("no section with preemption or interrupts off became {than}")
 }
 

@@ -106,7 +106,7 @@ mod tests {
         let mut history = testing::history();
         for step in &mut history.steps {
             for row in &mut step.gate.rows {
-                row.verdict = preemptlab_stats::RowVerdict::Undecided { more: None };
+                row.verdict = preemptlab_stats::Verdict::Undecided { more: None };
             }
             step.gate.sections.clear();
         }

@@ -2,7 +2,7 @@
 //! mode.
 
 use preemptlab_model::PreemptMode;
-use preemptlab_stats::{GateRow, History, HistoryGroup, HistoryPanel, HistoryPoint, RowVerdict};
+use preemptlab_stats::{GateRow, History, HistoryGroup, HistoryPanel, HistoryPoint, Verdict};
 
 use super::words;
 use crate::{Cell, Column, Table, Tone, number};
@@ -53,8 +53,8 @@ fn values(history: &History, panel: &HistoryPanel, kernel: usize, mode: PreemptM
     };
     let change = history.change(panel, point);
     let (mark, tone) = match change.map(|row: &GateRow| row.verdict) {
-        Some(RowVerdict::Worse) => ("! ", Tone::Worse),
-        Some(RowVerdict::Better) => ("! ", Tone::Better),
+        Some(Verdict::Worse) => ("! ", Tone::Worse),
+        Some(Verdict::Better) => ("! ", Tone::Better),
         _ => ("", Tone::Plain),
     };
     [

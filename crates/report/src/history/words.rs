@@ -1,7 +1,7 @@
 //! How a history calls things.
 
 use preemptlab_model::{PreemptMode, counted, of_machine};
-use preemptlab_stats::{History, HistoryGroup, HistoryKernel, HistoryStep, RowVerdict};
+use preemptlab_stats::{History, HistoryGroup, HistoryKernel, HistoryStep, Verdict};
 
 /// The line of kernels that needs no word.
 const GENERIC: &str = "generic";
@@ -54,15 +54,15 @@ pub fn group(of: &HistoryGroup) -> String {
 /// Counts what the comparisons came to.
 pub fn counts(history: &History) -> String {
     let rows = || history.steps.iter().flat_map(|step| &step.gate.rows);
-    let count = |is: fn(RowVerdict) -> bool| rows().filter(|row| is(row.verdict)).count();
+    let count = |is: fn(Verdict) -> bool| rows().filter(|row| is(row.verdict)).count();
     format!(
         "Of {} {} worse, {} better, {} within the margin, {} undecided.",
         counted(history.comparisons, "comparison"),
-        verb(count(|verdict| verdict == RowVerdict::Worse)),
-        count(|verdict| verdict == RowVerdict::Better),
-        count(|verdict| verdict == RowVerdict::WithinMargin),
+        verb(count(|verdict| verdict == Verdict::Worse)),
+        count(|verdict| verdict == Verdict::Better),
+        count(|verdict| verdict == Verdict::WithinMargin),
         count(|verdict| {
-            matches!(verdict, RowVerdict::WithinResolution | RowVerdict::Undecided { .. })
+            matches!(verdict, Verdict::WithinResolution | Verdict::Undecided { .. })
         }),
     )
 }

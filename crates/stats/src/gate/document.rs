@@ -9,7 +9,7 @@ use preemptlab_model::{
 use serde::Serialize;
 
 use super::Allowance;
-use crate::Interval;
+use crate::{Interval, Verdict};
 
 /// The version of [`Gate`] as others read it. Fields may be added within a version.
 pub const GATE_FORMAT: u32 = 1;
@@ -148,50 +148,7 @@ pub struct GateRow {
     pub p: f64,
     /// Verdict.
     #[serde(flatten)]
-    pub verdict: RowVerdict,
-}
-
-/// Verdict on a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum RowVerdict {
-    /// Worse, and perhaps by as much as the margin.
-    Worse,
-    /// Not worse by as much as the margin.
-    WithinMargin,
-    /// Better, by at least half the margin.
-    Better,
-    /// The instrument tells no difference, but could hide one of the margin. More seeds tell no more.
-    WithinResolution,
-    /// Neither.
-    Undecided {
-        /// About how many more seeds would decide it; absent where that cannot be estimated.
-        more: Option<u32>,
-    },
-}
-
-impl RowVerdict {
-    /// Returns the word for people.
-    pub fn word(self, margin: Allowance) -> String {
-        match self {
-            Self::Worse => "worse".to_owned(),
-            Self::WithinMargin => format!("within {margin}"),
-            Self::Better => "better".to_owned(),
-            Self::WithinResolution => "within the resolution".to_owned(),
-            Self::Undecided { more: Some(more) } => format!("undecided +{more}"),
-            Self::Undecided { more: None } => "undecided".to_owned(),
-        }
-    }
-
-    /// Returns whether more seeds change nothing.
-    pub(super) fn is_decided(self) -> bool {
-        !matches!(self, Self::Undecided { .. })
-    }
-
-    /// Returns whether it tells if the new kernel is worse by the margin.
-    pub(super) fn tells(self) -> bool {
-        self.is_decided() && self != Self::WithinResolution
-    }
+    pub verdict: Verdict,
 }
 
 /// A function whose longest sections changed.
@@ -260,7 +217,7 @@ impl Gate {
             Some(place) => format!("{place}: a cell failed: {}", failure.reason),
             None => failure.reason.clone(),
         });
-        let rows = self.rows.iter().filter(|row| row.verdict == RowVerdict::Worse);
+        let rows = self.rows.iter().filter(|row| row.verdict == Verdict::Worse);
         let rows = rows.map(|row| {
             format!("{}: {} {} (p {})", row.place, row.title, row.changed(), p_words(row.p))
         });
@@ -302,6 +259,14 @@ impl GateRow {
     /// Returns the change in words: `-3.1%` or `+20.4 us`.
     pub fn changed(&self) -> String {
         self.change_words(self.change)
+    }
+
+    /// Returns the verdict in words, with the seeds that would decide it: `undecided +4`.
+    pub fn verdict_words(&self) -> String {
+        match self.verdict {
+            Verdict::Undecided { more: Some(more) } => format!("undecided +{more}"),
+            verdict => verdict.word(self.margin),
+        }
     }
 
     /// Returns the probability in words: `0.02`, `<0.0001`.

@@ -3,12 +3,12 @@
 use preemptlab_model::{MeasuredCell, Metric, MetricName, NoResult};
 
 use super::{
-    Gate, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, RowVerdict, SectionRow,
+    Gate, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, SectionRow,
     document::GATE_FORMAT,
     row::{Pairs, row},
     section::{self, sections},
 };
-use crate::Looks;
+use crate::{Looks, Verdict};
 
 /// Functions listed.
 const SECTIONS_SHOWN: usize = 12;
@@ -45,16 +45,7 @@ impl GateRule {
         if !self.metrics.is_empty() {
             return self.metrics.contains(metric);
         }
-        let instants = MetricName::BOUND_P99_9;
-        let latency = match all.iter().any(|metric| metric.name == instants) {
-            true => instants,
-            false => MetricName::FIFO_P99,
-        };
-        let is_usual = |name: &MetricName| *name == MetricName::Throughput || *name == latency;
-        match all.iter().any(|metric| is_usual(&metric.name)) {
-            true => is_usual(metric),
-            false => matches!(metric, MetricName::Number(_)),
-        }
+        metric.decides(all.iter().map(|metric| &metric.name))
     }
 }
 
@@ -106,9 +97,9 @@ pub fn gate<'a>(
     let lacking = rule.followed.is_none() && lacks_all(&paired(base, new), rule);
     let do_rows_decide = !matches!(rule.followed, Some(Mechanism::Section(_)));
     let any_row =
-        |is: &dyn Fn(RowVerdict) -> bool| do_rows_decide && rows.iter().any(|row| is(row.verdict));
+        |is: &dyn Fn(Verdict) -> bool| do_rows_decide && rows.iter().any(|row| is(row.verdict));
     let verdict = if !failures.is_empty()
-        || any_row(&|verdict| verdict == RowVerdict::Worse)
+        || any_row(&|verdict| verdict == Verdict::Worse)
         || section_rows.iter().any(|section| section.is_worse)
     {
         GateVerdict::Worse
@@ -305,15 +296,15 @@ mod tests {
         assert_eq!(judged(&base, &base).verdict, GateVerdict::NoWorse);
         let slower = judged(&base, &cells(8, |seed| noisy(seed + 1) * 0.95, 57.0));
         assert_eq!(slower.verdict, GateVerdict::Worse);
-        let verdicts: Vec<RowVerdict> = slower.rows.iter().map(|row| row.verdict).collect();
-        assert_eq!(verdicts, [RowVerdict::Worse, RowVerdict::WithinMargin]);
+        let verdicts: Vec<Verdict> = slower.rows.iter().map(|row| row.verdict).collect();
+        assert_eq!(verdicts, [Verdict::Worse, Verdict::WithinMargin]);
         assert!((slower.rows[0].change + 0.05).abs() < 0.01, "{:?}", slower.rows[0]);
         assert!(slower.reasons()[0].contains("-5."), "{:?}", slower.reasons());
         let faster = judged(&base, &cells(8, |seed| noisy(seed + 1) * 1.05, 57.0));
-        assert_eq!(faster.rows[0].verdict, RowVerdict::Better);
+        assert_eq!(faster.rows[0].verdict, Verdict::Better);
         assert_eq!(faster.verdict, GateVerdict::NoWorse);
         let later = judged(&base, &cells(8, noisy, 78.0));
-        assert_eq!(later.rows[1].verdict, RowVerdict::Worse);
+        assert_eq!(later.rows[1].verdict, Verdict::Worse);
         assert_eq!(later.rows[1].changed(), "+21.0 us");
         // A microsecond more is certain, and nobody asked.
         assert_eq!(judged(&base, &cells(8, noisy, 58.0)).verdict, GateVerdict::NoWorse);
@@ -340,14 +331,14 @@ mod tests {
         };
         for rule in [margin("wakeup.fifo.p99=1us"), margin("wakeup.fifo.p99=5%")] {
             for new in [15.0, 16.0] {
-                let expected = (RowVerdict::WithinResolution, GateVerdict::Undecided);
+                let expected = (Verdict::WithinResolution, GateVerdict::Undecided);
                 assert_eq!(judged(new, &rule), expected, "{new}");
             }
             // One bucket less may be none, but is not one of the margin more.
-            assert_eq!(judged(14.0, &rule).0, RowVerdict::WithinMargin);
-            assert_eq!(judged(17.0, &rule), (RowVerdict::Worse, GateVerdict::Worse));
+            assert_eq!(judged(14.0, &rule).0, Verdict::WithinMargin);
+            assert_eq!(judged(17.0, &rule), (Verdict::Worse, GateVerdict::Worse));
         }
-        let wide = (RowVerdict::WithinMargin, GateVerdict::NoWorse);
+        let wide = (Verdict::WithinMargin, GateVerdict::NoWorse);
         assert_eq!(judged(16.0, &margin("wakeup.fifo.p99=3us")), wide);
     }
 
@@ -399,7 +390,7 @@ mod tests {
         let wild = |seed: u64| 180_000.0 * (1.0 + 0.1 * (seed % 4) as f64);
         let gate = judged(&cells(6, wild, 57.0), &cells(6, |seed| wild(seed + 2), 57.0));
         assert_eq!(gate.verdict, GateVerdict::Undecided);
-        assert!(matches!(gate.rows[0].verdict, RowVerdict::Undecided { more: Some(2..) }));
+        assert!(matches!(gate.rows[0].verdict, Verdict::Undecided { more: Some(2..) }));
         assert_eq!(judged(&[], &[]).verdict, GateVerdict::Undecided);
     }
 

@@ -4,7 +4,8 @@ use std::{fmt, str::FromStr};
 
 use preemptlab_model::MetricName;
 
-use super::{Gate, GateVerdict, RowVerdict};
+use super::{Gate, GateVerdict};
+use crate::Verdict;
 
 /// What made a kernel worse.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +32,7 @@ impl Mechanism {
     /// others can have, too.
     pub fn of(gate: &Gate) -> Option<Self> {
         let section = gate.sections.iter().find(|section| section.is_worse);
-        let row = || gate.rows.iter().find(|row| row.verdict == RowVerdict::Worse);
+        let row = || gate.rows.iter().find(|row| row.verdict == Verdict::Worse);
         section
             .map(|section| Self::Section(section.function.clone()))
             .or_else(|| row().map(|row| Self::Metric(row.metric.clone())))
@@ -70,10 +71,10 @@ impl Mechanism {
             }
             Self::Metric(metric) => {
                 let rows = || gate.rows.iter().filter(|row| row.metric == *metric);
-                if let Some(row) = rows().find(|row| row.verdict == RowVerdict::Worse) {
+                if let Some(row) = rows().find(|row| row.verdict == Verdict::Worse) {
                     return Followed::Worse(format!("{} {}", row.title, row.changed()));
                 }
-                let open = rows().find(|row| matches!(row.verdict, RowVerdict::Undecided { .. }));
+                let open = rows().find(|row| matches!(row.verdict, Verdict::Undecided { .. }));
                 match (open, rows().next()) {
                     (Some(row), _) => Followed::Unknown(format!(
                         "{} {}, and the budget is spent",

@@ -10,8 +10,7 @@ mod section;
 
 pub use allowance::{Allowance, GivenMargin, Margins, ParseAllowanceError};
 pub use document::{
-    GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateVerdict, RowVerdict, SectionChange,
-    SectionRow,
+    GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateVerdict, SectionChange, SectionRow,
 };
 pub use judge::{GateRule, gate};
 pub use mechanism::{Followed, Mechanism, ParseMechanismError};

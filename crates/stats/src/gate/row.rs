@@ -3,11 +3,11 @@
 use preemptlab_model::Metric;
 
 use super::{
-    GatePlace, GateRow, RowVerdict,
+    GatePlace, GateRow,
     allowance::{Allowance, Scale},
 };
 use crate::{
-    Interval, REPLICATES_MIN, Resolution,
+    Interval, REPLICATES_MIN, Resolution, Verdict,
     student::{upper_quantile, upper_tail},
 };
 
@@ -46,12 +46,12 @@ pub fn row(
     let (change, interval, p, verdict) = judged.unwrap_or_else(|| {
         let more = u32::try_from(REPLICATES_MIN.saturating_sub(n)).ok().filter(|more| *more > 0);
         let change = scale.worse(base_mean, new_mean).map_or(0.0, |worse| scale.change(worse));
-        (change, None, 1.0, RowVerdict::Undecided { more })
+        (change, None, 1.0, Verdict::Undecided { more })
     });
     let verdict = match pairs.lacking {
         0 => verdict,
         // The seeds at which something happened do not stand for all.
-        _ => RowVerdict::Undecided { more: None },
+        _ => Verdict::Undecided { more: None },
     };
     Some(GateRow {
         place: place.clone(),
@@ -79,7 +79,7 @@ fn judge(
     step: f64,
     alpha: f64,
     spent: f64,
-) -> Option<(f64, Option<Interval>, f64, RowVerdict)> {
+) -> Option<(f64, Option<Interval>, f64, Verdict)> {
     let n = changes.len();
     if n < REPLICATES_MIN {
         return None;
@@ -98,15 +98,15 @@ fn judge(
     let all = |reach: f64| Interval { low: worse - reach, high: worse + reach };
     let verdict = if worse + to_pass + step < margin {
         match told.shows(all(to_fail)) && worse + to_fail < 0.0 && worse <= -margin / 2.0 {
-            true => RowVerdict::Better,
-            false => RowVerdict::WithinMargin,
+            true => Verdict::Better,
+            false => Verdict::WithinMargin,
         }
     } else if told.shows(all(to_fail)) && worse - to_fail > 0.0 {
-        RowVerdict::Worse
+        Verdict::Worse
     } else if told.hides_all(all(to_pass.max(to_fail))) {
-        RowVerdict::WithinResolution
+        Verdict::WithinResolution
     } else {
-        RowVerdict::Undecided { more: more(n, worse, margin, to_fail, to_pass) }
+        Verdict::Undecided { more: more(n, worse, margin, to_fail, to_pass) }
     };
     let half = reach(0.025) + step;
     let ends = [scale.change(worse - half), scale.change(worse + half)];

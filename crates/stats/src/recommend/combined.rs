@@ -116,7 +116,7 @@ fn verdict_of(
         return Verdict::WithinResolution;
     }
     if margin.contains(interval.low) && margin.contains(interval.high) {
-        return Verdict::Same;
+        return Verdict::WithinMargin;
     }
     // The intervals hold all that the resolutions may hide.
     if p_adjusted > alpha || interval.contains(1.0) {
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn what_differs_in_opposite_ways_is_the_same_on_average() {
         let relation = [in_group(1.25, 1.24, 1.26, 6), in_group(0.8, 0.79, 0.81, 6)];
-        assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::Same);
+        assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::WithinMargin);
     }
 
     #[test]
@@ -213,8 +213,8 @@ mod tests {
     #[test]
     fn one_group_keeps_its_word() {
         let mut relation = [in_group(0.5, 0.4, 0.6, 9)];
-        relation[0].effect.verdict = Verdict::Same;
-        assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::Same);
+        relation[0].effect.verdict = Verdict::WithinMargin;
+        assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::WithinMargin);
         assert_eq!(combine(&[Vec::new()], Direction::Lower, Margin::default(), 0.05), [None]);
     }
 

@@ -58,7 +58,7 @@ pub fn known(comparison: &Comparison) -> Vec<MetricKind> {
 
 /// Returns the statistics of a latency that had no sample, and so no value that would name them.
 fn of_latency(of: &Distribution) -> impl Iterator<Item = MetricName> + use<'_> {
-    let quantiles = [500, 990, 999].map(Statistic::Quantile).into_iter();
+    let quantiles = Statistic::QUANTILES.map(Statistic::Quantile).into_iter();
     quantiles.chain([Statistic::Max]).map(|statistic| MetricName::Of(of.clone(), statistic))
 }
 

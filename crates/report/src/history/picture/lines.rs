@@ -1,7 +1,7 @@
 //! The lines of a panel: the values of a mode on a line of kernels.
 
 use preemptlab_model::{MetricClass, PreemptMode};
-use preemptlab_stats::{History, HistoryPanel, RowVerdict};
+use preemptlab_stats::{History, HistoryPanel, Verdict};
 
 use crate::{history::words, number};
 
@@ -77,7 +77,7 @@ fn values(history: &History, panel: &HistoryPanel, line: &str, preempt: PreemptM
             kernel: point.kernel,
             median: point.median / unit,
             range: [point.min / unit, point.max / unit],
-            is_change: matches!(verdict, Some(RowVerdict::Worse | RowVerdict::Better)),
+            is_change: matches!(verdict, Some(Verdict::Worse | Verdict::Better)),
             words: format!(
                 "{} {preempt}: {} {} ({})",
                 words::kernel(&history.kernels[point.kernel]),

@@ -1,0 +1,159 @@
+//! Roles of metrics: everything that shows, decides or explains without being told a metric asks here which
+//! one matters.
+
+use crate::{Distribution, MetricName, Probe, Statistic};
+
+/// A number that every workload has, of what the system did beside it.
+const CONTEXT_SWITCHES: &str = "context_switches";
+
+/// Role of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// How late something is.
+    Latency,
+    /// How much a load gets done, or whatever a workload of a user's own is about.
+    Work,
+    /// Activity of the system, which shows where the time went.
+    Activity,
+}
+
+impl Statistic {
+    /// The quantiles of every latency that a workload measures, in hundred-thousandths; whole per mille.
+    pub const QUANTILES: [u32; 3] = [50_000, 99_000, 99_900];
+}
+
+impl MetricName {
+    /// The metric that a recommendation improves unless it is told another.
+    pub const OBJECTIVE: Self = Self::Throughput;
+
+    /// Latencies by which a comparison in words tells configurations apart, the most telling first.
+    pub const TELLING: [Self; 5] = [
+        Self::BOUND,
+        Self::Of(Distribution::Response, Statistic::Quantile(99_000)),
+        Self::FIFO_MAX,
+        Self::FIFO_P99,
+        Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000)),
+    ];
+
+    /// Metrics that a history shows of a workload that has them, in this order.
+    pub const HISTORY: [Self; 7] = [
+        Self::Throughput,
+        Self::BOUND_P99_9,
+        Self::Of(Distribution::Bound, Statistic::Quantile(99_999)),
+        Self::BOUND,
+        Self::FIFO_P99,
+        Self::FIFO_MAX,
+        Self::Of(Distribution::Response, Statistic::Quantile(99_000)),
+    ];
+
+    /// Returns the metric that says how late a probe was at worst.
+    pub const fn latest(is_fair: bool) -> Self {
+        if is_fair { Self::OTHER_MAX } else { Self::FIFO_MAX }
+    }
+
+    /// Returns what the metric is for.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Of(..) => Role::Latency,
+            Self::Number(name) if name == CONTEXT_SWITCHES => Role::Activity,
+            Self::Throughput | Self::Number(_) => Role::Work,
+            Self::Part { .. } => Role::Activity,
+        }
+    }
+
+    /// Returns whether a gate decides by the metric, among others of the same cell: throughput and the latency
+    /// of the real-time probe, or the numbers of a workload that has neither.
+    pub fn decides<'a>(&self, among: impl Iterator<Item = &'a Self> + Clone) -> bool {
+        let latency = match among.clone().any(|other| *other == Self::BOUND_P99_9) {
+            true => Self::BOUND_P99_9,
+            false => Self::FIFO_P99,
+        };
+        let is_usual = |name: &Self| *name == Self::Throughput || *name == latency;
+        match among.clone().any(is_usual) {
+            true => is_usual(self),
+            false => matches!(self, Self::Number(_)),
+        }
+    }
+
+    /// Returns whether the metric is one of those that tell configurations apart, among others of the same
+    /// cells. Where every instant is measured, that is what tells: of the real-time probe only the maximum
+    /// stays, as the check by what was sampled. A fair probe has some hundred samples, too few for their tail
+    /// to tell anything beside a real-time latency.
+    pub fn is_headline<'a>(&self, mut among: impl Iterator<Item = &'a Self>) -> bool {
+        match self {
+            Self::Of(Distribution::Own(_), _) | Self::Part { .. } => false,
+            // Half of all instants say what a wakeup costs with nothing in the way.
+            Self::Of(Distribution::Bound, statistic) => {
+                !matches!(statistic, Statistic::Quantile(..=99_000))
+            }
+            // Beside a real-time latency it is the load's own affair. The median of all wakeups hardly knows the
+            // model, and the longest is a single one.
+            Self::Of(Distribution::Delay, statistic) => {
+                *statistic == Statistic::Quantile(99_000)
+                    && !among.any(|other| *other == Self::BOUND)
+            }
+            Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
+                !among.any(|other| *other == Self::BOUND)
+            }
+            // The phase between the probes decides it, since a timer with slack expires with another's.
+            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(50_000)) => {
+                !among.any(|other| *other == Self::BOUND)
+            }
+            // Work tells more of the same.
+            Self::Number(name) if name == CONTEXT_SWITCHES => {
+                !among.any(|other| [Self::BOUND, Self::Throughput].contains(other))
+            }
+            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000))
+            | &Self::OTHER_MAX => !among.any(|other| [Self::BOUND, Self::FIFO_MAX].contains(other)),
+            Self::Of(_, Statistic::Quantile(50_000 | 99_000) | Statistic::Max) => true,
+            Self::Of(..) => false,
+            Self::Throughput | Self::Number(_) => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sampled_gives_way_to_every_instant() {
+        let headline = |names: &[&str]| -> Vec<String> {
+            let names: Vec<MetricName> = names.iter().map(|name| (*name).into()).collect();
+            let shown = names.iter().filter(|name| name.is_headline(names.iter()));
+            shown.map(ToString::to_string).collect()
+        };
+        let fifo = ["wakeup.fifo.p50", "wakeup.fifo.p99", "wakeup.fifo.max"];
+        let other = ["wakeup.other.p50", "wakeup.other.p99", "wakeup.other.max"];
+        let latency = ["latency.p99.9", "latency.p99.999", "latency.worst"];
+        assert_eq!(headline(&other), other);
+        let sampled = [fifo, other].concat();
+        assert_eq!(headline(&sampled), [&fifo[..], &other[..1]].concat());
+        let all = [fifo, other, latency].concat();
+        assert_eq!(headline(&all), [&fifo[2..], &latency[..]].concat());
+    }
+
+    #[test]
+    fn a_gate_has_a_latency_and_work_or_what_the_workload_is_about() {
+        let decided = |names: &[&str]| -> Vec<String> {
+            let names: Vec<MetricName> = names.iter().map(|name| (*name).into()).collect();
+            let decided = names.iter().filter(|name| name.decides(names.iter()));
+            decided.map(ToString::to_string).collect()
+        };
+        let sampled = ["throughput", "wakeup.fifo.p99", "wakeup.fifo.max", "real"];
+        assert_eq!(decided(&sampled), sampled[..2]);
+        let instants = ["throughput", "wakeup.fifo.p99", "latency.p99.9", "latency.worst"];
+        assert_eq!(decided(&instants), ["throughput", "latency.p99.9"]);
+        assert_eq!(decided(&["real", "interrupts.LOC"]), ["real"]);
+    }
+
+    #[test]
+    fn what_a_workload_is_about_is_no_activity_of_the_system() {
+        let role = |name: &str| MetricName::from(name).role();
+        assert_eq!(role("wakeup.fifo.max"), Role::Latency);
+        assert_eq!((role("throughput"), role("real")), (Role::Work, Role::Work));
+        for name in ["context_switches", "interrupts.LOC", "kthread.total"] {
+            assert_eq!(role(name), Role::Activity, "{name}");
+        }
+    }
+}
