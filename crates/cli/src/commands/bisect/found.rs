@@ -1,12 +1,12 @@
 //! The answer of a search, for terminals.
 
-use preemptlab_analysis::explain::{Explanation, choose, latency};
+use preemptlab_analysis::explain::{Explanation, choose};
 use preemptlab_experiment::Recording;
 use preemptlab_lab::{
     LABELS,
     bisect::{Answer, Commit, Cure, Found, Outcome, Step, Worst, short},
 };
-use preemptlab_model::plain;
+use preemptlab_model::{MetricName, plain};
 use preemptlab_report::{Column, Table, Terminal, gate_terminal};
 
 /// Renders the answer of a search for a terminal.
@@ -77,7 +77,7 @@ fn worst_wakeups(worst: &Worst, outcome: &Outcome, terminal: Terminal) -> String
 /// Draws the worst wakeup of the first bad one.
 fn timeline(outcome: &Outcome, terminal: Terminal) -> Option<String> {
     let recording = Recording::open(&outcome.change()).ok()?;
-    let cell = choose(&recording, Some(LABELS[1]), &latency(false)).ok()?;
+    let cell = choose(&recording, Some(LABELS[1]), &MetricName::latest(false)).ok()?;
     Some(Explanation::new(&recording, &cell, false, 1).ok()?.text(terminal))
 }
 
