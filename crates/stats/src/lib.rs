@@ -1,4 +1,4 @@
-//! Histograms of one cell, summaries over replicates, and comparisons of configurations with their
+//! Summaries over replicates, comparisons of configurations, gates and histories of kernels, with their
 //! verdicts. docs/statistics.md describes the methods and their limits.
 //!
 //! Nothing here does I/O. Every result is finite: a result that cannot be computed is absent, never

@@ -9,7 +9,7 @@ use std::{
 };
 
 use preemptlab_analysis::{
-    Compared, Keep, Notice,
+    Compared, Keep,
     gate::{Side, judged},
 };
 use preemptlab_model::MetricName;
@@ -81,12 +81,7 @@ fn of_recordings(args: &GateArgs, rule: GateRule, output: &Output) -> exit::Resu
     }
     let paths = [PathBuf::from(&args.base), PathBuf::from(&args.new)];
     let (compared, notices) = Compared::open(&paths, Keep::Sections, None, None)?;
-    for notice in notices {
-        match notice {
-            Notice::Warning(text) => output.warning(text),
-            Notice::Note(text) => output.note(text),
-        }
-    }
+    output.notices(notices);
     let sides = compared.parts().map(Side::only).collect::<Result<Vec<_>, _>>()?;
     Ok(judged(sides[0], sides[1], rule)?)
 }
