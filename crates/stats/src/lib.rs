@@ -51,10 +51,10 @@ pub use machine_histogram::{MachineHistogram, MachineLatency, MachineValue};
 pub use margin::{Margin, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{
-    Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint,
-    DEFAULT_OBJECTIVE, Judgement, Limit, MetricKind, Missing, NoMatch, Objective, Obstacle,
-    ParseRequirementError, Pattern, Preference, Question, RecommendError, Recommendation,
-    Requirement, RunnerUp, Standing, Statistic, UnitError, UnknownMetric, recommend,
+    Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement,
+    Limit, MetricKind, Missing, NoMatch, Objective, Obstacle, ParseRequirementError, Pattern,
+    Preference, Question, RecommendError, Recommendation, Requirement, RunnerUp, Standing,
+    Statistic, UnitError, UnknownMetric, recommend,
 };
 pub use resolution::Resolution;
 pub use samples::Samples;
