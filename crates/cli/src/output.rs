@@ -9,6 +9,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use preemptlab_analysis::Notice;
 use preemptlab_model::plain;
 use preemptlab_report::{Table, Terminal, View};
 use preemptlab_stats::Comparison;
@@ -162,6 +163,16 @@ impl Output {
             let _ = writeln!(io::stderr(), "\x1b[33mwarning:\x1b[0m {}", one_line(&text));
         } else {
             say(format_args!("warning: {text}"));
+        }
+    }
+
+    /// Prints everything that makes recordings less comparable.
+    pub fn notices(&self, notices: Vec<Notice>) {
+        for notice in notices {
+            match notice {
+                Notice::Warning(text) => self.warning(text),
+                Notice::Note(text) => self.note(text),
+            }
         }
     }
 

@@ -23,7 +23,7 @@ impl Statistic {
 }
 
 impl MetricName {
-    /// The metric that a recommendation improves unless it is told another.
+    /// The metric that a recommendation maximizes where nobody says what to optimize.
     pub const OBJECTIVE: Self = Self::Throughput;
 
     /// Latencies by which a comparison in words tells configurations apart, the most telling first.

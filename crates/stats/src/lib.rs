@@ -1,4 +1,4 @@
-//! Histograms of one cell, summaries over replicates, and comparisons of configurations with their
+//! Summaries over replicates, comparisons of configurations, gates and histories of kernels, with their
 //! verdicts. docs/statistics.md describes the methods and their limits.
 //!
 //! Nothing here does I/O. Every result is finite: a result that cannot be computed is absent, never
@@ -51,10 +51,10 @@ pub use machine_histogram::{MachineHistogram, MachineLatency, MachineValue};
 pub use margin::{Margin, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{
-    Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint,
-    DEFAULT_OBJECTIVE, Judgement, Limit, MetricKind, Missing, NoMatch, Objective, Obstacle,
-    ParseRequirementError, Pattern, Preference, Question, RecommendError, Recommendation,
-    Requirement, RunnerUp, Standing, Statistic, UnitError, UnknownMetric, recommend,
+    Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement,
+    Limit, MetricKind, Missing, NoMatch, Objective, Obstacle, ParseRequirementError, Pattern,
+    Preference, Question, RecommendError, Recommendation, Requirement, RunnerUp, Standing,
+    Statistic, UnitError, UnknownMetric, recommend,
 };
 pub use resolution::Resolution;
 pub use samples::Samples;

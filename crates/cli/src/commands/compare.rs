@@ -1,7 +1,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::{Compared, Keep, Notice, curves};
+use preemptlab_analysis::{Compared, Keep, curves};
 use preemptlab_report::{LatencyCurves, View, curves_svg, curves_terminal, file_names};
 use preemptlab_stats::Comparison;
 
@@ -96,11 +96,6 @@ pub fn open(
     output: &Output,
 ) -> exit::Result<Compared> {
     let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), args.margin)?;
-    for notice in notices {
-        match notice {
-            Notice::Warning(text) => output.warning(text),
-            Notice::Note(text) => output.note(text),
-        }
-    }
+    output.notices(notices);
     Ok(compared)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Compared, Keep, Notice, histograms, history};
+use preemptlab_analysis::{Compared, Keep, histograms, history};
 use preemptlab_model::{MetricName, plain};
 use preemptlab_report::{Terminal, history_markdown, history_pictures, history_terminal};
 use preemptlab_stats::{GivenMargin, History, Margins};
@@ -71,12 +71,7 @@ pub fn execute(args: &HistoryArgs, output: &Output) -> exit::Result<ExitCode> {
     histograms::refuse(&args.recordings, "a history is one of kernels")?;
     let (compared, notices) = Compared::open(&args.recordings, Keep::Sections, None, None)?;
     let history = history(&compared, &metrics, &Margins::given(&args.margins))?;
-    for notice in notices {
-        match notice {
-            Notice::Warning(text) => output.warning(text),
-            Notice::Note(text) => output.note(text),
-        }
-    }
+    output.notices(notices);
     if let Some(folder) = &args.svg {
         let pictures = history_pictures(&history).into_iter();
         let pictures = pictures.map(|picture| (picture.file, picture.svg));

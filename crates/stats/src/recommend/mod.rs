@@ -25,16 +25,13 @@ use preemptlab_model::{Direction, Factors, MeasuredCell, MetricName};
 use crate::{Baseline, Comparison, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
-/// The metric that is maximized where nobody says what to optimize.
-pub const DEFAULT_OBJECTIVE: &str = "throughput";
-
 /// Question of a recommendation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
     /// Requirements that a configuration must satisfy.
     pub requirements: Vec<Requirement>,
     /// The metric to optimize, and `Higher` to maximize or `Lower` to minimize it; `None` maximizes
-    /// [`DEFAULT_OBJECTIVE`].
+    /// [`MetricName::OBJECTIVE`].
     pub objective: Option<(String, Direction)>,
     /// The configurations to choose from, by pattern; empty for every one. The baseline may be
     /// another.
@@ -79,8 +76,9 @@ pub enum RecommendError {
     Metric(#[from] UnknownMetric),
     /// The default objective was not measured.
     #[error(
-        "nothing says what to optimize, and the recordings lack `{DEFAULT_OBJECTIVE}`, which is \
-         maximized by default; add --maximize METRIC or --minimize METRIC with one of {}",
+        "nothing says what to optimize, and the recordings lack `{}`, which is maximized by default; \
+         add --maximize METRIC or --minimize METRIC with one of {}",
+        MetricName::OBJECTIVE,
         known.join(", ")
     )]
     NoDefault {
@@ -152,7 +150,7 @@ pub fn recommend(
     }
     let (metric, direction) = match &question.objective {
         Some((name, direction)) => (find(name)?[0].clone(), *direction),
-        None => match find(DEFAULT_OBJECTIVE) {
+        None => match find(&MetricName::OBJECTIVE.to_string()) {
             Ok(kinds) => (kinds[0].clone(), Direction::Higher),
             Err(UnknownMetric { known, .. }) => return Err(RecommendError::NoDefault { known }),
         },
