@@ -17,6 +17,7 @@ mod lab;
 mod looks;
 mod meter;
 mod prepare;
+mod search;
 mod seed;
 mod shard;
 mod spread;
@@ -43,6 +44,7 @@ pub use prepare::{
     Build, EmbedError, Kernels, Preparation, PrepareError, Prepared, WriteError, Written,
     check_host, cost, embed, finished_cells, from_seed, is_seed_of, write_repeated,
 };
+pub use search::search;
 pub use shard::{ShardDone, ShardWork, shard};
 pub use spread::{OnEngine, Place};
 pub use tracing::{Executor, Tracing};

@@ -4,12 +4,15 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Overrides;
-use preemptlab_lab::{Blame, Error, Event, Execution, Lab, Result, Wanted, Watch};
+use preemptlab_lab::{Blame, Change, Error, Event, Execution, Lab, Result, Wanted, Watch};
 use preemptlab_model::BackendKind;
 use preemptlab_provision::Options;
 use preemptlab_runner::Cancel;
@@ -20,6 +23,14 @@ pub struct Told {
     pub cancel: Cancel,
     pub notes: Mutex<Vec<String>>,
     pub provided: Mutex<Vec<&'static str>>,
+    executed: AtomicUsize,
+}
+
+impl Told {
+    /// Returns the number of cells that were executed.
+    pub fn executed(&self) -> usize {
+        self.executed.load(Ordering::Relaxed)
+    }
 }
 
 impl Watch for Told {
@@ -28,6 +39,9 @@ impl Watch for Told {
             Event::Note(text) | Event::Warning(text) => self.notes.lock().unwrap().push(text),
             Event::Providing => self.provided.lock().unwrap().push("providing"),
             Event::Provided => self.provided.lock().unwrap().push("provided"),
+            Event::Cells { change: Change::Finished { .. }, .. } => {
+                self.executed.fetch_add(1, Ordering::Relaxed);
+            }
             _ => {}
         }
     }
