@@ -182,7 +182,7 @@ nightly: build
 ## bench: measure the figures of docs/figures.md
 bench: deps
 	$(CARGO) bench --locked -p preemptlab-lab
-	$(CARGO) bench --locked -p preemptlab --bench large --bench merge --bench ready
+	$(CARGO) bench --locked -p preemptlab --bench demo --bench large --bench merge --bench ready
 
 ## bench-gate: how many regressions `gate` finds, and how many it finds where there is none;
 ## PREEMPTLAB_GATE_TRIALS (1) of each kind

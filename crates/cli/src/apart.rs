@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use preemptlab_lab::ended_when;
 use preemptlab_report::{Answer, Answers, Call, Form, PAGE_BYTES_MAX, TemplateError};
 use preemptlab_stats::Comparison;
 use rustix::process::{
@@ -22,7 +23,7 @@ use rustix::process::{
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{children, exit};
+use crate::exit;
 
 /// The only argument of the process.
 const ARGUMENT: &str = "--fill-template";
@@ -78,7 +79,7 @@ pub fn fill(path: &Path, form: &Form, comparison: &Comparison) -> exit::Result<S
         .map_err(|error| exit::host(format!("cannot start a process for a template: {error}")))?;
     let begin = Instant::now();
     let is_over = || begin.elapsed() > LIFE_MAX;
-    match children::ended_when(is_over, || child.converse(form, comparison)) {
+    match ended_when(is_over, || child.converse(form, comparison)) {
         Ok(page) => Ok(page),
         Err(Unfilled::Refused(error)) => {
             Err(exit::unusable(format!("{}, {error}", path.display())))

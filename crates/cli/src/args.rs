@@ -7,10 +7,8 @@ use clap::{
     builder::{PathBufValueParser, TypedValueParser},
 };
 use preemptlab_durable::OutFolder;
-use preemptlab_experiment::{
-    CostSource, KernelLevel, Overrides, ParseKernelLevelError, split_label,
-};
-use preemptlab_lab::EmbedError;
+use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
+use preemptlab_lab::{EmbedError, kernel_level};
 use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};
 
@@ -63,24 +61,9 @@ pub fn written_folder() -> impl TypedValueParser<Value = OutFolder> {
     written_path().map(OutFolder::named)
 }
 
-/// Reads a kernel with its label. Where a path stands for a kernel, it is that of a source tree.
-pub fn kernel_level(text: &str) -> Result<KernelLevel, ParseKernelLevelError> {
-    let (label, kernel) = split_label(text);
-    let is_path = kernel.starts_with(['.', '/']) || !kernel.contains(':') && is_folder(kernel);
-    match (is_path, label) {
-        (false, _) => text.parse(),
-        (true, None) => format!("tree:{kernel}").parse(),
-        (true, Some(label)) => format!("{label}=tree:{kernel}").parse(),
-    }
-}
-
 /// Reads the name of a profile, or its file.
 pub fn machine(named: &str) -> Result<CostSource, EmbedError> {
     preemptlab_lab::cost(CostSource::named(named), Path::new(""))
-}
-
-fn is_folder(text: &str) -> bool {
-    text != "host" && Path::new(text).is_dir()
 }
 
 /// Values that replace those of an experiment's file.

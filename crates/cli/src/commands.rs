@@ -22,5 +22,4 @@ pub mod revert;
 pub mod run;
 pub mod scenario;
 pub mod search;
-pub mod until;
 pub mod verify;

@@ -7,12 +7,12 @@ use preemptlab_cluster::{
     emit::Line,
     engine::{EngineError, EngineKind, RoundError},
 };
+use preemptlab_lab::{Blame, OnEngine, OrBlame, Place};
 
 use crate::{
     emit::{Volume, pods},
     engine::EngineArgs,
     exit::{self, OrExit},
-    spread::{OnEngine, Place},
 };
 
 /// An engine that executes the cells of one command.
@@ -46,31 +46,26 @@ pub struct ElsewhereArgs {
 
 impl ElsewhereArgs {
     /// Returns how the engine is used.
-    pub fn args(&self) -> EngineArgs {
+    fn args(&self) -> EngineArgs {
         let Self { engine, tasks, arguments, .. } = self.clone();
         EngineArgs { engine, tasks, arguments, detach: false, attach: false }
     }
 
-    /// Returns the engine that was asked for; `None` for this machine. `args` are its own.
-    pub fn on<'a>(
-        &'a self,
-        args: &'a EngineArgs,
-        trace: bool,
-        retry_failed: bool,
-    ) -> exit::Result<Option<OnEngine<'a>>> {
-        let engine = |kind| on_engine(kind, args, (self.volume.as_ref(), self.image.as_ref()));
-        let engine = self.engine.map(engine).transpose()?;
-        Ok(engine.map(|engine| OnEngine { trace, retry_failed, ..engine }))
+    /// Returns the engine that was asked for; `None` for this machine.
+    pub fn on(&self) -> exit::Result<Option<OnEngine<'_>>> {
+        let args = self.args();
+        let on = |kind| on_engine(kind, &args, (self.volume.as_ref(), self.image.as_ref()));
+        self.engine.map(on).transpose()
     }
 }
 
 /// Returns an engine with the user's options for it, once it has answered.
 pub fn on_engine<'a>(
     kind: EngineKind,
-    args: &'a EngineArgs,
+    args: &EngineArgs,
     (volume, image): (Option<&'a Volume>, Option<&'a Line>),
 ) -> exit::Result<OnEngine<'a>> {
-    let line = |path: &Path| Line::of_path(path).or_exit(exit::UNUSABLE);
+    let line = |path: &Path| Line::of_path(path).or_blame(Blame::User);
     let (engine, place): (_, Box<Place<'_>>) = match kind {
         EngineKind::Slurm => {
             let program = line(&std::env::current_exe().or_exit(exit::HOST)?)?;
@@ -84,10 +79,12 @@ pub fn on_engine<'a>(
             (args.kubernetes(volume.claim(), image)?, Box::new(place))
         }
     };
-    // Before anything is brought here in vain. One that does not answer now is waited for.
+    // Before anything is downloaded. An engine that does not answer now is waited for.
     match engine.cluster() {
         Ok(_) | Err(EngineError::Away(_)) => {}
         Err(error) => return Err(RoundError::from(error).into()),
     }
-    Ok(OnEngine { engine, place, args, twice: None, trace: false, retry_failed: false })
+    let EngineArgs { tasks, detach, attach, .. } = *args;
+    let user = std::env::var("USER").ok();
+    Ok(OnEngine { engine, place, tasks, detach, attach, twice: None, user })
 }

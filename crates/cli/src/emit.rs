@@ -15,13 +15,12 @@ use preemptlab_cluster::{
     newest, shards_for,
 };
 use preemptlab_experiment::RecordingWriter;
+use preemptlab_lab::{Blame, Error, Execution, Lab, OrBlame, PrepareError, prepare_for_workers};
 
 use crate::{
     engine::EngineArgs,
     exit::{self, OrExit},
     output::Output,
-    seed,
-    session::Session,
 };
 
 /// CPUs that shards are cut for where no number of tasks is given.
@@ -106,15 +105,15 @@ impl Volume {
     }
 
     /// Returns where pods find a recording.
-    pub fn place(&self, recording: &Path) -> exit::Result<Line> {
-        let recording = recording.canonicalize().or_exit(exit::UNUSABLE)?;
+    pub fn place(&self, recording: &Path) -> preemptlab_lab::Result<Line> {
+        let recording = recording.canonicalize().or_blame(Blame::User)?;
         let folder = match &self.folder {
             Some(folder) => folder.canonicalize().map_err(|error| {
-                exit::unusable(format!("cannot open {}: {error}", folder.display()))
+                Error::user(format!("cannot open {}: {error}", folder.display()))
             })?,
             None => recording.parent().unwrap_or(Path::new("/")).to_owned(),
         };
-        emit::place(&recording, &folder).or_exit(exit::UNUSABLE)
+        emit::place(&recording, &folder).or_blame(Blame::User)
     }
 }
 
@@ -164,14 +163,15 @@ pub struct Emission<'a> {
 /// Prepares a recording, and prints what executes its shards.
 pub fn print(
     emission: &Emission<'_>,
-    session: &Session<'_>,
+    lab: &Lab<'_>,
+    execution: &Execution<'_>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    if !session.backend.is_vm() {
-        return Err(exit::unusable(preemptlab_lab::PrepareError::NotSpread));
+    if !execution.backend.is_vm() {
+        return Err(PrepareError::NotSpread.into());
     }
     if emission.kind == Kind::Kubernetes {
-        // Before anything is brought here in vain.
+        // Before anything is downloaded.
         emission.args.pods()?;
     }
     if emission.kind != Kind::Slurm && !emission.engine.arguments.is_empty() {
@@ -181,13 +181,12 @@ pub fn print(
         // What sbatch is given is checked as for --engine.
         emission.engine.slurm()?;
     }
-    if emission.kind == Kind::Github && !session.overrides.is_empty() {
+    if emission.kind == Kind::Github && !execution.wanted.overrides.is_empty() {
         let message =
             "the workflow prepares the experiment as its file says: change the file instead";
         return Err(exit::unusable(message));
     }
-    let (prepared, writer) = session.prepare(output)?;
-    seed::pack(&prepared, writer.recording().path(), output)?;
+    let (writer, _) = prepare_for_workers(lab, execution)?;
     let text = text(emission, &writer)?;
     output.data(&text)?;
     output.note(next(emission.kind));

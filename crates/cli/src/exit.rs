@@ -2,12 +2,10 @@
 
 use std::{fmt::Display, process::ExitCode};
 
-use preemptlab_analysis::{Error, meant::no_recording};
 use preemptlab_apply::Error as ApplyError;
-use preemptlab_calibrate::CalibrateError;
-use preemptlab_lab::PrepareError;
-use preemptlab_lab::bisect::BisectError;
-use preemptlab_provision::{StoreError, TreeError};
+use preemptlab_cluster::engine::RoundError;
+use preemptlab_lab::{Blame, Mistake, PrepareError};
+use preemptlab_model::plain;
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::RunError;
 
@@ -63,89 +61,54 @@ pub fn failure(code: u8, message: impl Display) -> Failure {
     Failure { code, report: miette::miette!("{message}") }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        let code = match error {
-            Error::Recording(error) => return error.into(),
-            Error::No(_) => NO,
-            Error::Unmeasured(_) => CELLS_FAILED,
-            Error::Machine(_) => HOST,
-            _ => UNUSABLE,
-        };
-        Self::new(code, error)
+/// Returns the code that follows from whose fault an error is.
+pub fn code(blame: Blame) -> u8 {
+    match blame {
+        Blame::No => NO,
+        Blame::User => UNUSABLE,
+        Blame::Cells => CELLS_FAILED,
+        Blame::Machine => HOST,
+        Blame::Interrupted => INTERRUPTED,
     }
 }
 
-/// A disk that is full is the machine's fault, a folder of something else the user's.
-impl From<RecordingError> for Failure {
-    fn from(error: RecordingError) -> Self {
-        if let RecordingError::Absent(path) = &error {
-            return unusable(no_recording(path));
+impl From<preemptlab_lab::Error> for Failure {
+    fn from(error: preemptlab_lab::Error) -> Self {
+        let code = code(error.blame());
+        match error.mistake() {
+            Some(mistake) => Self { code, report: in_its_place(mistake) },
+            None => Self::new(code, error),
         }
-        let code = match error {
-            RecordingError::Io { .. } | RecordingError::Busy { .. } => HOST,
-            _ => UNUSABLE,
-        };
-        Self::new(code, error)
     }
 }
 
-/// A repository is the user's, the folder of the search this machine's.
-impl From<BisectError> for Failure {
-    fn from(error: BisectError) -> Self {
-        let code = match error {
-            BisectError::Tree(TreeError::Interrupted) => INTERRUPTED,
-            BisectError::Tree(TreeError::NoGit(_) | TreeError::Store(_))
-            | BisectError::Busy { .. }
-            | BisectError::Git(_)
-            | BisectError::Write { .. } => HOST,
-            _ => UNUSABLE,
-        };
-        Self::new(code, error)
+/// Shows a mistake in a file in its place.
+fn in_its_place(mistake: &Mistake) -> miette::Report {
+    let Mistake { path, text, message, help, span } = mistake;
+    // Places in the text stay places.
+    let shown = |text: &str| plain::lines(text).into_owned();
+    let label = miette::LabeledSpan::at(span.clone(), "here");
+    let mut diagnostic = miette::MietteDiagnostic::new(shown(message)).with_label(label);
+    if let Some(help) = help {
+        diagnostic = diagnostic.with_help(shown(help));
     }
+    let source =
+        miette::NamedSource::new(shown(&path.display().to_string()), plain::lines_in_place(text));
+    miette::Report::new(diagnostic).with_source_code(source)
 }
 
-impl From<PrepareError> for Failure {
-    fn from(error: PrepareError) -> Self {
-        let code = match error {
-            PrepareError::Recording(error) => return error.into(),
-            PrepareError::NotOfExperiment(_) => UNUSABLE,
-            _ if error.is_interrupted() => INTERRUPTED,
-            _ if error.is_of_other_inputs() || error.is_refused() => UNUSABLE,
-            _ => HOST,
-        };
-        Self::new(code, error)
-    }
+/// Makes failures of errors whose blame the lab knows.
+macro_rules! of_lab {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                preemptlab_lab::Error::from(error).into()
+            }
+        })*
+    };
 }
 
-impl From<RunError> for Failure {
-    fn from(error: RunError) -> Self {
-        let code = match error {
-            RunError::Recording(error) => return error.into(),
-            RunError::NotOfExperiment(_) => UNUSABLE,
-            RunError::Cancelled => INTERRUPTED,
-            RunError::Host(_) | RunError::Different(_) | RunError::Other(_) => HOST,
-        };
-        Self::new(code, error)
-    }
-}
-
-impl From<CalibrateError> for Failure {
-    fn from(error: CalibrateError) -> Self {
-        let code = if matches!(error, CalibrateError::Interrupted) { INTERRUPTED } else { HOST };
-        Self::new(code, error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        let code = match error {
-            StoreError::NoParent { .. } | StoreError::Path(_) => UNUSABLE,
-            _ => HOST,
-        };
-        Self::new(code, error)
-    }
-}
+of_lab!(preemptlab_analysis::Error, RecordingError, PrepareError, RunError, RoundError);
 
 impl From<ApplyError> for Failure {
     fn from(error: ApplyError) -> Self {

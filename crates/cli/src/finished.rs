@@ -1,7 +1,7 @@
 //! What a run says of its recordings at its end.
 
-use preemptlab_analysis::{Cells, named};
-use preemptlab_experiment::{Recording, RecordingWriter};
+use preemptlab_analysis::Cells;
+use preemptlab_experiment::Recording;
 use preemptlab_model::counted;
 use preemptlab_runner::Summary;
 use preemptlab_stats::{Baseline, Comparison, Margin};
@@ -10,14 +10,6 @@ use crate::{
     exit::{self, OrExit},
     output::Output,
 };
-
-/// Refuses a baseline of which nothing is planned.
-pub fn check_planned(baseline: Option<&Baseline>, writer: &RecordingWriter) -> exit::Result<()> {
-    match baseline {
-        Some(baseline) => Ok(named::check_planned(baseline, writer.recording())?),
-        None => Ok(()),
-    }
-}
 
 /// Compares the cells of a recording. Margin and baseline that are not given are those of its `--until`.
 pub fn comparison(

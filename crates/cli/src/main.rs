@@ -5,8 +5,6 @@
 
 mod apart;
 mod args;
-mod budget;
-mod children;
 mod command_line;
 mod commands;
 mod elsewhere;
@@ -14,16 +12,11 @@ mod emit;
 mod engine;
 mod exit;
 mod finished;
-mod joining;
 mod lab;
 mod output;
 mod progress;
 mod repeated;
-mod seed;
-mod session;
 mod shard;
-mod spread;
-mod twice;
 mod usage;
 mod writable;
 

@@ -1,308 +1,222 @@
-//! Progress on stderr: a bar with an estimate on a terminal, a line per boot and cell elsewhere.
+//! The events of an action on stderr: a bar with an estimate on a terminal, a line per boot and cell elsewhere.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard},
-    time::{Duration, Instant},
+mod bar;
+mod calibration;
+mod spinner;
+
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use preemptlab_cluster::engine::{Event as TaskEvent, State as TaskState};
+use preemptlab_lab::{Asked, Blame, Event, Left, Look, OrBlame, Then, Watch};
+use preemptlab_model::{counted, plain};
+use preemptlab_report::human;
+use preemptlab_runner::Cancel;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use self::{bar::Bar, calibration::Measuring, spinner::Spinner};
+use crate::{
+    commands::merge,
+    exit,
+    output::{Output, say},
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use preemptlab_analysis::timings::{Pressure, Task, Tasks, Timings, wall};
-use preemptlab_lab::Prepared;
-use preemptlab_model::{CellRecord, Digest, Factors, Outcome, SnapshotId, counted};
-use preemptlab_recording::RecordingError;
-use preemptlab_report::human;
-use preemptlab_runner::Event;
-
-use crate::output::say;
-
-/// Renders the events of a run, and learns from them how long such runs take.
-#[derive(Debug)]
-pub struct Progress {
-    bar: ProgressBar,
-    jobs: usize,
-    store: PathBuf,
-    timings: Timings,
-    tasks: Tasks,
-    kernels: BTreeMap<Digest, String>,
-    missing_boots: BTreeSet<SnapshotId>,
-    memory_mib: u32,
-    /// Whether time is virtual, so that other work only makes cells take longer.
-    is_virtual: bool,
-    /// Load of the machine at the start of the run.
-    pressure: Pressure,
-    /// Whether other machines execute the cells.
-    is_elsewhere: bool,
+/// Shows what happens while an action is at work, and ends it at a signal.
+pub struct Shown {
+    output: Output,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
-    booting: BTreeMap<SnapshotId, Instant>,
-    boots_left: BTreeSet<SnapshotId>,
-    running: usize,
-    cells_left: usize,
-    cells_done: usize,
-    /// Host time of the finished cells; `cells_expected` is their time by themselves.
-    cells_wall: Duration,
-    cells_expected: Duration,
-    failed: usize,
-    measured: Vec<(Task, Duration)>,
-    /// When other machines finished the last cell that is known.
-    finished_last: Option<Instant>,
-    /// What their tasks do.
-    tasks_do: String,
+    spinner: Option<Spinner>,
+    bar: Option<Bar>,
+    measuring: Option<Measuring>,
+    /// The last reason for which an engine did not answer, and the last state of its tasks.
+    last_away: String,
+    last_tasks: String,
 }
 
-/// Returns the load of this machine's other work.
-pub fn pressure() -> Pressure {
-    let load = preemptlab_host::load(Path::new("/"));
-    let preemptlab_host::Load { cpus, average, available_mib } = load;
-    Pressure { cpus, load: average.unwrap_or_default(), available_mib }
-}
-
-impl Progress {
-    /// Follows the boots and cells of an experiment, so many at a time, traced or not.
-    pub fn new(prepared: &Prepared, is_traced: bool, jobs: usize) -> Self {
-        let manifest = &prepared.manifest;
-        let store = prepared.store().root();
-        let kernels = manifest.kernels.iter();
-        Self {
-            bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()),
-            jobs,
-            store: store.to_owned(),
-            timings: Timings::read(store),
-            tasks: Tasks::new(manifest, is_traced),
-            kernels: kernels.map(|it| (it.image_sha256, it.name.to_string())).collect(),
-            missing_boots: prepared.boots_missing(),
-            memory_mib: manifest.experiment.machine.memory_mib,
-            is_virtual: manifest.backend.is_vm(),
-            pressure: pressure(),
-            is_elsewhere: false,
-            state: Mutex::default(),
-        }
+impl Shown {
+    /// Begins with nothing on the screen.
+    pub fn new(output: &Output) -> Self {
+        Self { output: *output, state: Mutex::default() }
     }
 
-    /// Follows the cells that other machines execute, so many at a time.
-    pub fn elsewhere(prepared: &Prepared, is_traced: bool, jobs: usize) -> Self {
-        let pressure = Pressure { cpus: jobs, load: 0.0, available_mib: None };
-        let missing_boots = BTreeSet::new();
-        Self { missing_boots, pressure, is_elsewhere: true, ..Self::new(prepared, is_traced, jobs) }
+    /// Begins to spin before anything is brought here, and returns whether it is seen.
+    pub fn spin(&self) -> bool {
+        self.spinner(&mut self.state()).is_seen()
     }
 
-    /// Takes in how many cells other machines are to execute, and in how many tasks.
-    pub fn planned_elsewhere(&self, cells: usize, finished: usize, tasks: u32) {
-        let mut state = self.state();
-        state.cells_left = cells;
-        state.finished_last = Some(Instant::now());
-        self.show(cells, finished);
-        if cells > 0 && self.bar.is_hidden() {
-            let (cells, tasks) = (counted(cells, "cell"), counted(tasks, "task"));
-            say(format_args!("{cells} to run in {tasks}, {} at a time", self.jobs));
-            say(format_args!("this takes about {}", human(self.left(&state))));
-        }
-        self.estimate(&state);
+    /// Shows lines above the spinner until it ends.
+    pub fn set_above(&self, lines: &str) {
+        self.spinner(&mut self.state()).set_above(lines);
     }
 
-    /// Takes in a cell that another machine has finished.
-    pub fn finished_elsewhere(&self, factors: &Factors, record: &CellRecord) {
-        let mut state = self.state();
-        let now = Instant::now();
-        let since = state.finished_last.replace(now).map_or(Duration::ZERO, |last| now - last);
-        let at_work = u32::try_from(self.jobs.min(state.cells_left).max(1)).unwrap_or(u32::MAX);
-        state.cells_wall += since.saturating_mul(at_work);
-        if let Some(task) = self.tasks.cell(factors) {
-            state.cells_expected += self.timings.expected(task);
-        }
-        state.cells_left = state.cells_left.saturating_sub(1);
-        state.cells_done += 1;
-        self.bar.inc(1);
-        if let Outcome::Failed { reason, .. } = &record.outcome {
-            state.failed += 1;
-            self.tell(format_args!("failed: {factors}: {reason}"));
-        } else if self.bar.is_hidden() {
-            let left = human(self.left(&state));
-            say(format_args!("{factors} ({} to go, about {left} left)", state.cells_left));
-        }
-        self.estimate(&state);
-    }
-
-    /// Takes in that what was finished until now took nobody's time, or what the tasks do.
-    pub fn tasks_do(&self, what: &str, is_begun_anew: bool) {
-        let mut state = self.state();
-        if is_begun_anew {
-            (state.cells_wall, state.cells_expected) = (Duration::ZERO, Duration::ZERO);
-            state.finished_last = Some(Instant::now());
-        }
-        what.clone_into(&mut state.tasks_do);
-        self.estimate(&state);
-    }
-
-    /// Says something above the bar.
-    pub fn note(&self, text: impl std::fmt::Display) {
-        self.tell(format_args!("{text}"));
+    fn spinner<'a>(&self, state: &'a mut State) -> &'a mut Spinner {
+        state.spinner.get_or_insert_with(|| Spinner::new(self.output))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no worker panicked")
+        self.state.lock().expect("no thread panicked")
     }
+}
 
-    /// Shows how much is left.
-    fn estimate(&self, state: &State) {
-        let left = self.left(state);
-        let failed =
-            if state.failed > 0 { format!(", {} failed", state.failed) } else { String::new() };
-        let doing = match (self.is_elsewhere, state.boots_left.is_empty()) {
-            (true, _) => state.tasks_do.as_str(),
-            (false, true) => "running",
-            (false, false) => "booting",
-        };
-        self.bar.set_message(format!("{doing}{failed}, about {} left", human(left)));
-    }
-
-    /// Handles one event.
-    pub fn on_event(&self, event: &Event<'_>) {
+impl Watch for Shown {
+    fn on(&self, event: Event<'_>) {
         let mut state = self.state();
         match event {
-            Event::Planned { boots, cells, finished } => {
-                state.cells_left = *cells;
-                let planned = boots.iter().map(|boot| boot.id());
-                state.boots_left = planned.filter(|id| self.missing_boots.contains(id)).collect();
-                self.start(&state, boots.len(), *finished);
+            Event::Providing => drop(self.spinner(&mut state)),
+            Event::Provision(event) => self.spinner(&mut state).on_event(event),
+            Event::Provided => {
+                if let Some(spinner) = state.spinner.take() {
+                    spinner.finish();
+                }
             }
-            Event::Damaged(error) => {
-                let what = match error {
-                    RecordingError::Damaged { path, reason } => {
-                        format!("{}: {reason}", path.display())
-                    }
-                    error => error.to_string(),
+            Event::Cells { change, left } => {
+                state.bar.get_or_insert_with(Bar::new).on_change(&change, left);
+            }
+            Event::Executed => {
+                if let Some(bar) = state.bar.take() {
+                    bar.finish();
+                }
+            }
+            Event::Tasks { event, words, left } => {
+                let words = words.map(|(path, words)| {
+                    let words = plain::broken(&words);
+                    format!("; {} ends with:{}{words}", path.display(), plain::BREAK)
+                });
+                state.on_tasks(event, &words.unwrap_or_default(), left);
+            }
+            Event::Unfinished(names) => {
+                // The command ends with an error in any case.
+                let _ = self.output.data(&names.join("\n"));
+            }
+            Event::Merged { merged, recording } => merge::tell(merged, recording, &self.output),
+            Event::Calibrating { part, passes } => {
+                let begin = || Measuring::begin(part, self.output);
+                let measuring = state.measuring.get_or_insert_with(begin);
+                if let Some(passes) = passes {
+                    measuring.pass(passes);
+                }
+            }
+            Event::Calibrated => state.measuring = None,
+            Event::Look(look) => words_of(&look).into_iter().for_each(|words| state.note(words)),
+            Event::Note(text) => state.note(text),
+            Event::Warning(text) => self.output.warning(text),
+        }
+    }
+
+    /// Returns the flag that the first signal sets; a second one ends the process at once. There is one flag
+    /// for the whole process.
+    fn cancel(&self) -> preemptlab_lab::Result<Cancel> {
+        static CANCEL: OnceLock<Cancel> = OnceLock::new();
+        if let Some(cancel) = CANCEL.get() {
+            return Ok(cancel.clone());
+        }
+        let cancel = CANCEL.get_or_init(Cancel::default).clone();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                exit::INTERRUPTED.into(),
+                cancel.flag(),
+            )
+            .and_then(|_| signal_hook::flag::register(signal, cancel.flag()))
+            .or_blame(Blame::Machine)?;
+        }
+        Ok(cancel)
+    }
+}
+
+impl State {
+    /// Says something, above the bar where there is one.
+    fn note(&self, text: impl std::fmt::Display) {
+        match &self.bar {
+            Some(bar) => bar.tell(text),
+            None => say(text),
+        }
+    }
+
+    /// Shows what an engine told of its tasks; `words` are the last ones of tasks that ended early.
+    fn on_tasks(&mut self, event: &TaskEvent<'_>, words: &str, left: Option<Left>) {
+        match event {
+            TaskEvent::PickedUp(jobs) => {
+                let jobs: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+                self.note(format!("going on with what was submitted: job {}", jobs.join(", ")));
+                self.tasks_do(String::new(), left);
+            }
+            TaskEvent::Submitted { job, tasks, attempt } => {
+                let again = match attempt {
+                    1 => String::new(),
+                    attempt => format!(", submission {attempt} of at most 3"),
                 };
-                self.tell(format_args!(
-                    "note: removed from the store, to be executed again: {what}"
-                ));
+                self.note(format!("submitted job {job} of {}{again}", counted(*tasks, "task")));
+                self.tasks_do("submitted".to_owned(), left);
             }
-            Event::Booting(boot) => {
-                state.booting.insert(boot.id(), Instant::now());
-                if self.bar.is_hidden() && state.boots_left.contains(&boot.id()) {
-                    let kernel = self.kernels.get(&boot.kernel_sha256);
-                    say(format_args!("booting {}", kernel.map_or("a kernel", String::as_str)));
+            TaskEvent::State(TaskState { running, waiting, why }) => {
+                let why = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+                let what = match waiting {
+                    0 => format!("{running} at work"),
+                    waiting => format!("{running} at work, {waiting} waiting{why}"),
+                };
+                // A line for each state where no bar can be drawn, and where nothing is at work.
+                if *running == 0 && self.last_tasks != what {
+                    self.note(format!("tasks: {what}"));
+                }
+                self.last_tasks.clone_from(&what);
+                self.last_away.clear();
+                self.tasks_do(what, left);
+            }
+            TaskEvent::Lost { shards, cells } => {
+                let (shards, cells) = (counted(shards.len(), "task"), counted(*cells, "cell"));
+                self.note(format!("{shards} ended without {cells}{words}"));
+            }
+            TaskEvent::Damaged(cells) => {
+                let cells = counted(*cells, "damaged cell");
+                self.note(format!("{cells} removed from the parts, to be executed again"));
+            }
+            TaskEvent::Away(reason) => {
+                if self.last_away != *reason {
+                    self.note(format!("no answer, which is waited for: {reason}"));
+                    self.last_away.clone_from(reason);
                 }
             }
-            Event::Booted(boot) => {
-                let began = state.booting.remove(&boot.id());
-                let at_work = state.booting.len() + 1;
-                // One that the store had takes no time.
-                let was_missing = state.boots_left.remove(&boot.id());
-                if let (Some(began), Some(task), true) =
-                    (began, self.tasks.boot(boot.id()), was_missing)
-                {
-                    self.learn(&mut state, task, began.elapsed(), at_work);
-                }
-                self.bar.inc(1);
+            // The lab tells these as changes of cells.
+            TaskEvent::Planned { .. } | TaskEvent::Finished(_) => {}
+        }
+    }
+
+    fn tasks_do(&mut self, what: String, left: Option<Left>) {
+        if let (Some(bar), Some(left)) = (&mut self.bar, left) {
+            bar.tasks_do = Some(what);
+            bar.estimate(left);
+        }
+    }
+}
+
+/// Words a look at the results; `None` where the result says it itself.
+fn words_of(look: &Look<'_>) -> Option<String> {
+    let Look { number, asked, more, wall, then } = *look;
+    match asked {
+        Asked::Comparisons(at) => {
+            let what = format!("look {number}: {}, about {}", at.wanted(), human(wall));
+            Some(match then {
+                Then::End => at.conclusion(),
+                Then::More => format!("{what}: {}", at.added()),
+                Then::OverBudget => format!("{what}: more than the budget allows"),
+                Then::Full => format!("{}: no more can be added", at.open()),
+            })
+        }
+        Asked::Kernels(_) => {
+            let what = format!(
+                "look {number}: not decided; {} would take about {}",
+                counted(more, "more cell"),
+                human(wall)
+            );
+            match then {
+                Then::More => Some(what),
+                Then::OverBudget => Some(format!("{what}, which the budget does not allow")),
+                Then::End | Then::Full => None,
             }
-            Event::Started(_) => state.running += 1,
-            Event::Finished { factors, record, wall, .. } => {
-                let at_work = state.running;
-                state.running = state.running.saturating_sub(1);
-                state.cells_left = state.cells_left.saturating_sub(1);
-                state.cells_done += 1;
-                state.cells_wall += *wall;
-                if let Some(task) = self.tasks.cell(factors) {
-                    state.cells_expected += self.timings.expected(task);
-                    if matches!(record.outcome, Outcome::Completed { .. }) {
-                        self.learn(&mut state, task, *wall, at_work);
-                    }
-                }
-                self.bar.inc(1);
-                if let Outcome::Failed { reason, .. } = &record.outcome {
-                    state.failed += 1;
-                    self.tell(format_args!("failed: {factors}: {reason}"));
-                } else if self.bar.is_hidden() {
-                    say(format_args!(
-                        "{factors} ({:.1} s, {} to go, about {} left)",
-                        wall.as_secs_f64(),
-                        state.cells_left,
-                        human(self.left(&state))
-                    ));
-                }
-            }
         }
-        self.estimate(&state);
-    }
-
-    /// Returns the host time of a cell, on average and beside the others.
-    pub fn cell_wall(&self) -> Duration {
-        let state = self.state.lock().expect("no worker panicked");
-        self.tasks.mean_cell(&self.timings).mul_f64(self.slowdown(&state))
-    }
-
-    /// Removes the bar, and keeps what was learnt.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
-        let measured = std::mem::take(&mut self.state.lock().expect("no worker panicked").measured);
-        Timings::learn(&self.store, &measured);
-    }
-
-    /// Takes in what a task would have taken by itself on a CPU.
-    fn learn(&self, state: &mut State, task: &Task, wall: Duration, at_work: usize) {
-        let alone = wall.div_f64(pressure().slowdown_with(at_work));
-        state.measured.push((task.clone(), alone));
-    }
-
-    fn show(&self, steps: usize, finished: usize) {
-        self.bar.set_length(steps as u64);
-        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({elapsed} so far)")
-            .expect("the template is valid");
-        self.bar.set_style(style);
-        self.bar.enable_steady_tick(Duration::from_millis(500));
-        if finished > 0 {
-            self.tell(format_args!("finished already: {}", counted(finished, "cell")));
-        }
-    }
-
-    fn start(&self, state: &State, boots: usize, finished: usize) {
-        let cells = state.cells_left;
-        self.show(boots + cells, finished);
-        if cells == 0 {
-            return;
-        }
-        let pressure = pressure();
-        let notes = match self.is_virtual {
-            true => pressure.notes(self.jobs, self.memory_mib),
-            false => pressure.spoils().into_iter().collect(),
-        };
-        for note in notes {
-            self.tell(format_args!("{note}"));
-        }
-        if self.bar.is_hidden() {
-            let (cells, boots) = (counted(cells, "cell"), counted(boots, "boot"));
-            say(format_args!("{cells} of {boots} to run, {} at a time", self.jobs));
-            say(format_args!("this takes about {}", human(self.left(state))));
-        }
-    }
-
-    fn tell(&self, text: std::fmt::Arguments<'_>) {
-        self.bar.suspend(|| say(text));
-    }
-
-    /// Returns the factor by which cells take longer than by themselves.
-    fn slowdown(&self, state: &State) -> f64 {
-        match state.cells_expected {
-            Duration::ZERO => self.pressure.slowdown_beside(self.jobs.min(state.cells_left).max(1)),
-            expected => state.cells_wall.div_duration_f64(expected),
-        }
-    }
-
-    fn left(&self, state: &State) -> Duration {
-        let boots = state.boots_left.iter().filter_map(|boot| self.tasks.boot(*boot));
-        let boots: Vec<Duration> = boots.map(|task| self.timings.expected(task)).collect();
-        let cell = self.tasks.mean_cell(&self.timings);
-        let cells = cell * u32::try_from(state.cells_left).unwrap_or(u32::MAX);
-        let longest_cell = if state.cells_left > 0 { cell } else { Duration::ZERO };
-        let longest_boot = boots.iter().max().copied().unwrap_or_default();
-        let slowdown = self.slowdown(state);
-        wall(boots.iter().sum(), longest_boot, self.jobs, slowdown)
-            + wall(cells, longest_cell, self.jobs, slowdown)
     }
 }

@@ -1,18 +1,18 @@
 //! `run --command`: from a command to the experiment that repeats it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Repeated, Replicates};
-use preemptlab_lab::{PrepareError, WriteError, Written, write_repeated};
+use preemptlab_lab::{Lab, PrepareError, WriteError, Written, chosen, write_repeated};
 use preemptlab_model::{KernelRef, PackageName, PreemptMode};
 use preemptlab_provision::REPEAT;
 use preemptlab_workload::{CommandLine, Seconds};
 
 use crate::{
-    args::{DEFAULT_KERNEL, OverrideArgs, Packages},
-    exit, lab,
+    args::{DEFAULT_KERNEL, OverrideArgs},
+    exit,
     output::Output,
 };
 
@@ -40,12 +40,10 @@ pub fn write(
     args: &CommandArgs,
     instead: &OverrideArgs,
     out: Option<&Path>,
-    (store, packages): (Option<PathBuf>, &Packages),
-    output: &Output,
+    lab: &Lab<'_>,
 ) -> exit::Result<(OutFolder, Written)> {
-    let store = lab::store(store)?;
     // Before anything else is brought here, and with the program's own path.
-    let program = lab::with_provision(store, packages, output, |provision| {
+    let program = lab.provide(lab.open_store()?, |provision| {
         let found = provision.program(command.program(), &args.package);
         Ok(found.map_err(PrepareError::from)?)
     })?;
@@ -66,7 +64,7 @@ pub fn write(
         repeat: REPEAT,
     };
     let files = repeated.files().map_err(exit::unusable)?;
-    let out = out.map_or_else(|| lab::chosen(&*files.name), OutFolder::named);
+    let out = out.map_or_else(|| chosen(&*files.name), OutFolder::named);
     let written = write_repeated(&files, &out).map_err(|error| match error {
         WriteError::Io { .. } => exit::host(error),
         WriteError::Nameless(_) | WriteError::Other(_) | WriteError::NotOwn(_) => {

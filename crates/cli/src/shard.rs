@@ -1,35 +1,17 @@
 //! `run --prepare` and `run --shard`: one machine prepares a recording, others execute its shards.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-    str::FromStr,
-};
+use std::{process::ExitCode, str::FromStr};
 
 use clap::Args;
-use preemptlab_cluster::{Cut, Workplace, newest, shard_of_variables};
-use preemptlab_durable::OutFolder;
-use preemptlab_experiment::{Derived, PartWriter, Recording};
-use preemptlab_lab::Kernels;
-use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
-use preemptlab_provision::NodeStore;
-use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};
-use preemptlab_runner::{Kept, Options, Order, Summary, Traces};
+use preemptlab_cluster::{newest, shard_of_variables};
+use preemptlab_lab::{Execution, Lab, ShardDone, ShardWork, Twice, prepare_for_workers};
+use preemptlab_model::{Shard, counted};
+use preemptlab_runner::Summary;
 
 use crate::{
     exit::{self, OrExit},
-    lab,
     output::Output,
-    progress::Progress,
-    seed,
-    session::{Session, scratch},
-    twice::Twice,
 };
-
-/// How often a part is begun anew whose machine went away and cannot be asked.
-const ATTEMPTS_MAX: u32 = 9;
 
 /// Several machines.
 #[derive(Args, Debug)]
@@ -75,7 +57,8 @@ impl FromStr for ShardWanted {
 }
 
 impl ShardWanted {
-    fn shard(self) -> exit::Result<Shard> {
+    /// Returns the shard.
+    pub fn shard(self) -> exit::Result<Shard> {
         match self {
             Self::This(shard) => Ok(shard),
             Self::Auto(count) => {
@@ -87,13 +70,13 @@ impl ShardWanted {
 }
 
 /// Prepares a recording for workers: writes it, and packs its seed.
-pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode> {
-    if !session.backend.is_vm() {
-        return Err(exit::unusable(preemptlab_lab::PrepareError::NotSpread));
-    }
-    let (prepared, writer) = session.prepare(output)?;
+pub fn prepare(
+    lab: &Lab<'_>,
+    execution: &Execution<'_>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let (writer, seed) = prepare_for_workers(lab, execution)?;
     let recording = writer.recording();
-    let seed = seed::pack(&prepared, recording.path(), output)?;
     let (_, boots) = newest(recording);
     let cells: usize = boots.iter().map(|boot| boot.cells.len()).sum();
     let bytes = seed.metadata().map_or(0, |metadata| metadata.len());
@@ -113,208 +96,20 @@ pub fn prepare(session: &Session<'_>, output: &Output) -> exit::Result<ExitCode>
     Ok(ExitCode::from(exit::OK))
 }
 
-/// A shard of a recording.
-pub struct Work<'a> {
-    /// The recording's folder, which is only read.
-    pub recording: &'a Path,
-    /// The shard.
-    pub wanted: ShardWanted,
-    /// Share of the cells that another shard executes, too.
-    pub twice: Option<Twice>,
-    /// Folder of the part, if it is not the one beside the recording.
-    pub out: Option<&'a Path>,
-    /// Store that was named.
-    pub store: Option<PathBuf>,
-    /// Virtual machines at a time.
-    pub jobs: Option<u16>,
-    /// Keeps what kernels do, besides what it tells of every instant.
-    pub trace: bool,
-}
-
-/// Executes the cells of a shard that neither the recording nor its part has.
-pub fn work(work: &Work<'_>, output: &Output) -> exit::Result<ExitCode> {
-    let shard = work.wanted.shard()?;
-    let recording = Recording::open(work.recording)?;
-    let (look, boots) = newest(&recording);
-    let cut = Cut::new(&boots, shard.count());
-    let cut = match work.twice {
-        Some(twice) => cut.with_twice(twice.share()),
-        None => cut,
-    };
-    let workplace = Workplace::of(work.recording);
-    let of = PartOf::new(work.recording, look, shard)?;
-    let place = work.out.map_or_else(|| workplace.part_folder(look, shard), OutFolder::named);
-    let wanted: BTreeSet<CellId> = cut.of(shard).iter().copied().collect();
-    let mut only = lacking(&recording, &wanted, work.trace)?;
-    let there = wanted.len() - only.len();
-    if there > 0 {
-        output
-            .note(format!("the recording has {} of shard {shard} already", counted(there, "cell")));
-    }
-    // What was derived before anything is asked for in its name.
-    let derived = Derived::check(&recording).map_err(preemptlab_lab::PrepareError::from)?;
-    let (part, path) = begin(work.recording, &place, &of, &mut only, work.trace)?;
-    if lacking(part.cells().recording(), &only, work.trace)?.is_empty() {
-        output.note(format!("shard {shard} has no cell left: {}/", path.display()));
-        return Ok(ExitCode::from(exit::OK));
-    }
-    let store = Store::open(work.store.clone(), work.recording)?;
-    let prepared = lab::from_seed(derived, &workplace.seed(), store.get(), output);
-    let is_ready = prepared.is_ok();
-    let result = prepared.and_then(|prepared| execute(work, &prepared, &part, &only));
-    drop(part);
-    // A store that could not be filled is of use to nobody.
-    store.leave(!is_ready || all_begun(&workplace, look, shard.count()))?;
-    let Summary { completed, failed, .. } = result?;
-    output.note(format!(
-        "shard {shard}: {} completed, {failed} failed: {}/",
-        counted(completed, "cell"),
-        path.display()
-    ));
+/// Executes a shard, and says what came of it.
+pub fn work(lab: &Lab<'_>, work: &ShardWork<'_>, output: &Output) -> exit::Result<ExitCode> {
+    let shard = work.shard;
+    let ShardDone { summary, part } = preemptlab_lab::shard(lab, work)?;
+    output.note(match summary {
+        Some(Summary { completed, failed, .. }) => format!(
+            "shard {shard}: {} completed, {failed} failed: {}/",
+            counted(completed, "cell"),
+            part.display()
+        ),
+        None => format!("shard {shard} has no cell left: {}/", part.display()),
+    });
     // A failed cell is a result: an engine that executed the shard again would find the same.
     Ok(ExitCode::from(exit::OK))
-}
-
-/// Returns the cells that a recording, or a part, does not have yet. A completed cell needs its trace,
-/// if traces are wanted.
-fn lacking(
-    recording: &Recording,
-    cells: &BTreeSet<CellId>,
-    trace: bool,
-) -> exit::Result<BTreeSet<CellId>> {
-    let traces = recording.traces();
-    let mut lacking = BTreeSet::new();
-    for cell in cells {
-        let has = match recording.has(*cell) {
-            true if trace && !traces.contains(*cell) => {
-                let record = recording.cell(*cell)?;
-                record.is_some_and(|it| !matches!(it.outcome, Outcome::Completed { .. }))
-            }
-            has => has,
-        };
-        if !has {
-            lacking.insert(*cell);
-        }
-    }
-    Ok(lacking)
-}
-
-/// Tells whether every shard of a look was begun, as far as this machine sees.
-fn all_begun(workplace: &Workplace, look: u32, shards: u32) -> bool {
-    let names: BTreeSet<_> = fs::read_dir(workplace.parts())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    Shard::all(shards).all(|shard| names.contains(&workplace.part(look, shard)))
-}
-
-fn execute(
-    work: &Work<'_>,
-    prepared: &preemptlab_lab::Prepared,
-    part: &PartWriter,
-    only: &BTreeSet<CellId>,
-) -> exit::Result<Summary> {
-    let writer = part.cells();
-    let cancel = lab::cancel()?;
-    let jobs = lab::jobs(work.jobs);
-    let backend = prepared.backend(&[])?;
-    let backend = backend.as_ref();
-    let folder = writer.recording().traces();
-    let scratch = scratch(prepared);
-    let kernels = Kernels::new(prepared, backend, work.trace.then_some(&folder));
-    let kernel = |cell: &CellInputs| kernels.of_cell(cell, &cancel);
-    let kept = if work.trace { Kept::Stream } else { Kept::Findings(&scratch) };
-    folder.create()?;
-    scratch.create()?;
-    let traces = Some(Traces { folder: &folder, kernel: &kernel, kept });
-    // Without a cache: a cell that two shards have is executed twice.
-    let options = Options {
-        jobs,
-        cache: None,
-        retry_failed: false,
-        traces,
-        order: Order::Planned,
-        only: Some(only),
-    };
-    let progress = Progress::new(prepared, work.trace, jobs);
-    let on_event = |event: preemptlab_runner::Event<'_>| progress.on_event(&event);
-    let result = preemptlab_runner::run(writer, backend, &options, &on_event, &cancel);
-    progress.finish();
-    Ok(result?)
-}
-
-/// Opens the part of a shard. One that a machine has that went away is left to that machine, and
-/// another one is begun beside it, without the cells that it has.
-fn begin(
-    recording: &Path,
-    place: &OutFolder,
-    of: &PartOf,
-    only: &mut BTreeSet<CellId>,
-    trace: bool,
-) -> exit::Result<(PartWriter, PathBuf)> {
-    for attempt in 1..=ATTEMPTS_MAX {
-        let folder = match attempt {
-            1 => place.clone(),
-            attempt => {
-                let name = place.path().file_name().unwrap_or_default().to_owned();
-                place.beside(&format!("{}.{attempt}", name.to_string_lossy()))
-            }
-        };
-        let path = folder.path();
-        let opened = PartWriter::open(Recording::open(recording)?, &folder, of);
-        match opened {
-            Ok(part) => return Ok((part, path)),
-            Err(RecordingError::Busy { holder: Some(_), .. }) if attempt < ATTEMPTS_MAX => {
-                if let Some(part) = Part::open(&path)? {
-                    let traces = part.traces();
-                    for cell in part.cell_ids()? {
-                        if !trace || traces.contains(cell) {
-                            only.remove(&cell);
-                        }
-                    }
-                }
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    unreachable!("the last attempt returns")
-}
-
-/// The store of a worker.
-enum Store {
-    /// One that the user named, and keeps.
-    Named(preemptlab_provision::Store),
-    /// One on this machine's own disk that its workers share.
-    Node(NodeStore),
-}
-
-impl Store {
-    fn open(named: Option<PathBuf>, recording: &Path) -> exit::Result<Self> {
-        if let Some(path) = named {
-            return Ok(Self::Named(lab::store(Some(path))?));
-        }
-        let user = rustix::process::geteuid().as_raw();
-        let name = format!("preemptlab-{user}-{}", manifest_sha256(recording)?.short());
-        let root = std::env::temp_dir().join(name);
-        Ok(Self::Node(NodeStore::open(root, lab::cancel()?.flag())?))
-    }
-
-    fn get(&self) -> &preemptlab_provision::Store {
-        match self {
-            Self::Named(store) => store,
-            Self::Node(store) => store.store(),
-        }
-    }
-
-    /// Lets go of it. The last worker of the machine removes it, once no shard waits to be begun.
-    fn leave(self, is_last: bool) -> exit::Result<()> {
-        match self {
-            Self::Node(store) if is_last => Ok(store.remove()?),
-            _ => Ok(()),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,21 @@
 //! `preemptlab calibrate`: what the instructions of each class cost on this machine.
 
-mod shown;
-
 use std::{
-    io::{Read, Seek},
     path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::Args;
-use preemptlab_calibrate::{
-    COLD, CalibrateError, Calibration, Counted, CountingCell, Errors, Loaded, MODULE, Machine,
-    Place, PricedClass, ThisKernel, Times, build_tree, calibrate, counting_cell, measure,
-};
-use preemptlab_host::{HostKernel, Watch, processor};
-use preemptlab_lab::Preparation;
+use preemptlab_calibrate::{COLD, Calibration, Errors, PricedClass};
+use preemptlab_lab::{Calibrated, Lab, calibrate};
 use preemptlab_model::Name;
-use preemptlab_provision::MICRO;
 use preemptlab_report::{Cell, Column, Table, Tone};
-use preemptlab_runner::Stop;
 
-use self::shown::Shown;
 use crate::{
     args::{Packages, written_path},
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
+    progress::Shown,
     writable,
 };
 
@@ -68,15 +58,13 @@ pub fn execute(
 ) -> exit::Result<ExitCode> {
     let name = name(&args.out)?;
     writable::check(&args.out)?;
-    // A machine whose kernel takes no module says so before anything is brought here or measured.
-    let tree = args.root.then(|| build_tree(Path::new("/"), &release())).transpose()?;
-    let module = tree.map(|tree| build(args, store.clone(), &tree, output)).transpose()?;
-    let mut counted = count(args, Place::Program, store.clone(), output)?;
-    if module.is_some() {
-        counted = counted.with(count(args, Place::Kernel, store, output)?);
-    }
-    let (times, machine) = time(module.as_deref(), output)?;
-    let calibration = calibrate(&times, &counted)?;
+    let shown = Shown::new(output);
+    let lab = Lab {
+        qemu: args.qemu.clone(),
+        allow_build_scripts: args.allow_build_scripts,
+        ..lab::here(store, None, &args.packages, &shown)
+    };
+    let Calibrated { calibration, machine } = calibrate(&lab, args.root)?;
     let profile = toml::to_string(&calibration.profile(name, machine.description()))
         .map_err(|error| exit::host(format!("the profile has no TOML form: {error}")))?;
     output.data(&residuals(&calibration).terminal(output.terminal()))?;
@@ -93,88 +81,6 @@ fn name(out: &Path) -> exit::Result<Name> {
         let file = out.display();
         exit::unusable(format!("{file} cannot be a profile, which is named like its file: {error}"))
     })
-}
-
-/// Returns the release of this machine's kernel.
-fn release() -> String {
-    HostKernel::observe(Path::new("/")).release
-}
-
-/// Builds the module of benchmarks for this machine's kernel.
-fn build(
-    args: &Calibrate,
-    store: Option<PathBuf>,
-    tree: &Path,
-    output: &Output,
-) -> exit::Result<Vec<u8>> {
-    let store = lab::store(store)?;
-    lab::with_provision(store, &args.packages, output, |provision| {
-        let provision = provision.with_build_scripts(args.allow_build_scripts);
-        provision.module_of_tree(MODULE, &release(), tree).or_exit(exit::HOST)
-    })
-}
-
-/// Measures the benchmarks on this machine, and those of the module where there is one.
-fn time(module: Option<&[u8]>, output: &Output) -> exit::Result<(Times, Machine)> {
-    let root = Path::new("/");
-    let cancel = lab::cancel()?;
-    let watch = Watch::begin(root);
-    let measured = |place, what: &str| {
-        let shown = Shown::begin(what, output);
-        measure(MICRO, place, &cancel.flag(), |passes| shown.pass(passes))
-    };
-    let mut times = measured(Place::Program, "measuring micro-benchmarks on this machine")?;
-    if let Some(module) = module {
-        // An interruption comes back as an error, and so unloads the module as well.
-        let loaded = Loaded::load(ThisKernel, module)?;
-        let what = "measuring micro-benchmarks in this machine's kernel";
-        times = times.with(measured(Place::Kernel, what)?);
-        loaded.unload()?;
-    }
-    let machine = Machine {
-        processor: processor(root),
-        release: Some(HostKernel::observe(root).release).filter(|release| !release.is_empty()),
-        conditions: watch.end(root),
-    };
-    machine.check(&times)?;
-    Ok((times, machine))
-}
-
-/// Counts the instructions of the benchmarks of a place in a guest.
-fn count(
-    args: &Calibrate,
-    place: Place,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Counted> {
-    let store = lab::store(store)?;
-    let CountingCell { experiment, folders } = counting_cell(MICRO, place);
-    let prepared = lab::with_provision(store, &args.packages, output, |provision| {
-        Ok(Preparation::new(provision, args.qemu.clone())
-            .with_folders(&folders)
-            .resolve(experiment)?)
-    })?;
-    let what = match place {
-        Place::Program => "counting the instructions of micro-benchmarks in a guest",
-        Place::Kernel => "counting the instructions of the module in a guest",
-    };
-    let _shown = Shown::begin(what, output);
-    let cell = prepared.manifest.plan.cells.iter().find_map(|planned| planned.inputs());
-    let cell = cell.ok_or_else(|| exit::host("the kernel of the guest cannot be had"))?;
-    let failed = |error: std::io::Error| exit::host(format!("no place for counts: {error}"));
-    let mut counts = tempfile::tempfile().map_err(failed)?;
-    let cancel = lab::cancel()?;
-    let execution = prepared.vm().count(cell, &counts, &cancel).map_err(stopped)?;
-    let mut text = String::new();
-    counts.rewind().and_then(|()| counts.read_to_string(&mut text)).map_err(failed)?;
-    Ok(Counted::read(&execution.message, &text)?)
-}
-
-fn stopped(stop: Stop) -> exit::Failure {
-    match stop {
-        Stop::Cancelled => CalibrateError::Interrupted.into(),
-        Stop::Failed { reason, .. } | Stop::Host { reason } => exit::host(reason),
-    }
 }
 
 /// Shows what prices say of each benchmark.

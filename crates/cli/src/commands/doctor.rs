@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use preemptlab_host::{Evidence, HostKernel, Kvm, kvm, naming};
-use preemptlab_provision::{Mirror, Store};
+use preemptlab_provision::Mirror;
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use serde::Serialize;
 
@@ -15,6 +15,7 @@ use crate::{
     args::{Format, Packages},
     exit, lab,
     output::Output,
+    progress::Shown,
 };
 
 /// Tell what this machine can run, and what its own kernel really runs with
@@ -82,7 +83,7 @@ struct Document {
 
 /// Prints the abilities of this machine, and the settings that its own kernel really runs with.
 pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let checks = checks(args, store);
+    let checks = checks(args, store, output);
     let kernel = HostKernel::observe(Path::new("/"));
     let document = Document {
         format: 1,
@@ -97,12 +98,12 @@ pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::
     Ok(ExitCode::from(if missing || document.settings.is_amiss() { exit::NO } else { exit::OK }))
 }
 
-fn checks(args: &Doctor, store: Option<PathBuf>) -> Vec<Check> {
+fn checks(args: &Doctor, store: Option<PathBuf>, output: &Output) -> Vec<Check> {
     vec![
         Check::new("package tools", programs()),
         Check::new("archive keys", keyring()),
         Check::new("package mirror", mirror(args)),
-        Check::new("store", store_and_space(store)),
+        Check::new("store", store_and_space(store, &args.packages, output)),
     ]
 }
 
@@ -138,10 +139,15 @@ fn mirror(args: &Doctor) -> Result<String, (String, Option<String>)> {
         .map_err(|error| (error.to_string(), Some("preemptlab doctor --mirror URL".to_owned())))
 }
 
-fn store_and_space(store: Option<PathBuf>) -> Result<String, (String, Option<String>)> {
+fn store_and_space(
+    store: Option<PathBuf>,
+    packages: &Packages,
+    output: &Output,
+) -> Result<String, (String, Option<String>)> {
     let mend = || Some("preemptlab doctor --store FOLDER".to_owned());
-    let open = |store| lab::store(store).map_err(|failure| (failure.report.to_string(), mend()));
-    let store: Store = open(store)?;
+    let shown = Shown::new(output);
+    let lab = lab::here(store, None, packages, &shown);
+    let store = lab.open_store().map_err(|error| (error.to_string(), mend()))?;
     let free = rustix::fs::statvfs(store.root())
         .map_err(|error| (error.to_string(), mend()))
         .map(|space| space.f_bavail * space.f_frsize)?;

@@ -1,7 +1,5 @@
 //! `preemptlab explain`: why the worst wakeups were late.
 
-pub mod tracing;
-
 use std::{
     io,
     path::{Path, PathBuf},
@@ -18,14 +16,15 @@ use preemptlab_analysis::{
 };
 use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
+use preemptlab_lab::Tracing;
 use preemptlab_model::MetricName;
 use preemptlab_report::{Terminal, block_markdown};
 
-use self::tracing::Tracing;
 use crate::{
     args::{Format, Machines, Packages, written_path},
-    exit,
+    exit, lab,
     output::Output,
+    progress::Shown,
     writable,
 };
 
@@ -122,8 +121,9 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
     let latency =
         if args.response { MetricName::RESPONSE_MAX } else { MetricName::latest(args.fair) };
     let cell = choose(&recording, args.cell.as_deref(), &latency)?;
-    let Explain { recording: path, machines, packages, .. } = args;
-    let tracing = Tracing { recording: &recording, path, machines, packages, store, output };
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let tracing = Tracing { lab: &lab, recording: &recording };
     match (args.zoom, args.export, &args.out) {
         (Some(moment), ..) => {
             tracing.ensure(&[&cell])?;
@@ -131,11 +131,11 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
             let stream = tracing.execute(&cell.inputs, &zoom.program)?;
             output.data(&zoom.graph(stream)?)
         }
-        (None, Some(form), Some(out)) => exported(&tracing, &cell, form, out),
-        _ if args.confirm => confirmed(args, &tracing, &cell),
-        _ if !args.what_if.is_empty() => patched(args, &tracing, &cell),
-        _ if args.response => answered(args, &tracing, &cell),
-        _ => explained(args, &tracing, &cell),
+        (None, Some(form), Some(out)) => exported(&tracing, &cell, (form, out), output),
+        _ if args.confirm => confirmed(args, &tracing, &cell, output),
+        _ if !args.what_if.is_empty() => patched(args, &tracing, &cell, output),
+        _ if args.response => answered(args, &tracing, &cell, output),
+        _ => explained(args, &tracing, &cell, output),
     }
 }
 
@@ -175,26 +175,31 @@ fn drawn(
 fn exported(
     tracing: &Tracing<'_>,
     cell: &Chosen,
-    form: Export,
-    out: &Path,
+    (form, out): (Export, &Path),
+    output: &Output,
 ) -> exit::Result<ExitCode> {
-    // Before anything is executed in vain.
+    // Before anything is executed.
     writable::check(out)?;
     let unwritable = |error: io::Error| writable::refusal(out, &error);
     let mut file = Replacement::begin(out).map_err(|error| exit::host(unwritable(error)))?;
     tracing.ensure(&[cell])?;
     export(tracing.recording, cell, form.into(), file.file(), unwritable)?;
     file.publish().map_err(|error| exit::host(unwritable(error)))?;
-    tracing.output.note(format!("wrote {}", out.display()));
+    output.note(format!("wrote {}", out.display()));
     if form == Export::Perfetto {
-        tracing.output.note("open it at ui.perfetto.dev; times are virtual");
+        output.note("open it at ui.perfetto.dev; times are virtual");
     }
     Ok(ExitCode::from(exit::OK))
 }
 
 /// Executes the cell with its timer moved to the worst instants.
-fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, output, .. } = tracing;
+fn confirmed(
+    args: &Explain,
+    tracing: &Tracing<'_>,
+    cell: &Chosen,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let recording = tracing.recording;
     tracing.ensure(&[cell])?;
     let mut confirmation = Confirmation::new(recording, cell)?;
     while let Some(program) = confirmation.next_program() {
@@ -208,9 +213,14 @@ fn confirmed(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resu
 }
 
 /// Shows how late wakeups would be with changes of the kernel.
-fn patched(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, output, .. } = tracing;
-    // Before anything is executed in vain.
+fn patched(
+    args: &Explain,
+    tracing: &Tracing<'_>,
+    cell: &Chosen,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let recording = tracing.recording;
+    // Before anything is executed.
     check_probe(recording, cell, false)?;
     tracing.ensure(&[cell])?;
     let patched = Patched::new(recording, cell, &args.what_if, args.worst.into())?;
@@ -221,9 +231,14 @@ fn patched(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result
 }
 
 /// Shows what ran during the slowest requests.
-fn answered(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, output, .. } = tracing;
-    // Before anything is executed in vain.
+fn answered(
+    args: &Explain,
+    tracing: &Tracing<'_>,
+    cell: &Chosen,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let recording = tracing.recording;
+    // Before anything is executed.
     client(recording, cell)?;
     tracing.ensure(&[cell])?;
     let responses = Responses::new(recording, cell, args.worst.into())?;
@@ -237,9 +252,14 @@ fn answered(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Resul
 }
 
 /// Shows the timelines of the worst wakeups.
-fn explained(args: &Explain, tracing: &Tracing<'_>, cell: &Chosen) -> exit::Result<ExitCode> {
-    let Tracing { recording, output, .. } = tracing;
-    // Before anything is executed in vain.
+fn explained(
+    args: &Explain,
+    tracing: &Tracing<'_>,
+    cell: &Chosen,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let recording = tracing.recording;
+    // Before anything is executed.
     check_probe(recording, cell, args.fair)?;
     tracing.ensure(&[cell])?;
     let mut explanation = Explanation::new(recording, cell, args.fair, args.worst.into())?;

@@ -1,28 +1,22 @@
 //! `preemptlab gate`: is a kernel worse than another?
 
-mod cells;
 pub mod options;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{path::PathBuf, process::ExitCode};
 
-use preemptlab_analysis::{
-    Compared, Keep,
-    gate::{Side, judged},
-};
+use preemptlab_lab::GateRequest;
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, gate_github, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
-use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins, Mechanism};
+use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
 
-pub use self::cells::LABELS;
 use self::options::{GateArgs, GateForm, GateFormat};
 use crate::{
     exit::{self, Failure},
+    lab,
     output::Output,
+    progress::Shown,
     writable,
 };
 
@@ -36,7 +30,7 @@ const STOP: u8 = 128;
 /// Decides whether a kernel is worse.
 pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let result = check_forms(&args.forms).and_then(|()| {
-        let gate = decide(args, None, store, output)?;
+        let gate = decide(args, store, output)?;
         told(&gate, &args.forms, output)?;
         Ok(ExitCode::from(code(&gate, args.bisect)))
     });
@@ -46,44 +40,25 @@ pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit
     })
 }
 
-/// Returns the decision on two kernels, or on two recordings of one each; where one mechanism is followed, the
-/// decision on it.
-pub fn decide(
-    args: &GateArgs,
-    followed: Option<&Mechanism>,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Gate> {
-    let rule = GateRule {
-        metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
-        margins: Margins::given(&args.margins),
-        followed: followed.cloned(),
-        ..GateRule::default()
+fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<Gate> {
+    let request = GateRequest {
+        base: &args.base,
+        new: &args.new,
+        experiment: args.experiment.as_deref(),
+        rule: GateRule {
+            metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
+            margins: Margins::given(&args.margins),
+            ..GateRule::default()
+        },
+        budget: args.budget,
+        preempt: &args.preempt,
+        seed: args.seed,
+        trace: !args.no_trace,
+        out: args.out.clone(),
     };
-    let is_recording = |text: &str| preemptlab_recording::exists(Path::new(text));
-    match (is_recording(&args.base), is_recording(&args.new)) {
-        (true, true) => of_recordings(args, rule, output),
-        (false, false) => cells::decide(args, &rule, store, output),
-        (is_base, _) => {
-            let recording = if is_base { &args.base } else { &args.new };
-            Err(exit::unusable(format!(
-                "{recording} is a recording and the other is none: name two kernels, or two recordings"
-            )))
-        }
-    }
-}
-
-fn of_recordings(args: &GateArgs, rule: GateRule, output: &Output) -> exit::Result<Gate> {
-    if args.experiment.is_some() || args.seed.is_some() || !args.preempt.is_empty() {
-        let message = "two recordings are compared as they are: leave EXPERIMENT, --seed and --preempt \
-                       out";
-        return Err(exit::unusable(message));
-    }
-    let paths = [PathBuf::from(&args.base), PathBuf::from(&args.new)];
-    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, None)?;
-    output.notices(notices);
-    let sides = compared.parts().map(Side::only).collect::<Result<Vec<_>, _>>()?;
-    Ok(judged(sides[0], sides[1], rule)?)
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    Ok(preemptlab_lab::gate(&lab, &request)?)
 }
 
 /// Refuses forms that cannot all be written, before anything is executed.

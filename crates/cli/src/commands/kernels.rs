@@ -4,14 +4,15 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::offers::{OfferedKernel, Offers};
+use preemptlab_lab::{Blame, OrBlame};
 use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
 
 use crate::{
     args::{Format, Packages},
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
+    progress::Shown,
 };
 
 /// List the kernels that can be had, and which models each of them offers
@@ -33,12 +34,18 @@ pub struct Kernels {
 
 /// Lists kernels.
 pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let store = lab::store(store)?;
-    let kernels = lab::with_provision(store, &args.packages, output, |provision| {
+    let shown = Shown::new(output);
+    let lab = lab::here(store, None, &args.packages, &shown);
+    let kernels = lab.provide(lab.open_store()?, |provision| {
         Ok(if args.all {
-            provision.builds().or_exit(exit::HOST)?.iter().map(|build| row(build, None)).collect()
+            provision
+                .builds()
+                .or_blame(Blame::Machine)?
+                .iter()
+                .map(|build| row(build, None))
+                .collect()
         } else {
-            let offers = provision.offered().or_exit(exit::HOST)?;
+            let offers = provision.offered().or_blame(Blame::Machine)?;
             offers.iter().map(|Offer { build, config }| row(build, Some(config))).collect()
         })
     })?;

@@ -8,6 +8,7 @@ use preemptlab_cluster::{
     Workplace,
     merge::{Conflict, Differing, Merged, merge, parts},
 };
+use preemptlab_lab::blame_of;
 use preemptlab_model::{counted, plain};
 use preemptlab_recording::RecordingWriter;
 use serde::de::IgnoredAny;
@@ -52,7 +53,7 @@ pub fn execute(args: &Merge, output: &Output) -> exit::Result<ExitCode> {
     if !missing.is_empty() {
         output.data(&missing)?;
     }
-    Ok(ExitCode::from(code(&merged)))
+    Ok(ExitCode::from(blame_of(&merged).map_or(exit::OK, exit::code)))
 }
 
 /// Says what came of it.
@@ -146,20 +147,5 @@ fn some(names: &[String]) -> String {
     match names.len().checked_sub(NAMED_MAX) {
         None | Some(0) => shown,
         Some(more) => format!("{shown} and {more} more"),
-    }
-}
-
-/// Returns the exit code: two results first, then what could not be used, then what is lacking.
-pub fn code(merged: &Merged) -> u8 {
-    if !merged.conflicts.is_empty() {
-        exit::NO
-    } else if merged.refused.iter().any(|refused| !refused.is_of_machine) {
-        exit::UNUSABLE
-    } else if !merged.refused.is_empty() {
-        exit::HOST
-    } else if !merged.missing.is_empty() || merged.failed > 0 {
-        exit::CELLS_FAILED
-    } else {
-        exit::OK
     }
 }

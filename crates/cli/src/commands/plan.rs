@@ -7,15 +7,14 @@ use preemptlab_analysis::{
     plan::{PlanDocument, Sketch},
     timings::Timings,
 };
-use preemptlab_lab::{Preparation, finished_cells};
+use preemptlab_lab::{Wanted, finished_cells, pressure};
 use preemptlab_model::{Kernel, KernelRef};
 
 use crate::{
     args::{Format, Machines, OverrideArgs, Packages},
-    exit,
-    lab::{self, Spinner},
+    exit, lab,
     output::Output,
-    progress::pressure,
+    progress::Shown,
 };
 
 /// Show an experiment's cells and the time that they will take
@@ -42,14 +41,16 @@ pub struct Plan {
 
 /// Shows an experiment's cells.
 pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let wanted = lab::experiment(&args.experiment, &args.overrides.overrides())?;
-    let store = lab::store(store)?;
+    let wanted = Wanted::read(&args.experiment, &args.overrides.overrides())?;
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let store = lab.open_store()?;
     let cache = finished_cells(&store);
-    let spinner = Spinner::new(*output);
+    let is_seen = shown.spin();
     let sketch = RefCell::new(Sketch::new(&wanted.experiment));
     let draw = || {
-        if args.format == Format::Table && spinner.is_seen() {
-            spinner.set_above(&sketch.borrow().table().terminal(output.plain_terminal()));
+        if args.format == Format::Table && is_seen {
+            shown.set_above(&sketch.borrow().table().terminal(output.plain_terminal()));
         }
     };
     draw();
@@ -57,15 +58,12 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
         sketch.borrow_mut().resolve(name, kernel);
         draw();
     };
-    let prepared = lab::with_spinner(&spinner, store, &args.packages, |provision| {
-        let lab = Preparation::new(
-            provision.without_builds().with_build_scripts(args.machines.allow_build_scripts),
-            args.machines.qemu.clone(),
-        );
-        let lab = lab.with_folders(&wanted.folders).telling(&on_kernel);
-        Ok(lab.resolve(wanted.experiment.clone())?)
+    let prepared = lab.provide(store, |provision| {
+        let preparation = lab.preparation(provision.without_builds());
+        let preparation = preparation.with_folders(&wanted.folders).telling(&on_kernel);
+        Ok(preparation.resolve(wanted.experiment.clone())?)
     })?;
-    let (jobs, boots) = (lab::jobs(args.machines.jobs), prepared.boots_missing());
+    let (jobs, boots) = (lab.jobs(), prepared.boots_missing());
     let machine = (&Timings::read(prepared.store().root()), pressure());
     let plan =
         PlanDocument::new(&prepared.manifest, &prepared.unbuilt, &boots, &cache, jobs, machine);

@@ -11,7 +11,7 @@ use crate::{
     apart,
     args::{QuestionArgs, RuleArgs, written_path},
     commands::compare,
-    exit, lab,
+    exit,
     output::Output,
 };
 
@@ -74,7 +74,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     let data = data(&compared, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
         (Some(path), _) => {
-            let template = lab::read(path, meant::Kind::Other)?;
+            let template = preemptlab_lab::read(path, meant::Kind::Other)?;
             apart::fill(path, &form(template, &data, &comparison), &comparison)?
         }
         (None, ReportFormat::Html) => preemptlab_report_html::html(&data),

@@ -6,13 +6,13 @@ use std::{
 
 use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
-    Cells, Keep,
-    available::{self, unmeasured},
-    named, repeated as repeated_runs, sampled, shown, traceable, unsound,
+    available::unmeasured, named, repeated as repeated_runs, sampled, shown, traceable, unsound,
 };
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, Overrides, Recording};
-use preemptlab_lab::PrepareError;
+use preemptlab_lab::{
+    Budget, Execution, Lab, OnEngine, PrepareError, ShardWork, UntilDecided, Wanted, chosen,
+};
 use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns};
 use preemptlab_recording::Override;
 use preemptlab_report::View;
@@ -21,18 +21,15 @@ use preemptlab_stats::{Baseline, Margin};
 
 use crate::{
     args::{Machines, OverrideArgs, Packages, written_path},
-    commands::until::{self, UntilArgs},
     elsewhere::on_engine,
     emit::{self, Emission, EmitArgs, Kind},
     engine::EngineArgs,
     exit::{self, OrExit},
-    finished,
-    lab::{self, Wanted},
+    finished, lab,
     output::Output,
+    progress::Shown,
     repeated::{self, CommandArgs},
-    session::Session,
-    shard::{self, ShardArgs, ShardWanted, Work},
-    spread::OnEngine,
+    shard::{self, ShardArgs, ShardWanted},
 };
 
 /// The options that take the place of an experiment.
@@ -122,32 +119,33 @@ fn folder_name(experiment: &Experiment, overrides: &[Override]) -> String {
 
 /// Runs an experiment, or goes on with it, and compares.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
     if let Some(command) = &args.command.command {
-        let (sources, out) = ((store.clone(), &args.packages), args.out.as_deref());
-        let (out, written) =
-            repeated::write(command, &args.command, &args.overrides, out, sources, output)?;
+        let out = args.out.as_deref();
+        let (out, written) = repeated::write(command, &args.command, &args.overrides, out, &lab)?;
         // The files hold the values of the command line.
-        let wanted = lab::experiment(&written.experiment, &Overrides::default())?;
+        let wanted = Wanted::read(&written.experiment, &Overrides::default())?;
         let place = Place { experiment: &written.experiment, out };
-        return run(args, place, wanted, store, output)
+        return run(args, place, wanted, &lab, output)
             .inspect(|_| repeated::tell(&written, output));
     }
     // clap requires one or the other.
     let experiment = args.experiment.as_deref().unwrap_or(Path::new(""));
     let is_recording = preemptlab_recording::exists(experiment);
     if let Some(wanted) = args.shards.shard {
-        return shard(args, (experiment, wanted), store, output);
+        return shard(args, (experiment, wanted), &lab, output);
     }
     let wanted = match is_recording {
-        true => lab::recorded_experiment(experiment, &args.overrides.overrides())?,
-        false => lab::experiment(experiment, &args.overrides.overrides())?,
+        true => Wanted::recorded(experiment, &args.overrides.overrides())?,
+        false => Wanted::read(experiment, &args.overrides.overrides())?,
     };
     let out = match (&args.out, is_recording) {
         (Some(out), _) => OutFolder::named(out),
         (None, true) => OutFolder::named(experiment),
-        (None, false) => lab::chosen(folder_name(&wanted.experiment, &wanted.overrides)),
+        (None, false) => chosen(folder_name(&wanted.experiment, &wanted.overrides)),
     };
-    run(args, Place { experiment, out }, wanted, store, output)
+    run(args, Place { experiment, out }, wanted, &lab, output)
 }
 
 /// Where an experiment and its recording are.
@@ -161,7 +159,7 @@ fn run(
     args: &Run,
     place: Place<'_>,
     wanted: Wanted,
-    store: Option<PathBuf>,
+    lab: &Lab<'_>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     let Place { experiment, out } = place;
@@ -189,9 +187,17 @@ fn run(
             output.note(note);
         }
     }
-    let session = session(args, wanted, &out, store)?;
+    let execution = Execution {
+        wanted,
+        out: &out,
+        backend: args.backend,
+        no_cache: args.no_cache,
+        retry_failed: args.retry_failed,
+        trace: args.trace,
+        engine: engine(args)?,
+    };
     if args.shards.prepare {
-        return shard::prepare(&session, output);
+        return shard::prepare(lab, &execution, output);
     }
     if let Some(kind) = args.emit.emit {
         let emission = Emission {
@@ -202,69 +208,36 @@ fn run(
             trace: args.trace,
             twice: args.shards.twice.map(|twice| twice.to_string()),
         };
-        return emit::print(&emission, &session, output);
+        return emit::print(&emission, lab, &execution, output);
     }
     if args.engine.detach {
-        session.submit(output)?;
+        preemptlab_lab::submit(lab, &execution)?;
         return Ok(ExitCode::from(exit::OK));
     }
-    session.open(output, |writer, jobs, execute| {
-        for note in available::known_before(writer.recording()) {
-            output.note(note);
-        }
-        finished::check_planned(baseline, writer)?;
-        let (summary, cells) = match args.until {
-            Some(margin) => {
-                let (metrics, budget) = (&args.metrics, args.budget);
-                let until = UntilArgs { margin, metrics, baseline, budget };
-                until::execute(&until, writer, jobs, output, execute)?
-            }
-            None => {
-                let (summary, _) = execute(writer)?;
-                (summary, Cells::read(&[writer.recording()], Keep::Metrics)?)
-            }
-        };
-        for note in unsound::notes(&[writer.recording()], &cells) {
-            output.warning(note);
-        }
-        for note in sampled::notes(writer.recording(), &cells)? {
-            output.note(note);
-        }
-        for note in repeated_runs::notes(writer.recording(), &cells) {
-            output.warning(note);
-        }
-        for note in shown::notes(writer.recording().manifest()) {
-            output.note(note);
-        }
-        let comparison = finished::comparison(baseline, writer.recording(), &cells)?;
-        let terminal = output.terminal();
-        output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
-        conclude(summary, args, writer.recording(), output)
-    })
-}
-
-/// Returns an experiment, where its recording is, and with what its cells are executed.
-fn session<'a>(
-    args: &'a Run,
-    wanted: Wanted,
-    out: &'a OutFolder,
-    store: Option<PathBuf>,
-) -> exit::Result<Session<'a>> {
-    let Wanted { experiment, folders, overrides } = wanted;
-    Ok(Session {
-        experiment,
-        folders,
-        overrides,
-        out,
-        store,
-        machines: &args.machines,
-        packages: &args.packages,
-        backend: args.backend,
-        no_cache: args.no_cache,
-        retry_failed: args.retry_failed,
-        trace: args.trace,
-        engine: engine(args)?,
-    })
+    let until = args.until.map(|margin| UntilDecided {
+        margin,
+        metrics: &args.metrics,
+        baseline,
+        budget: args.budget.map(Budget::Time),
+    });
+    let ran = preemptlab_lab::run(lab, &execution, baseline, until.as_ref())?;
+    let recording = ran.writer.recording();
+    for note in unsound::notes(&[recording], &ran.cells) {
+        output.warning(note);
+    }
+    for note in sampled::notes(recording, &ran.cells)? {
+        output.note(note);
+    }
+    for note in repeated_runs::notes(recording, &ran.cells) {
+        output.warning(note);
+    }
+    for note in shown::notes(recording.manifest()) {
+        output.note(note);
+    }
+    let comparison = finished::comparison(baseline, recording, &ran.cells)?;
+    let terminal = output.terminal();
+    output.data(&preemptlab_report::terminal(&comparison, View::Overview, terminal))?;
+    conclude(ran.summary, args, recording, output)
 }
 
 /// Returns what is wanted of an engine; `None` where this machine executes the cells.
@@ -274,19 +247,18 @@ fn engine(args: &Run) -> exit::Result<Option<OnEngine<'_>>> {
         return Ok(None);
     };
     if !args.backend.is_vm() {
-        return Err(exit::unusable(PrepareError::NotSpread));
+        return Err(PrepareError::NotSpread.into());
     }
     let engine =
         on_engine(kind, &args.engine, (args.emit.volume.as_ref(), args.emit.image.as_ref()))?;
-    let (trace, retry_failed) = (args.trace, args.retry_failed);
-    Ok(Some(OnEngine { twice, trace, retry_failed, ..engine }))
+    Ok(Some(OnEngine { twice, ..engine }))
 }
 
 /// Executes a shard of a recording.
 fn shard(
     args: &Run,
     (recording, wanted): (&Path, ShardWanted),
-    store: Option<PathBuf>,
+    lab: &Lab<'_>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
     if args.overrides.overrides() != Overrides::default() || !args.backend.is_vm() {
@@ -297,16 +269,15 @@ fn shard(
     if args.machines.qemu.is_some() {
         return Err(exit::unusable("a shard is executed by the seed's QEMU: leave --qemu out"));
     }
-    let work = Work {
+    let work = ShardWork {
         recording,
-        wanted,
+        shard: wanted.shard()?,
         twice: args.shards.twice,
         out: args.out.as_deref(),
-        store,
-        jobs: args.machines.jobs,
+        temporary: &std::env::temp_dir(),
         trace: args.trace,
     };
-    shard::work(&work, output)
+    shard::work(lab, &work, output)
 }
 
 fn conclude(

@@ -15,6 +15,7 @@ use preemptlab_analysis::{
     },
 };
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::{Execution, Lab, Mistake, Wanted, chosen, read};
 use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_scenario::Model;
 
@@ -23,8 +24,7 @@ use crate::{
     elsewhere::ElsewhereArgs,
     exit, lab,
     output::Output,
-    session::Session,
-    writable,
+    progress, writable,
 };
 
 /// Play textbook situations of preemption on real kernels, draw them, and check them
@@ -98,15 +98,17 @@ pub enum ScenarioFormat {
 pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let loaded = load(&args.files)?;
     check_files(args)?;
+    let watch = progress::Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &watch);
     let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
     let mut next = None;
     let mut failure = None;
     for batch in batches(&loaded, args.under(), args.out.is_some())? {
         let out = match &args.out {
             Some(out) => OutFolder::named(out),
-            None => lab::chosen(batch.name()),
+            None => chosen(batch.name()),
         };
-        match play(batch, &out, args, store.clone(), output) {
+        match play(batch, &out, args, &lab) {
             Ok(played) => {
                 next =
                     next.or_else(|| played.iter().find_map(|(_, shown)| shown.next(&out.path())));
@@ -177,11 +179,15 @@ fn check_files(args: &Scenario) -> exit::Result<()> {
 /// Reads every file with all of its variants; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
-        let text = lab::read(path, meant::Kind::Scenario)?;
+        let text = read(path, meant::Kind::Scenario)?;
         let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
             match meant::no_scenario(&text, path) {
                 Some(other) => exit::unusable(other),
-                None => lab::mistake(path, text, error.message, error.help, error.span),
+                None => {
+                    let preemptlab_scenario::ScenarioError { message, help, span, .. } = error;
+                    let path = path.clone();
+                    preemptlab_lab::Error::from(Mistake { path, text, message, help, span }).into()
+                }
             }
         })?;
         let loaded = |scenario| Loaded { path: path.clone(), scenario };
@@ -195,34 +201,26 @@ fn play<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
     out: &OutFolder,
     args: &Scenario,
-    store: Option<PathBuf>,
-    output: &Output,
+    lab: &Lab<'_>,
 ) -> exit::Result<Vec<(usize, Shown<'a>)>> {
-    let engine = args.elsewhere.args();
-    let session = Session {
-        engine: args.elsewhere.on(&engine, true, true)?,
-        experiment,
-        folders: Default::default(),
-        overrides: Vec::new(),
+    let execution = Execution {
+        engine: args.elsewhere.on()?,
+        wanted: Wanted { experiment, folders: Default::default(), overrides: Vec::new() },
         out,
-        store,
-        machines: &args.machines,
-        packages: &args.packages,
         backend: BackendKind::Vm,
         // What was played before without a trace cannot be drawn.
         no_cache: true,
         retry_failed: true,
         trace: true,
     };
-    session.open(output, |writer, _, execute| {
-        execute(writer)?;
-        let mut kernels = BootKernels::default();
-        let mut shown = |(place, scenario)| {
-            let shown = Shown::read(writer.recording(), &mut kernels, scenario, args.under())?;
-            Ok((place, shown))
-        };
-        scenarios.into_iter().map(&mut shown).collect()
-    })
+    let ran = preemptlab_lab::execute(lab, &execution)?;
+    let recording = ran.writer.recording();
+    let mut kernels = BootKernels::default();
+    let shown = |(place, scenario)| {
+        let shown = Shown::read(recording, &mut kernels, scenario, args.under())?;
+        Ok((place, shown))
+    };
+    scenarios.into_iter().map(shown).collect()
 }
 
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.

@@ -11,14 +11,14 @@ use std::{
 use clap::Args;
 use preemptlab_analysis::explain::{Hunt, Searched, probed};
 use preemptlab_experiment::Recording;
+use preemptlab_lab::{Budget, Executor, Tracing};
 use preemptlab_model::counted;
 
-use super::explain::tracing::{Executor, Tracing};
 use crate::{
     args::{Format, Machines, Packages},
-    budget::Budget,
     exit, lab,
     output::Output,
+    progress::Shown,
 };
 
 /// Search for the worst wakeup: move the real-time probe's timer into long stretches, and execute
@@ -55,8 +55,9 @@ pub struct Search {
 pub fn execute(args: &Search, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     let configurations = probed(&recording, args.cell.as_deref())?;
-    let Search { recording: path, machines, packages, .. } = args;
-    let tracing = Tracing { recording: &recording, path, machines, packages, store, output };
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
+    let tracing = Tracing { lab: &lab, recording: &recording };
     tracing.ensure(&configurations.iter().flatten().collect::<Vec<_>>())?;
     let executor = tracing.executor()?;
     for cell in configurations.iter().flatten() {
@@ -64,7 +65,7 @@ pub fn execute(args: &Search, store: Option<PathBuf>, output: &Output) -> exit::
     }
     let hunts = configurations.into_iter().map(|cells| Hunt::new(&recording, cells));
     let mut hunts = hunts.collect::<Result<Vec<_>, _>>()?;
-    hunt(&mut hunts, &executor, args, output)?;
+    hunt(&mut hunts, &executor, (args.budget, lab.jobs()), output)?;
     let searched = Searched::new(hunts);
     match args.format {
         Format::Table => output.data(&searched.text(output.terminal())),
@@ -76,7 +77,7 @@ pub fn execute(args: &Search, store: Option<PathBuf>, output: &Output) -> exit::
 fn hunt(
     hunts: &mut [Hunt],
     executor: &Executor<'_>,
-    args: &Search,
+    (budget, jobs): (Budget, usize),
     output: &Output,
 ) -> exit::Result<()> {
     let started = Instant::now();
@@ -85,7 +86,7 @@ fn hunt(
         loop {
             let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(hunt) = next else { return Ok(()) };
-            while args.budget.allows(hunt.executions() + 1, started.elapsed()) {
+            while budget.allows(hunt.executions() + 1, started.elapsed()) {
                 let Some((cell, program)) = hunt.next_execution() else { break };
                 hunt.take(executor.execute(&cell, &program)?)?;
             }
@@ -98,7 +99,6 @@ fn hunt(
         }
     };
     thread::scope(|scope| {
-        let jobs = lab::jobs(args.machines.jobs);
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| match worker.join() {
             Ok(result) => result,

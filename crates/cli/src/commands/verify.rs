@@ -1,11 +1,9 @@
-use std::{collections::BTreeSet, fs, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use preemptlab_analysis::available::only_virtual;
-use preemptlab_cluster::Workplace;
-use preemptlab_experiment::{Derived, Recording};
+use preemptlab_experiment::Recording;
 use preemptlab_model::Digest;
-use preemptlab_recording::Claim;
 use preemptlab_report::{Cell, Column, Table, Tone, View};
 use preemptlab_runner::Verdict;
 use serde::Serialize;
@@ -13,11 +11,9 @@ use serde::Serialize;
 use crate::{
     args::{Format, Machines, Packages},
     elsewhere::ElsewhereArgs,
-    exit::{self, OrExit},
-    lab,
+    exit, lab,
     output::Output,
-    progress::Progress,
-    session::Session,
+    progress::Shown,
 };
 
 /// Check that a recording says the same again, here and now or in another recording
@@ -75,16 +71,21 @@ struct Document {
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     only_virtual(&recording, "can say the same again; compare such recordings instead")?;
+    let shown = Shown::new(output);
+    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
     if args.sensitivity {
-        return sensitivity(args, &recording, store, output);
+        let comparison = preemptlab_lab::sensitivity(&lab, &recording)?;
+        return output.comparison(&comparison, args.format, View::Overview);
     }
     let verdicts = match &args.against {
         Some(other) => {
             let other = Recording::open(other)?;
             preemptlab_runner::against(&recording, &other)?
         }
-        None if args.elsewhere.engine.is_some() => elsewhere(args, &recording, store, output)?,
-        None => again(args, &recording, store, output)?,
+        None => match args.elsewhere.on()? {
+            Some(engine) => preemptlab_lab::verify_elsewhere(&lab, &recording, engine)?,
+            None => preemptlab_lab::verify(&lab, &recording, args.cells)?,
+        },
     };
     let document = document(&verdicts);
     output.print(&table(&verdicts, &document), args.format, &document)?;
@@ -92,106 +93,6 @@ pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::
         return Err(exit::unusable("the recording has no finished cell to verify"));
     }
     Ok(ExitCode::from(if document.different > 0 { exit::NO } else { exit::OK }))
-}
-
-fn again(
-    args: &Verify,
-    recording: &Recording,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Vec<Verdict>> {
-    // Before anything is asked for in its name.
-    let recording = Derived::check(recording).or_exit(exit::UNUSABLE)?;
-    let cancel = lab::cancel()?;
-    let prepared = lab::pinned(recording, store, &args.packages, &args.machines, output)?;
-    let jobs = lab::jobs(args.machines.jobs);
-    let progress = Progress::new(&prepared, false, jobs);
-    let verdicts = preemptlab_runner::verify(
-        recording,
-        &prepared.vm(),
-        args.cells,
-        jobs,
-        &|event| progress.on_event(&event),
-        &cancel,
-    );
-    progress.finish();
-    verdicts.map_err(exit::Failure::from)
-}
-
-/// Shows what the measurements of several CPUs owe to the lookahead of their clocks.
-fn sensitivity(
-    args: &Verify,
-    recording: &Recording,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<ExitCode> {
-    let derived = Derived::check(recording).or_exit(exit::UNUSABLE)?;
-    let cancel = lab::cancel()?;
-    let prepared = lab::pinned(derived, store, &args.packages, &args.machines, output)?;
-    let jobs = lab::jobs(args.machines.jobs);
-    let progress = Progress::new(&prepared, false, jobs);
-    let executed = preemptlab_runner::sensitivity(
-        derived,
-        &prepared.vm(),
-        jobs,
-        &|event| progress.on_event(&event),
-        &cancel,
-    );
-    progress.finish();
-    let executed = executed?.into_iter();
-    let executed = executed.map(|cell| (cell.factors, cell.lookahead, cell.record)).collect();
-    let comparison = preemptlab_analysis::sensitivity(recording, executed)?;
-    output.comparison(&comparison, args.format, View::Overview)
-}
-
-/// Executes the cells of the plan by an engine into a recording beside this one, and compares. The other
-/// recording goes where all are the same.
-fn elsewhere(
-    args: &Verify,
-    recording: &Recording,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Vec<Verdict>> {
-    // Before anything is asked for in its name.
-    let derived = Derived::check(recording).or_exit(exit::UNUSABLE)?;
-    let manifest = recording.manifest();
-    let workplace = Workplace::of(recording.path());
-    let name = workplace.root().with_extension("again");
-    let folder = workplace.folder().beside(&name.file_name().unwrap_or_default().to_string_lossy());
-    let out = folder.path();
-    let engine = args.elsewhere.args();
-    let session = Session {
-        experiment: manifest.experiment.clone(),
-        folders: derived.folders()?,
-        overrides: manifest.overrides.clone(),
-        out: &folder,
-        store,
-        machines: &args.machines,
-        packages: &args.packages,
-        backend: manifest.backend,
-        no_cache: true,
-        retry_failed: false,
-        trace: false,
-        engine: args.elsewhere.on(&engine, false, false)?,
-    };
-    // With exactly the kernels and packages of this one.
-    drop(Claim::new(&folder)?.open(manifest)?);
-    let verdicts = session.open(output, |writer, _, execute| {
-        execute(writer)?;
-        let planned: BTreeSet<_> = manifest.plan.executable().iter().map(|it| it.id()).collect();
-        let mut verdicts = preemptlab_runner::against(recording, writer.recording())?;
-        // Cells of looks are not planned there, and what failed says nothing again.
-        verdicts.retain(|verdict| planned.contains(&verdict.id) && verdict.recorded.is_ok());
-        Ok(verdicts)
-    })?;
-    if verdicts.iter().all(Verdict::is_same) {
-        for folder in [&out, Workplace::of(&out).root()] {
-            fs::remove_dir_all(folder).or_exit(exit::HOST)?;
-        }
-    } else {
-        output.note(format!("the other recording stays: {}/", out.display()));
-    }
-    Ok(verdicts)
 }
 
 fn document(verdicts: &[Verdict]) -> Document {

@@ -5,14 +5,21 @@
 //! to the user's. Whether a commit is worse its caller says; each answer is in a journal before the
 //! search goes on, so that a killed search is continued with all of its answers.
 
+mod bisection;
 mod error;
+mod found;
 mod history;
 mod journal;
 mod line;
 mod repository;
 mod search;
+mod searched;
+mod worst;
 
+pub use bisection::{BisectRequest, bisect};
 pub use error::BisectError;
+pub use found::{Cure, Found, Outcome, Worst, short};
 pub use history::{Commit, Revert};
 pub use journal::{Answer, Ends, Step};
 pub use search::{Claim, Next, Search};
+pub use searched::{Between, KernelRange};

@@ -7,13 +7,11 @@ use clap::{
     builder::{OsStringValueParser, TypedValueParser},
 };
 use preemptlab_durable::OutFolder;
+use preemptlab_lab::Budget;
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
-use crate::{
-    args::{Machines, Packages, written_folder},
-    budget::Budget,
-};
+use crate::args::{Machines, Packages, written_folder};
 
 /// Decide whether a kernel is worse than another
 #[derive(Args, Debug)]

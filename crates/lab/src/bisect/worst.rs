@@ -1,26 +1,20 @@
-//! Why the worst wakeups of both kernels of a recording were late.
-
 use std::path::Path;
 
 use preemptlab_analysis::explain::{Explanation, choose};
 use preemptlab_experiment::Recording;
 use preemptlab_model::MetricName;
 
-use super::found::Worst;
-use crate::{commands::gate::LABELS, output::Output};
+use super::Worst;
+use crate::gate::LABELS;
 
 /// Explains the worst wakeups of a gate's recording. Without a trace, a real-time probe or one mode
 /// there is nothing to explain, and the search has its result without it.
-pub fn explained(path: &Path, output: &Output) -> Option<Worst> {
+pub fn worst(path: &Path) -> Option<Worst> {
     let recording = Recording::open(path).ok()?;
     let latency = MetricName::latest(false);
     let [before, after] = LABELS.map(|label| choose(&recording, Some(label), &latency).ok());
     let (before, after) = (before?, after?);
     let explanation = |cell| Explanation::new(&recording, cell, false, 1).ok();
     let (before, after) = (explanation(&before)?, explanation(&after)?);
-    Some(Worst {
-        before: before.sentence(),
-        after: after.sentence(),
-        timeline: after.text(output.terminal()),
-    })
+    Some(Worst { before: before.sentence(), after: after.sentence() })
 }

@@ -1,12 +1,10 @@
 //! Progress of a calibration: one line that changes on a terminal, a line now and then elsewhere.
 
-use std::{
-    cell::Cell,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use preemptlab_calibrate::Passes;
+use preemptlab_calibrate::{Passes, Place};
+use preemptlab_lab::Part;
 use preemptlab_report::human;
 
 use crate::output::Output;
@@ -15,17 +13,25 @@ use crate::output::Output;
 const EACH: Duration = Duration::from_secs(10);
 
 /// A part of a calibration, while it works.
-pub struct Shown<'a> {
+pub struct Measuring {
     bar: ProgressBar,
-    output: &'a Output,
-    what: &'a str,
+    output: Output,
+    what: &'static str,
     started: Instant,
-    said: Cell<Instant>,
+    said: Instant,
 }
 
-impl<'a> Shown<'a> {
+impl Measuring {
     /// Begins a part.
-    pub fn begin(what: &'a str, output: &'a Output) -> Self {
+    pub fn begin(part: Part, output: Output) -> Self {
+        let what = match part {
+            Part::Time(Place::Program) => "measuring micro-benchmarks on this machine",
+            Part::Time(Place::Kernel) => "measuring micro-benchmarks in this machine's kernel",
+            Part::Count(Place::Program) => {
+                "counting the instructions of micro-benchmarks in a guest"
+            }
+            Part::Count(Place::Kernel) => "counting the instructions of the module in a guest",
+        };
         let bar = ProgressBar::new_spinner();
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
         bar.set_style(style.expect("it is valid"));
@@ -35,22 +41,22 @@ impl<'a> Shown<'a> {
             output.note(what);
         }
         let now = Instant::now();
-        Self { bar, output, what, started: now, said: Cell::new(now) }
+        Self { bar, output, what, started: now, said: now }
     }
 
     /// Shows how many passes are done, and how long the others take.
-    pub fn pass(&self, passes: Passes) {
+    pub fn pass(&mut self, passes: Passes) {
         let line = line(self.what, passes, self.started.elapsed());
         if !self.bar.is_hidden() {
             self.bar.set_message(line);
-        } else if self.said.get().elapsed() >= EACH {
-            self.said.set(Instant::now());
+        } else if self.said.elapsed() >= EACH {
+            self.said = Instant::now();
             self.output.note(line);
         }
     }
 }
 
-impl Drop for Shown<'_> {
+impl Drop for Measuring {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

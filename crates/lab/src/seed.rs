@@ -3,17 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_cluster::Workplace;
-use preemptlab_lab::Prepared;
 use preemptlab_recording::RecordingError;
 
-use crate::{exit, output::Output};
+use crate::{Lab, Prepared, Result, is_seed_of};
 
 /// Packs what workers need, unless this build of preemptlab has done so before; returns the file.
-pub fn pack(prepared: &Prepared, recording: &Path, output: &Output) -> exit::Result<PathBuf> {
+pub(crate) fn pack(lab: &Lab<'_>, prepared: &Prepared, recording: &Path) -> Result<PathBuf> {
     let workplace = Workplace::of(recording);
     let seed = workplace.seed();
-    if !preemptlab_lab::is_seed_of(&seed, recording) {
-        output.note(format!("packing {}", seed.display()));
+    if !is_seed_of(&seed, recording) {
+        lab.note(format!("packing {}", seed.display()));
         workplace.folder().make().map_err(RecordingError::from)?;
         prepared.pack_seed(recording, &seed)?;
     }

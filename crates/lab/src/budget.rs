@@ -1,10 +1,10 @@
-//! How much an answer may cost.
+//! The cost of an answer, by which it ends.
 
 use std::{str::FromStr, time::Duration};
 
 use preemptlab_model::{HOST_UNITS, parse_ns};
 
-/// How much an answer may cost.
+/// The cost that an answer may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
     /// So many executions: cells of both kernels of a decision, or those of each configuration of a search.

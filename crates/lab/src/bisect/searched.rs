@@ -1,4 +1,4 @@
-//! What is searched: commits of a repository, or the kernels that Debian packaged.
+//! The ends of a search: commits of a repository, or the kernels that Debian packaged.
 
 use std::{
     fmt,
@@ -6,19 +6,12 @@ use std::{
     str::FromStr,
 };
 
-use clap::Args;
 use preemptlab_durable::OutFolder;
-use preemptlab_lab::bisect::{Claim, Ends, Search};
 use preemptlab_model::{Digest, Flavour, KernelRef};
 use preemptlab_provision::{Build, check_owner};
 
-use super::found::short;
-use crate::{
-    args::Packages,
-    exit::{self, OrExit},
-    lab,
-    output::Output,
-};
+use super::{Claim, Ends, Search, found::short};
+use crate::{Blame, Error, Lab, OrBlame, Result, chosen};
 
 /// Packaged kernels of a flavour from one version or series to another, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,32 +54,25 @@ impl fmt::Display for KernelRange {
     }
 }
 
-/// Two ends of a search, on the command line.
-#[derive(Args, Debug)]
-pub struct Between {
-    /// A revision that is as it should be
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub good: Option<String>,
-    /// A later one that is worse
-    #[arg(long, value_name = "REV", required_unless_present = "kernels")]
-    pub bad: Option<String>,
-    /// The repository, which is only read
-    #[arg(long, value_name = "PATH", default_value = ".")]
-    pub repo: PathBuf,
-    /// Search Debian's packaged kernels instead, from one that is as it should be to a later one that
-    /// is worse: every version on offer, of one flavour
-    #[arg(
-        long,
-        value_name = "FIRST..LAST",
-        conflicts_with_all = ["good", "bad", "repo", "config"]
-    )]
-    pub kernels: Option<KernelRange>,
-    /// Configure the kernels so: lab, debian or a file, and symbols, as in lab+HZ_1000=y
-    #[arg(long, value_name = "CONFIG")]
-    pub config: Option<String>,
+/// Two ends of a search.
+#[derive(Clone, Copy, Debug)]
+pub enum Between<'a> {
+    /// Revisions of a repository.
+    Commits {
+        /// The one that is as it should be.
+        good: &'a str,
+        /// A later one that is worse.
+        bad: &'a str,
+        /// The repository, which is only read.
+        repository: &'a Path,
+        /// The configuration of its kernels.
+        config: Option<&'a str>,
+    },
+    /// Packaged kernels.
+    Kernels(&'a KernelRange),
 }
 
-/// What is searched.
+/// Commits that are searched.
 pub enum Searched {
     /// Commits of this repository.
     Commits(PathBuf),
@@ -97,42 +83,37 @@ pub enum Searched {
 impl Searched {
     /// Opens a search. Returns also its folder.
     pub fn open(
-        args: &Between,
+        lab: &Lab<'_>,
+        between: &Between<'_>,
         out: Option<&Path>,
-        packages: &Packages,
-        store: Option<PathBuf>,
         question: String,
-        build_scripts: bool,
-        output: &Output,
-    ) -> exit::Result<(Self, Search, OutFolder)> {
+    ) -> Result<(Self, Search, OutFolder)> {
         let folder = |inputs: Digest| match out {
             Some(out) => OutFolder::named(out),
-            None => lab::chosen(format!("bisect-{}", inputs.short())),
+            None => chosen(format!("bisect-{}", inputs.short())),
         };
-        match (&args.kernels, &args.good, &args.bad) {
-            (Some(range), ..) => {
-                let names = packaged(range, packages, store, output)?;
+        match *between {
+            Between::Kernels(range) => {
+                let names = packaged(lab, range)?;
                 let texts: Vec<String> = names.iter().map(ToString::to_string).collect();
                 let out = folder(Digest::of_json(&(&texts, &question)));
                 let claim = Claim::new(&out)?;
                 let (repository, commits) = claim.line(&texts)?;
                 let [good, .., bad] = &commits[..] else {
-                    return Err(exit::unusable(format!("{range} holds fewer than two kernels")));
+                    return Err(Error::user(format!("{range} holds fewer than two kernels")));
                 };
                 let ends = Ends { good: good.clone(), bad: bad.clone(), question };
                 let search = Search::open(claim, &repository, ends)?;
                 Ok((Self::Kernels(commits.into_iter().zip(names).collect()), search, out))
             }
-            (None, Some(good), Some(bad)) => {
-                check(&args.repo, args.config.as_deref(), build_scripts)?;
-                let [good, bad] = Search::ends(&args.repo, good, bad)?;
+            Between::Commits { good, bad, repository, config } => {
+                check(repository, config, lab.allow_build_scripts)?;
+                let [good, bad] = Search::ends(repository, good, bad)?;
                 let out = folder(Digest::of_json(&(&good, &bad, &question)));
                 let ends = Ends { good, bad, question };
-                let search = Search::open(Claim::new(&out)?, &args.repo, ends)?;
-                Ok((Self::Commits(args.repo.clone()), search, out))
+                let search = Search::open(Claim::new(&out)?, repository, ends)?;
+                Ok((Self::Commits(repository.to_owned()), search, out))
             }
-            // The command line asks for them.
-            _ => Err(exit::unusable("name --good and --bad, or --kernels".to_owned())),
         }
     }
 
@@ -177,29 +158,23 @@ pub fn kernel_in(repository: &Path, commit: &str, config: Option<&str>) -> Strin
 
 /// Refuses a repository whose kernels cannot be named, or that others can write to, before anything is
 /// written.
-fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> exit::Result<()> {
-    let kernel: KernelRef =
-        kernel_in(repository, "HEAD", config).parse().or_exit(exit::UNUSABLE)?;
+fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> Result<()> {
+    let kernel: KernelRef = kernel_in(repository, "HEAD", config).parse().or_blame(Blame::User)?;
     match build_scripts {
         true => Ok(()),
-        false => check_owner(&kernel).or_exit(exit::UNUSABLE),
+        false => check_owner(&kernel).or_blame(Blame::User),
     }
 }
 
 /// Lists the packaged kernels of a range, the oldest first.
-fn packaged(
-    range: &KernelRange,
-    packages: &Packages,
-    store: Option<PathBuf>,
-    output: &Output,
-) -> exit::Result<Vec<KernelRef>> {
+fn packaged(lab: &Lab<'_>, range: &KernelRange) -> Result<Vec<KernelRef>> {
     let KernelRange { ends: [first, last], flavour } = range;
-    let builds = lab::with_provision(lab::store(store)?, packages, output, |provision| {
-        provision.builds_between([first, last], *flavour).or_exit(exit::UNUSABLE)
+    let builds = lab.provide(lab.open_store()?, |provision| {
+        provision.builds_between([first, last], *flavour).or_blame(Blame::User)
     })?;
     match builds.len() {
-        0 => Err(exit::unusable(format!("{range}: the first is newer; name the older one first"))),
-        1 => Err(exit::unusable(format!("{range} is one kernel: nothing lies between its ends"))),
+        0 => Err(Error::user(format!("{range}: the first is newer; name the older one first"))),
+        1 => Err(Error::user(format!("{range} is one kernel: nothing lies between its ends"))),
         _ => Ok(builds.iter().map(Build::exact_name).collect()),
     }
 }

@@ -10,16 +10,12 @@ use std::{
 
 use preemptlab_cluster::{
     Workplace,
-    merge::{self, parts},
+    merge::{self, Merged, parts},
 };
 use preemptlab_experiment::RecordingWriter;
 use preemptlab_recording::{RecordingError, remove_part};
 
-use crate::{
-    commands::merge::{code, tell},
-    exit::{self, OrExit},
-    output::Output,
-};
+use crate::{Blame, Error, Event, Lab, OrBlame, Result};
 
 /// How long a task that has finished its cells may take to end.
 const END_WALL: Duration = Duration::from_secs(10);
@@ -27,19 +23,35 @@ const END_WALL: Duration = Duration::from_secs(10);
 /// Interval at which the end of a task is looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Returns whose fault it is that parts were not all joined, or that their recording lacks cells: two results
+/// first, then parts that could not be used, then cells. `None` where all is as it should be.
+pub fn blame_of(merged: &Merged) -> Option<Blame> {
+    if !merged.conflicts.is_empty() {
+        Some(Blame::No)
+    } else if merged.refused.iter().any(|refused| !refused.is_of_machine) {
+        Some(Blame::User)
+    } else if !merged.refused.is_empty() {
+        Some(Blame::Machine)
+    } else if !merged.missing.is_empty() || merged.failed > 0 {
+        Some(Blame::Cells)
+    } else {
+        None
+    }
+}
+
 /// Joins the parts beside a recording to it. Says nothing where all is as it should be, but for missing
 /// cells, which are the caller's to judge.
-pub fn join(writer: &RecordingWriter, output: &Output) -> exit::Result<()> {
+pub(crate) fn join(lab: &Lab<'_>, writer: &RecordingWriter) -> Result<()> {
     let recording = writer.recording().path();
     let merged = merge::merge(writer, &parts(&Workplace::of(recording))?)?;
     let is_sound = merged.refused.is_empty() && merged.conflicts.is_empty();
     if !is_sound || !merged.overruled.is_empty() {
-        tell(&merged, recording, output);
+        lab.watch.on(Event::Merged { merged: &merged, recording });
     }
-    match is_sound {
-        true => Ok(()),
-        false => Err(exit::failure(
-            code(&merged),
+    match blame_of(&merged).filter(|_| !is_sound) {
+        None => Ok(()),
+        Some(blame) => Err(Error::new(
+            blame,
             "some parts were not joined as they are; after that is mended the same command goes on",
         )),
     }
@@ -47,14 +59,14 @@ pub fn join(writer: &RecordingWriter, output: &Output) -> exit::Result<()> {
 
 /// Removes the seed and the parts, whose cells are in the recording. The jobs' numbers and what their
 /// tasks printed stay.
-pub fn clear(recording: &Path, output: &Output) -> exit::Result<()> {
+pub(crate) fn clear(lab: &Lab<'_>, recording: &Path) -> Result<()> {
     let began = Instant::now();
     let workplace = Workplace::of(recording);
     for part in parts(&workplace)? {
         // Nothing is removed through a link.
         let own = workplace.folder().join("parts").join(part.file_name().unwrap_or_default());
         if let Err(error) = own.make() {
-            output.note(format!("left where it is: {error}"));
+            lab.note(format!("left where it is: {error}"));
             continue;
         }
         loop {
@@ -65,7 +77,7 @@ pub fn clear(recording: &Path, output: &Output) -> exit::Result<()> {
                 }
                 // It disturbs nothing.
                 Err(error) => {
-                    output.note(format!("left where it is: {error}"));
+                    lab.note(format!("left where it is: {error}"));
                     break;
                 }
             }
@@ -74,7 +86,7 @@ pub fn clear(recording: &Path, output: &Output) -> exit::Result<()> {
     // A folder that is not empty stays.
     let _ = fs::remove_dir(workplace.parts());
     match fs::remove_file(workplace.seed()) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).or_exit(exit::HOST),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).or_blame(Blame::Machine),
         _ => Ok(()),
     }
 }

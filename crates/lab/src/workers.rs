@@ -1,0 +1,24 @@
+//! What workers on other machines need of this one.
+
+use std::path::PathBuf;
+
+use preemptlab_experiment::RecordingWriter;
+
+use crate::{Execution, Lab, PrepareError, Result, execution::prepare, seed};
+
+/// Goes on with a recording, or begins it, and packs what its workers need; returns the file.
+///
+/// # Errors
+///
+/// When the cells are none in virtual time, or something that they need cannot be had or written.
+pub fn prepare_for_workers(
+    lab: &Lab<'_>,
+    execution: &Execution<'_>,
+) -> Result<(RecordingWriter, PathBuf)> {
+    if !execution.backend.is_vm() {
+        return Err(PrepareError::NotSpread.into());
+    }
+    let (prepared, writer) = prepare(lab, execution)?;
+    let seed = seed::pack(lab, &prepared, writer.recording().path())?;
+    Ok((writer, seed))
+}
