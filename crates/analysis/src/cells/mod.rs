@@ -1,6 +1,7 @@
 //! Every cell of recordings, read once: comparisons, gates, histories, pages and notices are functions
 //! of it.
 
+pub(crate) mod parallel;
 mod reading;
 mod spread;
 

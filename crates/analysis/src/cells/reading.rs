@@ -1,7 +1,5 @@
 //! The reading of cells: record, findings of a trace, and what both tell.
 
-use std::{num::NonZero, thread};
-
 use preemptlab_experiment::{Manifest, Recording};
 use preemptlab_model::{
     CellCost, CellInputs, CellRecord, Direction, Distribution, Instants, MeasuredCell, Metric,
@@ -11,10 +9,7 @@ use preemptlab_recording::RecordingError;
 use preemptlab_trace::{Bound, Curve, Delay, Delays, Findings, Ranked, SectionKind};
 use preemptlab_workload::{Latency, Measurements};
 
-use super::Keep;
-
-/// Number of cells that are in memory at a time, with all of their output.
-const CELLS_AT_A_TIME: usize = 256;
+use super::{Keep, parallel};
 
 /// A cell, and the parts of what it measured that are too large to keep of every cell.
 pub(crate) struct Reading {
@@ -37,38 +32,12 @@ pub(crate) fn for_each(
     keep: Keep,
     mut visit: impl FnMut(usize, Reading),
 ) -> Result<(), RecordingError> {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
     for (at, recording) in recordings.iter().enumerate() {
         let run = (recordings.len() > 1).then(|| recording.path().display().to_string());
         let planned: Vec<(u32, &PlannedCell)> = recording.planned().collect();
-        for some in planned.chunks(CELLS_AT_A_TIME) {
-            let read = |share: &[(u32, &PlannedCell)]| -> Vec<_> {
-                let cells = share.iter();
-                cells.map(|(look, planned)| read(recording, &run, *look, planned, keep)).collect()
-            };
-            let readings: Vec<_> = thread::scope(|scope| {
-                let shares = some.chunks(some.len().div_ceil(threads));
-                let read = &read;
-                let spawn = |share| {
-                    let worker = thread::Builder::new().spawn_scoped(scope, move || read(share));
-                    // Where the machine gives no more threads, this one does it.
-                    worker.map_err(|_| read(share))
-                };
-                let workers: Vec<_> = shares.map(spawn).collect();
-                workers
-                    .into_iter()
-                    .flat_map(|worker| match worker {
-                        Ok(worker) => {
-                            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                        }
-                        Err(read) => read,
-                    })
-                    .collect()
-            });
-            for reading in readings {
-                visit(at, reading?);
-            }
-        }
+        let read =
+            |(look, planned): &(u32, &PlannedCell)| read(recording, &run, *look, planned, keep);
+        parallel::for_each(&planned, read, |reading| visit(at, reading))?;
     }
     Ok(())
 }

@@ -3,12 +3,12 @@
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
     CellId, CellInputs, CellRecord, Factors, Label, MeasuredCell, Metric, MetricName, Outcome,
-    counted, of_machine,
+    PlannedCell, counted, of_machine,
 };
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
 
-use crate::{Error, Result};
+use crate::{Error, Result, cells::parallel};
 
 /// Completed cell that was chosen.
 #[derive(Clone, Debug)]
@@ -126,35 +126,40 @@ fn list(cells: &[Chosen]) -> String {
     list
 }
 
-/// Returns every completed cell, in the order of the plan.
+/// Reads every completed cell, in the order of the plan.
 pub(super) fn completed(recording: &Recording, latency: &MetricName) -> Result<Vec<Chosen>> {
-    let experiment = &recording.manifest().experiment;
+    let planned: Vec<&PlannedCell> = recording.planned().map(|(_, planned)| planned).collect();
     let mut cells = Vec::new();
-    for cell in recording.cells() {
-        let (planned, record) = cell?;
-        let Some(record) = record else { continue };
-        let Outcome::Completed { report, .. } = record.outcome else { continue };
-        let workload = experiment.workload.get(planned.factors.workload.as_str());
-        let measured = workload.and_then(|workload| workload.measure(&record.inputs, &report).ok());
-        let metrics = measured.map(|measured| measured.metrics());
-        let found = |metrics: &Vec<Metric>| {
-            metrics.iter().find(|found| found.name == *latency).map(|metric| metric.value)
-        };
-        let max_us = match metrics.as_ref().map(found) {
-            Some(Some(value)) => value,
-            Some(None) if *latency == MetricName::FIFO_MAX => traced_us(recording, record.id)?,
-            Some(None) | None => 0.0,
-        };
-        cells.push(Chosen {
-            factors: planned.factors.clone(),
-            label: experiment.factors.label(&planned.factors.kernel).cloned(),
-            id: record.id,
-            inputs: record.inputs,
-            report: *report,
-            max_us,
-        });
-    }
+    let read = |planned: &&PlannedCell| if_completed(recording, planned, latency);
+    parallel::for_each(&planned, read, |cell| cells.extend(cell))?;
     Ok(cells)
+}
+
+fn if_completed(
+    recording: &Recording,
+    planned: &PlannedCell,
+    latency: &MetricName,
+) -> Result<Option<Chosen>> {
+    let experiment = &recording.manifest().experiment;
+    let Some(CellRecord { id, inputs, outcome: Outcome::Completed { report, .. }, .. }) =
+        recording.record(planned)?
+    else {
+        return Ok(None);
+    };
+    let workload = experiment.workload.get(planned.factors.workload.as_str());
+    let measured = workload.and_then(|workload| workload.measure(&inputs, &report).ok());
+    let metrics = measured.map(|measured| measured.metrics());
+    let found = |metrics: &Vec<Metric>| {
+        metrics.iter().find(|found| found.name == *latency).map(|metric| metric.value)
+    };
+    let max_us = match metrics.as_ref().map(found) {
+        Some(Some(value)) => value,
+        Some(None) if *latency == MetricName::FIFO_MAX => traced_us(recording, id)?,
+        Some(None) | None => 0.0,
+    };
+    let factors = planned.factors.clone();
+    let label = experiment.factors.label(&factors.kernel).cloned();
+    Ok(Some(Chosen { factors, label, id, inputs, report: *report, max_us }))
 }
 
 /// Returns the largest latency of a cell's real-time probe that its trace has, in microseconds; 0 without a
