@@ -41,7 +41,7 @@ impl Tracing<'_> {
         only_virtual(self.recording, "can be traced")?;
         let again = cells.iter().filter(|cell| missing.contains(&cell.id));
         again.map(|cell| &cell.inputs).try_for_each(check_clocks)?;
-        // Before anything is fetched or executed in vain.
+        // Before anything is downloaded or executed.
         folder.create().and_then(|()| folder.scratch()).map_err(|error| self.unwritable(error))?;
         let cancel = self.lab.watch.cancel()?;
         let recording = self.derived()?;

@@ -118,5 +118,5 @@ fn a_search_needs_two_ends_of_one_history() {
     let bad = "HEAD~7";
     let between = Between::Commits { good, bad, repository, config: None };
     blames(bisect(&lab, &BisectRequest { between, ..request.clone() }), Blame::User, "HEAD~7");
-    assert!(!out.exists(), "the folder was made in vain");
+    assert!(!out.exists(), "the folder stays");
 }

@@ -17,7 +17,7 @@ fn whoever_watches_ends_an_action() {
     let out = OutFolder::named(folder.path().join("run"));
     let virtual_time = execution(&out, BackendKind::Vm, false);
     blames(execute(&lab, &virtual_time), Blame::Interrupted, "interrupted");
-    assert!(!out.path().exists(), "the folder was made in vain");
+    assert!(!out.path().exists(), "the folder stays");
     let recording = Recording::open(&committed("check")).unwrap();
     blames(verify(&lab, &recording, None), Blame::Interrupted, "interrupted");
     assert_eq!(*told.provided.lock().unwrap(), ["providing", "provided"].repeat(2));

@@ -159,7 +159,7 @@ fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "svg")
 }
 
-/// Refuses files that cannot be written, before anything is played in vain.
+/// Refuses files that cannot be written, before anything is played.
 fn check_files(args: &Scenario) -> exit::Result<()> {
     if let Some(html) = &args.html {
         writable::check(html)?;

@@ -69,7 +69,7 @@ impl Claim {
 }
 
 impl Drop for Claim {
-    /// Removes the folder where it was made in vain.
+    /// Removes the folder that was made for a search that did not begin.
     fn drop(&mut self) {
         let lock = self.lock.take();
         if self.is_new && lock.is_some() {
