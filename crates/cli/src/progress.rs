@@ -220,3 +220,26 @@ fn words_of(look: &Look<'_>) -> Option<String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn each_look_says_what_follows() {
+        let at = preemptlab_analysis::looks::Look { undecided: 2, needed: Vec::new() };
+        let asked = Asked::Comparisons(&at);
+        let wall = Duration::from_secs(90);
+        let words = |then| words_of(&Look { number: 3, asked, more: 4, wall, then }).unwrap();
+        assert_eq!(
+            words(Then::End),
+            "2 comparisons stay undecided: more replicates would not help"
+        );
+        let wanted = "look 3: 2 comparisons are undecided; 0 more cells, about 90 s: ";
+        assert_eq!(words(Then::OverBudget), format!("{wanted}more than the budget allows"));
+        assert_eq!(words(Then::More), wanted);
+        assert_eq!(words(Then::Full), "2 comparisons stay undecided: no more can be added");
+    }
+}
