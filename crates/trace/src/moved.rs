@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Read};
 use preemptlab_protocol::trace::{Inject, TraceProgram, stream::SiteKind};
 
 use crate::{
-    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS, TIMER_ENTRY},
+    arch::{LOCAL_TIMER_VECTOR, MESSAGE_ADDRESS},
     bound::{Bound, Closed},
     cpu::Machine,
     decode::{Decoder, Item, TraceError},
@@ -13,9 +13,9 @@ use crate::{
     wakeup::Target,
 };
 
-/// Largest number of the timer's interrupts and starts that are kept. Timers expire some thousand times a
-/// second of virtual time; a trace with more is refused.
-const EVENTS_MAX: usize = 1 << 22;
+/// Largest number of the timer's starts that are kept. A probe starts it some thousand times a second of virtual
+/// time; a trace with more is refused.
+const STARTS_MAX: usize = 1 << 22;
 
 /// `HRTIMER_MODE_REL` (include/linux/hrtimer.h).
 const MODE_REL: u64 = 1;
@@ -62,9 +62,8 @@ impl Kernel {
     }
 }
 
-/// Finds instants of the longest closed stretches at which the probe sleeps and its timer is the next of all to
-/// expire: only there a moved timer is noticed. A stretch in which the timer's interrupt comes, for another
-/// timer, has such instants only once that one has been served. The longest waits are first.
+/// Finds the first instants of the longest closed stretches at which the probe sleeps on a timer that is not due
+/// yet. Timers that would expire before it expire with it. The longest waits are first.
 ///
 /// # Errors
 ///
@@ -77,9 +76,10 @@ pub fn moved_timers(
     clock_offset_ns: i64,
 ) -> Result<Vec<MovedTimer>, TraceError> {
     let timers = Timers::of(trace, kernel, target, clock_offset_ns)?;
-    let instants = bound.longest.iter().flat_map(|closed| timers.instants(*closed));
-    let mut moved: Vec<MovedTimer> = instants
-        .filter_map(|(closed, at_ns, Start { timer, base, .. })| {
+    let longest = bound.longest.iter().copied();
+    let mut moved: Vec<MovedTimer> = longest
+        .filter_map(|closed| {
+            let (at_ns, Start { timer, base, .. }) = timers.instant(closed)?;
             let to_monotonic_ns = at_ns.checked_sub_signed(clock_offset_ns)?;
             Some(MovedTimer { timer, base, closed, at_ns, to_monotonic_ns })
         })
@@ -88,14 +88,9 @@ pub fn moved_timers(
     Ok(moved)
 }
 
-/// The probe's timer and the timer's interrupts, by CPU.
+/// The starts of the probe's timer, by CPU: a timer expires on the CPU that has started it.
 #[derive(Default)]
-struct Timers {
-    /// A timer expires on the CPU that has started it.
-    starts: BTreeMap<u32, Vec<Start>>,
-    /// The timer's interrupts, whichever timer they were for.
-    interrupts: BTreeMap<u32, Vec<Interrupt>>,
-}
+struct Timers(BTreeMap<u32, Vec<Start>>);
 
 impl Timers {
     fn of(
@@ -113,31 +108,21 @@ impl Timers {
                 Item::Task(task) => machine.describe(task)?,
                 Item::Stack(_) => {}
                 Item::Event(event) => {
-                    let last = timers.interrupts.get_mut(&event.cpu).and_then(|all| all.last_mut());
-                    if let Some(last) = last.filter(|last| last.begun_ns == last.ns) {
-                        last.begun_ns = event.ns;
-                    }
-                    if count > EVENTS_MAX {
-                        let what = "interrupts of the timer";
-                        return Err(TraceError::TooMany { max: EVENTS_MAX, what });
-                    }
-                    if let SiteKind::Probe(probe) = event.site.kind {
-                        let tracepoint = kernel.tracepoint(probe);
-                        if tracepoint.point == Point::Interrupt && tracepoint.name == TIMER_ENTRY {
-                            count += 1;
-                            let interrupt = Interrupt { ns: event.ns, begun_ns: event.ns };
-                            timers.interrupts.entry(event.cpu).or_default().push(interrupt);
-                        } else if tracepoint.point == Point::TimerStart
-                            && let &[timer, time, _, mode, base] = event.values()
-                            && mode & MODE_REL == 0
-                        {
-                            let task = machine.cpu(event.cpu).task;
-                            if machine.task(task).is_some_and(|task| target.is(task)) {
-                                count += 1;
-                                let due_ns = time.saturating_add_signed(clock_offset_ns);
-                                let start = Start { due_ns, timer, base, asleep_ns: None };
-                                timers.starts(event.cpu, start);
+                    if let SiteKind::Probe(probe) = event.site.kind
+                        && kernel.tracepoint(probe).point == Point::TimerStart
+                        && let &[timer, time, _, mode, base] = event.values()
+                        && mode & MODE_REL == 0
+                    {
+                        let task = machine.cpu(event.cpu).task;
+                        if machine.task(task).is_some_and(|task| target.is(task)) {
+                            if count == STARTS_MAX {
+                                let what = "starts of the probe's timer";
+                                return Err(TraceError::TooMany { max: STARTS_MAX, what });
                             }
+                            count += 1;
+                            let due_ns = time.saturating_add_signed(clock_offset_ns);
+                            timers
+                                .starts(event.cpu, Start { due_ns, timer, base, asleep_ns: None });
                         }
                     }
                     machine.follow(kernel, &event);
@@ -153,63 +138,29 @@ impl Timers {
 
     /// Takes note of a start. It takes the place of one after which the probe did not sleep.
     fn starts(&mut self, cpu: u32, start: Start) {
-        let starts = self.starts.entry(cpu).or_default();
+        let starts = self.0.entry(cpu).or_default();
         starts.pop_if(|last| last.asleep_ns.is_none());
         starts.push(start);
     }
 
     /// Takes note that a CPU runs another task than the probe.
     fn sleeps(&mut self, cpu: u32, ns: u64) {
-        let last = self.starts.get_mut(&cpu).and_then(|all| all.last_mut());
+        let last = self.0.get_mut(&cpu).and_then(|all| all.last_mut());
         if let Some(last) = last.filter(|last| last.asleep_ns.is_none()) {
             last.asleep_ns = Some(ns);
         }
     }
 
-    /// Returns the instants of a stretch at which the probe's timer can be moved there, with its start.
-    fn instants(&self, closed: Closed) -> Vec<(Closed, u64, Start)> {
-        let Some(starts) = self.starts.get(&closed.cpu) else { return Vec::new() };
+    /// Returns the first instant of a stretch to which the probe's timer can be moved, with its start.
+    fn instant(&self, closed: Closed) -> Option<(u64, Start)> {
+        let starts = self.0.get(&closed.cpu)?;
         let asleep = |start: &Start| start.asleep_ns.is_some_and(|ns| ns < closed.end_ns);
-        let after = starts.partition_point(asleep);
-        let start = after.checked_sub(1).and_then(|last| starts.get(last));
-        // A timer that expires in the stretch can expire earlier there.
-        let Some((start, asleep_ns)) = start.and_then(|start| Some((start, start.asleep_ns?)))
-        else {
-            return Vec::new();
-        };
+        let start = starts.get(starts.partition_point(asleep).checked_sub(1)?)?;
         // The switch from the probe to the next task may itself be a part of the stretch.
-        let from_ns = closed.start_ns.max(asleep_ns);
-        if start.due_ns <= from_ns {
-            return Vec::new();
-        }
-        let interrupts = self.interrupts.get(&closed.cpu).map_or(&[][..], Vec::as_slice);
-        let first = interrupts.partition_point(|interrupt| interrupt.ns < from_ns);
-        // Its own interrupt is entered up to the price of a delivery before it is due.
-        let until = interrupts.partition_point(|interrupt| interrupt.begun_ns < start.due_ns);
-        // Before another timer expires, the probe's is not the next one.
-        match interrupts.get(first..until).unwrap_or_default().last() {
-            None => vec![(closed, from_ns, *start)],
-            Some(last) if last.ns >= closed.end_ns => Vec::new(),
-            Some(last) => {
-                let instants = SERVED_NS.map(|ns| last.begun_ns.saturating_add(ns));
-                let end_ns = closed.end_ns.min(start.due_ns);
-                let inside = instants.into_iter().filter(|ns| *ns < end_ns);
-                inside.map(|ns| (closed, ns, *start)).collect()
-            }
-        }
+        let at_ns = closed.start_ns.max(start.asleep_ns?);
+        // A timer that expires in the stretch can expire earlier there.
+        (start.due_ns > at_ns).then_some((at_ns, *start))
     }
-}
-
-/// Times after the first event in the timer's interrupt at which its timer may have been taken from the queue,
-/// in nanoseconds.
-const SERVED_NS: [u64; 4] = [300, 600, 1_200, 2_400];
-
-/// An interrupt of the timer. Times are virtual, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-struct Interrupt {
-    ns: u64,
-    /// Time of the next event on its CPU: a price of its delivery lies between.
-    begun_ns: u64,
 }
 
 /// A start of the probe's timer. Times are virtual, in nanoseconds.
@@ -230,17 +181,16 @@ mod tests {
     const TIMER: u64 = 0x100;
     const BASE: u64 = 0x200;
 
-    /// Returns the instants, in nanoseconds, of a stretch from 100 to 150 us, through which the probe sleeps
-    /// on a timer that expires at so many microseconds. The timer's interrupt comes at these.
-    fn instants(due_us: u64, interrupts_us: &[u64]) -> Vec<u64> {
+    /// Returns the instant, in nanoseconds, of a stretch from 100 to 150 us to which a timer can be moved that
+    /// expires at so many microseconds. The probe sleeps from so many on.
+    fn instant(due_us: u64, asleep_us: u64) -> Option<u64> {
         let mut stream = Stream::new();
         stream.task(&task(0x1000, 7, 6, 9, PROBE));
+        stream.task(&task(0x2000, 8, 120, 0, "other"));
         stream.probe(1_000, "__switch_to", &[0, 0x1000]);
         stream.probe(2_000, "hrtimer_start_range_ns", &[TIMER, due_us * 1_000, 0, 0, BASE]);
-        for us in interrupts_us {
-            stream.probe(us * 1_000, "asm_sysvec_apic_timer_interrupt", &[0, 0]);
-            stream.probe(us * 1_000 + 10_000, "run_timer_softirq", &[]);
-        }
+        stream.probe(asleep_us * 1_000, "__switch_to", &[0x1000, 0x2000]);
+        stream.probe(200_000, "run_timer_softirq", &[]);
         let closed = Closed {
             cpu: 0,
             start_ns: 100_000,
@@ -256,25 +206,17 @@ mod tests {
             assert_eq!((moved.timer, moved.base), (TIMER, BASE));
             assert_eq!(moved.wait_ns(), 150_000 - moved.at_ns);
         }
-        moved.iter().map(|moved| moved.at_ns).collect()
+        moved.first().map(|moved| moved.at_ns)
     }
 
     #[test]
-    fn a_timer_moves_where_it_is_the_next_to_expire() {
-        assert_eq!(instants(300, &[]), [100_000]);
-        assert_eq!(instants(300, &[50, 301]), [100_000]);
-        // Its own expiry, whose price of delivery lies between the entry and the time that it is due.
-        assert_eq!(instants(300, &[299]), [100_000]);
-        assert_eq!(instants(120, &[119]), [100_000]);
-        // Another timer expires before it.
-        assert!(instants(300, &[200]).is_empty());
-        // Once the other one has expired, it is the next.
-        assert_eq!(instants(300, &[110]), [120_300, 120_600, 121_200, 122_400]);
-        assert_eq!(instants(300, &[110, 139]), [149_300, 149_600]);
-        // Its own expiry is in the stretch, or before it.
-        assert_eq!(instants(120, &[120]), [100_000]);
-        assert_eq!(instants(124, &[104, 124]), [114_300, 114_600, 115_200, 116_400]);
-        assert_eq!(instants(115, &[104, 115]), [114_300, 114_600]);
-        assert!(instants(99, &[99]).is_empty());
+    fn a_timer_moves_where_its_task_sleeps_on_it() {
+        assert_eq!(instant(300, 3), Some(100_000));
+        assert_eq!(instant(120, 3), Some(100_000));
+        // The task goes to sleep in the stretch, or after it.
+        assert_eq!(instant(300, 110), Some(110_000));
+        assert_eq!(instant(300, 151), None);
+        // The timer expires before the stretch.
+        assert_eq!(instant(99, 3), None);
     }
 }

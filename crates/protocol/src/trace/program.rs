@@ -35,8 +35,8 @@ pub struct Inject {
     pub cpu: u32,
     /// It is raised at that CPU's first event at or after this virtual time.
     pub at_ns: u64,
-    /// A word of the guest's memory, by its virtual address, and the value without which nothing
-    /// is raised.
+    /// The virtual address of the word that points to the leftmost node of a red-black tree, and the node
+    /// of which `writes` are. It must be in the tree, and nodes before it are written like it.
     pub expected: (u64, u64),
     /// Words of the guest's memory that are written then: virtual address and value.
     pub writes: Vec<(u64, u64)>,
