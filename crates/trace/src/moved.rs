@@ -44,7 +44,7 @@ impl MovedTimer {
 
 impl Kernel {
     /// Returns the plugin's program that lets the probe's timer expire at another instant: the
-    /// first of these at which it is the next of all timers to expire.
+    /// first of these at which it is in its queue, and at most some others are before it there.
     pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
         let inject = |moved: &MovedTimer| Inject {

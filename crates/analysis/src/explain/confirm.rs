@@ -28,7 +28,7 @@ const TOLERANCE_NS: u64 = 2_000;
 const TOLERANCE_PART: u64 = 20;
 
 /// Number of the longest stretches that are offered to one execution, which takes the first at
-/// which the probe's timer is the next to expire.
+/// which the probe's timer can be moved.
 const OFFERED: usize = 6;
 
 /// After so many executions without a confirmation it is given up.
@@ -183,7 +183,7 @@ impl<'a> Confirmation<'a> {
         }
         if document.attempts.is_empty() {
             table.notes.push(
-                "At none of them the probe's timer was the next of all timers to expire."
+                "At none of them the probe's timer was one of the next to expire."
                     .to_owned(),
             );
         }

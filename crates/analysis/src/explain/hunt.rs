@@ -21,8 +21,8 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Number of instants that are offered to one execution, which takes the first at which the probe's timer is
-/// the next to expire.
+/// Number of instants that are offered to one execution, which takes the first at which the probe's timer
+/// can be moved.
 const OFFERED: usize = 8;
 
 /// After so many executions in which the kernel noticed early that a task waits in a function, stretches
