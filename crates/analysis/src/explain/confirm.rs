@@ -183,8 +183,7 @@ impl<'a> Confirmation<'a> {
         }
         if document.attempts.is_empty() {
             table.notes.push(
-                "At none of them the probe's timer was one of the next to expire."
-                    .to_owned(),
+                "At none of them the probe's timer was one of the next to expire.".to_owned(),
             );
         }
         if document.softirqs_left_out {
