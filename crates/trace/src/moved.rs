@@ -43,11 +43,11 @@ impl MovedTimer {
 }
 
 impl Kernel {
-    /// Returns the plugin's program that lets the probe's timer expire at another instant: the
-    /// first of these at which it is in its queue, and at most some others are before it there.
-    pub fn moved(&self, moved: &[MovedTimer]) -> TraceProgram {
+    /// Returns the plugin's program that lets the probe's timer expire at another instant, if it is in its queue then,
+    /// and at most some others are before it there.
+    pub fn moved(&self, moved: &MovedTimer) -> TraceProgram {
         let HrtimerLayout { softexpires, expires, leftmost } = self.hrtimer;
-        let inject = |moved: &MovedTimer| Inject {
+        let inject = Inject {
             cpu: moved.closed.cpu,
             at_ns: moved.at_ns,
             expected: (moved.base.wrapping_add(leftmost), moved.timer),
@@ -58,7 +58,7 @@ impl Kernel {
             message_address: MESSAGE_ADDRESS,
             message: LOCAL_TIMER_VECTOR,
         };
-        TraceProgram { inject: moved.iter().map(inject).collect(), ..self.program().clone() }
+        TraceProgram { inject: vec![inject], ..self.program().clone() }
     }
 }
 

@@ -255,7 +255,7 @@ pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
         let Some(bound) = findings.bound else { continue };
         let offset_ns = findings.clock_offset_ns;
         let moved = moved_timers(trace, kernel, target, &bound, offset_ns).unwrap_or_default();
-        let _ = kernel.moved(&moved);
+        moved.iter().for_each(|moved| drop(kernel.moved(moved)));
         if let Some(closed) = bound.longest.first() {
             let _ = closed_timeline(trace, kernel, *closed);
         }

@@ -27,10 +27,6 @@ use crate::{Error, Result, moment::in_ms};
 const TOLERANCE_NS: u64 = 2_000;
 const TOLERANCE_PART: u64 = 20;
 
-/// Number of the longest stretches that are offered to one execution, which takes the first at
-/// which the probe's timer can be moved.
-const OFFERED: usize = 6;
-
 /// After so many executions without a confirmation it is given up.
 const EXECUTIONS_MAX: usize = 8;
 
@@ -69,7 +65,8 @@ pub struct Confirmation<'a> {
     comm: String,
     floor_ns: u64,
     left: Vec<MovedTimer>,
-    offered: Vec<MovedTimer>,
+    /// What the execution tries that was handed out last.
+    tried: Option<MovedTimer>,
     executions: usize,
     document: Document,
 }
@@ -106,8 +103,8 @@ impl<'a> Confirmation<'a> {
             confirmed: false,
             attempts: Vec::new(),
         };
-        let (floor_ns, offered, executions) = (bound.floor_ns, Vec::new(), 0);
-        Ok(Self { cell, kernel, comm, floor_ns, left, offered, executions, document })
+        let (floor_ns, tried, executions) = (bound.floor_ns, None, 0);
+        Ok(Self { cell, kernel, comm, floor_ns, left, tried, executions, document })
     }
 
     /// Returns the program of the next execution; `None` when the bound is confirmed or given up.
@@ -116,8 +113,9 @@ impl<'a> Confirmation<'a> {
             return None;
         }
         self.executions += 1;
-        self.offered = self.left.drain(..self.left.len().min(OFFERED)).collect();
-        Some(self.kernel.moved(&self.offered))
+        let moved = self.left.remove(0);
+        self.tried = Some(moved);
+        Some(self.kernel.moved(&moved))
     }
 
     /// Takes the stream of an execution with a moved timer.
@@ -126,11 +124,12 @@ impl<'a> Confirmation<'a> {
     ///
     /// When it cannot be read.
     pub fn take(&mut self, mut again: File) -> Result<()> {
+        let Some(moved) = self.tried.take() else { return Ok(()) };
         // The cell goes another way from there on, and may end at another time.
         let whole = Window { end_ns: u64::MAX, ..window(&self.cell.report) };
         let target = Target { comm: &self.comm, is_realtime: true };
         let all = wakeups(&again, &self.kernel, target, whole)?;
-        let Some((moved, wakeup)) = met(&self.offered, all) else { return Ok(()) };
+        let Some(wakeup) = met(&moved, all) else { return Ok(()) };
         again.rewind().map_err(|error: io::Error| Error::Machine(error.to_string()))?;
         let attempt = attempt(&again, &self.kernel, &moved, wakeup, self.floor_ns)?;
         self.document.confirmed = attempt.confirmed;
@@ -207,12 +206,9 @@ pub(super) fn tolerance_ns(predicted_ns: u64) -> u64 {
     TOLERANCE_NS.max(predicted_ns / TOLERANCE_PART)
 }
 
-/// Returns the timer that was moved, with the wakeup that it caused.
-pub(super) fn met(offered: &[MovedTimer], all: Vec<Wakeup>) -> Option<(MovedTimer, Wakeup)> {
-    all.into_iter().find_map(|wakeup| {
-        let is_met = |moved: &&MovedTimer| moved.to_monotonic_ns == wakeup.due_monotonic_ns;
-        Some((*offered.iter().find(is_met)?, wakeup))
-    })
+/// Returns the wakeup that a moved timer caused.
+pub(super) fn met(moved: &MovedTimer, all: Vec<Wakeup>) -> Option<Wakeup> {
+    all.into_iter().find(|wakeup| wakeup.due_monotonic_ns == moved.to_monotonic_ns)
 }
 
 fn attempt(

@@ -21,10 +21,6 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Number of instants that are offered to one execution, which takes the first at which the probe's timer
-/// can be moved.
-const OFFERED: usize = 8;
-
 /// After so many executions in which the kernel noticed early that a task waits in a function, stretches
 /// that begin in it are left out.
 const NOTICED_MAX: usize = 2;
@@ -40,7 +36,8 @@ pub struct Hunt {
     bound_ns: u64,
     left: Vec<Candidate>,
     noticed: BTreeMap<Option<String>, usize>,
-    offered: Vec<Candidate>,
+    /// What the execution tries that was handed out last.
+    tried: Option<Candidate>,
     executions: usize,
     recorded_ns: u64,
     worst: Worst,
@@ -160,7 +157,7 @@ impl Hunt {
             bound_ns,
             left,
             noticed: BTreeMap::new(),
-            offered: Vec::new(),
+            tried: None,
             executions: 0,
             recorded_ns,
             worst,
@@ -177,19 +174,13 @@ impl Hunt {
             let times = noticed.get(&function(kernel, &candidate.moved)).copied();
             candidate.may_exceed(least_ns) && times.unwrap_or(0) < NOTICED_MAX
         });
-        let cell = self.left.first()?.cell;
-        self.offered.clear();
-        let offered = &mut self.offered;
-        self.left.retain(|candidate| {
-            let is_taken = candidate.cell == cell && offered.len() < OFFERED;
-            if is_taken {
-                offered.push(*candidate);
-            }
-            !is_taken
-        });
+        if self.left.is_empty() {
+            return None;
+        }
+        let candidate = self.left.remove(0);
+        self.tried = Some(candidate);
         self.executions += 1;
-        let moved: Vec<MovedTimer> = self.offered.iter().map(|candidate| candidate.moved).collect();
-        Some((self.cells[cell].inputs.clone(), self.kernel.moved(&moved)))
+        Some((self.cells[candidate.cell].inputs.clone(), self.kernel.moved(&candidate.moved)))
     }
 
     /// Takes the stream of the execution.
@@ -198,28 +189,15 @@ impl Hunt {
     ///
     /// When it cannot be read.
     pub fn take(&mut self, mut again: File) -> Result<()> {
-        let offered = std::mem::take(&mut self.offered);
-        let Some(place) = offered.first().map(|candidate| candidate.cell) else { return Ok(()) };
-        let cell = &self.cells[place];
+        let Some(Candidate { cell, moved, predicted_ns }) = self.tried.take() else {
+            return Ok(());
+        };
+        let cell = &self.cells[cell];
         // The cell goes another way from there on, and may end at another time.
         let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
         let target = Target { comm: &self.comm, is_realtime: true };
-        let moved: Vec<MovedTimer> = offered.iter().map(|candidate| candidate.moved).collect();
-        let Some((moved, wakeup)) = met(&moved, wakeups(&again, &self.kernel, target, whole)?)
-        else {
-            return Ok(());
-        };
-        // What comes later was not tried.
-        let untried = offered.iter().filter(|candidate| {
-            candidate.moved.at_ns > moved.at_ns
-                && candidate.moved.closed.start_ns != moved.closed.start_ns
-        });
-        self.left.extend(untried.copied());
-        self.left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
-        let predicted_ns = offered
-            .iter()
-            .find(|candidate| candidate.moved == moved)
-            .map_or(0, |candidate| candidate.predicted_ns);
+        let all = wakeups(&again, &self.kernel, target, whole)?;
+        let Some(wakeup) = met(&moved, all) else { return Ok(()) };
         let latency_ns = wakeup.latency_ns();
         if latency_ns.saturating_add(tolerance_ns(predicted_ns)) < predicted_ns {
             *self.noticed.entry(function(&self.kernel, &moved)).or_default() += 1;
