@@ -92,7 +92,7 @@ fn a_search_needs_two_ends_of_one_history() {
     let folder = tempfile::tempdir().unwrap();
     let repository = folder.path().join("linux");
     let git = |arguments: &[&str]| {
-        let mut git = Command::new("git");
+        let mut git = Command::new("/usr/bin/git");
         let named = ["-c", "user.name=a", "-c", "user.email=a@b"];
         let ended = git.arg("-C").arg(folder.path()).args(named).args(arguments).status().unwrap();
         assert!(ended.success(), "{arguments:?}");
