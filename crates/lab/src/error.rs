@@ -83,7 +83,7 @@ pub struct Mistake {
     pub path: PathBuf,
     /// Its text.
     pub text: String,
-    /// What is wrong.
+    /// The mistake, in words.
     pub message: String,
     /// A remedy.
     pub help: Option<String>,

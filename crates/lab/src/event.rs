@@ -1,4 +1,4 @@
-//! What happens while an action is at work.
+//! Events of an action at work, and the trait of those who watch it.
 
 use std::{
     path::{Path, PathBuf},
@@ -58,7 +58,7 @@ pub enum Event<'a> {
     Unfinished(Vec<String>),
     /// Parts were joined to a recording, and not all is as it should be.
     Merged {
-        /// What came of it.
+        /// The result of the join.
         merged: &'a Merged,
         /// The recording.
         recording: &'a Path,

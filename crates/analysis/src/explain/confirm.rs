@@ -65,7 +65,7 @@ pub struct Confirmation<'a> {
     comm: String,
     floor_ns: u64,
     left: Vec<MovedTimer>,
-    /// What the execution tries that was handed out last.
+    /// The instant of the execution that was handed out last.
     tried: Option<MovedTimer>,
     executions: usize,
     document: Document,

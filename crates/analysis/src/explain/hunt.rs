@@ -36,7 +36,7 @@ pub struct Hunt {
     bound_ns: u64,
     left: Vec<Candidate>,
     noticed: BTreeMap<Option<String>, usize>,
-    /// What the execution tries that was handed out last.
+    /// The instant of the execution that was handed out last.
     tried: Option<Candidate>,
     executions: usize,
     recorded_ns: u64,
