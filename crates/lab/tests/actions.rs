@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, process::Command};
 
-use common::{Told, blames, committed, execution, lab};
+use common::{Told, blames, committed, execution, gate_request, lab};
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Overrides;
 use preemptlab_lab::{
@@ -13,21 +13,7 @@ use preemptlab_lab::{
     execute, gate, run,
 };
 use preemptlab_model::BackendKind;
-use preemptlab_stats::{GateRule, GateVerdict};
-
-fn request<'a>(base: &'a str, new: &'a str) -> GateRequest<'a> {
-    GateRequest {
-        base,
-        new,
-        experiment: None,
-        rule: GateRule::default(),
-        budget: Budget::Cells(60),
-        preempt: &[],
-        seed: None,
-        trace: true,
-        out: None,
-    }
-}
+use preemptlab_stats::GateVerdict;
 
 #[test]
 fn a_recording_is_compared_with_its_copy() {
@@ -37,7 +23,7 @@ fn a_recording_is_compared_with_its_copy() {
     assert!(Command::new("cp").arg("-r").args([&check, &copy]).status().unwrap().success());
     let paths = [&check, &copy].map(|path| path.to_str().unwrap());
     let lab = lab(folder.path(), &told);
-    let gate = gate(&lab, &request(paths[0], paths[1])).unwrap();
+    let gate = gate(&lab, &gate_request(paths[0], paths[1])).unwrap();
     // One pair of cells decides nothing.
     assert_eq!(gate.verdict, GateVerdict::Undecided);
     assert!(gate.base_image.is_some() && gate.base_image == gate.new_image);
@@ -51,13 +37,14 @@ fn a_gate_says_what_it_cannot_compare() {
     let lab = lab(folder.path(), &told);
     let check = committed("check");
     let check = check.to_str().unwrap();
-    blames(gate(&lab, &request(check, "debian:7.2")), Blame::User, "the other is none");
-    blames(gate(&lab, &request("debian:6.12", check)), Blame::User, "the other is none");
-    let seeded = GateRequest { seed: Some(1), ..request(check, check) };
+    blames(gate(&lab, &gate_request(check, "debian:7.2")), Blame::User, "the other is none");
+    blames(gate(&lab, &gate_request("debian:6.12", check)), Blame::User, "the other is none");
+    let seeded = GateRequest { seed: Some(1), ..gate_request(check, check) };
     blames(gate(&lab, &seeded), Blame::User, "compared as they are");
-    blames(gate(&lab, &request("no kernel", "debian:7.2")), Blame::User, "no kernel");
+    blames(gate(&lab, &gate_request("no kernel", "debian:7.2")), Blame::User, "no kernel");
     let absent = folder.path().join("absent.toml");
-    let absent = GateRequest { experiment: Some(&absent), ..request("debian:6.12", "debian:7.2") };
+    let absent =
+        GateRequest { experiment: Some(&absent), ..gate_request("debian:6.12", "debian:7.2") };
     blames(gate(&lab, &absent), Blame::User, "absent.toml");
 }
 

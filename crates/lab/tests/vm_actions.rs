@@ -6,16 +6,14 @@ mod common;
 
 use std::{path::Path, process::Command};
 
-use common::{Told, lab};
+use common::{Told, gate_request, lab};
 use preemptlab_analysis::explain::choose;
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Overrides, Recording};
-use preemptlab_lab::{
-    Budget, Execution, GateRequest, Lab, Tracing, UntilDecided, Wanted, execute, gate, run, verify,
-};
+use preemptlab_lab::{Execution, Lab, Tracing, UntilDecided, Wanted, execute, gate, run, verify};
 use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_runner::Verdict;
-use preemptlab_stats::{GateRule, GateVerdict, Margin};
+use preemptlab_stats::{GateVerdict, Margin};
 
 const EXPERIMENT: &str = "format = 1\nname = \"tiny\"\n\
     [factors]\nkernel = [\"debian:6.12\"]\npreempt = [\"full\"]\n\
@@ -66,17 +64,7 @@ fn vm_a_recording_is_made_verified_decided_and_traced_by_functions() {
     let copy = folder.path().join("copy");
     assert!(Command::new("cp").arg("-r").args([&out.path(), &copy]).status().unwrap().success());
     let paths = [out.path(), copy].map(|path| path.to_str().unwrap().to_owned());
-    let request = GateRequest {
-        base: &paths[0],
-        new: &paths[1],
-        experiment: None,
-        rule: GateRule::default(),
-        budget: Budget::Cells(60),
-        preempt: &[],
-        seed: None,
-        trace: true,
-        out: None,
-    };
+    let request = gate_request(&paths[0], &paths[1]);
     // Two pairs of equal cells are too few.
     assert_eq!(gate(&lab, &request).unwrap().verdict, GateVerdict::Undecided);
 

@@ -12,10 +12,13 @@ use std::{
 
 use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Overrides;
-use preemptlab_lab::{Blame, Change, Error, Event, Execution, Lab, Result, Wanted, Watch};
+use preemptlab_lab::{
+    Blame, Budget, Change, Error, Event, Execution, GateRequest, Lab, Result, Wanted, Watch,
+};
 use preemptlab_model::BackendKind;
 use preemptlab_provision::Options;
 use preemptlab_runner::Cancel;
+use preemptlab_stats::GateRule;
 
 /// Keeps what it is told, and ends actions where that is wished.
 #[derive(Default)]
@@ -71,6 +74,20 @@ pub fn execution<'a>(out: &'a OutFolder, backend: BackendKind, trace: bool) -> E
     let wanted = Wanted::read(&committed("gate.toml"), &Overrides::default()).unwrap();
     let (no_cache, retry_failed) = (false, false);
     Execution { wanted, out, backend, no_cache, retry_failed, trace, engine: None }
+}
+
+pub fn gate_request<'a>(base: &'a str, new: &'a str) -> GateRequest<'a> {
+    GateRequest {
+        base,
+        new,
+        experiment: None,
+        rule: GateRule::default(),
+        budget: Budget::Cells(60),
+        preempt: &[],
+        seed: None,
+        trace: true,
+        out: None,
+    }
 }
 
 /// Asserts whose fault an error is, and that it says so.
