@@ -86,8 +86,13 @@ fn stop_and_continue(is_over: &AtomicBool) {
 }
 
 /// Returns whether a process has blocked `SIGALRM`, as QEMU does to hear of it in its main loop (signalfd(2),
-/// util/main-loop.c). Until then the signal would end it.
+/// util/main-loop.c). Until then the signal would end it. A child of posix_spawn(3) that still executes this program
+/// has blocked every signal, and allows them again before it executes another one.
 fn waits_for_alarms(process: pid_t) -> bool {
+    let program = |process: &str| fs::read_link(format!("/proc/{process}/exe"));
+    if program(&process.to_string()).ok() == program("self").ok() {
+        return false;
+    }
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
     let blocked = blocked.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
