@@ -44,12 +44,12 @@ fn duration_ns(text: &str) -> Result<u64, String> {
 }
 
 /// Returns a moment in the form that `--zoom` takes.
-pub(crate) fn in_ms(ns: u64) -> String {
+pub fn in_ms(ns: u64) -> String {
     format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
 }
 
 /// Returns a length of time in microseconds, in the form of tables and sentences.
-pub(crate) fn in_us(ns: u64) -> String {
+pub fn in_us(ns: u64) -> String {
     format!("{:.1}", ns as f64 / 1e3)
 }
 

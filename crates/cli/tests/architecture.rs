@@ -98,6 +98,26 @@ fn actions_know_no_command_line() {
 }
 
 #[test]
+fn answers_do_not_know_how_they_are_drawn() {
+    let manifest = fs::read_to_string(root().join("crates/analysis/Cargo.toml")).unwrap();
+    let manifest: toml::Table = manifest.parse().unwrap();
+    let of_analysis = manifest["dependencies"].as_table().unwrap();
+    let drawing =
+        ["anstyle", "csv", "minijinja", "parquet", "preemptlab-report", "tabled", "textwrap"];
+    for drawing in drawing {
+        assert!(!of_analysis.contains_key(drawing), "analysis depends on {drawing}");
+    }
+    let mut files = Vec::new();
+    sources(&root().join("crates/analysis/src"), &mut files);
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        for markup in ["<svg", "<html", "<!doctype"] {
+            assert!(!text.contains(markup), "{} writes {markup}", file.display());
+        }
+    }
+}
+
+#[test]
 fn only_the_command_line_prints_reads_the_environment_or_exits() {
     for entry in fs::read_dir(root().join("crates")).unwrap() {
         let crate_path = entry.unwrap().path();

@@ -26,6 +26,7 @@ mod metric;
 mod metric_roles;
 mod metric_words;
 mod name;
+pub mod number;
 mod outcome;
 mod package;
 pub mod plain;

@@ -1,8 +1,9 @@
 //! Tables of the same configurations in two kinds of time.
 
+use preemptlab_model::number;
 use preemptlab_stats::{Accord, Agreement, Comparison, Effect, Interval, Shared};
 
-use crate::{Cell, Column, Table, Tone, label, number};
+use crate::{Cell, Column, Table, Tone, label};
 
 /// Returns one table per workload, number of CPUs and pair of kinds of time; none where all time is of
 /// one kind.

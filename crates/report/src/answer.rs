@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use preemptlab_model::{Direction, MetricName, counted};
+use preemptlab_model::{Direction, MetricName, counted, number};
 use preemptlab_stats::{Comparison, Configuration, Group, REPLICATES_MIN, Summary, Verdict};
 
-use crate::{label, number};
+use crate::label;
 
 /// More sentences than this are no answer.
 const SENTENCES_MAX: usize = 6;

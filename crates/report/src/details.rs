@@ -1,9 +1,9 @@
 //! One table per metric: every statistic of every configuration.
 
-use preemptlab_model::MetricName;
+use preemptlab_model::{MetricName, number};
 use preemptlab_stats::{Configuration, Group, Margin, Summary};
 
-use crate::{Cell, Column, Row, Table, Tone, extremes, label, number, verdict};
+use crate::{Cell, Column, Row, Table, Tone, extremes, label, verdict};
 
 pub fn tables(group: &Group, margin: Margin) -> Vec<Table> {
     let metrics = group.metrics();

@@ -1,9 +1,9 @@
 //! The distribution of maxima in words, or the reason why it has no fit.
 
-use preemptlab_model::MetricName;
+use preemptlab_model::{MetricName, number};
 use preemptlab_stats::{Estimate, Extreme, ExtremeFit, Group, LEVEL_CELLS, NoLevel, Summary, Tail};
 
-use crate::{label, number};
+use crate::label;
 
 /// Returns the fit of a metric's maxima in words, or the reason why there is none; `None` for a
 /// metric that is no maximum.

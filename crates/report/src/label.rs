@@ -1,9 +1,7 @@
 //! Names of groups and configurations in tables.
 
-use preemptlab_model::{BackendKind, Flavour, MetricName, counted};
+use preemptlab_model::{BackendKind, Flavour, MetricName, counted, number};
 use preemptlab_stats::{Configuration, Group, Interval, Summary, Worst};
-
-use crate::number;
 
 /// Returns words such as `processes on 2 CPUs`, with the backend unless time is virtual, and with the
 /// profile that prices are from.

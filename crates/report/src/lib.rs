@@ -1,30 +1,34 @@
-//! Comparisons and other tables, for terminals, mailing lists and programs.
+//! Draws answers: tables, sentences and pictures for terminals, mailing lists, pages and programs.
 //!
-//! Every function returns text; nothing here prints. What is rendered depends on its input alone:
-//! no clock, no host name, no terminal is asked.
+//! Nothing here prints: every function returns text or the data of a page, but for [`export_tables`], which
+//! writes files. What is rendered depends on its input alone: no clock, no host name, no terminal is asked.
 
-mod advice;
 mod agreement;
 mod answer;
 mod caption;
 mod comparison_csv;
 mod curves;
 mod details;
+mod explain;
 mod extremes;
 mod file_names;
 mod gate;
 mod history;
+mod kernels;
 mod label;
 mod lanes;
+mod letter;
 mod machine_histograms;
-mod number;
 mod overview;
+mod page;
+mod plan;
 mod recommendation;
 mod recommendation_brief;
 mod recommendation_csv;
 mod recommendation_document;
 mod recommendation_tables;
 mod recommendation_words;
+mod scenario;
 mod summary;
 mod table;
 mod table_csv;
@@ -32,6 +36,7 @@ mod table_layout;
 mod table_markdown;
 mod table_split;
 mod table_terminal;
+mod tables;
 mod template;
 mod template_numbers;
 mod timeline;
@@ -39,19 +44,25 @@ mod verdict;
 mod view;
 mod words;
 
-pub use advice::Advice;
 pub use answer::answer;
 pub use caption::caption;
 pub use comparison_csv::csv;
 pub use curves::{LatencyCurve, LatencyCurves, curves_svg, curves_terminal};
-pub use extremes::extreme_in_words;
+pub use explain::{
+    census_markdown, census_table, census_terminal, confirmation_terminal, explanation_svg,
+    explanation_terminal, patched_terminal, ranking_table, responses_terminal, searched_table,
+    searched_terminal,
+};
 pub use file_names::file_names;
 pub use gate::{
     gate_github, gate_headline, gate_junit, gate_kcidb, gate_letter, gate_markdown, gate_terminal,
 };
 pub use history::{HistoryPicture, history_markdown, history_pictures, history_terminal};
-pub use label::{group as label_group, kernel as label_kernel};
+pub use kernels::{kernel_configurations_table, kernel_versions_table};
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
+pub use letter::{form, letter};
+pub use page::{latency_curves, page_data};
+pub use plan::{plan_table, sketch_table};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;
 pub use recommendation::{
@@ -60,14 +71,14 @@ pub use recommendation::{
 pub use recommendation_brief::recommendation_brief;
 pub use recommendation_csv::recommendation_csv;
 pub use recommendation_document::recommendation_json;
+pub use scenario::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};
 pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
+pub use tables::{Tables, export_tables};
 pub use template::{Facts, Form, PAGE_BYTES_MAX, TemplateError};
 pub use template_numbers::{Answer, Answers, Call, Function};
-pub use timeline::{
-    Lane, cause_in_words, escape_xml, one_sentence, timeline_svg, timeline_terminal,
-};
+pub use timeline::{Lane, escape_xml, timeline_svg, timeline_terminal};
 pub use view::View;
 pub use words::{human, yes_or_no};
 

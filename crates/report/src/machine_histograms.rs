@@ -1,11 +1,11 @@
 //! Histograms of machines beside a comparison or a recommendation.
 
-use preemptlab_model::{Distribution, Statistic, plain};
+use preemptlab_model::{Distribution, Statistic, number, plain};
 use preemptlab_stats::{
     Comparison, Constraint, Limit, MachineHistogram, MachineLatency, MachineValue,
 };
 
-use crate::{Cell, Column, Table, Tone, View, number};
+use crate::{Cell, Column, Table, Tone, View};
 
 /// The title above a table of them.
 const TITLE: &str = "Measured on machines with clocks of their own, one run each";

@@ -1,10 +1,10 @@
 //! One table per group: a block of rows for each kernel. Each mode has its medians with their
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
-use preemptlab_model::MetricName;
+use preemptlab_model::{MetricName, number};
 use preemptlab_stats::{Configuration, Group, Margin, Samples, Summary};
 
-use crate::{Cell, Column, Row, Table, Tone, label, number, verdict};
+use crate::{Cell, Column, Row, Table, Tone, label, verdict};
 
 pub fn table(group: &Group, margin: Margin) -> Table {
     of_metrics(group, shown(group), margin)

@@ -1,11 +1,12 @@
 //! A recommendation: the configuration, the reasons, the certainty, the alternatives, and the
 //! settings that put it into force.
 
+use preemptlab_analysis::advice::Advice;
 use preemptlab_model::plain;
 use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
 
 use crate::{
-    Advice, InWords, Table, Terminal, View, block_markdown, caption, machine_histograms,
+    InWords, Table, Terminal, View, block_markdown, caption, machine_histograms,
     recommendation_tables as tables, recommendation_words as words,
 };
 

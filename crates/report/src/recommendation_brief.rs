@@ -1,9 +1,10 @@
 //! A recommendation in a few lines.
 
-use preemptlab_model::plain;
+use preemptlab_analysis::advice::Advice;
+use preemptlab_model::{number, plain};
 use preemptlab_stats::{Choice, Judgement, Recommendation, Verdict};
 
-use crate::{Advice, label, number, recommendation_words as words};
+use crate::{label, recommendation_words as words};
 
 /// Lines of the text at most.
 const LINES_MAX: usize = 5;

@@ -1,3 +1,4 @@
+use preemptlab_analysis::advice::Advice;
 use preemptlab_model::{KernelRef, MetricName, PreemptMode, PricesOf, plain};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
@@ -6,10 +7,7 @@ use preemptlab_stats::{
 use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;
 
-use crate::{
-    Advice,
-    recommendation_csv::{runner_up, status},
-};
+use crate::recommendation_csv::{runner_up, status};
 
 /// Version of the output of `recommend --format json`. Fields may be added within a version.
 const FORMAT: u32 = 1;

@@ -1,12 +1,13 @@
 //! The tables of a recommendation.
 
+use preemptlab_model::number;
 use preemptlab_stats::{
     Answer, Candidate, Choice, Combined, Interval, Judgement, Margin, MetricKind, Recommendation,
     RunnerUp, Verdict,
 };
 
 use crate::{
-    Cell, Column, Row, Table, Tone, label, number,
+    Cell, Column, Row, Table, Tone, label,
     recommendation_words::{self as words, candidate, constraint, statistic},
     verdict,
 };

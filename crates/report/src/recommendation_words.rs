@@ -1,13 +1,14 @@
 //! The sentences of a recommendation.
 
-use preemptlab_model::{Direction, counted};
+use preemptlab_analysis::advice::Advice;
+use preemptlab_model::{Direction, counted, number};
 use preemptlab_stats::{
     Among, Answer, Candidate, Certainty, Choice, Configuration, Constraint, Judgement, Limit,
     Objective, Obstacle, Preference, REPLICATES_MIN, Recommendation, Statistic, Verdict,
 };
 use preemptlab_tune::Proposal;
 
-use crate::{Advice, label, number};
+use crate::label;
 
 /// States that nothing is recommended, and why.
 pub fn no_choice(recommendation: &Recommendation) -> String {

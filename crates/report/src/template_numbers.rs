@@ -1,10 +1,10 @@
 //! Numbers and tables of a comparison, as a template calls for them.
 
-use preemptlab_model::{MetricName, plain};
+use preemptlab_model::{MetricName, number, plain};
 use preemptlab_stats::{Comparison, Configuration, Group, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::{label, number, overview, verdict};
+use crate::{label, overview, verdict};
 
 /// Most bytes of all that a call names.
 const NAMES_BYTES_MAX: usize = 64 << 10;

@@ -1,11 +1,11 @@
 //! Verdicts of comparisons, in words.
 
-use preemptlab_model::counted;
+use preemptlab_model::{counted, number};
 use preemptlab_stats::{
     Comparison, Configuration, Group, Margin, MetricInfo, REPLICATES_MIN, Summary, Verdict,
 };
 
-use crate::{Cell, Tone, View, number};
+use crate::{Cell, Tone, View};
 
 /// Returns the verdict; if it is undecided, with an estimate of the further replicates that would
 /// decide it.

@@ -1,11 +1,12 @@
 //! Recommendations of realistic size and troubles, in every form.
 
+use preemptlab_analysis::advice::Advice;
 use preemptlab_model::{
     BackendKind, Digest, Direction, Factors, Kernel, KernelRef, MeasuredCell, Metric, NoResult,
     Package, PreemptMode,
 };
 use preemptlab_report::{
-    Advice, Terminal, recommendation_csv, recommendation_json, recommendation_markdown,
+    Terminal, recommendation_csv, recommendation_json, recommendation_markdown,
     recommendation_terminal,
 };
 use preemptlab_stats::{Baseline, Question, Recommendation, Rule, recommend};

@@ -1,8 +1,7 @@
 //! Timelines as a sentence, for a terminal and as a picture: small ones, and hostile ones.
 
-use preemptlab_report::{
-    Lane, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
-};
+use preemptlab_analysis::wakeup::{cause_in_words, one_sentence};
+use preemptlab_report::{Lane, Terminal, timeline_svg, timeline_terminal};
 use preemptlab_trace::{Cause, Folded, Segment, Task, Timeline, Wakeup};
 use proptest::prelude::*;
 

@@ -12,8 +12,9 @@ use preemptlab_model::MeasuredCell;
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::{Configuration, Group};
 
-pub(crate) use reading::{Reading, cost, executed, for_each};
-pub(crate) use spread::{Key, Spread, key_of, key_of_cell};
+pub use reading::{Reading, for_each_cell};
+pub(crate) use reading::{cost, executed};
+pub use spread::{Key, Spread, key_of, key_of_cell};
 
 /// Measurements that are kept of every cell; sections and distributions take up much memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Cells {
     pub fn read(recordings: &[&Recording], keep: Keep) -> Result<Self, RecordingError> {
         let counts = vec![0; recordings.len()];
         let mut all = Self { cells: Vec::new(), counts, spreads: BTreeMap::new() };
-        for_each(recordings, keep, |at, reading| {
+        for_each_cell(recordings, keep, |at, reading| {
             if keep == Keep::Distributions && reading.cell.result.is_ok() {
                 all.spreads.entry(key_of_cell(&reading.cell)).or_default().add(&reading);
             }
@@ -69,7 +70,7 @@ impl Cells {
     }
 
     /// Returns the distributions of a configuration; `None` where none were kept.
-    pub(crate) fn spread(&self, group: &Group, configuration: &Configuration) -> Option<&Spread> {
+    pub fn spread(&self, group: &Group, configuration: &Configuration) -> Option<&Spread> {
         self.spreads.get(&key_of(group, configuration))
     }
 }

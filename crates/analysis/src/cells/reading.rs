@@ -12,7 +12,7 @@ use preemptlab_workload::{Latency, Measurements};
 use super::{Keep, parallel};
 
 /// A cell, and the parts of what it measured that are too large to keep of every cell.
-pub(crate) struct Reading {
+pub struct Reading {
     /// The cell.
     pub cell: MeasuredCell,
     /// Latencies that its probes measured.
@@ -27,7 +27,7 @@ pub(crate) struct Reading {
 /// # Errors
 ///
 /// When a cell cannot be read.
-pub(crate) fn for_each(
+pub fn for_each_cell(
     recordings: &[&Recording],
     keep: Keep,
     mut visit: impl FnMut(usize, Reading),

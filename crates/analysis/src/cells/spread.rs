@@ -8,11 +8,11 @@ use super::Reading;
 
 /// A configuration: the recording, when there are several, where its prices are from, and the factors
 /// without the replicate and without the machine, which the prices say.
-pub(crate) type Key = (Option<String>, Option<PricesOf>, Factors);
+pub type Key = (Option<String>, Option<PricesOf>, Factors);
 
 /// Distributions of a configuration.
 #[derive(Default)]
-pub(crate) struct Spread {
+pub struct Spread {
     /// Histograms by probe.
     pub histograms: Vec<(Distribution, Histogram)>,
     /// Instants that are later than each latency; empty where they were not measured.
@@ -39,14 +39,14 @@ impl Spread {
 }
 
 /// Returns the key of a cell's configuration.
-pub(crate) fn key_of_cell(cell: &MeasuredCell) -> Key {
+pub fn key_of_cell(cell: &MeasuredCell) -> Key {
     let prices = cell.cost.as_ref().and_then(CellCost::prices_of).cloned();
     let factors = cell.factors.clone();
     (cell.run.clone(), prices, Factors { replicate: 0, machine: None, ..factors })
 }
 
 /// Returns the key of a comparison's configuration.
-pub(crate) fn key_of(group: &Group, configuration: &Configuration) -> Key {
+pub fn key_of(group: &Group, configuration: &Configuration) -> Key {
     let factors = Factors {
         machine: None,
         workload: group.workload.clone(),

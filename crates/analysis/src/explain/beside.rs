@@ -6,7 +6,7 @@ use preemptlab_model::counted;
 use preemptlab_trace::{Cause, Divergence, Timeline, divergence, worst};
 
 use super::{
-    choice::{Chosen, name_of},
+    choice::Chosen,
     traced::{Traced, probe},
 };
 use crate::{Result, moment::in_ms};
@@ -18,10 +18,12 @@ const SEARCHED: usize = 20;
 const LEFT_MAX: u64 = 90;
 
 /// A cell's sibling beside its worst wakeup.
-pub(super) struct Beside {
+pub struct Beside {
+    /// The sibling.
     pub cell: Chosen,
     /// The wakeup with the same number.
     pub timeline: Option<Timeline>,
+    /// Where the two cells part; `None` where they never do, or are of several boots.
     pub divergence: Option<Divergence>,
     is_same_boot: bool,
     /// Cause that the sibling should remove.
@@ -38,7 +40,7 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    pub fn new(
+    pub(super) fn new(
         traced: &Traced<'_>,
         cell: Chosen,
         is_fair: bool,
@@ -83,7 +85,7 @@ impl Beside {
     /// Describes the sibling's effect on the cause.
     pub fn words(&self) -> String {
         let us = |ns: u64| ns as f64 / 1e3;
-        let name = name_of(&self.cell);
+        let name = self.cell.name();
         let measured = format!(
             "the cause ({}) took at most {:.1} us of each of its {} worst wakeups (here {:.1} us), \
              and the worst was {:.1} us late (here {:.1} us).",

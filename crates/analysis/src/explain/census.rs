@@ -1,8 +1,7 @@
 //! The census of `cond_resched()`: what each of its call sites is good for, in all cells of a configuration.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{MetricName, counted, plain};
-use preemptlab_report::{Cell, Column, Table, Terminal, Tone};
+use preemptlab_model::{MetricName, counted};
 use preemptlab_trace::{
     CallSite, Census as OfCells, Target, census, opportunities, target, window,
 };
@@ -14,9 +13,6 @@ use super::{
 };
 use crate::{Error, Result, moment::in_us};
 
-/// Number of call sites of a configuration that tables show.
-const SHOWN: usize = 16;
-
 /// Number of call sites that a sentence names.
 const NAMED: usize = 3;
 
@@ -26,28 +22,35 @@ const FORMAT: u32 = 1;
 /// What call sites of `cond_resched()` do in the cells of recordings' configurations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Census {
-    format: u32,
-    configurations: Vec<Configuration>,
+    /// Version of the document.
+    pub format: u32,
+    /// Census of each configuration.
+    pub configurations: Vec<CensusConfiguration>,
 }
 
+/// Call sites and what they do in the cells of one configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Configuration {
-    configuration: String,
-    seeds: usize,
+pub struct CensusConfiguration {
+    /// Name of the configuration.
+    pub configuration: String,
+    /// Number of its cells with a trace.
+    pub seeds: usize,
     /// The longest stretch in which the scheduler could not switch to a real-time task, in nanoseconds.
-    longest_ns: u64,
+    pub longest_ns: u64,
     /// The longest without any of the sites, in nanoseconds.
-    longest_ns_without_all: u64,
+    pub longest_ns_without_all: u64,
     /// The most valuable first.
-    sites: Vec<Site>,
+    pub sites: Vec<CensusSite>,
 }
 
+/// A call site and what its calls do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Site {
+pub struct CensusSite {
     /// Where the call returns to, in the form of the kernel's own backtraces: `function+offset`.
-    site: String,
+    pub site: String,
+    /// What its calls do in all cells.
     #[serde(flatten)]
-    did: CallSite,
+    pub did: CallSite,
 }
 
 impl Census {
@@ -69,71 +72,14 @@ impl Census {
                 "its cells have no traces: preemptlab run {path} --trace"
             )));
         }
-        let configurations =
-            configurations(cells).into_iter().map(|cells| Configuration::new(recording, &cells));
+        let configurations = configurations(cells)
+            .into_iter()
+            .map(|cells| CensusConfiguration::new(recording, &cells));
         Ok(Self { format: FORMAT, configurations: configurations.collect::<Result<_>>()? })
-    }
-
-    /// Returns what came of it, a sentence for each configuration.
-    fn sentences(&self) -> Vec<String> {
-        self.configurations.iter().map(Configuration::sentence).collect()
-    }
-
-    /// Shows the sentences and the sites, for a terminal.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let sentences = self.sentences().into_iter().map(|said| terminal.note(&said));
-        format!("{}\n{}", sentences.collect::<String>(), self.table().terminal(terminal))
-    }
-
-    /// Shows the sentences and the sites, as Markdown.
-    pub fn markdown(&self) -> String {
-        let sentences = self.sentences();
-        let sentences = sentences.iter().map(|said| format!("- {}\n", plain::markdown(said)));
-        format!("{}\n{}", sentences.collect::<String>(), self.table().markdown())
-    }
-
-    /// Returns the sites as a table: of each configuration the most valuable ones.
-    pub fn table(&self) -> Table {
-        let columns = [
-            Column::left("call site"),
-            Column::right("calls"),
-            Column::right("asked"),
-            Column::right("ends").with_unit("us"),
-            Column::right("without it").with_unit("us"),
-        ];
-        let mut table = Table::new("Call sites of cond_resched()", columns);
-        for configuration in self.configurations.iter().filter(|it| !it.sites.is_empty()) {
-            table.span(Cell::new(configuration.configuration.as_str(), Tone::Strong));
-            for Site { site, did } in configuration.sites.iter().take(SHOWN) {
-                let matters = did.without_ns_max > configuration.longest_ns;
-                let tone = if matters { Tone::Worse } else { Tone::Plain };
-                table.row([
-                    Cell::from(format!("  {site}")),
-                    Cell::from(did.calls.to_string()),
-                    Cell::from(did.switches.to_string()),
-                    Cell::from(in_us(did.ended_ns_max)),
-                    Cell::new(in_us(did.without_ns_max), tone),
-                ]);
-            }
-            if let Some(others) = configuration.sites.get(SHOWN..).filter(|it| !it.is_empty()) {
-                let less = others.iter().map(|it| it.did.without_ns_max).max().unwrap_or(0);
-                let said = format!("{} more, at most {} us without one", others.len(), in_us(less));
-                table.span(Cell::new(format!("  {said}"), Tone::Faint));
-            }
-        }
-        table.notes.push(
-            "calls: with neither preemption nor interrupts off, in the windows of all seeds. asked: calls \
-             at which a task waited for the CPU, so that the scheduler ran. ends: the longest stretch that \
-             a call ended. without it: the longest stretch around its calls if this one site were not \
-             there. A site is the place to which the call returns, as in the kernel's backtraces; under \
-             voluntary those of might_sleep() are among them."
-                .to_owned(),
-        );
-        table
     }
 }
 
-impl Configuration {
+impl CensusConfiguration {
     fn new(recording: &Recording, cells: &[Chosen]) -> Result<Self> {
         let first = cells.first().ok_or_else(|| Error::unusable("there is no cell"))?;
         // Replicates are forks of one boot.
@@ -158,16 +104,17 @@ impl Configuration {
         let OfCells { sites, longest_ns, longest_ns_without_all, .. } = all;
         let named = sites.into_iter().map(|(address, did)| {
             let site = kernel.call_site(address);
-            Site { site: site.unwrap_or_else(|| format!("{address:#x}")), did }
+            CensusSite { site: site.unwrap_or_else(|| format!("{address:#x}")), did }
         });
-        let mut sites: Vec<Site> = named.collect();
-        let worth = |site: &Site| (site.did.without_ns_max, site.did.ended_ns_max);
+        let mut sites: Vec<CensusSite> = named.collect();
+        let worth = |site: &CensusSite| (site.did.without_ns_max, site.did.ended_ns_max);
         sites.sort_by(|one, other| worth(other).cmp(&worth(one)).then(one.site.cmp(&other.site)));
         let configuration = first.configuration();
         Ok(Self { configuration, seeds: cells.len(), longest_ns, longest_ns_without_all, sites })
     }
 
-    fn sentence(&self) -> String {
+    /// Says in a sentence which sites matter for the longest stretch.
+    pub fn sentence(&self) -> String {
         let Self { configuration, longest_ns, longest_ns_without_all, sites, .. } = self;
         let longest = in_us(*longest_ns);
         if sites.is_empty() {
@@ -206,7 +153,7 @@ impl Configuration {
 mod tests {
     use super::*;
 
-    fn configuration(sites: &[(&str, u64)]) -> Configuration {
+    fn configuration(sites: &[(&str, u64)]) -> CensusConfiguration {
         let site = |(name, without_ns_max): &(&str, u64)| {
             let did = CallSite {
                 calls: 2,
@@ -214,9 +161,9 @@ mod tests {
                 ended_ns_max: 1_000,
                 without_ns_max: *without_ns_max,
             };
-            Site { site: (*name).to_owned(), did }
+            CensusSite { site: (*name).to_owned(), did }
         };
-        Configuration {
+        CensusConfiguration {
             configuration: "debian:6.12 none processes on 1 CPU".to_owned(),
             seeds: 5,
             longest_ns: 10_000,
@@ -245,15 +192,5 @@ mod tests {
         assert!(
             said.ends_with("no call of cond_resched() in 5 seeds; the longest stretch is 10.0 us.")
         );
-    }
-
-    #[test]
-    fn a_long_list_is_cut() {
-        let names: Vec<String> = (0..20).map(|number| format!("f{number}+0x1")).collect();
-        let sites: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 5_000)).collect();
-        let census = Census { format: FORMAT, configurations: vec![configuration(&sites)] };
-        let table = census.table();
-        assert_eq!(table.rows.len(), 1 + SHOWN + 1);
-        assert!(census.markdown().contains("4 more, at most 5.0 us without one"));
     }
 }

@@ -29,6 +29,11 @@ pub struct Chosen {
 }
 
 impl Chosen {
+    /// Returns the name of the cell: its label, its factors and the beginning of its identity.
+    pub fn name(&self) -> String {
+        format!("{} ({:.8})", called(self), self.id.to_string())
+    }
+
     /// Returns the name of the cell's configuration, which its replicates share.
     pub(crate) fn configuration(&self) -> String {
         let Factors { kernel, preempt, settings, workload, machine, cpus, .. } =
@@ -119,7 +124,7 @@ pub fn choose(recording: &Recording, name: Option<&str>, latency: &MetricName) -
 
 fn list(cells: &[Chosen]) -> String {
     let mut list: String =
-        cells.iter().take(SHOWN).map(|cell| format!("\n  {}", name_of(cell))).collect();
+        cells.iter().take(SHOWN).map(|cell| format!("\n  {}", cell.name())).collect();
     if cells.len() > SHOWN {
         list += &format!("\n  and {} more", cells.len() - SHOWN);
     }
@@ -168,11 +173,6 @@ fn traced_us(recording: &Recording, id: CellId) -> Result<f64> {
     let findings = recording.traces().findings(id)?;
     let bound = findings.and_then(|findings| findings.bound);
     Ok(bound.map_or(0.0, |bound| bound.observed_ns() as f64 / 1e3))
-}
-
-/// Returns how a cell is called.
-pub(crate) fn name_of(cell: &Chosen) -> String {
-    format!("{} ({:.8})", called(cell), cell.id.to_string())
 }
 
 /// Returns the cells of each configuration. Replicates that were added later stand behind all others in a

@@ -10,18 +10,14 @@ use std::{
 
 use preemptlab_experiment::Recording;
 use preemptlab_protocol::trace::TraceProgram;
-use preemptlab_report::{Cell, Column, Table, Terminal, Tone, timeline_terminal};
 use preemptlab_trace::{
     Kernel, MovedTimer, Target, Timeline, Wakeup, Window, moved_timers, target, timelines, wakeups,
     window,
 };
 use serde::Serialize;
 
-use super::{
-    choice::{Chosen, name_of},
-    traced::Traced,
-};
-use crate::{Error, Result, moment::in_ms};
+use super::{choice::Chosen, traced::Traced};
+use crate::{Error, Result};
 
 /// Tolerance of a prediction: so many nanoseconds, or one part in so many.
 const TOLERANCE_NS: u64 = 2_000;
@@ -30,30 +26,41 @@ const TOLERANCE_PART: u64 = 20;
 /// After so many executions without a confirmation it is given up.
 const EXECUTIONS_MAX: usize = 8;
 
-/// Results of executions with moved timers, as a document.
+/// Results of executions with moved timers.
 #[derive(Debug, Serialize)]
-struct Document {
-    format: u32,
-    cell: String,
-    id: String,
-    bound_ns: u64,
+pub struct Confirmed {
+    /// Version of the document.
+    pub format: u32,
+    /// Name of the cell.
+    pub cell: String,
+    /// Identity of the cell.
+    pub id: String,
+    /// Bound of the cell's latencies, in nanoseconds.
+    pub bound_ns: u64,
     /// Whether the bound itself is a stretch with softirqs, which is not tried.
-    softirqs_left_out: bool,
-    confirmed: bool,
-    attempts: Vec<Attempt>,
+    pub softirqs_left_out: bool,
+    /// Whether an execution observed the predicted latency.
+    pub confirmed: bool,
+    /// Executions, in their order.
+    pub attempts: Vec<Attempt>,
 }
 
 /// Execution with a moved timer.
 #[derive(Debug, Serialize)]
-struct Attempt {
+pub struct Attempt {
     /// The function in which the stretch begins.
-    function: String,
-    at_ns: u64,
-    predicted_ns: u64,
-    observed_ns: u64,
-    confirmed: bool,
+    pub function: String,
+    /// When the timer was due, in nanoseconds.
+    pub at_ns: u64,
+    /// Latency that the trace predicts, in nanoseconds.
+    pub predicted_ns: u64,
+    /// Latency that was observed, in nanoseconds.
+    pub observed_ns: u64,
+    /// Whether both are the same, but for a tolerance.
+    pub confirmed: bool,
+    /// Timeline of the wakeup; `None` where the trace does not show it.
     #[serde(skip)]
-    timeline: Option<Timeline>,
+    pub timeline: Option<Timeline>,
 }
 
 /// Confirmation of a bound. It moves the probe's timer to the worst instants of a cell's trace, one
@@ -68,7 +75,7 @@ pub struct Confirmation<'a> {
     /// The instant of the execution that was handed out last.
     tried: Option<MovedTimer>,
     executions: usize,
-    document: Document,
+    confirmed: Confirmed,
 }
 
 impl<'a> Confirmation<'a> {
@@ -94,7 +101,7 @@ impl<'a> Confirmation<'a> {
                 bound.longest.len()
             )));
         }
-        let document = Document {
+        let confirmed = Confirmed {
             format: 1,
             cell: cell.factors.to_string(),
             id: cell.id.to_string(),
@@ -104,12 +111,12 @@ impl<'a> Confirmation<'a> {
             attempts: Vec::new(),
         };
         let (floor_ns, tried, executions) = (bound.floor_ns, None, 0);
-        Ok(Self { cell, kernel, comm, floor_ns, left, tried, executions, document })
+        Ok(Self { cell, kernel, comm, floor_ns, left, tried, executions, confirmed })
     }
 
     /// Returns the program of the next execution; `None` when the bound is confirmed or given up.
     pub fn next_program(&mut self) -> Option<TraceProgram> {
-        if self.document.confirmed || self.executions == EXECUTIONS_MAX || self.left.is_empty() {
+        if self.confirmed.confirmed || self.executions == EXECUTIONS_MAX || self.left.is_empty() {
             return None;
         }
         self.executions += 1;
@@ -132,72 +139,22 @@ impl<'a> Confirmation<'a> {
         let Some(wakeup) = met(&moved, all) else { return Ok(()) };
         again.rewind().map_err(|error: io::Error| Error::Machine(error.to_string()))?;
         let attempt = attempt(&again, &self.kernel, &moved, wakeup, self.floor_ns)?;
-        self.document.confirmed = attempt.confirmed;
-        self.document.attempts.push(attempt);
+        self.confirmed.confirmed = attempt.confirmed;
+        self.confirmed.attempts.push(attempt);
         // The kernel notices there that a task waits, and would do so in its other stretches too.
         let function = |moved: &MovedTimer| self.kernel.function(moved.closed.start_address);
         self.left.retain(|other| function(other) != function(&moved));
         Ok(())
     }
 
-    /// Returns whether an execution observed the predicted latency.
-    pub fn is_confirmed(&self) -> bool {
-        self.document.confirmed
+    /// Returns the cell.
+    pub fn cell(&self) -> &Chosen {
+        self.cell
     }
 
-    /// Returns the observations as a document.
-    pub fn document(&self) -> &impl Serialize {
-        &self.document
-    }
-
-    /// Shows the observations.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let (cell, document) = (self.cell, &self.document);
-        let us = |ns: u64| format!("{:.3}", ns as f64 / 1e3);
-        let mut table = Table::new(
-            format!("{}: the probe's timer moved to the worst instants", name_of(cell)),
-            [
-                Column::left("from"),
-                Column::right("at"),
-                Column::right("predicted").with_unit("us"),
-                Column::right("observed").with_unit("us"),
-                Column::left("verdict"),
-            ],
-        );
-        for attempt in &document.attempts {
-            let (verdict, tone) = if attempt.confirmed {
-                ("confirmed", Tone::Better)
-            } else if attempt.observed_ns < attempt.predicted_ns {
-                ("the kernel noticed the waiting task", Tone::Plain)
-            } else {
-                ("NOT confirmed", Tone::Worse)
-            };
-            table.row([
-                Cell::from(attempt.function.clone()),
-                Cell::from(in_ms(attempt.at_ns)),
-                Cell::from(us(attempt.predicted_ns)),
-                Cell::from(us(attempt.observed_ns)),
-                Cell::new(verdict, tone),
-            ]);
-        }
-        if document.attempts.is_empty() {
-            table.notes.push(
-                "At none of them the probe's timer was one of the next to expire.".to_owned(),
-            );
-        }
-        if document.softirqs_left_out {
-            table.notes.push(
-                "Stretches with softirqs, the longest of all here, were left out: softirqs stop early \
-                 when a task waits."
-                    .to_owned(),
-            );
-        }
-        let mut text = table.terminal(terminal);
-        if let Some(timeline) = document.attempts.last().and_then(|last| last.timeline.as_ref()) {
-            text.push('\n');
-            text += &timeline_terminal(timeline, terminal);
-        }
-        text
+    /// Returns the observations so far.
+    pub fn confirmed(&self) -> &Confirmed {
+        &self.confirmed
     }
 }
 

@@ -3,35 +3,37 @@
 use std::collections::BTreeMap;
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{Factors, MetricName, counted, of_machine};
-use preemptlab_report::{Cell, Column, Table};
+use preemptlab_model::{Factors, MetricName, of_machine};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
 use serde::Serialize;
 
 use super::choice::completed;
-use crate::{Error, Result, moment::in_us};
-
-/// Functions shown of each configuration.
-const SHOWN: usize = 12;
+use crate::{Error, Result};
 
 /// The longest sections of each configuration.
 #[derive(Debug, Serialize)]
 pub struct Ranking {
-    format: u32,
-    configurations: Vec<Configuration>,
+    /// Version of the document.
+    pub format: u32,
+    /// The configurations that have a traced cell.
+    pub configurations: Vec<RankedConfiguration>,
 }
 
+/// The longest sections of a configuration.
 #[derive(Debug, Serialize)]
-struct Configuration {
-    workload: String,
+pub struct RankedConfiguration {
+    /// Name of its workload.
+    pub workload: String,
     /// Kernel, mode and settings of the configuration.
-    configuration: String,
-    cells: usize,
+    pub configuration: String,
+    /// Number of its traced cells.
+    pub cells: usize,
     /// Number of these cells whose findings hold only the functions with the longest sections, because an
     /// earlier version of preemptlab has recorded them.
-    cells_in_part: usize,
-    sections: Vec<Ranked>,
+    pub cells_in_part: usize,
+    /// Sections by function, the longest first.
+    pub sections: Vec<Ranked>,
 }
 
 /// First version of findings that holds the sections of all functions.
@@ -45,7 +47,7 @@ impl Ranking {
     ///
     /// When no cell was traced, or the recording cannot be read.
     pub fn new(recording: &Recording, is_fair: bool) -> Result<Self> {
-        let mut configurations: Vec<Configuration> = Vec::new();
+        let mut configurations: Vec<RankedConfiguration> = Vec::new();
         for cell in completed(recording, &MetricName::latest(is_fair))? {
             let Some(findings) = recording.explained().findings(cell.id)? else { continue };
             let workload = cell.factors.workload.clone();
@@ -56,7 +58,7 @@ impl Ranking {
                 (&known.workload, &known.configuration) == (&workload, &configuration)
             });
             let place = place.unwrap_or_else(|| {
-                configurations.push(Configuration {
+                configurations.push(RankedConfiguration {
                     workload,
                     configuration,
                     cells: 0,
@@ -79,63 +81,6 @@ impl Ranking {
             )));
         }
         Ok(Self { format: 1, configurations })
-    }
-
-    /// Returns the longest sections as a table.
-    pub fn table(&self) -> Table {
-        let columns = [
-            Column::left("off"),
-            Column::left("function < callers"),
-            Column::right("count"),
-            Column::right("total").with_unit("us"),
-            Column::right("max").with_unit("us"),
-        ];
-        let mut table = Table::new("The longest sections by function", columns);
-        let mut has_more = false;
-        for Configuration { workload, configuration, cells, sections, .. } in &self.configurations {
-            let plural = if *cells == 1 { "" } else { "s" };
-            table.span(Cell::from(format!("{configuration} {workload}, {cells} cell{plural}")));
-            for ranked in sections.iter().take(SHOWN) {
-                let what = match ranked.kind {
-                    SectionKind::PreemptOff => "preemption",
-                    SectionKind::IrqsOff => "interrupts",
-                    SectionKind::Softirq => "(softirq)",
-                };
-                let callers = ranked.callers.iter().take(2).map(|caller| format!(" < {caller}"));
-                table.row([
-                    Cell::from(format!("  {what}")),
-                    Cell::from(format!("{}{}", ranked.function, callers.collect::<String>())),
-                    Cell::from(ranked.count.to_string()),
-                    Cell::from(in_us(ranked.total_ns)),
-                    Cell::from(in_us(ranked.max_ns)),
-                ]);
-            }
-            if let Some(next) = sections.get(SHOWN) {
-                table.span(Cell::from(format!(
-                    "  {} more, of at most {} us",
-                    sections.len() - SHOWN,
-                    in_us(next.max_ns)
-                )));
-                has_more = true;
-            }
-        }
-        let in_part: usize = self.configurations.iter().map(|it| it.cells_in_part).sum();
-        if in_part > 0 {
-            table.notes.push(format!(
-                "An earlier version recorded {}: it kept the 200 functions with the longest sections, and \
-                 none that delayed the first wakeup.",
-                counted(in_part, "cell")
-            ));
-        }
-        if has_more {
-            table.notes.push("--format json has every function.".to_owned());
-        }
-        table.notes.push(
-            "Virtual time. A section that takes a lock for a caller counts for the caller where it \
-             is longer than 5 us."
-                .to_owned(),
-        );
-        table
     }
 }
 

@@ -1,37 +1,27 @@
 //! The tasks and interrupts that ran while the slowest requests of a load waited for their answers.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{MetricName, counted, plain};
-use preemptlab_report::{Column, Table, Terminal};
+use preemptlab_model::plain;
 use preemptlab_trace::{Answer, Runner, Window, answers, requests, slowest, window};
 use serde::Serialize;
 
-use super::{
-    choice::{Chosen, name_of},
-    traced::Traced,
-};
+use super::{choice::Chosen, traced::Traced};
 use crate::{
     Error, Result,
     moment::{in_ms, in_us},
 };
 
-/// Largest number of tasks and interrupts that are shown.
-const SHOWN: usize = 12;
-
-/// Caption of the figures: the limits of the measurement.
-const CAPTION: &str = "Approximate: a trace has no messages. A request is from the system call in \
-    which a thread of the client sends to its return from the next wait for input in which it \
-    sleeps. With several connections in one thread, that is the next answer of any of them; a \
-    transaction has several such requests, and sockperf reports half of the round trip.";
-
 /// The slowest requests of a cell's client.
 pub struct Responses<'a> {
     recording: &'a Recording,
-    cell: &'a Chosen,
-    program: String,
+    /// The cell.
+    pub cell: &'a Chosen,
+    /// Program whose waits are the cell's response times.
+    pub program: String,
     /// Number of all requests.
-    count: usize,
-    slowest: Vec<Answer>,
+    pub count: usize,
+    /// The slowest of them, the slowest first.
+    pub slowest: Vec<Answer>,
 }
 
 #[derive(Serialize)]
@@ -127,29 +117,6 @@ impl<'a> Responses<'a> {
         ))
     }
 
-    /// Shows the requests, and what ran during each.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let mut text = terminal.note(&format!(
-            "{}: the slowest of {} of {} (its own {} is {:.0} us)",
-            name_of(self.cell),
-            counted(self.count, "request"),
-            self.program,
-            MetricName::RESPONSE_MAX,
-            self.cell.max_us
-        ));
-        for answer in &self.slowest {
-            text.push('\n');
-            text += &terminal.note(&sentence(answer));
-            text.push('\n');
-            text += &table(answer).terminal(terminal);
-        }
-        text.push('\n');
-        text += &terminal.note(CAPTION);
-        text.push('\n');
-        text += &terminal.note(&super::timelines::time_caption(self.cell));
-        text
-    }
-
     /// Returns the requests as a document.
     pub fn document(&self) -> impl Serialize {
         let request = |answer: &Answer| {
@@ -164,7 +131,7 @@ impl<'a> Responses<'a> {
                 user_ns: request.user_ns,
                 pid: request.task.pid,
                 cpus: answer.cpus,
-                sentence: sentence(answer),
+                sentence: answer_in_words(answer),
                 ran: ran.collect(),
             }
         };
@@ -180,14 +147,16 @@ impl<'a> Responses<'a> {
     }
 }
 
-/// Returns `While the request waited 3100.0 us: postgres/2143 ran for 1200.0 us of it, …`.
-fn sentence(answer: &Answer) -> String {
+/// Says in a sentence what ran during a request: `While a request of pgbench/2143 waited 3100.0 us, …`.
+pub fn answer_in_words(answer: &Answer) -> String {
     let request = &answer.request;
     let is_client =
         |runner: &Runner| matches!(runner, Runner::Task { pid, .. } if *pid == request.task.pid);
     let others = answer.ran.iter().filter(|(runner, _)| !is_client(runner));
-    let mut parts: Vec<String> =
-        others.take(3).map(|(runner, ns)| format!("{} {} us", words(runner), in_us(*ns))).collect();
+    let mut parts: Vec<String> = others
+        .take(3)
+        .map(|(runner, ns)| format!("{} {} us", runner_in_words(runner), in_us(*ns)))
+        .collect();
     let own = answer.ran.iter().find(|(runner, _)| is_client(runner));
     parts.extend(own.map(|(_, ns)| format!("the client itself {} us", in_us(*ns))));
     format!(
@@ -204,32 +173,12 @@ fn sentence(answer: &Answer) -> String {
     )
 }
 
-fn words(runner: &Runner) -> String {
+/// Names a task, an interrupt or a softirq: `postgres/2143`, `the softirq NET_RX`.
+pub fn runner_in_words(runner: &Runner) -> String {
     match runner {
         Runner::Task { comm, pid } => format!("{}/{pid}", plain::line(comm)),
         Runner::HardIrq { name } => format!("the interrupt {}", plain::line(name)),
         Runner::Softirq { name } => format!("the softirq {}", plain::line(name)),
         Runner::Idle => "nothing (idle)".to_owned(),
     }
-}
-
-/// Returns a table with a row for each task or interrupt that ran.
-fn table(answer: &Answer) -> Table {
-    let whole_ns = answer.request.len_ns().saturating_mul(answer.cpus as u64).max(1);
-    let columns =
-        [Column::right("ran").with_unit("us"), Column::right("%"), Column::left("on the CPU")];
-    let mut table = Table::new("", columns);
-    let share = |ns: u64| format!("{:.1}", ns as f64 * 100.0 / whole_ns as f64);
-    for (runner, ns) in answer.ran.iter().take(SHOWN) {
-        table.row([in_us(*ns), share(*ns), words(runner)]);
-    }
-    let rest = answer.ran.get(SHOWN..).unwrap_or_default();
-    if !rest.is_empty() {
-        let ns = rest.iter().map(|(_, ns)| ns).sum();
-        table.row([in_us(ns), share(ns), counted(rest.len(), "other")]);
-    }
-    if answer.cpus > 1 {
-        table.notes.push(format!("Times are those of {} CPUs together.", answer.cpus));
-    }
-    table
 }

@@ -1,38 +1,45 @@
-//! What a search for the worst wakeups came to, as a document and as a table.
+//! The result of a search for the worst wakeups.
 
-use preemptlab_report::{Cell, Column, Table, Terminal, cause_in_words, timeline_terminal};
+use preemptlab_trace::Timeline;
 use serde::Serialize;
 
 use super::hunt::{Hunt, Step};
-use crate::moment::in_us;
+use crate::wakeup::cause_in_words;
 
 /// The worst wakeups of a recording's configurations.
 #[derive(Debug, Serialize)]
 pub struct Searched {
-    format: u32,
-    configurations: Vec<Configuration>,
+    /// Version of the document.
+    pub format: u32,
+    /// The configurations, in the order of their searches.
+    pub configurations: Vec<SearchedConfiguration>,
     #[serde(skip)]
     hunts: Vec<Hunt>,
 }
 
+/// The worst wakeup of a configuration.
 #[derive(Debug, Serialize)]
-struct Configuration {
-    configuration: String,
-    seeds: usize,
-    /// The largest latency in the recording.
-    recorded_ns: u64,
-    /// The largest latency that was executed.
-    worst_ns: u64,
+pub struct SearchedConfiguration {
+    /// Name of the configuration.
+    pub configuration: String,
+    /// Number of cells whose stretches were searched.
+    pub seeds: usize,
+    /// The largest latency in the recording, in nanoseconds.
+    pub recorded_ns: u64,
+    /// The largest latency that was executed, in nanoseconds.
+    pub worst_ns: u64,
     /// The replicate whose cell has it.
-    replicate: u32,
-    /// What took most of it; `None` where it is not known.
-    cause: Option<String>,
-    /// What the longest stretch makes a wakeup take, by calculation.
-    bound_ns: u64,
-    executions: usize,
+    pub replicate: u32,
+    /// The cause that took most of it; `None` where it is not known.
+    pub cause: Option<String>,
+    /// The time that the longest stretch makes a wakeup take by calculation, in nanoseconds.
+    pub bound_ns: u64,
+    /// Number of executions.
+    pub executions: usize,
     /// Whether no stretch is left that could make a wakeup later.
-    exhausted: bool,
-    growth: Vec<Step>,
+    pub exhausted: bool,
+    /// How the worst grew, from the recorded one on.
+    pub growth: Vec<Step>,
 }
 
 impl Searched {
@@ -40,7 +47,7 @@ impl Searched {
     pub fn new(hunts: Vec<Hunt>) -> Self {
         let configurations = hunts.iter().map(|hunt| {
             let worst = hunt.worst();
-            Configuration {
+            SearchedConfiguration {
                 configuration: hunt.name().to_owned(),
                 seeds: hunt.seeds(),
                 recorded_ns: hunt.recorded_ns(),
@@ -56,54 +63,9 @@ impl Searched {
         Self { format: 1, configurations: configurations.collect(), hunts }
     }
 
-    /// Shows the worst wakeups, and the timeline of the worst of all.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let mut text = self.table().terminal(terminal);
+    /// Returns the timeline of the worst wakeup of all; `None` where the trace does not show it.
+    pub fn worst(&self) -> Option<&Timeline> {
         let worst = self.hunts.iter().map(Hunt::worst).max_by_key(|worst| worst.latency_ns);
-        if let Some(timeline) = worst.and_then(|worst| worst.timeline.as_ref()) {
-            text.push('\n');
-            text += &timeline_terminal(timeline, terminal);
-        }
-        text
-    }
-
-    /// Returns the worst wakeups as a table.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new(
-            "The worst wakeups of the real-time probe that were executed",
-            [
-                Column::left("configuration"),
-                Column::right("recorded").with_unit("us"),
-                Column::right("worst").with_unit("us"),
-                Column::right("bound").with_unit("us"),
-                Column::right("executions"),
-                Column::left("because of"),
-            ],
-        );
-        for found in &self.configurations {
-            let open = if found.exhausted { "" } else { "+" };
-            table.row([
-                Cell::from(found.configuration.clone()),
-                Cell::from(in_us(found.recorded_ns)),
-                Cell::from(in_us(found.worst_ns)),
-                Cell::from(in_us(found.bound_ns)),
-                Cell::from(format!("{}{open}", found.executions)),
-                Cell::from(found.cause.clone().unwrap_or_default()),
-            ]);
-        }
-        table.notes.push(
-            "recorded: the largest latency of the recording's seeds. worst: the largest one of an \
-             execution, with the probe's timer moved into a long stretch. bound: what the longest \
-             stretch makes of it by calculation."
-                .to_owned(),
-        );
-        if self.configurations.iter().any(|found| !found.exhausted) {
-            table.notes.push(
-                "+: the budget ended before every stretch was tried that could make a wakeup later; \
-                 give a larger --budget."
-                    .to_owned(),
-            );
-        }
-        table
+        worst.and_then(|worst| worst.timeline.as_ref())
     }
 }

@@ -1,45 +1,22 @@
 //! The worst wakeups of a cell: the cause of every nanosecond, and the remedies.
 
-use std::fmt::Write;
-
 use preemptlab_experiment::Recording;
-use preemptlab_model::{PlannedCell, Pricing, Profile, counted, plain};
-use preemptlab_report::{
-    Column, Lane, Table, Terminal, cause_in_words, one_sentence, timeline_svg, timeline_terminal,
-};
+use preemptlab_model::{PlannedCell, plain};
 use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, target, worst};
 use preemptlab_workload::Workload;
 use serde::Serialize;
 
 use super::{
     beside::Beside,
-    choice::{Chosen, name_of},
+    choice::Chosen,
     cure::{Sibling, Situation, sibling},
     traced::{Traced, probe},
 };
 use crate::{
     Error, Result,
-    moment::{in_ms, in_us},
-    unsound::UNSOUND,
+    moment::in_ms,
+    wakeup::{cause_in_words, one_sentence},
 };
-
-/// Writes the caption of a cell's numbers, which states once how to read them.
-pub(super) fn time_caption(cell: &Chosen) -> String {
-    let machine = &cell.inputs.snapshot.machine;
-    let time = match machine.prices.as_deref() {
-        None => "instructions, not a promise about hardware".to_owned(),
-        Some(Pricing { of: Profile { name, machine, caches, .. }, .. }) => {
-            let caches = caches.as_ref().map_or("", |_| " and what they miss in its caches");
-            format!(
-                "those of {machine} (profile {name}), by the prices of its instructions{caches}"
-            )
-        }
-    };
-    format!(
-        "Times are virtual: {time}. The traced execution is the same to the byte as the one without a \
-         trace."
-    )
-}
 
 /// Causes of a cell's worst wakeups, as a document.
 #[derive(Serialize)]
@@ -114,18 +91,22 @@ struct BoundDocument {
 /// Worst wakeups of a cell's probe, with the notes beside them.
 pub struct Explanation<'a> {
     recording: &'a Recording,
-    cell: &'a Chosen,
+    /// The cell.
+    pub cell: &'a Chosen,
     comm: String,
     is_fair: bool,
     /// Number of wakeups among which they are the worst.
-    count: usize,
-    found: Vec<Timeline>,
-    beside: Compared,
-    worst: Option<Worst>,
+    pub count: usize,
+    /// Timelines of the worst wakeups, the worst first; at least one.
+    pub found: Vec<Timeline>,
+    /// Comparison with the sibling.
+    pub remedied: Remedied,
+    /// Bound of the wakeups that did not happen; `None` where the trace has none.
+    pub worst: Option<WorstInstant>,
 }
 
-/// Comparison with the sibling.
-enum Compared {
+/// Comparison of a cell with its sibling, in which the cause should be gone.
+pub enum Remedied {
     /// No configuration acts on the cause.
     NoRemedy,
     /// The recording has no configuration that does.
@@ -137,15 +118,19 @@ enum Compared {
 }
 
 /// Wakeups with the same main cause, the worst first.
-struct Alike<'t> {
-    cause: String,
-    timelines: Vec<&'t Timeline>,
+pub struct Alike<'t> {
+    /// Main cause, in words.
+    pub cause: String,
+    /// Timelines of the wakeups; at least one.
+    pub timelines: Vec<&'t Timeline>,
 }
 
 /// Bound of the wakeups that did not happen, with its timeline.
-struct Worst {
-    bound: Bound,
-    timeline: Option<Timeline>,
+pub struct WorstInstant {
+    /// Bound of the wakeups at every instant.
+    pub bound: Bound,
+    /// Timeline of a wakeup at the worst instant; `None` where the trace has no such instant.
+    pub timeline: Option<Timeline>,
 }
 
 /// Refuses a cell whose workload lacks the probe, and names the analyses that its trace allows. For
@@ -204,9 +189,9 @@ impl<'a> Explanation<'a> {
         if found.is_empty() {
             return Err(Error::Unusable(no_wakeup(&comm, is_fair)));
         }
-        let worst = if is_fair { None } else { Worst::of(&traced)? };
-        let beside = Compared::NotYet;
-        Ok(Self { recording, cell, comm, is_fair, count, found, beside, worst })
+        let worst = if is_fair { None } else { WorstInstant::of(&traced)? };
+        let remedied = Remedied::NotYet;
+        Ok(Self { recording, cell, comm, is_fair, count, found, remedied, worst })
     }
 
     /// Returns the cell under the configuration that would remove the worst wakeup's cause, where the
@@ -220,8 +205,8 @@ impl<'a> Explanation<'a> {
         let situation = Situation::new(self.cell, first, main_cause(first), self.is_fair);
         match sibling(self.recording, self.cell, &situation)? {
             Sibling::Found(sibling) => return Ok(Some(*sibling)),
-            Sibling::Missing => self.beside = Compared::Missing,
-            Sibling::NoRemedy => self.beside = Compared::NoRemedy,
+            Sibling::Missing => self.remedied = Remedied::Missing,
+            Sibling::NoRemedy => self.remedied = Remedied::NoRemedy,
         }
         Ok(None)
     }
@@ -235,14 +220,14 @@ impl<'a> Explanation<'a> {
         let Some(first) = self.found.first() else { return Ok(()) };
         let traced = Traced::new(self.recording, self.cell)?;
         let beside = Beside::new(&traced, sibling, self.is_fair, first, main_cause(first))?;
-        self.beside = Compared::Beside(Box::new(beside));
+        self.remedied = Remedied::Beside(Box::new(beside));
         Ok(())
     }
 
     /// Returns the sibling, if its wakeups are read.
-    fn beside(&self) -> Option<&Beside> {
-        match &self.beside {
-            Compared::Beside(beside) => Some(beside),
+    pub fn beside(&self) -> Option<&Beside> {
+        match &self.remedied {
+            Remedied::Beside(beside) => Some(beside),
             _ => None,
         }
     }
@@ -258,20 +243,6 @@ impl<'a> Explanation<'a> {
         self.worst.as_ref()?.timeline.as_ref().map(one_sentence)
     }
 
-    /// Draws the wakeups, and the same one of the sibling.
-    pub fn svg(&self) -> String {
-        let mut lanes: Vec<(String, &Timeline)> =
-            self.found.iter().map(|timeline| (caption(self.cell, timeline), timeline)).collect();
-        if let Some(beside) = self.beside().filter(|beside| beside.is_cure())
-            && let Some(timeline) = &beside.timeline
-        {
-            lanes.push((caption(&beside.cell, timeline), timeline));
-        }
-        let lanes: Vec<Lane<'_>> =
-            lanes.iter().map(|(caption, timeline)| Lane { caption, timeline }).collect();
-        timeline_svg(&format!("The worst wakeups of {}", self.cell.factors), &lanes)
-    }
-
     /// Returns the command that shows every function around the worst wakeup.
     pub fn next(&self) -> Option<String> {
         let Wakeup { due_ns, .. } = self.found.first()?.wakeup;
@@ -285,78 +256,13 @@ impl<'a> Explanation<'a> {
         ))
     }
 
-    /// Shows the wakeups, their causes and the remedies.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let cell = self.cell;
-        let mut text =
-            format!("{}: the worst of {}\n", name_of(cell), counted(self.count, "wakeup"));
-        if let Some(first) = self.found.first() {
-            text += &terminal.note(&one_sentence(first));
-        }
-        text.push('\n');
-        let causes = self.causes();
-        if self.found.len() > 1 {
-            text += &self.causes_table(&causes).terminal(terminal);
-            text.push('\n');
-        }
-        for timeline in causes.iter().filter_map(|alike| alike.timelines.first()) {
-            text += &timeline_terminal(timeline, terminal);
-            text.push('\n');
-        }
-        if let Some(first) = self.found.first() {
-            let cure = cure_of(cell, first, self.is_fair);
-            text += &terminal.note(&format!("What would help: {cure}."));
-        }
-        match &self.beside {
-            Compared::Beside(beside) => {
-                text += &terminal.note(&beside.words());
-                if let Some(timeline) = beside.timeline.as_ref().filter(|_| beside.is_cure()) {
-                    text.push('\n');
-                    text += &timeline_terminal(timeline, terminal);
-                }
-            }
-            Compared::Missing => {
-                text += &terminal.note(
-                    "The recording has no such configuration of this kernel with the same workload, \
-                     CPUs, settings and seed.",
-                );
-            }
-            Compared::NoRemedy | Compared::NotYet => {}
-        }
-        if let Some(Worst { bound, timeline }) = &self.worst {
-            let us = |ns: u64| ns as f64 / 1e3;
-            let mut words = format!(
-                "At every instant of the window: the most urgent task would have been late by {:.1} \
-                 us at worst, by {:.1} us at 99.9 % and {:.1} us at 99 % of all instants.",
-                us(bound.max_ns()),
-                us(bound.p99_9_ns),
-                us(bound.p99_ns)
-            );
-            if !bound.is_sound() {
-                let _ = write!(
-                    words,
-                    " The worst is what was observed: {UNSOUND}, which would allow {:.1} us.",
-                    us(bound.computed_ns())
-                );
-            }
-            if let Some(timeline) = timeline {
-                let _ = write!(
-                    words,
-                    " The worst instant is {}: {}",
-                    in_ms(timeline.wakeup.due_ns),
-                    one_sentence(timeline)
-                );
-            }
-            text.push('\n');
-            text += &terminal.note(&words);
-        }
-        text.push('\n');
-        text += &terminal.note(&time_caption(cell));
-        text
+    /// Returns what would help against the main cause of the worst wakeup, as a part of a sentence.
+    pub fn cure(&self) -> String {
+        self.found.first().map(|first| cure_of(self.cell, first, self.is_fair)).unwrap_or_default()
     }
 
     /// Groups the wakeups by their main cause, that of the worst first.
-    fn causes(&self) -> Vec<Alike<'_>> {
+    pub fn causes(&self) -> Vec<Alike<'_>> {
         let mut causes: Vec<Alike<'_>> = Vec::new();
         for timeline in &self.found {
             let cause = cause_in_words(timeline);
@@ -366,31 +272,6 @@ impl<'a> Explanation<'a> {
             }
         }
         causes
-    }
-
-    fn causes_table(&self, causes: &[Alike<'_>]) -> Table {
-        let columns = [
-            Column::right("count"),
-            Column::right("late").with_unit("us"),
-            Column::left("what took most of it"),
-        ];
-        let title = format!("The {} worst wakeups by cause", self.found.len());
-        let mut table = Table::new(title, columns);
-        for alike in causes {
-            let (worst_ns, least_ns) = (alike.max_ns(), alike.min_ns());
-            let late = if alike.timelines.len() == 1 {
-                in_us(worst_ns)
-            } else {
-                format!("{}–{}", in_us(least_ns), in_us(worst_ns))
-            };
-            table.row([alike.timelines.len().to_string(), late, alike.cause.clone()]);
-        }
-        if causes.len() < self.found.len() {
-            table.notes.push(
-                "Below is the worst of each cause; --format json has every wakeup.".to_owned(),
-            );
-        }
-        table
     }
 
     /// Returns the wakeups and their causes as a document.
@@ -429,7 +310,7 @@ impl<'a> Explanation<'a> {
                 cause_ns_max: beside.cause_ns_max,
                 latency_ns_max: beside.latency_ns_max,
             }),
-            bound: self.worst.as_ref().map(|Worst { bound, timeline }| BoundDocument {
+            bound: self.worst.as_ref().map(|WorstInstant { bound, timeline }| BoundDocument {
                 max_ns: bound.max_ns(),
                 observed_ns: bound.observed_ns(),
                 sound: bound.is_sound(),
@@ -449,11 +330,13 @@ impl Alike<'_> {
         self.timelines.iter().map(|timeline| timeline.wakeup.latency_ns())
     }
 
-    fn max_ns(&self) -> u64 {
+    /// Returns the latency of the worst of them, in nanoseconds.
+    pub fn max_ns(&self) -> u64 {
         self.latencies().max().unwrap_or(0)
     }
 
-    fn min_ns(&self) -> u64 {
+    /// Returns the latency of the least late of them, in nanoseconds.
+    pub fn min_ns(&self) -> u64 {
         self.latencies().min().unwrap_or(0)
     }
 }
@@ -470,7 +353,7 @@ impl From<Alike<'_>> for CauseDocument {
     }
 }
 
-impl Worst {
+impl WorstInstant {
     fn of(traced: &Traced<'_>) -> Result<Option<Self>> {
         let findings = traced.recording.explained().findings(traced.cell.id)?;
         let Some(bound) = findings.and_then(|findings| findings.bound) else { return Ok(None) };
@@ -485,10 +368,6 @@ impl Worst {
         };
         Ok(Some(Self { bound, timeline }))
     }
-}
-
-fn caption(cell: &Chosen, timeline: &Timeline) -> String {
-    format!("{} · {:.1} us", cell.factors, timeline.wakeup.latency_ns() as f64 / 1e3)
 }
 
 /// Says that a probe has no wakeup, and where there may be some.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{counted, nearest};
-use preemptlab_report::{Cell, Column, Table, Terminal, Tone, cause_in_words};
 use preemptlab_trace::{
     Attribution, Bound, Cause, Changes, Closed, Counterfactual, Opportunities, Ranked, SectionKind,
     Segment, Target, Timeline, closed_timeline, counterfactual, opportunities, window,
@@ -12,29 +11,28 @@ use preemptlab_trace::{
 use serde::Serialize;
 
 use super::{
-    choice::{Chosen, name_of},
-    timelines::time_caption,
+    choice::Chosen,
     traced::{Traced, probe},
 };
-use crate::{
-    Error, Result, WhatIf,
-    moment::{in_ms, in_us},
-    unsound::UNSOUND,
-};
+use crate::{Error, Result, WhatIf, moment::in_us, wakeup::cause_in_words};
 
 /// Number of functions with a similar name that are named.
 const NEAREST: usize = 3;
 
 /// Latencies of a cell before and after changes of its kernel.
 pub struct Patched<'a> {
-    cell: &'a Chosen,
-    what_if: &'a [WhatIf],
-    computed: Counterfactual,
+    /// The cell.
+    pub cell: &'a Chosen,
+    /// The changes.
+    pub what_if: &'a [WhatIf],
+    /// Latencies without and with the changes.
+    pub computed: Counterfactual,
     /// The longest stretch that is left, as its changed kernel would execute it.
-    longest: Option<(Closed, Timeline)>,
-    remarks: Vec<String>,
+    pub longest: Option<(Closed, Timeline)>,
+    /// Reasons why a change removes less than its name promises.
+    pub remarks: Vec<String>,
     /// Number of the worst wakeups that are shown.
-    worst: usize,
+    pub worst: usize,
 }
 
 /// Latencies before and after changes, as a document.
@@ -159,84 +157,8 @@ impl<'a> Patched<'a> {
             "With {changes} a task due at the worst instant would be {} us late instead of {} us ({}).",
             in_us(after),
             in_us(before),
-            change(before, after)
+            change_in_percent(before, after)
         )
-    }
-
-    /// Shows the latencies before and after, and what remains.
-    pub fn text(&self, terminal: Terminal) -> String {
-        let Counterfactual { after, affected, opened_ns, .. } = &self.computed;
-        let mut text = self.table().terminal(terminal);
-        text.push('\n');
-        let mut words = self.sentence();
-        if let Some((closed, timeline)) = &self.longest {
-            words += &format!(
-                " The longest stretch without a switch is then {} us, from {}: {}.",
-                in_us(closed.len_ns()),
-                in_ms(closed.start_ns),
-                cause_in_words(timeline)
-            );
-        }
-        if !after.is_sound() {
-            words += &format!(
-                " The worst is then a wakeup that was observed: {UNSOUND}, which would allow {} us.",
-                in_us(after.computed_ns())
-            );
-        }
-        text += &terminal.note(&words);
-        let removes = match affected.count {
-            0 => "In this window that removes nothing, although the trace has the code.".to_owned(),
-            count => format!(
-                "That splits or shortens {count} of the stretches without a switch, which are {} us \
-                 together before it and {} us after it.",
-                in_us(affected.total_ns),
-                in_us(affected.total_ns.saturating_sub(*opened_ns))
-            ),
-        };
-        text += &terminal.note(&removes);
-        for remark in &self.remarks {
-            text += &terminal.note(remark);
-        }
-        text.push('\n');
-        text += &terminal.note(
-            "This is computed from the trace: nothing was executed. A kernel with that patch would take \
-             another course.",
-        );
-        text += &terminal.note(&time_caption(self.cell));
-        text
-    }
-
-    fn table(&self) -> Table {
-        let Counterfactual { before, after, wakeups, wakeups_count, .. } = &self.computed;
-        let what_if: Vec<String> = self.what_if.iter().map(WhatIf::to_string).collect();
-        let mut table = Table::new(
-            format!("{}: what if {}", name_of(self.cell), what_if.join(", ")),
-            [
-                Column::left("late"),
-                Column::right("before").with_unit("us"),
-                Column::right("after").with_unit("us"),
-                Column::right("change"),
-            ],
-        );
-        let mut row = |name: String, before: u64, after: u64| {
-            let tone = if after < before { Tone::Better } else { Tone::Plain };
-            table.row([
-                Cell::from(name),
-                Cell::from(in_us(before)),
-                Cell::from(in_us(after)),
-                Cell::new(change(before, after), tone),
-            ]);
-        };
-        row("at the worst instant".to_owned(), before.max_ns(), after.max_ns());
-        row("at 99.9 % of all instants".to_owned(), before.p99_9_ns, after.p99_9_ns);
-        row("at 99 % of all instants".to_owned(), before.p99_ns, after.p99_ns);
-        for (place, found) in wakeups.iter().take(self.worst).enumerate() {
-            let of =
-                if place == 0 { format!(", the worst of {wakeups_count}") } else { String::new() };
-            let name = format!("wakeup {}{of}", found.wakeup.ordinal);
-            row(name, found.wakeup.latency_ns(), found.changed_ns);
-        }
-        table
     }
 
     /// Returns the latencies before and after as a document.
@@ -286,7 +208,7 @@ impl<'a> Patched<'a> {
 }
 
 /// Returns a change in percent: `-24 %`.
-fn change(before: u64, after: u64) -> String {
+pub fn change_in_percent(before: u64, after: u64) -> String {
     let percent = (after as f64 - before as f64) / before.max(1) as f64 * 100.0;
     if percent.abs() < 0.5 { "0 %".to_owned() } else { format!("{percent:+.0} %") }
 }
@@ -313,7 +235,7 @@ fn unknown_function(
     Error::Unusable(format!(
         "the trace of {} never meets `{}`{alike}; the functions with the longest sections: preemptlab \
          explain {} --ranking",
-        name_of(cell),
+        cell.name(),
         unknown.function(),
         recording.path().display()
     ))
@@ -439,9 +361,9 @@ mod tests {
 
     #[test]
     fn changes_are_in_percent() {
-        assert_eq!(change(63_100, 48_100), "-24 %");
-        assert_eq!(change(1_000_000, 999_999), "0 %");
-        assert_eq!(change(0, 0), "0 %");
-        assert_eq!(change(100, 0), "-100 %");
+        assert_eq!(change_in_percent(63_100, 48_100), "-24 %");
+        assert_eq!(change_in_percent(1_000_000, 999_999), "0 %");
+        assert_eq!(change_in_percent(0, 0), "0 %");
+        assert_eq!(change_in_percent(100, 0), "-100 %");
     }
 }

@@ -81,7 +81,7 @@ pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
 }
 
 /// Returns what each model added to the first and took from it, for each variant with its name.
-pub(super) fn scores(columns: &[Column]) -> Vec<(Option<&str>, Score)> {
+pub fn scores(columns: &[Column]) -> Vec<(Option<&str>, Score)> {
     let mut variants: Vec<Option<&str>> = Vec::new();
     for column in columns {
         if !variants.contains(&column.variant.as_deref()) {

@@ -2,12 +2,10 @@ use std::{collections::BTreeSet, path::Path};
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::CellCost;
-use preemptlab_report::{LanesPanel, lanes_svg};
 use preemptlab_scenario::Scenario;
 
 use super::{
     asked::Under,
-    picture,
     played::{self, Column, Played, State},
 };
 use crate::{Result, boot_kernels::BootKernels, cells::cost};
@@ -38,12 +36,6 @@ impl<'a> Shown<'a> {
         let planned = recording.planned().map(|(_, planned)| planned);
         let costs = planned.filter_map(|planned| cost(recording.manifest(), planned)).collect();
         Ok(Self { scenario, columns, costs })
-    }
-
-    /// Draws it; `None` where it was played under no model.
-    pub fn svg(&self) -> Option<String> {
-        let draw = |panels: &[LanesPanel<'_>]| lanes_svg(self.scenario.description(), panels);
-        picture::drawn(&self.columns, draw)
     }
 
     /// Returns the command that opens it in Perfetto, if it was played into that recording.

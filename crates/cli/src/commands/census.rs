@@ -5,6 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use preemptlab_analysis::explain::Census;
 use preemptlab_experiment::Recording;
+use preemptlab_report::{census_markdown, census_table, census_terminal};
 
 use crate::{args::Format, exit, output::Output};
 
@@ -33,8 +34,8 @@ pub fn execute(args: &CensusArgs, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
     let census = Census::new(&recording, args.cell.as_deref())?;
     match args.format {
-        Format::Table => output.data(&census.text(output.terminal())),
-        Format::Markdown => output.data(&census.markdown()),
-        format => output.print(&census.table(), format, &census),
+        Format::Table => output.data(&census_terminal(&census, output.terminal())),
+        Format::Markdown => output.data(&census_markdown(&census)),
+        format => output.print(&census_table(&census), format, &census),
     }
 }

@@ -1,8 +1,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
-use preemptlab_analysis::{Compared, Keep, curves};
-use preemptlab_report::{LatencyCurves, View, curves_svg, curves_terminal, file_names};
+use preemptlab_analysis::{Compared, Keep};
+use preemptlab_report::{
+    LatencyCurves, View, curves_svg, curves_terminal, file_names, latency_curves,
+};
 use preemptlab_stats::Comparison;
 
 use crate::{
@@ -76,7 +78,7 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
 fn pictured(compared: &Compared) -> exit::Result<(Comparison, Vec<(String, LatencyCurves)>)> {
     compared.check_recordings("a picture of every instant")?;
     let comparison = compared.comparison()?;
-    let curves = curves(compared.cells(), &comparison).into_iter();
+    let curves = latency_curves(compared.cells(), &comparison).into_iter();
     let pictures: Vec<(String, LatencyCurves)> =
         curves.map(|(at, curves)| (comparison.groups[at].workload.clone(), curves)).collect();
     match pictures.is_empty() {

@@ -18,7 +18,10 @@ use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
 use preemptlab_lab::Tracing;
 use preemptlab_model::MetricName;
-use preemptlab_report::{Terminal, block_markdown};
+use preemptlab_report::{
+    Terminal, block_markdown, confirmation_terminal, explanation_svg, explanation_terminal,
+    patched_terminal, ranking_table, responses_terminal,
+};
 
 use crate::{
     args::{Format, Machines, Packages, written_path},
@@ -116,7 +119,7 @@ pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit:
     }
     if args.ranking {
         let ranking = Ranking::new(&recording, args.fair)?;
-        return output.print(&ranking.table(), args.format, &ranking);
+        return output.print(&ranking_table(&ranking), args.format, &ranking);
     }
     let latency =
         if args.response { MetricName::RESPONSE_MAX } else { MetricName::latest(args.fair) };
@@ -206,10 +209,10 @@ fn confirmed(
         confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
     }
     match args.format {
-        Format::Json => output.json(confirmation.document())?,
-        format => drawn(|terminal| confirmation.text(terminal), format, output)?,
+        Format::Json => output.json(confirmation.confirmed())?,
+        format => drawn(|terminal| confirmation_terminal(&confirmation, terminal), format, output)?,
     };
-    Ok(ExitCode::from(if confirmation.is_confirmed() { exit::OK } else { exit::NO }))
+    Ok(ExitCode::from(if confirmation.confirmed().confirmed { exit::OK } else { exit::NO }))
 }
 
 /// Shows how late wakeups would be with changes of the kernel.
@@ -226,7 +229,7 @@ fn patched(
     let patched = Patched::new(recording, cell, &args.what_if, args.worst.into())?;
     match args.format {
         Format::Json => output.json(&patched.document()),
-        format => drawn(|terminal| patched.text(terminal), format, output),
+        format => drawn(|terminal| patched_terminal(&patched, terminal), format, output),
     }
 }
 
@@ -248,7 +251,7 @@ fn answered(
     if let Some(next) = responses.next() {
         output.note(format!("next: {next}"));
     }
-    drawn(|terminal| responses.text(terminal), args.format, output)
+    drawn(|terminal| responses_terminal(&responses, terminal), args.format, output)
 }
 
 /// Shows the timelines of the worst wakeups.
@@ -268,7 +271,7 @@ fn explained(
         explanation.compare(sibling)?;
     }
     if let Some(svg) = &args.svg {
-        writable::write(svg, explanation.svg().as_bytes(), output)?;
+        writable::write(svg, explanation_svg(&explanation).as_bytes(), output)?;
     }
     if args.format == Format::Json {
         return output.json(&explanation.document());
@@ -276,5 +279,5 @@ fn explained(
     if let Some(next) = explanation.next() {
         output.note(format!("next: {next}"));
     }
-    drawn(|terminal| explanation.text(terminal), args.format, output)
+    drawn(|terminal| explanation_terminal(&explanation, terminal), args.format, output)
 }

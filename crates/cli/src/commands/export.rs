@@ -1,9 +1,10 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Tables, histograms, mixed, tables};
+use preemptlab_analysis::{histograms, mixed};
 use preemptlab_export::Format;
 use preemptlab_model::plain;
+use preemptlab_report::{Tables, export_tables};
 
 use crate::{args::written_path, exit, output::Output};
 
@@ -47,7 +48,7 @@ pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
         TableFormat::Csv => Format::Csv,
         TableFormat::Parquet => Format::Parquet,
     };
-    let Tables { files, statuses } = tables(&recordings, format, args.out.as_deref())?;
+    let Tables { files, statuses } = export_tables(&recordings, format, args.out.as_deref())?;
     let statuses = statuses.iter().map(|(status, count)| format!("{count} {status}"));
     output.note(format!("cells: {}", statuses.collect::<Vec<_>>().join(", ")));
     let files: Vec<String> =

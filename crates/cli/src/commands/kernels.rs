@@ -7,6 +7,7 @@ use preemptlab_analysis::offers::{OfferedKernel, Offers};
 use preemptlab_lab::{Blame, OrBlame};
 use preemptlab_model::KernelConfig;
 use preemptlab_provision::{Build, Offer};
+use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
 
 use crate::{
     args::{Format, Packages},
@@ -50,7 +51,10 @@ pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit:
         })
     })?;
     let offers = Offers::new(kernels);
-    let table = if args.all { offers.versions() } else { offers.configurations() };
+    let table = match args.all {
+        true => kernel_versions_table(&offers),
+        false => kernel_configurations_table(&offers),
+    };
     output.print(&table, args.format, &offers)
 }
 

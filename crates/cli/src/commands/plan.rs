@@ -9,6 +9,7 @@ use preemptlab_analysis::{
 };
 use preemptlab_lab::{Wanted, finished_cells, pressure};
 use preemptlab_model::{Kernel, KernelRef};
+use preemptlab_report::{plan_table, sketch_table};
 
 use crate::{
     args::{Format, Machines, OverrideArgs, Packages},
@@ -50,7 +51,7 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
     let sketch = RefCell::new(Sketch::new(&wanted.experiment));
     let draw = || {
         if args.format == Format::Table && is_seen {
-            shown.set_above(&sketch.borrow().table().terminal(output.plain_terminal()));
+            shown.set_above(&sketch_table(&sketch.borrow()).terminal(output.plain_terminal()));
         }
     };
     draw();
@@ -67,5 +68,5 @@ pub fn execute(args: &Plan, store: Option<PathBuf>, output: &Output) -> exit::Re
     let machine = (&Timings::read(prepared.store().root()), pressure());
     let plan =
         PlanDocument::new(&prepared.manifest, &prepared.unbuilt, &boots, &cache, jobs, machine);
-    output.print(&plan.table(), args.format, &plan)
+    output.print(&plan_table(&plan), args.format, &plan)
 }

@@ -4,8 +4,8 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use preemptlab_analysis::{Keep, advice::advise, data, form, letter, meant};
-use preemptlab_report::{in_words, recommendation_in_words};
+use preemptlab_analysis::{Keep, advice::advise, meant};
+use preemptlab_report::{form, in_words, letter, page_data, recommendation_in_words};
 
 use crate::{
     apart,
@@ -71,7 +71,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
         }
         false => in_words(&comparison),
     };
-    let data = data(&compared, &comparison, said, GENERATOR)?;
+    let data = page_data(&compared, &comparison, said, GENERATOR)?;
     let text = match (&args.template, args.format) {
         (Some(path), _) => {
             let template = preemptlab_lab::read(path, meant::Kind::Other)?;

@@ -10,13 +10,12 @@ use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
     boot_kernels::BootKernels,
     meant,
-    scenario::{
-        Batch, Loaded, Shown, Under, Verdict, batches, document, markdown, page, side_by_side, text,
-    },
+    scenario::{Batch, Loaded, Shown, Under, Verdict, batches, document, side_by_side},
 };
 use preemptlab_durable::OutFolder;
 use preemptlab_lab::{Execution, Lab, Mistake, Wanted, chosen, read};
 use preemptlab_model::{BackendKind, KernelRef};
+use preemptlab_report::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};
 use preemptlab_scenario::Model;
 
 use crate::{
@@ -132,11 +131,11 @@ pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit
         draw(&shown, path, output)?;
     }
     if let Some(path) = &args.html {
-        writable::write(path, page(&shown).as_bytes(), output)?;
+        writable::write(path, scenarios_page(&shown).as_bytes(), output)?;
     }
     match args.format {
-        ScenarioFormat::Text => output.data(&text(&shown, output.terminal()))?,
-        ScenarioFormat::Markdown => output.data(&markdown(&shown))?,
+        ScenarioFormat::Text => output.data(&scenarios_terminal(&shown, output.terminal()))?,
+        ScenarioFormat::Markdown => output.data(&scenarios_markdown(&shown))?,
         ScenarioFormat::Json => output.json(&document(&shown))?,
     };
     if let Some(next) = next {
@@ -226,7 +225,7 @@ fn play<'a>(
 /// Writes a picture per scenario: into the file if there is one scenario, else into the folder.
 fn draw(shown: &[Shown<'_>], path: &Path, output: &Output) -> exit::Result<()> {
     for each in shown {
-        let Some(svg) = each.svg() else { continue };
+        let Some(svg) = scenario_svg(each) else { continue };
         let name = format!("{}.svg", each.scenario.family());
         let file = if is_file(path) { path.to_owned() } else { path.join(name) };
         writable::write(&file, svg.as_bytes(), output)?;

@@ -6,6 +6,7 @@ use clap::Args;
 use preemptlab_analysis::explain::Searched;
 use preemptlab_experiment::Recording;
 use preemptlab_lab::Budget;
+use preemptlab_report::{searched_table, searched_terminal};
 
 use crate::{
     args::{Format, Machines, Packages},
@@ -52,7 +53,7 @@ pub fn execute(args: &Search, store: Option<PathBuf>, output: &Output) -> exit::
     let cells = args.cell.as_deref();
     let searched = Searched::new(preemptlab_lab::search(&lab, &recording, cells, args.budget)?);
     match args.format {
-        Format::Table => output.data(&searched.text(output.terminal())),
-        format => output.print(&searched.table(), format, &searched),
+        Format::Table => output.data(&searched_terminal(&searched, output.terminal())),
+        format => output.print(&searched_table(&searched), format, &searched),
     }
 }

@@ -1,15 +1,12 @@
-use preemptlab_model::PreemptMode;
+use preemptlab_model::{PreemptMode, number};
 
 use super::{
     axis::{self, Decades},
     latencies::{LatencyCurve, LatencyCurves},
 };
-use crate::{
-    number,
-    timeline::{
-        escape_xml as escape,
-        svg::geometry::{SMALL_CHAR, TEXT_CHAR, coordinate, fitting},
-    },
+use crate::timeline::{
+    escape_xml as escape,
+    svg::geometry::{SMALL_CHAR, TEXT_CHAR, coordinate, fitting},
 };
 
 const WIDTH: f64 = 800.0;

@@ -1,8 +1,9 @@
+use preemptlab_model::number;
+
 use super::{
     axis::{self, Decades},
     latencies::{LatencyCurve, LatencyCurves},
 };
-use crate::number;
 
 /// Lines of the plot.
 const LINES: usize = 16;

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use preemptlab_model::plain;
+use preemptlab_model::{number, plain};
 use preemptlab_stats::{Gate, GateRow, GateVerdict};
 
 use super::tables::gate_headline;
-use crate::number;
 
 /// Renders the decision as a block for a mail: means with their deviation in per cent, and the change.
 pub fn gate_letter(gate: &Gate) -> String {

@@ -1,9 +1,9 @@
 //! The decision of a gate, for terminals and for Markdown.
 
-use preemptlab_model::{counted, plain};
+use preemptlab_model::{counted, number, plain};
 use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, SectionRow, Verdict};
 
-use crate::{Cell, Column, Table, Terminal, Tone, number};
+use crate::{Cell, Column, Table, Terminal, Tone};
 
 /// Callers of a function that are shown.
 const CALLERS_SHOWN: usize = 1;

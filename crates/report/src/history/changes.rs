@@ -1,9 +1,10 @@
 //! Change points: what changed between which two kernels, and the function that changed with it.
 
+use preemptlab_model::number;
 use preemptlab_stats::{Allowance, GateRow, History, HistoryChange, SectionRow, Verdict};
 
 use super::{page::Part, words};
-use crate::{Cell, Column, Table, Tone, number};
+use crate::{Cell, Column, Table, Tone};
 
 /// Callers of a function that are shown.
 const CALLERS_SHOWN: usize = 1;

@@ -1,11 +1,11 @@
 //! The values of a workload: a table for each metric, with a row for each kernel and columns for each
 //! mode.
 
-use preemptlab_model::PreemptMode;
+use preemptlab_model::{PreemptMode, number};
 use preemptlab_stats::{GateRow, History, HistoryGroup, HistoryPanel, HistoryPoint, Verdict};
 
 use super::words;
-use crate::{Cell, Column, Table, Tone, number};
+use crate::{Cell, Column, Table, Tone};
 
 pub const HOW_TO_READ: &str = "Values are medians over the seeds, with the least and the largest of a \
     seed beside them. ! marks a change point: the value differs from that of the kernel above in its line.";

@@ -25,7 +25,7 @@ pub fn marks(end_ns: u64, count: u64) -> Vec<(u64, String)> {
 
 /// Returns a duration in words, to three digits or so: `2.00 s`.
 pub fn duration(ns: u64) -> String {
-    let number = crate::number::number;
+    let number = preemptlab_model::number::number;
     match ns {
         0..1_000 => format!("{ns} ns"),
         1_000..999_500 => format!("{} us", number(ns as f64 / 1e3)),

@@ -70,7 +70,7 @@ fn notes(panels: &[LanesPanel<'_>]) -> Vec<String> {
         let shown = |pid: u32| panel.threads.iter().any(|thread| thread.pid == pid);
         let lanes = || panel.lanes.threads.iter().filter(|lane| shown(lane.pid));
         let joined: u64 = lanes().map(|lane| lane.left_out.stretches).sum();
-        let title = crate::timeline::name(panel.title);
+        let title = preemptlab_analysis::wakeup::name(panel.title);
         if joined > 0 {
             let (joined, were) = match joined {
                 1 => ("1 short stretch".to_owned(), "was"),

@@ -1,5 +1,6 @@
 //! The lanes of a panel, with everything that is drawn on them.
 
+use preemptlab_analysis::wakeup::name;
 use preemptlab_trace::{InstantKind, Lanes, SectionKind, ThreadLane};
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     look::Look,
     span::Span,
 };
-use crate::timeline::name;
 
 /// Other threads are shown if they ran for one part of so many of the axis.
 const VISIBLE: u64 = 500;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anstyle::Style;
+use preemptlab_analysis::wakeup::name;
 use textwrap::core::display_width;
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
     place::{Gap, Label, joined, place},
     rows::{Row, rows},
 };
-use crate::{Terminal, timeline::name};
+use crate::Terminal;
 
 /// Lines are not longer, however wide the terminal is: a picture that is too wide cannot be taken in.
 const WIDTH_MAX: usize = 100;

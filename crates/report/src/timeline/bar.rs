@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use preemptlab_analysis::wakeup::Piece;
 use preemptlab_trace::Cause;
 
-use super::{cause, pieces::Piece};
+use super::cause;
 
 /// Part of a column that each cause covers, in nanoseconds times the number of columns.
 type Column = BTreeMap<Option<Cause>, i128>;

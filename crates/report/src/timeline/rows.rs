@@ -1,10 +1,10 @@
 //! The rows of a timeline's table: the pieces in order, or equal pieces together when those are too
 //! many to be read.
 
+use preemptlab_analysis::wakeup::{Piece, causes};
 use preemptlab_trace::Segment;
 
 use super::{
-    pieces::{Piece, causes},
     stretch::{Part, Stretch, parts, stretches},
     turns::{Turns, alike},
 };

@@ -2,12 +2,10 @@
 
 use std::{collections::HashMap, hash::Hash};
 
+use preemptlab_analysis::wakeup::{Piece, count};
 use preemptlab_trace::{Cause, Segment};
 
-use super::{
-    pieces::{Piece, count},
-    text,
-};
+use super::text;
 
 /// Stretch of a timeline that is shown as one: neighbouring pieces during which the kernel did not
 /// switch.

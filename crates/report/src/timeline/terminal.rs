@@ -1,6 +1,9 @@
 //! A timeline for a terminal: a headline, a bar drawn to scale, its legend, and a table.
 
 use anstyle::Style;
+use preemptlab_analysis::wakeup::{
+    Piece, causes, count, is_imagined, name, percent, pieces, share,
+};
 use preemptlab_model::counted;
 use preemptlab_trace::{Cause, Timeline};
 use textwrap::core::display_width;
@@ -8,10 +11,9 @@ use textwrap::core::display_width;
 use super::{
     bar::{bar, paint},
     cause,
-    pieces::{Piece, causes, count, pieces},
     rows::{Listed, Others, Rows, Step, parts_of, rows},
     stretch::{Part, Stretch, place_of},
-    text::{MET, function, headline, is_imagined, name, percent, place, share, us, us_from},
+    text::{MET, function, headline, place, us, us_from},
     ticks::Ticks,
     turns::Turns,
 };

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use preemptlab_analysis::wakeup::{Piece, causes, context, longest_first, name, task};
 use preemptlab_trace::Cause;
-
-use super::{pieces::Piece, text};
 
 /// Neighbouring pieces of one task.
 #[derive(Debug)]
@@ -31,19 +30,19 @@ impl Turn<'_> {
 
     /// Returns the task; nothing where it is not known.
     pub fn task(&self) -> Option<String> {
-        self.pieces.first()?.segment.map(text::task)
+        self.pieces.first()?.segment.map(task)
     }
 
     /// Returns the longest context of the kernel, and its length.
     pub fn context(&self) -> Option<(String, u64)> {
         let segments = self.pieces.iter().filter_map(|piece| Some((piece.segment?, piece)));
-        let contexts = segments.map(|(segment, piece)| (text::context(segment), piece.len_ns()));
-        super::pieces::longest_first(contexts).into_iter().next()
+        let contexts = segments.map(|(segment, piece)| (context(segment), piece.len_ns()));
+        longest_first(contexts).into_iter().next()
     }
 
     /// Returns the longest cause, and its length.
     pub fn cause(&self) -> (Option<Cause>, u64) {
-        super::pieces::causes(self.pieces).into_iter().next().unwrap_or_default()
+        causes(self.pieces).into_iter().next().unwrap_or_default()
     }
 }
 
@@ -69,9 +68,9 @@ impl Turns<'_> {
         let segment = self.longest.pieces.first().and_then(|piece| piece.segment);
         match (segment, self.tasks.len()) {
             (Some(segment), 2..) => {
-                format!("{}, {} tasks", text::name(&segment.comm), self.tasks.len())
+                format!("{}, {} tasks", name(&segment.comm), self.tasks.len())
             }
-            (Some(segment), _) => text::task(segment),
+            (Some(segment), _) => task(segment),
             (None, _) => String::new(),
         }
     }

@@ -7,7 +7,7 @@ use preemptlab_lab::{
     bisect::{Answer, Commit, Cure, Found, Outcome, Step, Worst, short},
 };
 use preemptlab_model::{MetricName, plain};
-use preemptlab_report::{Column, Table, Terminal, gate_terminal};
+use preemptlab_report::{Column, Table, Terminal, explanation_terminal, gate_terminal};
 
 /// Renders the answer of a search for a terminal.
 pub fn terminal(outcome: &Outcome, terminal: Terminal) -> String {
@@ -78,7 +78,8 @@ fn worst_wakeups(worst: &Worst, outcome: &Outcome, terminal: Terminal) -> String
 fn timeline(outcome: &Outcome, terminal: Terminal) -> Option<String> {
     let recording = Recording::open(&outcome.change()).ok()?;
     let cell = choose(&recording, Some(LABELS[1]), &MetricName::latest(false)).ok()?;
-    Some(Explanation::new(&recording, &cell, false, 1).ok()?.text(terminal))
+    let explanation = Explanation::new(&recording, &cell, false, 1).ok()?;
+    Some(explanation_terminal(&explanation, terminal))
 }
 
 fn cured(cure: &Cure) -> String {

@@ -1,9 +1,9 @@
 //! The lines of a panel: the values of a mode on a line of kernels.
 
-use preemptlab_model::{MetricClass, PreemptMode};
+use preemptlab_model::{MetricClass, PreemptMode, number};
 use preemptlab_stats::{History, HistoryPanel, Verdict};
 
-use crate::{history::words, number};
+use crate::history::words;
 
 /// A line with its values.
 #[derive(Clone, Debug, PartialEq)]

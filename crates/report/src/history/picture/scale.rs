@@ -1,7 +1,8 @@
 //! The scale of a panel's values.
 
+use preemptlab_model::number;
+
 use super::geometry::BODY;
-use crate::number;
 
 /// A ratio from which on the axis is logarithmic.
 const LOG_FROM: f64 = 30.0;

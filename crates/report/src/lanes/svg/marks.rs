@@ -1,5 +1,7 @@
 //! The marks above a lane: named instants and stretches, and arrows where the thread was woken.
 
+use preemptlab_analysis::wakeup::name;
+
 use super::geometry::{CELL, CELLS, LEFT, PLOT, x};
 use crate::{
     lanes::{
@@ -9,7 +11,7 @@ use crate::{
         rows::Row,
     },
     timeline::{
-        name, seconds,
+        seconds,
         svg::{
             geometry::{SMALL_CHAR, coordinate, width_of},
             xml::escape,

@@ -6,6 +6,8 @@ mod marks;
 mod row;
 mod style;
 
+use preemptlab_analysis::wakeup::name;
+
 use self::{
     geometry::{CELLS, LEFT, NAMES, PLOT, x},
     legend::Shown,
@@ -18,7 +20,6 @@ use super::{
     rows::{Of, Row, rows},
 };
 use crate::timeline::{
-    name,
     svg::{
         geometry::{LINE, WIDTH, coordinate, fitting},
         xml::escape,

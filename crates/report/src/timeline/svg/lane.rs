@@ -1,5 +1,8 @@
 //! One timeline: its heading, its bar, its steps, and the tasks that had the CPU.
 
+use preemptlab_analysis::wakeup::{
+    Piece, causes, count, duration, is_imagined, name, one_sentence, percent, pieces,
+};
 use preemptlab_trace::Timeline;
 
 use super::{
@@ -14,9 +17,7 @@ use super::{
 };
 use crate::timeline::{
     cause::{glyph, words},
-    pieces::{Piece, causes, count, pieces},
-    sentence::one_sentence,
-    text::{duration, function, is_imagined, name, percent, place, subject, us, us_from},
+    text::{function, place, subject, us, us_from},
     turns::{Turn, turns},
 };
 

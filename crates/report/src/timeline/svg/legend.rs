@@ -2,17 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use preemptlab_analysis::wakeup::{is_imagined, pieces};
+
 use super::{
     geometry::{LEFT, WIDTH, coordinate},
     lane::{Lane, Mark, mark},
     style::{fill, ink},
     xml::escape,
 };
-use crate::timeline::{
-    cause::{all, glyph, words},
-    pieces::pieces,
-    text::is_imagined,
-};
+use crate::timeline::cause::{all, glyph, words};
 
 const COLUMNS: usize = 6;
 const ROW: f64 = 20.0;

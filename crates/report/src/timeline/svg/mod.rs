@@ -8,6 +8,7 @@ mod shares;
 mod style;
 pub(crate) mod xml;
 
+use preemptlab_analysis::wakeup::{one_sentence, pieces};
 use preemptlab_trace::Cause;
 
 use self::{
@@ -15,7 +16,7 @@ use self::{
     lane::lane,
     xml::escape,
 };
-use super::{pieces::pieces, sentence::one_sentence, text::MET};
+use super::text::MET;
 pub use lane::Lane;
 
 /// Draws the time of late wakeups by cause, as an SVG.

@@ -1,7 +1,8 @@
 //! The pieces that can be drawn alone, and those that are too narrow for it.
 
+use preemptlab_analysis::wakeup::Piece;
+
 use super::geometry::Scale;
-use crate::timeline::pieces::Piece;
 
 /// A narrower piece is drawn together with narrow neighbours.
 const NARROW: f64 = 1.5;

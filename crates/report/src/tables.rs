@@ -5,17 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::Draft;
-use preemptlab_durable::{FolderError, OutFolder};
+use preemptlab_analysis::{
+    Error, Keep,
+    cells::{Reading, for_each_cell},
+};
+use preemptlab_durable::{Draft, FolderError, OutFolder};
 use preemptlab_experiment::Recording;
 use preemptlab_export::{Export, ExportError, Format, Probe, Table};
 use preemptlab_model::{MeasuredCell, NoResult};
-use preemptlab_workload::Latency;
-
-use crate::{
-    Error,
-    cells::{Keep, Reading, for_each},
-};
 
 /// Tables that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +29,7 @@ pub struct Tables {
 /// # Errors
 ///
 /// Where a recording cannot be read, the folder cannot be written to, or there is no name for it.
-pub fn tables(
+pub fn export_tables(
     recordings: &[Recording],
     format: Format,
     out: Option<&Path>,
@@ -117,14 +114,17 @@ fn write(
     let mut statuses = BTreeMap::new();
     for (recording, name) in recordings.iter().zip(names) {
         let mut written = Ok(());
-        for_each(&[recording], Keep::Metrics, |_, Reading { cell, latencies, .. }| {
+        for_each_cell(&[recording], Keep::Metrics, |_, Reading { cell, latencies, .. }| {
             *statuses.entry(NoResult::status(cell.result.as_ref().err())).or_default() += 1;
             if written.is_ok() {
                 let cell = MeasuredCell { run: Some(name.clone()), ..cell };
                 // Workloads count latencies in whole microseconds.
-                let probe = |Latency { of, histogram, .. }| Probe { of, histogram, unit: "us" };
-                written =
-                    export.write(&cell, &latencies.into_iter().map(probe).collect::<Vec<_>>());
+                let probes = latencies.into_iter().map(|latency| Probe {
+                    of: latency.of,
+                    histogram: latency.histogram,
+                    unit: "us",
+                });
+                written = export.write(&cell, &probes.collect::<Vec<_>>());
             }
         })?;
         written.map_err(unwritten)?;

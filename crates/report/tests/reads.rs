@@ -13,14 +13,14 @@ use std::{
 };
 
 use preemptlab_analysis::{
-    Cells, Compared, Keep, comparison, data,
+    Cells, Compared, Keep, comparison,
     gate::{Side, judged},
-    history, repeated, sampled, tables, unsound,
+    history, repeated, sampled, unsound,
 };
 use preemptlab_experiment::Recording;
 use preemptlab_export::Format;
 use preemptlab_model::KernelRef;
-use preemptlab_report::InWords;
+use preemptlab_report::{InWords, export_tables, page_data};
 use preemptlab_stats::{GateRule, GateVerdict, Margin, Margins};
 use recorded::{Cell, record, record_kernels};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -74,7 +74,7 @@ fn compared(paths: &[PathBuf], keep: Keep) -> Compared {
 
 fn page(compared: &Compared) {
     let words = InWords { headline: String::new(), points: Vec::new() };
-    data(compared, &compared.comparison().unwrap(), words, "a test").unwrap();
+    page_data(compared, &compared.comparison().unwrap(), words, "a test").unwrap();
 }
 
 fn two_kernels() -> (TempDir, PathBuf) {
@@ -104,7 +104,7 @@ fn every_answer_reads_a_cell_once() {
     let recording = Recording::open(&path).unwrap();
     let export = || {
         let out = folder.path().join("tables");
-        tables(std::slice::from_ref(&recording), Format::Csv, Some(&out)).unwrap();
+        export_tables(std::slice::from_ref(&recording), Format::Csv, Some(&out)).unwrap();
     };
     assert_eq!(reads(&paths, export), once, "export");
     let look = || {

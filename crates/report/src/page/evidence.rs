@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 
+use preemptlab_analysis::{
+    Compared, Error,
+    cells::{Key, key_of, key_of_cell},
+};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{Distribution, Histogram, MeasuredCell};
-use preemptlab_report::extreme_in_words;
 use preemptlab_report_html as page;
 use preemptlab_stats::{Comparison, Configuration};
 
 use super::timelines::Timelines;
-use crate::{
-    Compared, Error,
-    cells::{Key, key_of, key_of_cell},
-};
+use crate::extremes::extreme_in_words;
 
 /// Returns the evidence of each configuration's numbers.
 ///

@@ -6,20 +6,20 @@ mod provenance;
 mod rows;
 mod timelines;
 
-use preemptlab_report::{InWords, caption, curves_svg};
+use preemptlab_analysis::{Compared, Error};
 use preemptlab_report_html::{Instants, PageData};
 use preemptlab_stats::Comparison;
 
-pub use curves::curves;
+pub use curves::latency_curves;
 
-use crate::{Compared, Error};
+use crate::{InWords, caption, curves_svg};
 
 /// Returns all data of the page. The sentences stand first; the generator made them.
 ///
 /// # Errors
 ///
 /// Where a trace cannot be read.
-pub fn data(
+pub fn page_data(
     compared: &Compared,
     comparison: &Comparison,
     InWords { headline, points }: InWords,
@@ -35,7 +35,7 @@ pub fn data(
         caption: caption(comparison),
         headline,
         points,
-        instants: curves(compared.cells(), comparison)
+        instants: latency_curves(compared.cells(), comparison)
             .into_iter()
             .map(|(group, curves)| Instants { group, svg: curves_svg(&curves) })
             .collect(),

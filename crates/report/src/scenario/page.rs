@@ -1,8 +1,9 @@
 //! Scenarios as one HTML file, which needs nothing besides itself.
 
-use preemptlab_report::{Terminal, escape_xml};
+use preemptlab_analysis::scenario::Shown;
 
-use super::{shown::Shown, words};
+use super::{picture::scenario_svg, words};
+use crate::{Terminal, escape_xml};
 
 /// Tables in the page are as wide as on a terminal that does not tell.
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -21,7 +22,7 @@ svg { max-width: 100%; height: auto; background: #fff }
 ";
 
 /// Writes the page: a picture, a table and the expectations, for each scenario.
-pub fn page(shown: &[Shown<'_>]) -> String {
+pub fn scenarios_page(shown: &[Shown<'_>]) -> String {
     let mut page = HEAD.to_owned();
     for each in shown {
         let scenario = each.scenario;
@@ -30,7 +31,7 @@ pub fn page(shown: &[Shown<'_>]) -> String {
             escape_xml(scenario.family()),
             escape_xml(scenario.description())
         );
-        page += &each.svg().unwrap_or_default();
+        page += &scenario_svg(each).unwrap_or_default();
         page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
     }
     page + "<p>" + &escape_xml(&words::caption(shown)) + "</p>\n</html>\n"

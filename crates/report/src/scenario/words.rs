@@ -2,15 +2,12 @@
 
 use std::fmt::Write;
 
+use preemptlab_analysis::scenario::{Column, Played, Shown, State, scores};
 use preemptlab_model::{CellCost, VirtualDuration};
-use preemptlab_report::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
 use preemptlab_scenario::{Cause, Model, Resource, Scenario, Wait, WaitKind};
 
-use super::{
-    document, picture,
-    played::{Column, Played, State},
-    shown::Shown,
-};
+use super::picture;
+use crate::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
 
 /// Writes the caption of the numbers, which states once how to read them.
 pub(super) fn caption(shown: &[Shown<'_>]) -> String {
@@ -19,7 +16,7 @@ pub(super) fn caption(shown: &[Shown<'_>]) -> String {
 }
 
 /// Shows scenarios on a terminal.
-pub fn text(shown: &[Shown<'_>], terminal: Terminal) -> String {
+pub fn scenarios_terminal(shown: &[Shown<'_>], terminal: Terminal) -> String {
     let mut text = String::new();
     for each in shown {
         let Shown { scenario, columns, .. } = each;
@@ -39,7 +36,7 @@ pub(super) fn numbers(shown: &Shown<'_>, terminal: Terminal) -> String {
 }
 
 /// Shows scenarios in Markdown; the pictures are files beside it.
-pub fn markdown(shown: &[Shown<'_>]) -> String {
+pub fn scenarios_markdown(shown: &[Shown<'_>]) -> String {
     let mut text = String::new();
     for each in shown {
         let Shown { scenario, .. } = each;
@@ -213,7 +210,7 @@ fn rounded(ns: u64, digits: u32) -> String {
 
 /// Writes scores, expectations, and the places of stuck threads.
 fn said(shown: &Shown<'_>, text: &mut String) {
-    for (variant, score) in document::scores(&shown.columns) {
+    for (variant, score) in scores(&shown.columns) {
         let said = score.to_string();
         if !said.is_empty() {
             let of = variant.map(|variant| format!("{variant}, ")).unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The picture of a scenario.
 
+use preemptlab_analysis::scenario::{Column, Shown};
 use preemptlab_model::VirtualDuration;
-use preemptlab_report::{LaneMark, LanesPanel, ShownThread};
 
-use super::played::Column;
+use crate::{LaneMark, LanesPanel, ShownThread, lanes_svg};
 
 /// Threads of the kernel that have lanes of their own: those of interrupts and of softirqs.
 const KERNEL_THREADS: [&str; 3] = ["irq/", "ksoftirqd/", "ktimers/"];
@@ -30,6 +30,12 @@ fn marks(column: &Column) -> Vec<Vec<Late>> {
     };
     let threads = played.outcome.threads.iter();
     threads.map(|thread| thread.waits.iter().filter_map(late).collect()).collect()
+}
+
+/// Draws a scenario as an SVG; `None` where it was played under no model.
+pub fn scenario_svg(shown: &Shown<'_>) -> Option<String> {
+    let draw = |panels: &[LanesPanel<'_>]| lanes_svg(shown.scenario.description(), panels);
+    drawn(&shown.columns, draw)
 }
 
 /// Draws the models under which a scenario was played; nothing when there is none.
