@@ -361,7 +361,8 @@ workloads! {
 /// Instructions with prices: where QEMU leaves its execution must not matter to what is paid when.
 mod prices {
     use super::{
-        AT_ONCE, HACKBENCH, OTHERWISE, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb, priced,
+        AT_ONCE, HACKBENCH, OTHERWISE, SIGNALLED, SMALL, SMALL_TRACED, STOPPED, TRACED, perturb,
+        priced,
     };
 
     #[test]
