@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use preemptlab_durable::read;
+use preemptlab_files::read;
 use preemptlab_model::plain;
 use preemptlab_recording::RecordingError;
 use preemptlab_stats::{MachineHistogram, MachineLatency};

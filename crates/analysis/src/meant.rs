@@ -79,7 +79,7 @@ impl Kind {
     /// Returns whether a file is of this kind; one that cannot be read is of none.
     fn is(self, file: &Path) -> bool {
         let text = || {
-            let bytes = preemptlab_durable::read(file, TEXT_BYTES_MAX).ok()?;
+            let bytes = preemptlab_files::read(file, TEXT_BYTES_MAX).ok()?;
             String::from_utf8(bytes).ok()
         };
         match self {
@@ -148,7 +148,7 @@ fn of_file(path: &Path) -> Option<String> {
     if let Some(of) = path.ancestors().skip(1).take(2).find(|folder| exists(folder)) {
         return Some(format!("it is a part of one; did you mean {}?", of.display()));
     }
-    let bytes = preemptlab_durable::read(path, TEXT_BYTES_MAX).ok()?;
+    let bytes = preemptlab_files::read(path, TEXT_BYTES_MAX).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     if let Ok(experiment) = Experiment::parse(&text) {
         let recording = Path::new(RUNS).join(experiment.name.as_str());

@@ -73,7 +73,7 @@ impl Timings {
     /// Reads what is known of this machine from the store's folder; nothing, where the file is absent,
     /// damaged or of another format.
     pub fn read(store: &Path) -> Self {
-        let bytes = preemptlab_durable::read(&store.join(FILE), BYTES_MAX).ok();
+        let bytes = preemptlab_files::read(&store.join(FILE), BYTES_MAX).ok();
         let timings = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         timings.filter(Self::is_sound).unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl Timings {
             timings.add(task, *wall);
         }
         if let Ok(bytes) = serde_json::to_vec(&timings) {
-            let _ = preemptlab_durable::replace(&store.join(FILE), &bytes);
+            let _ = preemptlab_files::replace(&store.join(FILE), &bytes);
         }
     }
 

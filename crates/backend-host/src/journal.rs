@@ -83,7 +83,7 @@ pub fn write(held: &[Held]) -> Result<(), LiveError> {
     let error =
         |error: io::Error| LiveError::Journal { what: "written", path: JOURNAL.into(), error };
     let bytes = serde_json::to_vec(&journal).map_err(|cause| error(cause.into()))?;
-    preemptlab_durable::replace(Path::new(JOURNAL), &bytes).map_err(error)
+    preemptlab_files::replace(Path::new(JOURNAL), &bytes).map_err(error)
 }
 
 /// Removes the journal, once the kernel's state is restored.

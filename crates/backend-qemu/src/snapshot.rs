@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use preemptlab_durable::Draft;
+use preemptlab_files::Draft;
 use preemptlab_model::SnapshotId;
 use preemptlab_runner::Stop;
 use rustix::fs::statvfs;

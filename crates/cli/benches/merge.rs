@@ -13,8 +13,8 @@ use std::{
 
 use made::{Made, measured};
 use preemptlab_cluster::{Cut, Workplace, newest};
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
+use preemptlab_files::OutFolder;
 use preemptlab_model::Shard;
 use preemptlab_recording::PartOf;
 

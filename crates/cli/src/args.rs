@@ -6,8 +6,8 @@ use clap::{
     Args, ValueEnum,
     builder::{PathBufValueParser, TypedValueParser},
 };
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{EmbedError, kernel_level};
 use preemptlab_model::{Direction, PreemptMode};
 use preemptlab_stats::{Margin, Pattern, Question, Requirement};

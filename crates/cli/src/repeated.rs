@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Repeated, Replicates};
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{Lab, PrepareError, WriteError, Written, chosen, write_repeated};
 use preemptlab_model::{KernelRef, PackageName, PreemptMode};
 use preemptlab_provision::REPEAT;

@@ -35,14 +35,14 @@ pub fn write_pictures(
     for (file, svg) in pictures {
         let file = folder.join(file);
         // The user named the folder, and no file in it.
-        told(preemptlab_durable::renew(&file, svg.as_bytes()), &file, output)?;
+        told(preemptlab_files::renew(&file, svg.as_bytes()), &file, output)?;
     }
     Ok(())
 }
 
 /// Writes a whole file, and reports it.
 pub fn write(file: &Path, bytes: &[u8], output: &Output) -> exit::Result<()> {
-    told(preemptlab_durable::replace(file, bytes), file, output)
+    told(preemptlab_files::replace(file, bytes), file, output)
 }
 
 fn told(written: io::Result<()>, file: &Path, output: &Output) -> exit::Result<()> {

@@ -15,8 +15,8 @@ use std::{
 
 use common::{Desk, Finished};
 use preemptlab_cluster::Workplace;
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
+use preemptlab_files::OutFolder;
 use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{CellFolder, PartOf, Until};
 use recorded::{Cell, record};
@@ -340,7 +340,7 @@ fn folders_that_somebody_has_are_told_of() {
     lab.is_whole_but_for(&[5, 6, 7]);
     drop(worker);
 
-    let lock = preemptlab_durable::lock(&run).unwrap();
+    let lock = preemptlab_files::lock(&run).unwrap();
     lab.merge().fails(4, &["another process is writing to run"]);
     drop(lock);
     lab.desk.run(&["merge", "absent"]).fails(2, &["there is no folder absent"]);

@@ -16,8 +16,8 @@ use std::{
 
 use common::{Desk, Finished, tree};
 use preemptlab_cluster::Workplace;
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{PartWriter, Recording};
+use preemptlab_files::OutFolder;
 use preemptlab_recording::PartOf;
 use recorded::{Cell, record};
 use traced::Traced;

@@ -7,7 +7,7 @@
 //! workers need not speak with each other. Nothing of how the cells were spread becomes a part of the
 //! recording.
 //!
-//! This crate depends on `durable`, `model` and `recording`; it executes no cell.
+//! This crate depends on `files`, `model` and `recording`; it executes no cell.
 
 mod command;
 mod cut;

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_model::Shard;
 
 /// Suffix of the work folder's name.

@@ -1,128 +1,111 @@
 use std::{
-    fs,
+    fs::{self, File},
     io::{self, Read},
-    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
-use crate::{Files, FilesError, Node};
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
 
-impl Files {
-    /// Reads a folder with all its entries, except hidden ones: names that begin with a dot are
-    /// those of editors and version control. Links stay links.
-    ///
-    /// # Errors
-    ///
-    /// [`FilesError`] when the folder cannot be read, or holds an entry that is not allowed.
-    pub fn read(folder: &Path) -> Result<Self, FilesError> {
-        let metadata = fs::metadata(folder).map_err(at(folder))?;
-        if !metadata.is_dir() {
-            return Err(FilesError::NotAFolder(folder.to_owned()));
-        }
-        let mut files = Self::default();
-        files.read_folder(folder, "")?;
-        Ok(files)
+/// Opens a regular file for reading. Refuses any other file without waiting: a pipe without a
+/// writer, a device without an end.
+///
+/// # Errors
+///
+/// When there is no such file, or it is not a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Opening a device can do something, so it is looked at first.
+    check(&fs::metadata(path)?)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file: File = rustix::fs::open(path, flags, Mode::empty())?.into();
+    // It may have been exchanged meanwhile.
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads a regular file of at most `bytes_max` bytes.
+///
+/// # Errors
+///
+/// When there is no such file, it is not a regular file, or it is larger.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    if length > bytes_max {
+        return Err(too_large(bytes_max));
     }
+    let mut bytes = Vec::with_capacity(length as usize + 1);
+    // It may grow meanwhile, and files of procfs say that they are empty.
+    file.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max { Err(too_large(bytes_max)) } else { Ok(bytes) }
+}
 
-    fn read_folder(&mut self, folder: &Path, prefix: &str) -> Result<(), FilesError> {
-        for entry in fs::read_dir(folder).map_err(at(folder))? {
-            let entry = entry.map_err(at(folder))?;
-            let (place, name) = (entry.path(), entry.file_name());
-            let Some(name) = name.to_str() else {
-                return Err(FilesError::Path(name.to_string_lossy().into_owned()));
-            };
-            if name.starts_with('.') {
-                continue;
-            }
-            let path = format!("{prefix}{name}");
-            // Neither does this follow a link.
-            let metadata = entry.metadata().map_err(at(&place))?;
-            if metadata.is_dir() {
-                self.insert(&path, Node::Folder)?;
-                self.read_folder(&place, &format!("{path}/"))?;
-            } else if metadata.is_symlink() {
-                let target = fs::read_link(&place).map_err(at(&place))?;
-                self.insert(&path, Node::Symlink(target.to_string_lossy().into_owned()))?;
-            } else if metadata.is_file() {
-                let executable = metadata.permissions().mode() & 0o111 != 0;
-                let mut bytes = Vec::new();
-                // A file may grow meanwhile.
-                let most = self.room() + 1;
-                preemptlab_durable::open(&place)
-                    .and_then(|file| file.take(most).read_to_end(&mut bytes))
-                    .map_err(at(&place))?;
-                self.insert(&path, Node::File { executable, bytes })?;
-            } else {
-                return Err(FilesError::Special(path));
-            }
-        }
+/// Returns whether an error of reading a file is the file's own fault, and no other machine could read it:
+/// it is too large, or something else than a regular file.
+pub fn is_of_the_file(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, InvalidInput, IsADirectory};
+    matches!(error.kind(), FileTooLarge | InvalidInput | IsADirectory)
+        || [Errno::LOOP, Errno::NAMETOOLONG]
+            .iter()
+            .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn check(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_file() {
         Ok(())
+    } else if metadata.is_dir() {
+        Err(Errno::ISDIR.into())
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"))
     }
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> FilesError {
-    move |error| FilesError::Io { path: path.to_owned(), error }
+fn too_large(bytes_max: u64) -> io::Error {
+    let size = match bytes_max >> 20 {
+        0 => format!("{} KiB", bytes_max >> 10),
+        mib => format!("{mib} MiB"),
+    };
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {size}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{fs::File, os::unix::fs::symlink};
+    use std::{os::unix::net::UnixListener, process::Command};
 
     use super::*;
 
-    fn refused(make: impl FnOnce(&Path)) -> String {
+    #[test]
+    fn a_file_is_read_within_its_bound() {
         let folder = tempfile::tempdir().unwrap();
-        make(folder.path());
-        Files::read(folder.path()).unwrap_err().to_string()
+        let path = folder.path().join("file");
+        fs::write(&path, b"12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert_eq!(read(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let said = read(&path, 1 << 20).unwrap_err().to_string();
+        assert_eq!(said, "it is larger than 1 MiB");
+        assert!(!read(Path::new("/proc/self/status"), 1 << 20).unwrap().is_empty());
     }
 
     #[test]
-    fn a_folder_is_read_without_what_is_hidden() {
+    fn what_is_no_file_is_refused_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path();
-        fs::create_dir_all(path.join("data/.git")).unwrap();
-        fs::create_dir(path.join("empty")).unwrap();
-        fs::write(path.join(".swp"), "").unwrap();
-        fs::write(path.join("data/.git/config"), "").unwrap();
-        fs::write(path.join("data/rows"), "1\n").unwrap();
-        fs::write(path.join("run.sh"), "#!/bin/sh\n").unwrap();
-        fs::set_permissions(path.join("run.sh"), fs::Permissions::from_mode(0o700)).unwrap();
-        symlink("data/rows", path.join("link")).unwrap();
-        let files = Files::read(path).unwrap();
-        let file = |executable, text: &str| Node::File { executable, bytes: text.into() };
-        let expected = [
-            ("data", Node::Folder),
-            ("data/rows", file(false, "1\n")),
-            ("empty", Node::Folder),
-            ("link", Node::Symlink("data/rows".into())),
-            ("run.sh", file(true, "#!/bin/sh\n")),
-        ];
-        let found: Vec<_> = files.iter().map(|(path, node)| (path, node.clone())).collect();
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn what_cannot_be_taken_is_named() {
-        let said = Files::read(Path::new("/nowhere/at/all")).unwrap_err().to_string();
-        assert!(said.contains("cannot read /nowhere/at/all: No such file"), "{said}");
-        let said = Files::read(Path::new("/dev/null")).unwrap_err().to_string();
-        assert!(said.contains("/dev/null is not a folder"), "{said}");
-        let said = refused(|folder| symlink("../secret", folder.join("out")).unwrap());
-        assert_eq!(said, "`out` is a link to `../secret`, which leads out of the folder");
-        let said = refused(|folder| {
-            drop(std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap());
-        });
-        assert!(said.contains("`socket` is neither a file"), "{said}");
-        let said = refused(|folder| {
-            // A hole takes no room on the disk.
-            File::create(folder.join("hole")).unwrap().set_len(1 << 40).unwrap();
-        });
-        assert_eq!(said, "there are more than 64 MiB in it");
-        let said = refused(|folder| {
-            (0..=1000).for_each(|number| {
-                fs::write(folder.join(number.to_string()), "").unwrap();
-            });
-        });
-        assert_eq!(said, "there are more than 1000 files and folders in it");
+        let pipe = folder.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let socket = folder.path().join("socket");
+        drop(UnixListener::bind(&socket).unwrap());
+        for path in [pipe.as_path(), &socket, Path::new("/dev/zero"), Path::new("/dev/null")] {
+            let said = read(path, 10).unwrap_err().to_string();
+            assert_eq!(said, "it is no regular file", "{}", path.display());
+        }
+        let said = read(folder.path(), 10).unwrap_err();
+        assert!(said.kind() == io::ErrorKind::IsADirectory && is_of_the_file(&said));
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink(&circle, &circle).unwrap();
+        assert!(is_of_the_file(&read(&circle, 10).unwrap_err()));
+        let absent = read(&folder.path().join("absent"), 10).unwrap_err();
+        assert!(absent.kind() == io::ErrorKind::NotFound && !is_of_the_file(&absent));
     }
 }

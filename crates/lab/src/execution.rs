@@ -1,8 +1,8 @@
 //! From an experiment to its recording.
 
 use preemptlab_analysis::{Cells, Keep, available, named};
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::RecordingWriter;
+use preemptlab_files::OutFolder;
 use preemptlab_model::{BackendKind, CellInputs, counted};
 use preemptlab_recording::{Claim, TraceFolder};
 use preemptlab_runner::{Backend, Kept, Options, Order, Summary, Traces};

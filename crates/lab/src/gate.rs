@@ -6,8 +6,8 @@ use preemptlab_analysis::{
     Cells, Compared, Keep, Notice,
     gate::{Side, common_modes, judged, without_cells},
 };
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{KernelLevel, Manifest, Overrides, Recording, RecordingWriter};
+use preemptlab_files::OutFolder;
 use preemptlab_model::{
     BackendKind, Digest, Factors, KernelRef, PreemptMode, RECORDING_FORMAT, counted,
 };

@@ -2,8 +2,8 @@
 
 use std::{path::PathBuf, thread, time::Duration};
 
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Derived;
+use preemptlab_files::OutFolder;
 use preemptlab_provision::{Options, Provision, Store};
 use preemptlab_runner::RunError;
 
@@ -41,7 +41,7 @@ impl Lab<'_> {
             (Some(named), _) => named.clone(),
             (None, Some(cache)) => {
                 // What is wrong with it is said where the store is opened.
-                let _ = preemptlab_durable::create_folder(cache);
+                let _ = preemptlab_files::create_folder(cache);
                 cache.join("preemptlab")
             }
             (None, None) => {

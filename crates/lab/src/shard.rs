@@ -7,8 +7,8 @@ use std::{
 };
 
 use preemptlab_cluster::{Cut, Workplace, newest};
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Derived, PartWriter, Recording};
+use preemptlab_files::OutFolder;
 use preemptlab_model::{CellId, CellInputs, Outcome, Shard, counted};
 use preemptlab_provision::NodeStore;
 use preemptlab_recording::{Part, PartOf, RecordingError, manifest_sha256};

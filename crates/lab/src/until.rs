@@ -84,7 +84,7 @@ impl Question for UntilDecided<'_> {
 mod tests {
     use std::{cell::RefCell, fs, path::Path, time::Duration};
 
-    use preemptlab_durable::OutFolder;
+    use preemptlab_files::OutFolder;
     use preemptlab_recording::Claim;
     use preemptlab_runner::Summary;
 

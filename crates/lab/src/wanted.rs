@@ -101,7 +101,7 @@ fn not_embedded(error: EmbedError) -> Error {
 ///
 /// When it cannot be read, or is no text.
 pub fn read(path: &Path, kind: meant::Kind) -> Result<String> {
-    let text = preemptlab_durable::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
+    let text = preemptlab_files::read(path, TEXT_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     });
     text.map_err(|error| {

@@ -5,8 +5,8 @@ mod common;
 use std::{fs, process::Command};
 
 use common::{Told, blames, committed, execution, gate_request, lab};
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Overrides;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{
     Blame, Budget, GateRequest, Lab, Wanted,
     bisect::{Between, BisectRequest, bisect},

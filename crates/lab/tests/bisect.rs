@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 
 /// A repository of a user, with a commit a line.

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Told, blames, committed, execution, lab};
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Recording;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{Blame, execute, verify};
 use preemptlab_model::BackendKind;
 

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::bisect::{Answer, BisectError, Claim, Ends, Next, Revert, Search, Step};
 
 /// The system calls that change files, as strace names them.

@@ -8,8 +8,8 @@ use std::{path::Path, process::Command};
 
 use common::{Told, gate_request, lab};
 use preemptlab_analysis::explain::choose;
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Overrides, Recording};
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{Execution, Lab, Tracing, UntilDecided, Wanted, execute, gate, run, verify};
 use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_runner::Verdict;

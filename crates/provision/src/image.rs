@@ -152,9 +152,9 @@ pub fn build_image(
     let archive = tree(packages, modules, own)?.archive().map_err(StoreError::at(images))?;
     let sha256 = Digest::of(&archive);
     let path = images.join(sha256.to_string());
-    preemptlab_durable::write_new(&path, &archive).map_err(StoreError::at(&path))?;
+    preemptlab_files::write_new(&path, &archive).map_err(StoreError::at(&path))?;
     let made = serde_json::to_vec(&Made { sha256 }).unwrap_or_default();
-    preemptlab_durable::write_new(&note, &made).map_err(StoreError::at(&note))?;
+    preemptlab_files::write_new(&note, &made).map_err(StoreError::at(&note))?;
     Ok(GuestImage { path, sha256 })
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn write(path: &Path, question: Digest, answer: &impl Serialize) {
     let Ok(body) = serde_json::to_vec(answer) else { return };
     let mut bytes = format!("{}\n", digest(question, &body)).into_bytes();
     bytes.extend(body);
-    let _ = preemptlab_durable::replace(path, &bytes);
+    let _ = preemptlab_files::replace(path, &bytes);
 }
 
 /// Returns the answer in a file, if the file is whole and answers this question.

@@ -139,7 +139,7 @@ pub(crate) fn load(
     let mut files = BTreeMap::new();
     index(folder, DEPTH_MAX, &mut files).map_err(|error| unreadable(folder, error.to_string()))?;
     // A kernel without this file has nothing built in that could be asked for as a module.
-    let builtin = preemptlab_durable::read(builtin, MODULE_BYTES_MAX).unwrap_or_default();
+    let builtin = preemptlab_files::read(builtin, MODULE_BYTES_MAX).unwrap_or_default();
     let builtin = String::from_utf8_lossy(&builtin);
     let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
     let mut loader =
@@ -214,7 +214,7 @@ fn module_name(path: &Path) -> Option<String> {
 
 /// Reads a module's file, and decompresses it.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = preemptlab_durable::open(path)?;
+    let file = preemptlab_files::open(path)?;
     let reader: Box<dyn Read> = match path.extension().and_then(|extension| extension.to_str()) {
         Some("xz") => Box::new(liblzma::read::XzDecoder::new(file)),
         Some("zst") => Box::new(zstd::stream::read::Decoder::new(file)?),

@@ -55,7 +55,7 @@ pub(crate) fn is_whole(folder: &Path) -> bool {
     let Ok(marks) = seen::marks(folder) else { return false };
     let digest = marks.digest.to_string();
     let seen = seen_path(folder);
-    let last = preemptlab_durable::read(&seen, digest.len() as u64);
+    let last = preemptlab_files::read(&seen, digest.len() as u64);
     if last.is_ok_and(|last| last == digest.as_bytes()) {
         return true;
     }
@@ -63,7 +63,7 @@ pub(crate) fn is_whole(folder: &Path) -> bool {
         .is_some_and(|noted| Contents::of(folder).is_ok_and(|contents| contents == noted));
     if is_whole && marks.settled {
         // It only saves time, so that a full disk is no reason to stop.
-        let _ = preemptlab_durable::replace(&seen, digest.as_bytes());
+        let _ = preemptlab_files::replace(&seen, digest.as_bytes());
     }
     is_whole
 }
@@ -77,7 +77,7 @@ pub(crate) fn seen_path(folder: &Path) -> PathBuf {
 }
 
 fn noted(folder: &Path) -> Option<Contents> {
-    let mut note = preemptlab_durable::read(&folder.join(CONTENTS), CONTENTS_BYTES_MAX).ok()?;
+    let mut note = preemptlab_files::read(&folder.join(CONTENTS), CONTENTS_BYTES_MAX).ok()?;
     if unseal(&mut note) != Ok(true) {
         return None;
     }

@@ -49,7 +49,7 @@ impl CellFolder {
     pub fn create(&self) -> Result<(), RecordingError> {
         // The store is where its user has put it.
         match self.sealed {
-            true => preemptlab_durable::create_folder(&self.path)
+            true => preemptlab_files::create_folder(&self.path)
                 .map_err(RecordingError::io("create", &self.path)),
             false => create_folder(&self.path),
         }
@@ -154,7 +154,7 @@ impl CellFolder {
     /// When the disk is full or the folder cannot be written to; then the cell is not there.
     pub fn put_file(&self, id: CellId, bytes: &[u8]) -> Result<bool, RecordingError> {
         let path = self.file(id);
-        preemptlab_durable::write_new(&path, bytes).map_err(RecordingError::io("write", path))
+        preemptlab_files::write_new(&path, bytes).map_err(RecordingError::io("write", path))
     }
 
     /// Puts the file of a cell that was finished elsewhere in the place of the one that is there.
@@ -164,7 +164,7 @@ impl CellFolder {
     /// When the disk is full or the folder cannot be written to; then the earlier one is still there.
     pub fn replace_file(&self, id: CellId, bytes: &[u8]) -> Result<(), RecordingError> {
         let path = self.file(id);
-        preemptlab_durable::renew(&path, bytes).map_err(RecordingError::io("write", path))
+        preemptlab_files::renew(&path, bytes).map_err(RecordingError::io("write", path))
     }
 
     /// Removes a cell, so that it can be executed again.
@@ -186,7 +186,7 @@ impl CellFolder {
 /// Makes a folder that a recording or a part has, or checks that the one there is one to write to.
 pub(crate) fn create_folder(path: &Path) -> Result<(), RecordingError> {
     match (path.parent(), path.file_name()) {
-        (Some(above), Some(name)) => Ok(preemptlab_durable::make_below(above, name)?),
-        _ => preemptlab_durable::create_folder(path).map_err(RecordingError::io("create", path)),
+        (Some(above), Some(name)) => Ok(preemptlab_files::make_below(above, name)?),
+        _ => preemptlab_files::create_folder(path).map_err(RecordingError::io("create", path)),
     }
 }

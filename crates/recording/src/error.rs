@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use preemptlab_durable::FolderError;
+use preemptlab_files::FolderError;
 
 /// Reason why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum RecordingError {
     #[error("another process is writing to {}; wait for it or choose another folder{}", path.display(), match holder {
         Some(holder) => format!(
             ". It is {holder}; if that is gone, remove {}",
-            path.join(preemptlab_durable::LOCK_FILE).display()
+            path.join(preemptlab_files::LOCK_FILE).display()
         ),
         None => String::new(),
     })]

@@ -62,7 +62,7 @@ pub fn write(path: &Path, folders: &Folders) -> Result<(), RecordingError> {
         return Ok(());
     }
     create_folder(path)?;
-    preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+    preemptlab_files::sweep(path).map_err(RecordingError::io("clean", path))?;
     for (sha256, files) in folders {
         let packed = Packed::new(path, Kind::Files, sha256);
         if !packed.path.exists() {

@@ -35,12 +35,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(
 
 /// Reads the bytes of a file, which are not checked yet; `None` when there is no file.
 pub(crate) fn read_bytes(path: &Path, bounds: Bounds) -> Result<Option<Vec<u8>>, RecordingError> {
-    match preemptlab_durable::read(path, bounds.bytes) {
+    match preemptlab_files::read(path, bounds.bytes) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) => match error.kind() {
             // A path through a file leads to no file either.
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-            _ if preemptlab_durable::is_of_the_file(&error) => {
+            _ if preemptlab_files::is_of_the_file(&error) => {
                 let (path, reason) = (path.to_owned(), error.to_string());
                 Err(RecordingError::Damaged { path, reason })
             }
@@ -104,7 +104,7 @@ pub(crate) fn write_json(
     bounds: Bounds,
 ) -> Result<bool, RecordingError> {
     let written =
-        to_bytes(value, bounds).and_then(|json| preemptlab_durable::write_new(path, &seal(json)));
+        to_bytes(value, bounds).and_then(|json| preemptlab_files::write_new(path, &seal(json)));
     written.map_err(RecordingError::io("write", path))
 }
 

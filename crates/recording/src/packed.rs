@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::Draft;
+use preemptlab_files::Draft;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -140,9 +140,9 @@ impl Packed {
     /// When the file cannot be opened, or belongs to another cell or boot.
     pub fn open(&self) -> Result<Option<impl Read + use<>>, RecordingError> {
         let error = || RecordingError::io("read", &self.path);
-        let mut file = match preemptlab_durable::open(&self.path) {
+        let mut file = match preemptlab_files::open(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) if preemptlab_durable::is_of_the_file(&error) => {
+            Err(error) if preemptlab_files::is_of_the_file(&error) => {
                 return Err(self.damaged(error.to_string()));
             }
             file => file.map_err(error())?,
@@ -205,9 +205,9 @@ impl Packed {
     pub fn copy_from(&self, other: &Self) -> Result<Copied, RecordingError> {
         let Some(mut content) = other.open()? else { return Ok(Copied::Absent) };
         let reading = || RecordingError::io("read", &other.path);
-        let mut file = preemptlab_durable::open(&other.path).map_err(reading())?;
+        let mut file = preemptlab_files::open(&other.path).map_err(reading())?;
         if self.path.exists() {
-            let mut here = preemptlab_durable::open(&self.path)
+            let mut here = preemptlab_files::open(&self.path)
                 .map_err(RecordingError::io("read", &self.path))?;
             let same = is_same(&mut here, &mut file).map_err(reading())?;
             return Ok(if same { Copied::Same } else { Copied::Other });

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderLock, Lock, OutFolder};
+use preemptlab_files::{FolderLock, Lock, OutFolder};
 use preemptlab_model::{CellId, CellRecord, Digest, RECORDING_FORMAT, Shard};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -58,7 +58,7 @@ impl PartOf {
 /// When it cannot be read.
 pub fn manifest_sha256(recording: &Path) -> Result<Digest, RecordingError> {
     let path = recording.join(MANIFEST);
-    match preemptlab_durable::read(&path, PLAN_BOUNDS.bytes) {
+    match preemptlab_files::read(&path, PLAN_BOUNDS.bytes) {
         Ok(bytes) => Ok(Digest::of(&bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(RecordingError::Absent(recording.to_owned()))
@@ -158,7 +158,7 @@ impl<E: DeserializeOwned> PartWriter<E> {
         of: &PartOf,
         lock: FolderLock,
     ) -> Result<Self, RecordingError> {
-        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+        preemptlab_files::sweep(path).map_err(RecordingError::io("clean", path))?;
         let file = path.join(PART);
         match read_json::<PartOf>(&file, BOUNDS)? {
             Some(read) if read.value == *of => {}
@@ -170,7 +170,7 @@ impl<E: DeserializeOwned> PartWriter<E> {
         }
         let cells = path.join(CELLS);
         create_folder(&cells)?;
-        preemptlab_durable::sweep(&cells).map_err(RecordingError::io("clean", &cells))?;
+        preemptlab_files::sweep(&cells).map_err(RecordingError::io("clean", &cells))?;
         Ok(Self { writer: RecordingWriter::of_part(recording, path, lock) })
     }
 
@@ -186,7 +186,7 @@ impl<E: DeserializeOwned> PartWriter<E> {
 ///
 /// When the folder cannot be opened.
 pub fn is_written(path: &Path) -> Result<bool, RecordingError> {
-    let taken = preemptlab_durable::lock(path).map_err(RecordingError::io("lock", path))?;
+    let taken = preemptlab_files::lock(path).map_err(RecordingError::io("lock", path))?;
     Ok(matches!(taken, Lock::Held(_)))
 }
 
@@ -203,7 +203,7 @@ pub fn remove_part(path: &Path) -> Result<(), RecordingError> {
     }
     for folder in [CELLS, TRACES] {
         let folder = path.join(folder);
-        preemptlab_durable::remove_folder(&folder).map_err(RecordingError::io("remove", folder))?;
+        preemptlab_files::remove_folder(&folder).map_err(RecordingError::io("remove", folder))?;
     }
     let file = path.join(PART);
     fs::remove_file(&file).map_err(RecordingError::io("remove", file))?;

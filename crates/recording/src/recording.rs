@@ -5,8 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderError, FolderLock, LOCK_FILE, Lock, OutFolder, is_draft};
-use preemptlab_files::Folders;
+use preemptlab_files::{FolderError, FolderLock, Folders, LOCK_FILE, Lock, OutFolder, is_draft};
 use preemptlab_model::{CellId, CellRecord, Planned, PlannedCell};
 use serde::{
     Serialize,
@@ -199,7 +198,7 @@ impl Claim {
         })?;
         check_folders(path)?;
         let lock = lock(path)?;
-        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+        preemptlab_files::sweep(path).map_err(RecordingError::io("clean", path))?;
         if !exists(path) {
             check_empty(path)?;
             check_writable(path)?;
@@ -308,7 +307,7 @@ impl<E: DeserializeOwned> RecordingWriter<E> {
         }
         check_folders(path)?;
         let lock = lock(path)?;
-        preemptlab_durable::sweep(path).map_err(RecordingError::io("clean", path))?;
+        preemptlab_files::sweep(path).map_err(RecordingError::io("clean", path))?;
         Self::of(Recording::open(path)?, lock)
     }
 }
@@ -320,7 +319,7 @@ impl<E> RecordingWriter<E> {
         let cells = path.join(CELLS);
         create_folder(&cells)?;
         for folder in [cells, path.join(LOOKS)].into_iter().filter(|folder| folder.exists()) {
-            preemptlab_durable::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
+            preemptlab_files::sweep(&folder).map_err(RecordingError::io("clean", folder))?;
         }
         Ok(Self { recording, _lock: lock })
     }
@@ -372,7 +371,7 @@ impl<E> RecordingWriter<E> {
 }
 
 pub(crate) fn lock(path: &Path) -> Result<FolderLock, RecordingError> {
-    match preemptlab_durable::lock(path).map_err(RecordingError::io("lock", path))? {
+    match preemptlab_files::lock(path).map_err(RecordingError::io("lock", path))? {
         Lock::Taken(lock) => Ok(lock),
         Lock::Held(holder) => Err(RecordingError::Busy { path: path.to_owned(), holder }),
     }

@@ -71,7 +71,7 @@ impl TraceFolder {
     /// When that is not allowed.
     pub fn create(&self) -> Result<(), RecordingError> {
         create_folder(&self.path)?;
-        preemptlab_durable::sweep(&self.path).map_err(RecordingError::io("clean", &self.path))
+        preemptlab_files::sweep(&self.path).map_err(RecordingError::io("clean", &self.path))
     }
 
     /// Returns whether the folder exists.

@@ -9,9 +9,9 @@ use preemptlab_analysis::{
     Error, Keep,
     cells::{Reading, for_each_cell},
 };
-use preemptlab_durable::{Draft, FolderError, OutFolder};
 use preemptlab_experiment::Recording;
 use preemptlab_export::{Export, ExportError, Format, Probe, Table};
+use preemptlab_files::{Draft, FolderError, OutFolder};
 use preemptlab_model::{MeasuredCell, NoResult};
 
 /// Tables that were written.

@@ -14,8 +14,8 @@ use preemptlab_analysis::{
         check_probe, choose, client, export,
     },
 };
-use preemptlab_durable::Replacement;
 use preemptlab_experiment::Recording;
+use preemptlab_files::Replacement;
 use preemptlab_lab::Tracing;
 use preemptlab_model::MetricName;
 use preemptlab_report::{

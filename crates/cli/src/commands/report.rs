@@ -82,10 +82,10 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
     };
     let is_page = args.template.is_none() && matches!(args.format, ReportFormat::Html);
     let (out, written) = match &args.out {
-        Some(out) => (out.as_path(), preemptlab_durable::replace(out, text.as_bytes())),
+        Some(out) => (out.as_path(), preemptlab_files::replace(out, text.as_bytes())),
         // The user did not name what may stand there.
         None if is_page => {
-            (Path::new(OUT), preemptlab_durable::renew(Path::new(OUT), text.as_bytes()))
+            (Path::new(OUT), preemptlab_files::renew(Path::new(OUT), text.as_bytes()))
         }
         None => return output.data(&text),
     };

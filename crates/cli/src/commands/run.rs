@@ -8,8 +8,8 @@ use clap::{ArgGroup, Args};
 use preemptlab_analysis::{
     available::unmeasured, named, repeated as repeated_runs, sampled, shown, traceable, unsound,
 };
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::{Experiment, Overrides, Recording};
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{
     Budget, Execution, Lab, OnEngine, PrepareError, ShardWork, UntilDecided, Wanted, chosen,
 };

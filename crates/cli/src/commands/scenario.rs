@@ -12,7 +12,7 @@ use preemptlab_analysis::{
     meant,
     scenario::{Batch, Loaded, Shown, Under, Verdict, batches, document, side_by_side},
 };
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{Execution, Lab, Mistake, Wanted, chosen, read};
 use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_report::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};

@@ -116,7 +116,7 @@ impl Jobs {
     /// When it is damaged, of another format or cannot be read.
     pub fn read(path: &Path) -> Result<Option<Self>, RoundError> {
         let damaged = |reason: String| RoundError::Damaged { path: path.to_owned(), reason };
-        let bytes = match preemptlab_durable::read(path, BYTES_MAX) {
+        let bytes = match preemptlab_files::read(path, BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) => {
                 return match error.kind() {
@@ -148,12 +148,12 @@ impl Jobs {
         if let Some(folder) = path.parent()
             && let (Some(above), Some(name)) = (folder.parent(), folder.file_name())
         {
-            preemptlab_durable::make_below(above, name).map_err(RecordingError::from)?;
+            preemptlab_files::make_below(above, name).map_err(RecordingError::from)?;
         }
         let mut bytes = serde_json::to_vec_pretty(self)
             .map_err(|error| RoundError::io("write", path)(error.into()))?;
         bytes.push(b'\n');
-        preemptlab_durable::renew(path, &bytes).map_err(RoundError::io("write", path))
+        preemptlab_files::renew(path, &bytes).map_err(RoundError::io("write", path))
     }
 
     /// Returns the submissions of the newest cells that nobody cancelled.

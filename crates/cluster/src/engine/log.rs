@@ -28,7 +28,7 @@ pub fn last_words(folder: &Path) -> Option<(PathBuf, String)> {
     };
     let entries = fs::read_dir(folder).ok()?.flatten().take(FILES_MAX);
     let (_, path) = entries.filter_map(written).max()?;
-    let mut file: File = preemptlab_durable::open(&path).ok()?;
+    let mut file: File = preemptlab_files::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(BYTES_MAX))).ok()?;
     let mut bytes = Vec::new();

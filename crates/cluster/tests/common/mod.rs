@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_cluster::{Cut, Workplace, newest};
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_model::{CellRecord, Digest, Outcome, Planned, RECORDING_FORMAT, Shard};
 use preemptlab_recording::{Manifest, PartOf, PartWriter, Recording, RecordingWriter, Subject};
 use serde::{Deserialize, Serialize};

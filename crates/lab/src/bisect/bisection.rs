@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use preemptlab_analysis::meant;
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_model::{Digest, MetricName, PreemptMode, counted};
 use preemptlab_stats::{Followed, Gate, GateRule, GateVerdict, GivenMargin, Margins, Mechanism};
 

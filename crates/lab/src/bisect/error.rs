@@ -1,6 +1,6 @@
 use std::{io, path::PathBuf};
 
-use preemptlab_durable::FolderError;
+use preemptlab_files::FolderError;
 use preemptlab_provision::TreeError;
 
 /// Reason why a search cannot go on.

@@ -53,13 +53,13 @@ impl History {
         let own = folder.join(NAME);
         let git = repository::begin(&own)?;
         let info = own.join("objects/info");
-        preemptlab_durable::create_folder(&info).map_err(writes(&info))?;
+        preemptlab_files::create_folder(&info).map_err(writes(&info))?;
         let file = info.join("alternates");
-        preemptlab_durable::renew(&file, &alternates(&users.objects())).map_err(writes(&file))?;
+        preemptlab_files::renew(&file, &alternates(&users.objects())).map_err(writes(&file))?;
         // Where the user's history ends, this one does.
         if let Some(bytes) = shallow {
             let file = own.join("shallow");
-            preemptlab_durable::renew(&file, &bytes).map_err(writes(&file))?;
+            preemptlab_files::renew(&file, &bytes).map_err(writes(&file))?;
         }
         Ok(Self { folder: own, git })
     }

@@ -78,7 +78,7 @@ impl Journal {
     /// Reads a journal; `None` where there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, BisectError> {
         let unreadable = |reason| BisectError::Journal { path: path.to_owned(), reason };
-        let bytes = match preemptlab_durable::read(path, BYTES_MAX) {
+        let bytes = match preemptlab_files::read(path, BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unreadable(error.to_string())),
@@ -102,7 +102,7 @@ impl Journal {
     pub fn write(&self, path: &Path) -> Result<(), BisectError> {
         let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
         bytes.push(b'\n');
-        preemptlab_durable::renew(path, &bytes)
+        preemptlab_files::renew(path, &bytes)
             .map_err(|error| BisectError::Write { path: path.to_owned(), error })
     }
 }

@@ -34,7 +34,7 @@ pub fn commit(
     let parent = parent.map(|parent| format!("parent {parent}\n")).unwrap_or_default();
     let person = "preemptlab <preemptlab@localhost.invalid> 0 +0000";
     let text = format!("tree {tree}\n{parent}author {person}\ncommitter {person}\n\n{message}\n");
-    preemptlab_durable::renew(&draft, text.as_bytes()).map_err(writes(folder))?;
+    preemptlab_files::renew(&draft, text.as_bytes()).map_err(writes(folder))?;
     let made = git.line(&["hash-object", "-w", "-t", "commit", "commit"])?;
     fs::remove_file(&draft).map_err(writes(folder))?;
     said(made)

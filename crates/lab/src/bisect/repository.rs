@@ -11,9 +11,9 @@ pub fn begin(folder: &Path) -> Result<Git, BisectError> {
     let (Some(above), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(writes(folder)(io::ErrorKind::InvalidInput.into()));
     };
-    preemptlab_durable::make_below(above, name)?;
-    preemptlab_durable::remove_folder(folder).map_err(writes(folder))?;
-    preemptlab_durable::make_below(above, name)?;
+    preemptlab_files::make_below(above, name)?;
+    preemptlab_files::remove_folder(folder).map_err(writes(folder))?;
+    preemptlab_files::make_below(above, name)?;
     let git = Git::at(folder);
     said(git.ask(&["init", "--quiet", "--bare", "--template="])?)?;
     Ok(git)

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use preemptlab_durable::{FolderLock, Lock, OutFolder};
+use preemptlab_files::{FolderLock, Lock, OutFolder};
 use preemptlab_provision::Repository;
 
 use super::{
@@ -48,7 +48,7 @@ impl Claim {
         let is_new = !path.exists();
         folder.make()?;
         let writes = |error| BisectError::Write { path: path.clone(), error };
-        let lock = match preemptlab_durable::lock(&path).map_err(writes)? {
+        let lock = match preemptlab_files::lock(&path).map_err(writes)? {
             Lock::Taken(lock) => lock,
             Lock::Held(by) => return Err(BisectError::Busy { path, by }),
         };
@@ -73,7 +73,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let lock = self.lock.take();
         if self.is_new && lock.is_some() {
-            let _ = preemptlab_durable::remove_folder(&self.folder);
+            let _ = preemptlab_files::remove_folder(&self.folder);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
     str::FromStr,
 };
 
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_model::{Digest, Flavour, KernelRef};
 use preemptlab_provision::{Build, check_owner};
 

@@ -121,7 +121,7 @@ fn meant(path: &Path) -> String {
 }
 
 fn profile(path: PathBuf) -> Result<Profile, EmbedError> {
-    let read = preemptlab_durable::read(&path, PROFILE_BYTES_MAX).and_then(|bytes| {
+    let read = preemptlab_files::read(&path, PROFILE_BYTES_MAX).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     });
     let text = match read {

@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::{FolderError, OutFolder};
 use preemptlab_experiment::RepeatedFiles;
+use preemptlab_files::{FolderError, OutFolder};
 use preemptlab_provision::REPEAT;
 use preemptlab_workload::Folder;
 
@@ -84,7 +84,7 @@ pub fn write_repeated(files: &RepeatedFiles, out: &OutFolder) -> Result<Written,
         error => WriteError::NotOwn(error),
     })?;
     for (path, bytes) in all {
-        preemptlab_durable::write_new(path, bytes).map_err(at(path))?;
+        preemptlab_files::write_new(path, bytes).map_err(at(path))?;
         if path == program {
             fs::set_permissions(path, Permissions::from_mode(EXECUTABLE)).map_err(at(path))?;
         }
@@ -98,7 +98,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     if path.is_symlink() {
         return Err(WriteError::Other(path.to_owned()));
     }
-    match preemptlab_durable::read(path, bytes.len() as u64) {
+    match preemptlab_files::read(path, bytes.len() as u64) {
         Ok(present) if present == bytes => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(_) => Err(WriteError::Other(path.to_owned())),

@@ -10,8 +10,8 @@ use std::{
     },
 };
 
-use preemptlab_durable::OutFolder;
 use preemptlab_experiment::Overrides;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::{
     Blame, Budget, Change, Error, Event, Execution, GateRequest, Lab, Result, Wanted, Watch,
 };

@@ -132,7 +132,7 @@ pub(super) fn write(path: &Path, content: &str) -> Result<(), StoreError> {
         }
         _ => {}
     }
-    preemptlab_durable::write_new(path, content.as_bytes()).map(drop).map_err(StoreError::at(path))
+    preemptlab_files::write_new(path, content.as_bytes()).map(drop).map_err(StoreError::at(path))
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl Machine {
     /// Returns whether a file of the configuration includes others, which apt does not name.
     fn includes(&self) -> bool {
         let includes = |path: &Path| {
-            preemptlab_durable::read(path, CONFIG_BYTES_MAX)
+            preemptlab_files::read(path, CONFIG_BYTES_MAX)
                 .is_ok_and(|text| String::from_utf8_lossy(&text).contains("#include"))
         };
         self.read_from.iter().filter(|path| !path.starts_with("/usr/bin")).any(|path| {

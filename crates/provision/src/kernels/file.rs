@@ -21,7 +21,7 @@ impl KernelSource for OwnFile<'_> {
     /// hashed one.
     fn resolve(&self, supplies: &Supplies<'_>) -> Result<ProvisionedKernel, KernelError> {
         let (store, _lock) = (&supplies.store, supplies.lock()?);
-        let image = preemptlab_durable::read(self.image, FILE_BYTES_MAX)
+        let image = preemptlab_files::read(self.image, FILE_BYTES_MAX)
             .map_err(|error| KernelError::Own { path: self.image.to_owned(), error })?;
         let release = release_of(&image)
             .map_err(|error| KernelError::BzImage { path: self.image.to_owned(), error })?;

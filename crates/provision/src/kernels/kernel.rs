@@ -141,7 +141,7 @@ from_package_errors!(KernelError);
 
 /// Reads a configuration of the user's own that a kernel is to start from.
 pub(super) fn read_base(path: &Path) -> Result<String, KbuildError> {
-    let bytes = preemptlab_durable::read(path, BASE_BYTES_MAX)
+    let bytes = preemptlab_files::read(path, BASE_BYTES_MAX)
         .map_err(|error| TreeError::Read { path: path.to_owned(), error })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -169,7 +169,7 @@ pub(super) fn kit_of(config: Option<&KernelConfig>, kit: Kit, with: BuiltWith) -
 }
 
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    preemptlab_durable::write_new(path, bytes).map(drop).map_err(StoreError::at(path))
+    preemptlab_files::write_new(path, bytes).map(drop).map_err(StoreError::at(path))
 }
 
 /// Reads a configuration; `None` where there is no such file.
@@ -182,6 +182,6 @@ pub(super) fn read_config(path: &Path) -> Result<Option<KernelConfig>, KernelErr
 }
 
 pub(super) fn read_bounded(path: &Path) -> Result<Vec<u8>, KernelError> {
-    preemptlab_durable::read(path, FILE_BYTES_MAX)
+    preemptlab_files::read(path, FILE_BYTES_MAX)
         .map_err(|error| KernelError::File { path: path.to_owned(), error })
 }

@@ -154,7 +154,7 @@ impl Tree {
             write(BUILTIN_FILE, &file(BUILTIN_FILE)?)?;
             write(COMPILER_FILE, job.tools.compiler_version().as_bytes())?;
             let defconfig = build.path().join(DEFCONFIG_FILE);
-            if let Ok(text) = preemptlab_durable::read(&defconfig, DEFCONFIG_BYTES_MAX) {
+            if let Ok(text) = preemptlab_files::read(&defconfig, DEFCONFIG_BYTES_MAX) {
                 write(DEFCONFIG_FILE, &text)?;
             }
             write(IMAGE_FILE, digest.to_string().as_bytes())?;

@@ -119,7 +119,7 @@ impl Checkout {
             Some(commit) => commit::file(&self.git, commit, path),
             None => {
                 let place = self.folder.join(path);
-                let read = preemptlab_durable::read(&place, 16 << 20);
+                let read = preemptlab_files::read(&place, 16 << 20);
                 read.map_err(|error| TreeError::Read { path: place, error })
             }
         }

@@ -309,7 +309,7 @@ impl Origin {
 pub(crate) fn read(place: &Path, kind: Kind) -> io::Result<Vec<u8>> {
     match kind {
         Kind::Link => Ok(fs::read_link(place)?.as_os_str().as_bytes().to_vec()),
-        Kind::File | Kind::Executable => preemptlab_durable::read(place, FILE_BYTES_MAX),
+        Kind::File | Kind::Executable => preemptlab_files::read(place, FILE_BYTES_MAX),
     }
 }
 

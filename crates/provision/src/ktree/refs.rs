@@ -156,7 +156,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// Reads a regular file of a repository; `None` where it is not there.
 pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, TreeError> {
-    match preemptlab_durable::read(path, bytes_max) {
+    match preemptlab_files::read(path, bytes_max) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(TreeError::Read { path: PathBuf::from(path), error }),

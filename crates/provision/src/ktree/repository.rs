@@ -11,7 +11,7 @@ use std::{
     sync::Once,
 };
 
-use preemptlab_durable::Owner;
+use preemptlab_files::Owner;
 use rustix::process::geteuid;
 
 use super::{
@@ -221,7 +221,7 @@ impl Repository {
             }
             let path = entry.path();
             let at = |error| TreeError::Read { path: path.clone(), error };
-            let bytes = preemptlab_durable::open(&path).and_then(|file| file.metadata());
+            let bytes = preemptlab_files::open(&path).and_then(|file| file.metadata());
             if bytes.map_err(at)?.len() > INDEX_BYTES_MAX {
                 let what = format!("`{}`", path.display());
                 return Err(TreeError::TooLarge { what, mib: INDEX_BYTES_MAX >> 20 });
@@ -276,7 +276,7 @@ fn sweep() {
         let is_mine = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
         if owner.is_some_and(|owner| owner.is_gone()) && entry.metadata().is_ok_and(is_mine) {
             // One that stays takes some kilobytes, and is met again.
-            let _ = preemptlab_durable::remove_folder(&entry.path());
+            let _ = preemptlab_files::remove_folder(&entry.path());
         }
     }
 }

@@ -51,7 +51,7 @@ impl Workspace {
         let lock = store.lock_tree(checkout.place(), on_event)?;
         if !folder.is_dir() {
             make_room(&store.trees(), "", PLACES_MAX)?;
-            preemptlab_durable::create_folder(&folder).map_err(StoreError::at(&folder))?;
+            preemptlab_files::create_folder(&folder).map_err(StoreError::at(&folder))?;
         }
         use_now(&folder)?;
         Ok(Self { folder, lock })
@@ -90,7 +90,7 @@ impl Workspace {
         let folder = self.folder.join(format!("{BUILD_PREFIX}{}", key.short()));
         if !folder.is_dir() {
             make_room(&self.folder, BUILD_PREFIX, BUILDS_MAX)?;
-            preemptlab_durable::create_folder(&folder).map_err(StoreError::at(&folder))?;
+            preemptlab_files::create_folder(&folder).map_err(StoreError::at(&folder))?;
         }
         use_now(&folder)?;
         let build = BuildFolder { folder };
@@ -135,7 +135,7 @@ impl BuildFolder {
         };
         if young.iter().any(|(_, path)| is_configuration(path)) {
             fs::remove_dir_all(&self.folder)
-                .and_then(|()| preemptlab_durable::create_folder(&self.folder))
+                .and_then(|()| preemptlab_files::create_folder(&self.folder))
                 .map_err(io)?;
             return use_now(&self.folder);
         }

@@ -21,7 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_durable::Replacement;
+use preemptlab_files::Replacement;
 use preemptlab_model::Digest;
 use serde::{Serialize, de::DeserializeOwned};
 use tar::{Archive, Builder, EntryType, Header};
@@ -112,7 +112,7 @@ pub fn pack(
     let error = |error| SeedError::Io { action: "write", path: path.to_owned(), error };
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = || {
-        preemptlab_durable::create_folder(folder)?;
+        preemptlab_files::create_folder(folder)?;
         let mut file = Replacement::of_file(path)?;
         let mut encoder = zstd::stream::write::Encoder::new(file.file(), LEVEL)?;
         encoder.include_checksum(true)?;
@@ -195,7 +195,7 @@ pub fn unpack(
         let from = draft.path().join(format!("kernels/{digest}/vmlinuz"));
         let to = store.kernel_image(*digest);
         let folder = store.kernel(*digest);
-        preemptlab_durable::create_folder(&folder).map_err(StoreError::at(&folder))?;
+        preemptlab_files::create_folder(&folder).map_err(StoreError::at(&folder))?;
         keep(&from, &to, *digest).map_err(|error| not_kept(path, &to, error))?;
     }
     for digest in &contents.images {
@@ -243,11 +243,11 @@ fn has(store: &Store, contents: &Contents) -> bool {
 
 fn open(path: &Path) -> Result<Archive<Stream>, SeedError> {
     let error = |error| SeedError::Io { action: "read", path: path.to_owned(), error };
-    let file = match preemptlab_durable::open(path) {
+    let file = match preemptlab_files::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(SeedError::Absent(path.to_owned()));
         }
-        Err(error) if preemptlab_durable::is_of_the_file(&error) => {
+        Err(error) if preemptlab_files::is_of_the_file(&error) => {
             let reason = error.to_string();
             return Err(SeedError::Damaged { path: path.to_owned(), reason });
         }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use preemptlab_durable::Owner;
+use preemptlab_files::Owner;
 use preemptlab_model::Digest;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
@@ -371,7 +371,7 @@ fn draft_in(parent: &Path) -> Result<tempfile::TempDir, StoreError> {
 /// the lock does not reach and which may still write. Only the folders of kernels get files after
 /// they have their name, so it searches only these.
 fn sweep(folder: &Path) -> io::Result<()> {
-    preemptlab_durable::sweep(folder)?;
+    preemptlab_files::sweep(folder)?;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
@@ -381,7 +381,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
                 fs::remove_dir_all(entry.path())?;
             }
         } else if folder.ends_with("kernels") && entry.file_type()?.is_dir() {
-            preemptlab_durable::sweep(&entry.path())?;
+            preemptlab_files::sweep(&entry.path())?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{OsStringValueParser, TypedValueParser},
 };
-use preemptlab_durable::OutFolder;
+use preemptlab_files::OutFolder;
 use preemptlab_lab::Budget;
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use preemptlab_model::Digest;
 use tar::{Archive, Builder, Entry, EntryType, Header};
 
-use crate::{Files, FilesError, Node};
+use super::{Files, FilesError, Node};
 
 impl Files {
     /// Writes the archive.

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::{
+use super::{
     FilesError,
     error::{BYTES_MAX, NODES_MAX},
 };
