@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
 use preemptlab_stats::{Certainty, Choice, Margin, Question, Recommendation, recommend};
-use preemptlab_tune::{Command, Proposal, Settings, Wanted};
+use preemptlab_system::tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{Compared, Error, Result};
 

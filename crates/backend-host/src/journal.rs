@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use preemptlab_host::boot_id;
+use preemptlab_system::host::boot_id;
 use rustix::{
     fs::{FlockOperation, flock},
     io::Errno,

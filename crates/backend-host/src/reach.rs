@@ -5,8 +5,8 @@ use std::{
     path::Path,
 };
 
-use preemptlab_host::{Evidence, HostKernel};
 use preemptlab_model::{CellInputs, Digest, Kernel, PreemptMode};
+use preemptlab_system::host::{Evidence, HostKernel};
 
 use crate::LiveError;
 

@@ -4,9 +4,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use preemptlab_host::Watch;
 use preemptlab_model::{CellInputs, SnapshotInputs};
 use preemptlab_runner::{Backend, Cancel, Execution, Stop, Tracing};
+use preemptlab_system::host::Watch;
 
 /// Backend whose cells take the machine's own time, with the conditions of the machine during each.
 #[derive(Debug)]

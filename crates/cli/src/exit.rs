@@ -2,12 +2,12 @@
 
 use std::{fmt::Display, process::ExitCode};
 
-use preemptlab_apply::Error as ApplyError;
 use preemptlab_cluster::engine::RoundError;
 use preemptlab_lab::{Blame, Mistake, PrepareError};
 use preemptlab_model::plain;
 use preemptlab_recording::RecordingError;
 use preemptlab_runner::RunError;
+use preemptlab_system::apply::Error as ApplyError;
 
 /// Everything was done.
 pub const OK: u8 = 0;

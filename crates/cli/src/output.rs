@@ -120,7 +120,7 @@ impl Output {
     }
 
     fn print_out(&self, text: &str) -> Result<ExitCode, Failure> {
-        if preemptlab_host::stdout_was_closed() {
+        if preemptlab_system::host::stdout_was_closed() {
             let message = "cannot write to standard output: it is closed";
             return Err(exit::host(message));
         }

@@ -3,7 +3,7 @@
 
 use preemptlab_model::{CpuList, Cpus, Precaution, Setting, Value};
 use preemptlab_protocol::{self as protocol, Evidence, Write};
-use preemptlab_tune::acts_on;
+use preemptlab_system::tune::acts_on;
 
 const CMDLINE: &str = "/proc/cmdline";
 const CPU_INFO: &str = "/proc/cpuinfo";

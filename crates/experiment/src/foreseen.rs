@@ -4,7 +4,7 @@
 use preemptlab_model::{
     BackendKind, Cpus, Factors, Kernel, KernelConfig, KernelRef, Precaution, Topology,
 };
-use preemptlab_tune::{Board, Elsewhere, Guest, KernelFacts, cmdline, foreseen};
+use preemptlab_system::tune::{Board, Elsewhere, Guest, KernelFacts, cmdline, foreseen};
 
 use crate::Experiment;
 

@@ -9,9 +9,9 @@ use preemptlab_calibrate::{
     CalibrateError, Calibration, Counted, CountingCell, Loaded, MODULE, Machine, Place, ThisKernel,
     Times, build_tree, counting_cell, measure,
 };
-use preemptlab_host::{HostKernel, processor};
 use preemptlab_provision::MICRO;
 use preemptlab_runner::Stop;
+use preemptlab_system::host::{HostKernel, processor};
 
 use crate::{Blame, Error, Event, Lab, OrBlame, Part, Result};
 
@@ -59,7 +59,7 @@ fn build(lab: &Lab<'_>, tree: &Path) -> Result<Vec<u8>> {
 fn time(lab: &Lab<'_>, module: Option<&[u8]>) -> Result<(Times, Machine)> {
     let root = Path::new("/");
     let cancel = lab.watch.cancel()?;
-    let watch = preemptlab_host::Watch::begin(root);
+    let watch = preemptlab_system::host::Watch::begin(root);
     let measured = |place| {
         let part = Part::Time(place);
         during(lab, part, || {

@@ -46,8 +46,8 @@ struct State {
 
 /// Returns the load of this machine's other work.
 pub fn pressure() -> Pressure {
-    let load = preemptlab_host::load(Path::new("/"));
-    let preemptlab_host::Load { cpus, average, available_mib } = load;
+    let load = preemptlab_system::host::load(Path::new("/"));
+    let preemptlab_system::host::Load { cpus, average, available_mib } = load;
     Pressure { cpus, load: average.unwrap_or_default(), available_mib }
 }
 

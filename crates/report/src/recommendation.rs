@@ -3,7 +3,7 @@
 
 use preemptlab_analysis::advice::Advice;
 use preemptlab_model::plain;
-use preemptlab_tune::{Measures, Proposal, Step, Target, emit};
+use preemptlab_system::tune::{Measures, Proposal, Step, Target, emit};
 
 use crate::{
     InWords, Table, Terminal, View, block_markdown, caption, machine_histograms,

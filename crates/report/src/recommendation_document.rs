@@ -4,7 +4,7 @@ use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
     Recommendation, Verdict,
 };
-use preemptlab_tune::{Command, Measures, Refusal, Settings, Target, emit};
+use preemptlab_system::tune::{Command, Measures, Refusal, Settings, Target, emit};
 use serde::Serialize;
 
 use crate::recommendation_csv::{runner_up, status};

@@ -6,7 +6,7 @@ use preemptlab_stats::{
     Among, Answer, Candidate, Certainty, Choice, Configuration, Constraint, Judgement, Limit,
     Objective, Obstacle, Preference, REPLICATES_MIN, Recommendation, Statistic, Verdict,
 };
-use preemptlab_tune::Proposal;
+use preemptlab_system::tune::Proposal;
 
 use crate::label;
 

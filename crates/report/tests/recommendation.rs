@@ -10,7 +10,7 @@ use preemptlab_report::{
     recommendation_terminal,
 };
 use preemptlab_stats::{Baseline, Question, Recommendation, Rule, recommend};
-use preemptlab_tune::{Settings, Wanted};
+use preemptlab_system::tune::{Settings, Wanted};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 

@@ -6,11 +6,11 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{Keep, advice};
-use preemptlab_apply::{self as apply, Journal, Loader, Lock, Machine};
 use preemptlab_model::plain::BREAK;
 use preemptlab_model::{self as model, CpuList, IsolatedCpus, PreemptMode, Setting};
-use preemptlab_tune::{
-    self as tune, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted,
+use preemptlab_system::{
+    apply::{self, Journal, Loader, Lock, Machine},
+    tune::{self, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted},
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal};
 
-use preemptlab_apply::{self as apply, Journal, Machine, Plan};
+use preemptlab_system::apply::{self, Journal, Machine, Plan};
 
 use crate::{args::ChangeArgs, exit, output::Output};
 

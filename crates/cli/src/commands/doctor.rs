@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_host::{Evidence, HostKernel, Kvm, kvm, naming};
 use preemptlab_provision::Mirror;
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
+use preemptlab_system::host::{Evidence, HostKernel, Kvm, kvm, naming};
 use serde::Serialize;
 
 use crate::{

@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use preemptlab_apply::{self as apply, Journal, Lock, Machine};
+use preemptlab_system::apply::{self, Journal, Lock, Machine};
 
 use crate::{
     args::ChangeArgs,

@@ -81,7 +81,7 @@ pub enum PrepareError {
     FilesMissing(Digest),
     /// A kernel of the machine is not there.
     #[error(transparent)]
-    NotInstalled(#[from] preemptlab_host::NotInstalled),
+    NotInstalled(#[from] preemptlab_system::host::NotInstalled),
     /// Something that only a virtual machine can do.
     #[error(
         "{what}; the machine's own kernel is given no module: leave it out, or use --backend vm"

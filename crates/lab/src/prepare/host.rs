@@ -15,7 +15,7 @@ impl Preparation<'_> {
             if let KernelRef::Host { release: release @ None } = &mut level.kernel
                 && self.backend == BackendKind::Host
             {
-                *release = Some(preemptlab_host::release());
+                *release = Some(preemptlab_system::host::release());
             }
         }
         experiment
@@ -33,8 +33,8 @@ impl Preparation<'_> {
         let (BackendKind::Host, KernelRef::Host { release }) = (backend, name) else {
             return Ok(None);
         };
-        let release = release.clone().unwrap_or_else(preemptlab_host::release);
-        let kernel = preemptlab_host::installed(Path::new("/"), &release)?;
+        let release = release.clone().unwrap_or_else(preemptlab_system::host::release);
+        let kernel = preemptlab_system::host::installed(Path::new("/"), &release)?;
         Ok(Some(Kernel { name: name.clone(), ..kernel }))
     }
 }

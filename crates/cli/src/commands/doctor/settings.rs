@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use preemptlab_apply::{Effect, Journal, Machine, State, effects};
-use preemptlab_host::HostKernel;
 use preemptlab_report::{Cell, Table, Tone};
+use preemptlab_system::{
+    apply::{Effect, Journal, Machine, State, effects},
+    host::HostKernel,
+};
 use serde::Serialize;
 
 /// The part of the document about them.
