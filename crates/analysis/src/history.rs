@@ -5,8 +5,8 @@ use std::{cmp::Ordering, collections::BTreeSet};
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellCost, Digest, Flavour, Instants, KernelRef, MeasuredCell, Metric, MetricName, PreemptMode,
-    Role, nearest, plain,
+    CellCost, Digest, Instants, KernelRef, MeasuredCell, Metric, MetricName, PreemptMode, Role,
+    kernel_order, nearest,
 };
 use preemptlab_stats::{History, HistoryCause, HistoryKernel, Margins, history as related};
 use preemptlab_workload::Workload;
@@ -87,7 +87,7 @@ pub fn history(compared: &Compared, metrics: &[MetricName], margins: &Margins) -
     for ((found, name), series) in found.into_iter().zip(names).zip(all_series) {
         let kernel = HistoryKernel {
             series,
-            line: line(&found.used.kernel),
+            line: found.used.kernel.line(),
             absent: absent(&found),
             causes: causes(compared, &found.used)?,
             release: found.release,
@@ -211,72 +211,32 @@ fn release(recording: &Recording, kernel: &KernelRef) -> Option<String> {
 fn in_order(found: &mut [Found]) {
     let mut lines: Vec<String> = Vec::new();
     for of in &*found {
-        let line = line(&of.used.kernel);
+        let line = of.used.kernel.line();
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    let place = |of: &Found| lines.iter().position(|known| *known == line(&of.used.kernel));
+    let place = |of: &Found| lines.iter().position(|known| *known == of.used.kernel.line());
     // The sort is stable.
     found.sort_by(|a, b| {
-        place(a).cmp(&place(b)).then_with(|| match (&a.used.kernel, &b.used.kernel) {
-            (
-                KernelRef::Debian { version: one, .. } | KernelRef::Source { version: one, .. },
-                KernelRef::Debian { version: other, .. } | KernelRef::Source { version: other, .. },
-            ) => by_version(one, other).then_with(|| {
-                let release = |of: &Found| of.release.clone().unwrap_or_default();
-                by_version(&release(a), &release(b))
-            }),
-            _ => Ordering::Equal,
-        })
+        let [one, other] = [a, b].map(|of| &of.used.kernel);
+        let [release, another] = [a, b].map(|of| of.release.as_deref().unwrap_or_default());
+        let by_release = || match one.version() {
+            Some(_) => kernel_order(release, another),
+            None => Ordering::Equal,
+        };
+        place(a).cmp(&place(b)).then_with(|| one.version_order(other)).then_with(by_release)
     });
 }
 
-/// Compares versions number by number: 6.9 is before 6.12.
-fn by_version(one: &str, other: &str) -> Ordering {
-    let numbers = |text: &str| -> Vec<u64> {
-        let numbers = text.split(|char: char| !char.is_ascii_digit());
-        numbers.filter_map(|number| number.parse().ok()).collect()
-    };
-    numbers(one).cmp(&numbers(other))
-}
-
-/// Returns the line of a kernel: kernels of different flavours, symbols or sources are no neighbours.
-fn line(kernel: &KernelRef) -> String {
-    let flavour = |flavour: &Flavour| match flavour.suffix() {
-        "" => "generic".to_owned(),
-        suffix => suffix.to_owned(),
-    };
-    match kernel {
-        KernelRef::Debian { flavour: of, .. } => flavour(of),
-        // The name but for its version.
-        KernelRef::Source { version, .. } => {
-            let name = kernel.to_string().replacen(version, "", 1).replacen("source:", "", 1);
-            format!("source {name}").trim_end().to_owned()
-        }
-        _ => "others".to_owned(),
-    }
-}
-
-/// Returns the part of a kernel's name that the line does not tell.
+/// Returns the label of a kernel, or the part of its name that the line does not tell.
 fn series(used: &Used) -> String {
-    match (&used.label, &used.kernel) {
-        (Some(label), _) => label.clone(),
-        (None, KernelRef::Debian { version, .. } | KernelRef::Source { version, .. }) => {
-            version.clone()
-        }
-        (None, other) => {
-            // The end of a path or of a revision tells more than its beginning.
-            let name = other.to_string();
-            let end = name.rsplit(['/', '@', ':']).next().unwrap_or(&name);
-            plain::line(end).into_owned()
-        }
-    }
+    used.label.clone().unwrap_or_else(|| used.kernel.place_in_line())
 }
 
 /// Returns the series of the kernels. Of two in a line that are one series, releases are named.
 fn all_series(found: &[Found]) -> Vec<String> {
-    let place = |of: &Found| (line(&of.used.kernel), series(&of.used));
+    let place = |of: &Found| (of.used.kernel.line(), series(&of.used));
     let named = found.iter().map(|of| {
         let is_single = found.iter().filter(|other| place(other) == place(of)).count() == 1;
         match &of.release {
@@ -422,6 +382,7 @@ mod tests {
             "debian:6.1-rt",
             "git:/src/linux@v6",
             "source:6.12+HZ_1000=y",
+            "debian:6.12-rc6",
             "debian:6.1.100+deb12",
         ]);
         in_order(&mut odd);
@@ -431,6 +392,7 @@ mod tests {
             [
                 "debian:6.1.100+deb12",
                 "debian:6.9",
+                "debian:6.12-rc6",
                 "debian:6.12",
                 "debian:7.2",
                 "debian:6.1-rt",
@@ -440,8 +402,8 @@ mod tests {
                 "source:6.12+HZ_1000=y",
             ]
         );
-        assert_eq!(series(&odd[6].used), "v7");
-        assert_eq!(line(&odd[8].used.kernel), "source +HZ_1000=y");
+        assert_eq!(series(&odd[7].used), "v7");
+        assert_eq!(odd[9].used.kernel.line(), "source +HZ_1000=y");
     }
 
     #[test]

@@ -67,8 +67,7 @@ pub fn check_baseline(baseline: &Baseline, experiment: &Experiment) -> Result<()
     let factors = &experiment.factors;
     let is_kernel = |kernel: &KernelRef| {
         // Without a release it is the one that runs.
-        let is_running = *kernel == KernelRef::Host { release: None };
-        *kernel == baseline.kernel || is_running && baseline.kernel.is_host()
+        *kernel == baseline.kernel || kernel.is_running() && baseline.kernel.is_host()
     };
     if factors
         .kernel

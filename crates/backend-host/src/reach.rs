@@ -97,8 +97,12 @@ impl Reach {
 }
 
 fn other_kernel(Kernel { name, release, .. }: &Kernel) -> String {
-    match name.package_flavour() {
-        Some(_) => format!("the kernel {release} (sudo apt-get install linux-image-{release})"),
+    match name.packager() {
+        Some(distribution) => {
+            let package = distribution.kernel_package(release);
+            let install = distribution.install(&[&package]).join(" ");
+            format!("the kernel {release} (sudo {install})")
+        }
         None => format!("the kernel {release}"),
     }
 }

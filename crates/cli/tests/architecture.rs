@@ -306,6 +306,26 @@ fn what_is_computed_is_the_same_on_every_machine() {
     }
 }
 
+/// Code that matches the kinds of kernels forgets one when another is added, unless `rustc` names it.
+#[test]
+fn kinds_of_kernels_are_known_to_their_grammar_and_their_sources_alone() {
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let crate_path = entry.unwrap().path();
+        if crate_path.ends_with("model") || crate_path.ends_with("provision") {
+            continue;
+        }
+        let mut files = Vec::new();
+        sources(&crate_path.join("src"), &mut files);
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap();
+            for kind in ["Packaged", "Source", "File", "Tree", "Git"] {
+                let matched = text.contains(&format!("KernelRef::{kind}"));
+                assert!(!matched, "{} knows KernelRef::{kind}", file.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn the_tree_names_no_mirror() {
     for file in ["Makefile", ".ci/run", "README.md", "ARCHITECTURE.md"] {

@@ -2,7 +2,7 @@
 //! machine lacks the parts for, or that the kernel's command line has no room for.
 
 use preemptlab_model::{
-    BackendKind, Cpus, Factors, Kernel, KernelConfig, KernelRef, Precaution, Topology,
+    BackendKind, Cpus, Distro, Factors, Kernel, KernelConfig, Precaution, Topology,
 };
 use preemptlab_system::tune::{Board, Elsewhere, Guest, KernelFacts, cmdline, foreseen};
 
@@ -34,7 +34,7 @@ pub(crate) fn refusal(
             ..KernelFacts::default()
         },
         board: board(experiment.machine.topology, backend, factors),
-        is_of_debian: matches!(kernel.name, KernelRef::Debian { .. } | KernelRef::Source { .. }),
+        is_of_debian: kernel.name.source_of() == Some(Distro::Debian),
     };
     let refusals = foreseen(&factors.settings, &guest);
     let too_long = (line.len() > cmdline::bytes_max())

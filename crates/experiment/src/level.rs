@@ -148,9 +148,9 @@ impl<'de> Visitor<'de> for LevelVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KernelLevel, A::Error> {
         let Table { kernel: Named(label, kernel), preempt, or } =
             Table::deserialize(MapAccessDeserializer::new(map))?;
-        let is_debian = |kernel: &KernelRef| matches!(kernel, KernelRef::Debian { .. });
+        let is_packaged = |kernel: &KernelRef| kernel.packager().is_some();
         if let Some(other) =
-            [&kernel].into_iter().chain(&or).find(|it| !or.is_empty() && !is_debian(it))
+            [&kernel].into_iter().chain(&or).find(|it| !or.is_empty() && !is_packaged(it))
         {
             let reason = format!(
                 "`or` is for kernels that a mirror may drop, and `{other}` is none: use debian:VERSION"

@@ -1,10 +1,11 @@
-use std::{borrow::Cow, fmt, path::PathBuf, str::FromStr};
+use std::{borrow::Cow, cmp::Ordering, fmt, path::PathBuf, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
-    Arch, ConfigBase, Configured, Digest, Flavour, KernelConfig, KernelSource, Package,
-    PreemptMode, Symbols, kernel_slip, kernel_tree, kernel_tree::flavoured, nearest, plain,
+    Arch, ConfigBase, Configured, Digest, Distro, Flavour, KernelConfig, KernelSource, Package,
+    PreemptMode, Symbols, kernel_order, kernel_slip, kernel_tree, kernel_tree::flavoured, nearest,
+    plain,
 };
 
 /// The longest name of a kernel, in bytes: a path and symbols fit.
@@ -13,8 +14,11 @@ const BYTES_MAX: usize = 16 << 10;
 /// A kernel as a person names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelRef {
-    /// `debian:VERSION[-rt|-cloud]`: a series (`6.12`) or an exact version (`6.12.107+deb13`).
-    Debian {
+    /// `debian:VERSION[-rt|-cloud]`: a series (`6.12`) or an exact version (`6.12.107+deb13`) of a
+    /// distribution's packages.
+    Packaged {
+        /// The distribution, whose word the name begins with.
+        distribution: Distro,
         /// The series or the exact version.
         version: String,
         /// Flavour of the kernel.
@@ -68,7 +72,7 @@ impl KernelRef {
     /// Returns the flavour that the name says; `None` where it says none.
     pub const fn flavour(&self) -> Option<Flavour> {
         match self {
-            Self::Debian { flavour, .. } => Some(*flavour),
+            Self::Packaged { flavour, .. } => Some(*flavour),
             Self::Source { configured, .. } => match configured.base {
                 ConfigBase::Debian(flavour) => Some(flavour),
                 ConfigBase::Lab | ConfigBase::File(_) => None,
@@ -77,10 +81,10 @@ impl KernelRef {
         }
     }
 
-    /// Returns the flavour of Debian's package that installs the kernel; `None` where none does.
-    pub const fn package_flavour(&self) -> Option<Flavour> {
+    /// Returns the distribution whose package installs the kernel; `None` where none does.
+    pub const fn packager(&self) -> Option<Distro> {
         match self {
-            Self::Debian { flavour, .. } => Some(*flavour),
+            Self::Packaged { distribution, .. } => Some(*distribution),
             Self::Source { .. }
             | Self::File { .. }
             | Self::Tree { .. }
@@ -89,9 +93,84 @@ impl KernelRef {
         }
     }
 
+    /// Returns the distribution whose source the kernel is built from, by the distribution or here;
+    /// `None` where the name does not tell.
+    pub const fn source_of(&self) -> Option<Distro> {
+        match self {
+            Self::Packaged { distribution, .. } => Some(*distribution),
+            Self::Source { .. } => Some(Distro::Debian),
+            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
+        }
+    }
+
+    /// Returns the version or the series in the name; `None` where it has none that is ordered.
+    pub fn version(&self) -> Option<&str> {
+        match self {
+            Self::Packaged { version, .. } | Self::Source { version, .. } => Some(version),
+            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => None,
+        }
+    }
+
+    /// Compares the versions in two names, the older one first. Names without a version are equal,
+    /// and after those with one.
+    pub fn version_order(&self, other: &Self) -> Ordering {
+        match (self.version(), other.version()) {
+            (Some(one), Some(other)) => kernel_order(one, other),
+            (one, other) => one.is_none().cmp(&other.is_none()),
+        }
+    }
+
+    /// Returns the line of the kernel, along which versions are neighbours: its flavour, or the name
+    /// of what is built but for its version. Kernels without a version are one line.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Packaged { flavour: Flavour::Generic, .. } => "generic".to_owned(),
+            Self::Packaged { flavour, .. } => flavour.suffix().to_owned(),
+            Self::Source { version, .. } => {
+                let name = self.to_string().replacen(version, "", 1).replacen("source:", "", 1);
+                format!("source {name}").trim_end().to_owned()
+            }
+            Self::File { .. } | Self::Tree { .. } | Self::Git { .. } | Self::Host { .. } => {
+                "others".to_owned()
+            }
+        }
+    }
+
+    /// Returns the part of the name that [`KernelRef::line`] does not tell: the version, or the end of
+    /// a path, a revision or a release.
+    pub fn place_in_line(&self) -> String {
+        match self.version() {
+            Some(version) => version.to_owned(),
+            None => {
+                // The end of a path or of a revision tells more than its beginning.
+                let name = self.to_string();
+                let end = name.rsplit(['/', '@', ':']).next().unwrap_or(&name);
+                plain::line(end).into_owned()
+            }
+        }
+    }
+
     /// Returns whether it is a kernel of the machine itself.
     pub const fn is_host(&self) -> bool {
         matches!(self, Self::Host { .. })
+    }
+
+    /// Returns whether it is the kernel that runs on the machine, whichever that is.
+    pub const fn is_running(&self) -> bool {
+        matches!(self, Self::Host { release: None })
+    }
+
+    /// Returns the release of a kernel of the machine itself; `None` for the running one and for
+    /// every other kernel.
+    pub fn host_release(&self) -> Option<&str> {
+        match self {
+            Self::Host { release } => release.as_deref(),
+            Self::Packaged { .. }
+            | Self::Source { .. }
+            | Self::File { .. }
+            | Self::Tree { .. }
+            | Self::Git { .. } => None,
+        }
     }
 
     /// Returns the symbols that the name sets, where its kernel is built.
@@ -100,7 +179,7 @@ impl KernelRef {
             Self::Source { configured, .. }
             | Self::Tree { configured, .. }
             | Self::Git { configured, .. } => Some(&configured.symbols),
-            Self::Debian { .. } | Self::File { .. } | Self::Host { .. } => None,
+            Self::Packaged { .. } | Self::File { .. } | Self::Host { .. } => None,
         }
     }
 
@@ -110,7 +189,9 @@ impl KernelRef {
     #[must_use]
     pub fn in_flavour(&self, flavour: Flavour) -> Self {
         match self.clone() {
-            Self::Debian { version, .. } => Self::Debian { version, flavour },
+            Self::Packaged { distribution, version, .. } => {
+                Self::Packaged { distribution, version, flavour }
+            }
             Self::Source { version, mut configured } => {
                 if matches!(configured.base, ConfigBase::Debian(_)) {
                     configured.base = ConfigBase::Debian(flavour);
@@ -184,7 +265,8 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
             if !version.chars().all(plain) {
                 return Err(error("a version holds letters, digits and `.+~-` only"));
             }
-            Ok(KernelRef::Debian { version: version.to_owned(), flavour })
+            let (distribution, version) = (Distro::Debian, version.to_owned());
+            Ok(KernelRef::Packaged { distribution, version, flavour })
         }
         Some(("source", name)) => {
             let (version, configured) = kernel_tree::split_source(name)
@@ -337,7 +419,9 @@ fn release<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
 impl fmt::Display for KernelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Debian { version, flavour } => write!(f, "debian:{version}{}", flavour.suffix()),
+            Self::Packaged { distribution, version, flavour } => {
+                write!(f, "{}:{version}{}", distribution.word(), flavour.suffix())
+            }
             Self::Source { version, configured } => {
                 write!(f, "source:{version}")?;
                 kernel_tree::write_source(f, configured)
@@ -424,7 +508,7 @@ mod tests {
     use super::*;
 
     fn debian(version: &str, flavour: Flavour) -> KernelRef {
-        KernelRef::Debian { version: version.into(), flavour }
+        KernelRef::Packaged { distribution: Distro::Debian, version: version.into(), flavour }
     }
 
     #[test]
@@ -447,6 +531,34 @@ mod tests {
             "debian:6.12.107+deb13-rt-amd64".parse(),
             Ok(debian("6.12.107+deb13", Flavour::Rt))
         );
+    }
+
+    #[test]
+    fn every_kernel_has_a_place_in_a_line() {
+        for (text, line, place) in [
+            ("debian:6.12", "generic", "6.12"),
+            ("debian:6.12.107+deb13-rt", "-rt", "6.12.107+deb13"),
+            ("source:6.12", "source", "6.12"),
+            ("source:6.12-rt+HZ_1000=y", "source -rt+HZ_1000=y", "6.12"),
+            ("git:/src/linux@v7", "others", "v7"),
+            ("tree:../linux", "others", "linux"),
+            ("file:/b/bzImage", "others", "bzImage"),
+            ("host", "others", "host"),
+            ("host:6.1.0-37-amd64", "others", "6.1.0-37-amd64"),
+        ] {
+            let kernel: KernelRef = text.parse().unwrap();
+            assert_eq!((kernel.line().as_str(), kernel.place_in_line().as_str()), (line, place));
+        }
+    }
+
+    #[test]
+    fn versions_are_ordered_and_names_without_one_are_last() {
+        let kernel = |text: &str| text.parse::<KernelRef>().unwrap();
+        let ascending = ["debian:6.9", "debian:6.12-rc6", "source:6.12", "debian:7.2", "host"];
+        for pair in ascending.windows(2) {
+            assert_eq!(kernel(pair[0]).version_order(&kernel(pair[1])), Ordering::Less, "{pair:?}");
+        }
+        assert_eq!(kernel("host").version_order(&kernel("tree:.")), Ordering::Equal);
     }
 
     #[test]

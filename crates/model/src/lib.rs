@@ -13,6 +13,7 @@ mod cost;
 mod counted;
 mod cpus;
 mod digest;
+mod distro;
 mod flavour;
 mod histogram;
 mod kconfig;
@@ -44,6 +45,7 @@ mod symbols;
 mod text;
 mod topology;
 mod units;
+mod version;
 
 pub use arch::{Arch, Platform};
 pub use backend::{BackendKind, ParseBackendError};
@@ -55,6 +57,7 @@ pub use cost::{InstructionCost, InstructionCostError};
 pub use counted::counted;
 pub use cpus::{CpuList, CpuListError, Cpus, IsolatedCpus, without_flags};
 pub use digest::{Digest, ParseDigestError};
+pub use distro::Distro;
 pub use flavour::Flavour;
 pub use histogram::{Histogram, Ranked};
 pub use kconfig::KernelConfig;
@@ -87,6 +90,7 @@ pub use symbols::{SymbolValue, Symbols};
 pub use text::ParseTextError;
 pub use topology::{Caches, Sharing, Topology, TopologyError};
 pub use units::{HOST_UNITS, ParseTimeError, VIRTUAL_UNITS, VirtualDuration, parse_ns, unit_ns};
+pub use version::{kernel_order, series};
 
 /// The version of everything in a recording. A reader refuses a newer one.
 pub const RECORDING_FORMAT: u32 = 3;

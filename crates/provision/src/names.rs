@@ -1,11 +1,8 @@
 //! Kernels by the names of their packages, which carry version and flavour.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use preemptlab_model::{Flavour, KernelRef};
+use preemptlab_model::{Distro, Flavour, KernelRef, kernel_order, series};
 
 use crate::platform::GUEST;
 
@@ -43,12 +40,16 @@ impl Build {
 
     /// Returns the name that means this build for as long as it is on offer.
     pub fn exact_name(&self) -> KernelRef {
-        KernelRef::Debian { version: self.version.clone(), flavour: self.flavour }
+        self.named(&self.version)
     }
 
     /// Returns the name that means the newest build of this series and flavour.
     pub fn series_name(&self) -> KernelRef {
-        KernelRef::Debian { version: self.series().to_owned(), flavour: self.flavour }
+        self.named(self.series())
+    }
+
+    fn named(&self, version: &str) -> KernelRef {
+        named(version, self.flavour)
     }
 
     /// Returns the name of the package with the image.
@@ -93,6 +94,11 @@ impl Build {
     }
 }
 
+/// Returns the name of a kernel of Debian's.
+pub(crate) fn named(version: &str, flavour: Flavour) -> KernelRef {
+    KernelRef::Packaged { distribution: Distro::Debian, version: version.to_owned(), flavour }
+}
+
 /// Returns the builds among some package names, oldest first. Packages that are no bootable build
 /// are left out: unsigned images, debug symbols and metapackages.
 pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Vec<Build> {
@@ -124,7 +130,7 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
         .into_iter()
         .map(|((version, flavour), layout)| Build { version, flavour, layout })
         .collect();
-    builds.sort_by(|a, b| compare(&a.version, &b.version).then(a.flavour.cmp(&b.flavour)));
+    builds.sort_by(|a, b| kernel_order(&a.version, &b.version).then(a.flavour.cmp(&b.flavour)));
     builds
 }
 
@@ -149,8 +155,8 @@ pub(crate) fn resolve<'a>(
 pub(crate) fn between(builds: &[Build], first: &Build, last: &Build) -> Vec<Build> {
     let is_between = |build: &&Build| {
         build.flavour == first.flavour
-            && compare(&build.version, &first.version).is_ge()
-            && compare(&build.version, &last.version).is_le()
+            && kernel_order(&build.version, &first.version).is_ge()
+            && kernel_order(&build.version, &last.version).is_le()
     };
     builds.iter().filter(is_between).cloned().collect()
 }
@@ -164,7 +170,7 @@ pub(crate) fn newest(builds: &[Build]) -> Vec<Build> {
         .filter(|build| seen.insert((build.series(), build.flavour)))
         .cloned()
         .collect();
-    newest.sort_by(|a, b| compare(a.series(), b.series()).then(a.flavour.cmp(&b.flavour)));
+    newest.sort_by(|a, b| kernel_order(a.series(), b.series()).then(a.flavour.cmp(&b.flavour)));
     newest
 }
 
@@ -180,7 +186,7 @@ pub(crate) fn nearest(builds: &[Build], version: &str, flavour: Flavour) -> Vec<
         name = Build::series_name;
         key = Build::series;
     }
-    let place = near.partition_point(|build| compare(key(build), version).is_lt());
+    let place = near.partition_point(|build| kernel_order(key(build), version).is_lt());
     let around = place.saturating_sub(2)..near.len().min(place + 2);
     near[around].iter().map(|build| name(build).to_string()).collect()
 }
@@ -203,53 +209,6 @@ fn split_flavour(text: &str) -> (&str, Flavour) {
         .into_iter()
         .find_map(|flavour| Some((text.strip_suffix(flavour.suffix())?, flavour)))
         .unwrap_or((text, Flavour::Generic))
-}
-
-/// Returns the first two parts of a version.
-pub(crate) fn series(version: &str) -> &str {
-    let is_end = |c: char| !c.is_ascii_digit() && c != '.';
-    let numbers = &version[..version.find(is_end).unwrap_or(version.len())];
-    numbers.match_indices('.').nth(1).map_or(numbers, |(end, _)| &numbers[..end])
-}
-
-/// Orders versions as Debian does (Debian Policy 5.6.12), for versions without an epoch.
-///
-/// Digits compare as numbers; of the rest, `~` sorts before the end, letters before other signs.
-pub(crate) fn compare(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a, b);
-    while !a.is_empty() || !b.is_empty() {
-        let (text_a, text_b) = (take(&mut a, false), take(&mut b, false));
-        let weigh = |text: &str| text.chars().map(weight).chain([0]).collect::<Vec<_>>();
-        let (number_a, number_b) = (take(&mut a, true), take(&mut b, true));
-        let number = |digits: &str| {
-            let digits = digits.trim_start_matches('0');
-            (digits.len(), digits.to_owned())
-        };
-        let order =
-            weigh(text_a).cmp(&weigh(text_b)).then_with(|| number(number_a).cmp(&number(number_b)));
-        if order.is_ne() {
-            return order;
-        }
-    }
-    Ordering::Equal
-}
-
-/// Cuts the longest start that is all digits, or that has none.
-fn take<'a>(text: &mut &'a str, digits: bool) -> &'a str {
-    let end = text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len());
-    let (start, rest) = text.split_at(end);
-    *text = rest;
-    start
-}
-
-/// Returns the weight of a character in Debian's order of versions, in which the end of the text
-/// weighs 0.
-fn weight(c: char) -> i32 {
-    match c {
-        '~' => -1,
-        c if c.is_ascii_alphabetic() => c as i32,
-        c => c as i32 + 256,
-    }
 }
 
 #[cfg(test)]
@@ -329,6 +288,14 @@ mod tests {
         ] {
             assert_eq!(found(version, flavour).as_deref(), Some(release), "{version}");
         }
+    }
+
+    #[test]
+    fn a_release_is_newer_than_its_candidates() {
+        let builds = builds(["linux-binary-7.4-rc6-amd64", "linux-binary-7.4-amd64"]);
+        let versions: Vec<&str> = builds.iter().map(|build| build.version.as_str()).collect();
+        assert_eq!(versions, ["7.4-rc6", "7.4"]);
+        assert_eq!(resolve(&builds, "7.4", Generic).unwrap().version, "7.4");
     }
 
     #[test]
@@ -416,30 +383,5 @@ mod tests {
         ] {
             assert_eq!(meant(name).as_deref(), wanted, "{name}");
         }
-    }
-
-    /// The order is that of `dpkg --compare-versions`.
-    #[test]
-    fn versions_are_ordered_as_debian_does() {
-        let ascending = [
-            "6.1.0-9",
-            "6.1.0-56",
-            "6.12~rc1",
-            "6.12",
-            "6.12.90+deb13",
-            "6.12.90+deb13.1",
-            "6.12.117",
-            "6.12.117a",
-            "6.12.117+deb12",
-            "6.12.117+deb13",
-            "7.2.9",
-            "7.2.12",
-        ];
-        for (i, a) in ascending.iter().enumerate() {
-            for (j, b) in ascending.iter().enumerate() {
-                assert_eq!(compare(a, b), i.cmp(&j), "{a} against {b}");
-            }
-        }
-        assert_eq!(compare("6.01", "6.1"), Ordering::Equal);
     }
 }

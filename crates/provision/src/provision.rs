@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Flavour, Kernel, KernelRef, Package, PackageName};
+use preemptlab_model::{Kernel, KernelRef, Package, PackageName};
 
 use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
@@ -301,28 +301,33 @@ impl<'a> Provision<'a> {
         self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
     }
 
-    /// Returns whether a kernel of Debian's packages is on offer. Others are always taken for that.
+    /// Returns whether a kernel of a distribution's packages is on offer. Others are always taken for that.
     ///
     /// # Errors
     ///
     /// [`KernelError`]
     pub fn is_offered(&self, name: &KernelRef) -> Result<bool, KernelError> {
-        let KernelRef::Debian { version, flavour } = name else { return Ok(true) };
+        let KernelRef::Packaged { version, flavour, .. } = name else { return Ok(true) };
         Ok(names::resolve(&self.builds()?, version, *flavour).is_some())
     }
 
-    /// Returns every kernel on offer of a flavour from one version or series to another, both included,
-    /// the oldest first; none where the first is the newer one.
+    /// Returns every kernel on offer between two of a distribution and a flavour, both included, the
+    /// oldest first; none where the first is the newer one, or where they are in no packages.
     ///
     /// # Errors
     ///
     /// [`KernelError`]
-    pub fn builds_between(
-        &self,
-        [first, last]: [&str; 2],
-        flavour: Flavour,
-    ) -> Result<Vec<Build>, KernelError> {
-        self.supplies.ask(|apt, _| kernels::between(apt, [first, last], flavour))
+    pub fn builds_between(&self, ends: [&KernelRef; 2]) -> Result<Vec<KernelRef>, KernelError> {
+        let [
+            KernelRef::Packaged { version: first, flavour, .. },
+            KernelRef::Packaged { version: last, flavour: other, .. },
+        ] = ends
+        else {
+            return Ok(Vec::new());
+        };
+        let ends = [(first.as_str(), *flavour), (last.as_str(), *other)];
+        let builds = self.supplies.ask(|apt, _| kernels::between(apt, ends))?;
+        Ok(builds.iter().map(Build::exact_name).collect())
     }
 
     /// Returns QEMU: the one at `path`, or release 13's.

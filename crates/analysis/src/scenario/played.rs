@@ -2,7 +2,7 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell,
+    CellInputs, FailureCause, KernelRef, Outcome as CellOutcome, Planned, PlannedCell, series,
 };
 use preemptlab_protocol::Report;
 use preemptlab_protocol::script::Played as Record;
@@ -191,22 +191,3 @@ fn played(
 /// that keeps the CPU from all others keeps it from the reporter too.
 const ENDLESS: &str = "something kept the CPU long after the end; look for a busy of a real-time \
                        thread, an irqs_off or a preempt_off that is longer than the scenario";
-
-/// Returns the series of a release: `6.12` of `6.12.107+deb13-amd64`.
-fn series(release: &str) -> &str {
-    let end = release.match_indices(|c: char| !c.is_ascii_digit()).nth(1);
-    end.map_or(release, |(end, _)| &release[..end])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_series_is_two_numbers() {
-        for release in ["6.12.107+deb13-amd64", "6.12-rc3", "6.12"] {
-            assert_eq!(series(release), "6.12");
-        }
-        assert_eq!(series("7.2+deb14-amd64"), "7.2");
-    }
-}

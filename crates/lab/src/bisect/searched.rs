@@ -7,17 +7,17 @@ use std::{
 };
 
 use preemptlab_files::OutFolder;
-use preemptlab_model::{Digest, Flavour, KernelRef};
-use preemptlab_provision::{Build, check_owner};
+use preemptlab_model::{Digest, KernelRef};
+use preemptlab_provision::check_owner;
 
 use super::{Claim, Ends, Search, found::short};
 use crate::{Blame, Error, Lab, OrBlame, Result, chosen};
 
-/// Packaged kernels of a flavour from one version or series to another, both included.
+/// Packaged kernels of a distribution and a flavour from one version or series to another, both
+/// included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelRange {
-    ends: [String; 2],
-    flavour: Flavour,
+    ends: [KernelRef; 2],
 }
 
 impl FromStr for KernelRange {
@@ -30,27 +30,33 @@ impl FromStr for KernelRange {
         if last.contains("..") {
             return Err(example.to_owned());
         }
-        let last = match last.contains(':') {
-            true => last.to_owned(),
-            false => format!("debian:{last}"),
-        };
-        let read = |name: &str| match name.parse() {
-            Ok(KernelRef::Debian { version, flavour }) => Ok((version, flavour)),
-            Ok(_) => Err(example.to_owned()),
+        let read = |name: &str| match name.parse::<KernelRef>() {
+            Ok(kernel) => {
+                let distribution = kernel.packager().ok_or(example)?;
+                Ok((kernel, distribution))
+            }
             Err(error) => Err(format!("{error}; {example}")),
         };
-        let ((first, flavour), (last, other)) = (read(first)?, read(&last)?);
-        if flavour != other {
+        let (first, distribution) = read(first)?;
+        let (last, other) = match last.contains(':') {
+            true => read(last)?,
+            false => read(&format!("{}:{last}", distribution.word()))?,
+        };
+        if distribution != other {
+            return Err(format!("both ends must be of one distribution; {example}"));
+        }
+        if first.flavour() != last.flavour() {
             return Err(format!("both ends must be of one flavour; {example}"));
         }
-        Ok(Self { ends: [first, last], flavour })
+        Ok(Self { ends: [first, last] })
     }
 }
 
 impl fmt::Display for KernelRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = self.flavour.suffix();
-        write!(f, "debian:{}{suffix}..{}{suffix}", self.ends[0], self.ends[1])
+        let [first, last] = self.ends.each_ref().map(ToString::to_string);
+        let last = last.split_once(':').map_or(&*last, |(_, version)| version);
+        write!(f, "{first}..{last}")
     }
 }
 
@@ -168,14 +174,13 @@ fn check(repository: &Path, config: Option<&str>, build_scripts: bool) -> Result
 
 /// Lists the packaged kernels of a range, the oldest first.
 fn packaged(lab: &Lab<'_>, range: &KernelRange) -> Result<Vec<KernelRef>> {
-    let KernelRange { ends: [first, last], flavour } = range;
-    let builds = lab.provide(lab.open_store()?, |provision| {
-        provision.builds_between([first, last], *flavour).or_blame(Blame::User)
+    let kernels = lab.provide(lab.open_store()?, |provision| {
+        provision.builds_between(range.ends.each_ref()).or_blame(Blame::User)
     })?;
-    match builds.len() {
+    match kernels.len() {
         0 => Err(Error::user(format!("{range}: the first is newer; name the older one first"))),
         1 => Err(Error::user(format!("{range} is one kernel: nothing lies between its ends"))),
-        _ => Ok(builds.iter().map(Build::exact_name).collect()),
+        _ => Ok(kernels),
     }
 }
 

@@ -12,10 +12,9 @@ impl Preparation<'_> {
     /// later.
     pub(crate) fn with_running_kernel(&self, mut experiment: Experiment) -> Experiment {
         for level in &mut experiment.factors.kernel {
-            if let KernelRef::Host { release: release @ None } = &mut level.kernel
-                && self.backend == BackendKind::Host
-            {
-                *release = Some(preemptlab_system::host::release());
+            if level.kernel.is_running() && self.backend == BackendKind::Host {
+                let release = Some(preemptlab_system::host::release());
+                level.kernel = KernelRef::Host { release };
             }
         }
         experiment
@@ -30,10 +29,11 @@ impl Preparation<'_> {
         backend: BackendKind,
         name: &KernelRef,
     ) -> Result<Option<Kernel>, PrepareError> {
-        let (BackendKind::Host, KernelRef::Host { release }) = (backend, name) else {
+        if backend != BackendKind::Host || !name.is_host() {
             return Ok(None);
-        };
-        let release = release.clone().unwrap_or_else(preemptlab_system::host::release);
+        }
+        let release = name.host_release().map(str::to_owned);
+        let release = release.unwrap_or_else(preemptlab_system::host::release);
         let kernel = preemptlab_system::host::installed(Path::new("/"), &release)?;
         Ok(Some(Kernel { name: name.clone(), ..kernel }))
     }

@@ -30,7 +30,7 @@ pub use self::{
     error::{AptError, LeftOut, Trouble},
     stanza::Candidate,
 };
-use crate::{Event, Store, StoreLock, names};
+use crate::{Event, Store, StoreLock};
 
 /// The private apt root, locked and with its lists ready.
 pub(crate) struct Apt<'a> {
@@ -113,7 +113,7 @@ impl<'a> Apt<'a> {
             stanzas(&output.stdout).filter_map(|s| Candidate::from_stanza(&s)).collect();
         // apt takes an unknown name for a pattern.
         found.retain(|candidate| wanted.iter().all(|wanted| wanted.is(&candidate.package)));
-        found.sort_by(|a, b| names::compare(&b.package.version, &a.package.version));
+        found.sort_by(|a, b| b.package.version.order(&a.package.version));
         Ok(found)
     }
 

@@ -22,7 +22,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{ConfigBase, Configured, Digest, Flavour, KernelRef, Package};
+use preemptlab_model::{
+    ConfigBase, Configured, Digest, Flavour, KernelRef, Package, kernel_order, series,
+};
 use serde::Serialize;
 
 pub use self::error::KbuildError;
@@ -37,7 +39,6 @@ pub(crate) use self::{
 use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
     apt::{Apt, Candidate},
-    names,
     platform::GUEST,
     toolchain::{self, Programs, Toolchain},
     whole::is_whole,
@@ -115,7 +116,7 @@ impl Recipe {
         wanted: &Wanted<'_>,
         exactly: Option<&[Package]>,
     ) -> Result<Self, KernelError> {
-        let series = names::series(wanted.version);
+        let series = series(wanted.version);
         let (source_name, config_name) = (format!("{SOURCE}{series}"), format!("{CONFIG}{series}"));
         let (source, config, mut tools) = match exactly {
             Some(packages) => {
@@ -355,7 +356,7 @@ impl Recipe {
 
 /// Finds the package with the source of a version, or of the newest of a series.
 fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, KernelError> {
-    let series = names::series(version);
+    let series = series(version);
     let package = format!("{SOURCE}{series}");
     let unknown = |nearest: Vec<String>| {
         let left_out = apt.left_out().to_vec();
@@ -375,7 +376,7 @@ fn source(apt: &Apt<'_>, name: &KernelRef, version: &str) -> Result<Candidate, K
         nearest =
             packages.iter().filter_map(|name| Some(name.strip_prefix(SOURCE)?.into())).collect();
     }
-    nearest.sort_by(|a, b| names::compare(a, b));
+    nearest.sort_by(|a, b| kernel_order(a, b));
     nearest.dedup();
     Err(unknown(nearest.iter().map(|version| format!("source:{version}")).collect()))
 }

@@ -38,7 +38,7 @@ impl KernelSource for Debian<'_> {
         recorded: &Kernel,
     ) -> Result<ProvisionedKernel, KernelError> {
         match format!("debian:{}", recorded.release).parse() {
-            Ok(KernelRef::Debian { version, flavour }) => {
+            Ok(KernelRef::Packaged { version, flavour, .. }) => {
                 Debian { version: &version, flavour }.resolve(supplies)
             }
             _ => Err(KernelError::NotAgain("its release is no version")),
@@ -55,12 +55,11 @@ pub(crate) fn builds(apt: &Apt<'_>) -> Result<Vec<Build>, AptError> {
 /// Returns every build of a flavour from one version or series to another.
 pub(crate) fn between(
     apt: &Apt<'_>,
-    [first, last]: [&str; 2],
-    flavour: Flavour,
+    [first, last]: [(&str, Flavour); 2],
 ) -> Result<Vec<Build>, KernelError> {
     let builds = builds(apt)?;
-    let [first, last] = [find(apt, &builds, first, flavour)?, find(apt, &builds, last, flavour)?];
-    Ok(names::between(&builds, first, last))
+    let find = |(version, flavour)| find(apt, &builds, version, flavour);
+    Ok(names::between(&builds, find(first)?, find(last)?))
 }
 
 /// Finds the build that a version or a series means.
@@ -71,7 +70,7 @@ fn find<'a>(
     flavour: Flavour,
 ) -> Result<&'a Build, KernelError> {
     names::resolve(builds, version, flavour).ok_or_else(|| {
-        let name = KernelRef::Debian { version: version.to_owned(), flavour };
+        let name = names::named(version, flavour);
         let near = || names::nearest(builds, version, flavour);
         let nearest = names::misspelt(builds, &name).map_or_else(near, |name| vec![name]);
         KernelError::Unknown { name, nearest, left_out: apt.left_out().to_vec() }
@@ -86,7 +85,7 @@ fn debian(
     flavour: Flavour,
     on_event: &dyn Fn(Event),
 ) -> Result<ProvisionedKernel, KernelError> {
-    let name = KernelRef::Debian { version: version.to_owned(), flavour };
+    let name = names::named(version, flavour);
     let builds = builds(apt)?;
     let build = find(apt, &builds, version, flavour)?;
     let packages = Packages::find(apt, build)?;

@@ -8,7 +8,7 @@ mod offers;
 mod source;
 mod tree;
 
-use preemptlab_model::KernelRef;
+use preemptlab_model::{Distro, KernelRef};
 
 #[cfg(test)]
 pub(crate) use self::kernel::keep_image;
@@ -26,7 +26,9 @@ pub use self::{
 /// Returns the source of the kernel that a name means.
 pub(crate) fn source(name: &KernelRef) -> Box<dyn KernelSource + '_> {
     match name {
-        KernelRef::Debian { version, flavour } => Box::new(Debian { version, flavour: *flavour }),
+        KernelRef::Packaged { distribution: Distro::Debian, version, flavour } => {
+            Box::new(Debian { version, flavour: *flavour })
+        }
         KernelRef::Source { version, configured } => {
             Box::new(FromSource { name, version, configured })
         }

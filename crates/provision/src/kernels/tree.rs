@@ -4,6 +4,7 @@ use std::path::Path;
 
 use preemptlab_model::{
     ConfigBase, Configured, Digest, Flavour, Kernel, KernelRef, KernelSource as Source, Package,
+    kernel_order, series as series_of,
 };
 use preemptlab_symbols::release_of;
 
@@ -17,7 +18,6 @@ use crate::{
     kbuild::{self, BuiltWith, CONFIG, CONFIG_FILE, LAB, Tools, config},
     ktree::{Checkout, Job, Tree, stranger_of_repository, stranger_of_tree},
     modules::ModuleSource,
-    names,
     supplies::Supplies,
     toolchain::Toolchain,
 };
@@ -269,9 +269,9 @@ fn config_of(apt: &Apt<'_>, version: &str) -> Result<Candidate, KernelError> {
     let mut offered: Vec<&str> =
         names.iter().filter_map(|name| name.strip_prefix(CONFIG)).collect();
     offered.retain(|series| series.starts_with(|char: char| char.is_ascii_digit()));
-    offered.sort_by(|a, b| names::compare(a, b));
-    let wanted = names::series(version);
-    let place = offered.partition_point(|series| names::compare(series, wanted).is_le());
+    offered.sort_by(|a, b| kernel_order(a, b));
+    let wanted = series_of(version);
+    let place = offered.partition_point(|series| kernel_order(series, wanted).is_le());
     let series = offered.get(place.saturating_sub(1)).ok_or_else(|| apt.unknown(CONFIG))?;
     Ok(apt.show(&[format!("{CONFIG}{series}")])?.remove(0))
 }

@@ -1,5 +1,5 @@
 use preemptlab_model::{
-    self as model, Arch, Kernel, PackageVersion, PreemptMode, Setting, settable,
+    self as model, Distro, Kernel, Package, PackageVersion, PreemptMode, Setting, settable,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,9 @@ pub struct Settings {
 /// The package of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelPackage {
+    /// The distribution that has it.
+    #[serde(default, skip_serializing_if = "Distro::is_debian")]
+    pub distribution: Distro,
     /// The package of exactly this kernel.
     pub name: String,
     /// Version of the package.
@@ -154,39 +157,33 @@ impl Settings {
     /// Returns the command that installs the kernel in exactly the version that was measured;
     /// `None` for a kernel of which no package is known.
     pub fn install(&self) -> Option<Command> {
-        let KernelPackage { name, version, .. } = self.package.as_ref()?;
-        Some(Command::new(["apt-get", "install", &format!("{name}={version}")]))
+        let KernelPackage { distribution, name, version, .. } = self.package.as_ref()?;
+        Some(Command(distribution.install(&[&distribution.exactly(name, version)])))
     }
 
     /// Returns the notes on the kernel.
     pub fn notes(&self) -> Vec<String> {
-        let Some(KernelPackage { version, meta, .. }) = &self.package else {
+        let Some(KernelPackage { distribution, version, meta, .. }) = &self.package else {
             let note = "No package of this kernel is known: where it is not installed, install it \
                         by hand.";
             return vec![note.to_owned()];
         };
-        let backports = version.as_str().split_once("~bpo").map(|(_, rest)| {
-            let debian: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            format!("The package is in the backports of Debian {debian}.")
-        });
         let meta =
             format!("The metapackage {meta} follows newer kernels, which were not measured.");
-        backports.into_iter().chain([meta]).collect()
+        distribution.suite(version).into_iter().chain([meta]).collect()
     }
 }
 
-/// Returns the package `linux-image-RELEASE`, whatever packages the image itself came from: from
-/// 6.19 on it depends on `linux-binary-`, `linux-base-` and `linux-modules-RELEASE`, all of its
-/// version.
+/// Returns the package that installs exactly a kernel, whose version is that of its image's package.
 fn package_of(kernel: &Kernel, release: &str) -> Option<KernelPackage> {
-    let flavour = kernel.name.package_flavour()?;
-    let is_image =
-        |name: &str| name.starts_with("linux-image-") || name.starts_with("linux-binary-");
-    let image = kernel.packages.iter().find(|package| is_image(&package.name))?;
+    let (distribution, flavour) = (kernel.name.packager()?, kernel.name.flavour()?);
+    let is_image = |package: &&Package| distribution.holds_image(&package.name);
+    let image = kernel.packages.iter().find(is_image)?;
     Some(KernelPackage {
-        name: format!("linux-image-{release}"),
+        distribution,
+        name: distribution.kernel_package(release),
         version: image.version.clone(),
-        meta: format!("linux-image{}-{}", flavour.suffix(), Arch::HOST.platform().debian),
+        meta: distribution.metapackage(flavour),
     })
 }
 
@@ -201,7 +198,7 @@ fn is_release(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Digest, Package};
+    use preemptlab_model::Digest;
     use proptest::prelude::*;
 
     use super::*;
