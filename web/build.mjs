@@ -1,5 +1,5 @@
 // Bundles the report's script and style into a folder: node build.mjs FOLDER
-// crates/report-html/build.rs calls it; the files are the same for the same sources and lock file.
+// crates/report/build.rs calls it; the files are the same for the same sources and lock file.
 
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The types of the page's data. Written by crates/report-html/tests/types.rs, never by hand:
-//     WRITE_TYPES=1 cargo test -p preemptlab-report-html --test types
+// The types of the page's data. Written by crates/report/tests/types.rs, never by hand:
+//     WRITE_TYPES=1 cargo test -p preemptlab-report --test types
 
 /**
  * Whether two kinds of time agree on a configuration.

@@ -49,13 +49,11 @@ fn the_data_flows_one_way() {
     let readers = [
         "analysis",
         "experiment",
-        "export",
         "files",
         "model",
         "protocol",
         "recording",
         "report",
-        "report-html",
         "scenario",
         "stats",
         "symbols",
@@ -105,7 +103,7 @@ fn actions_know_no_command_line() {
     let manifest = fs::read_to_string(root().join("crates/lab/Cargo.toml")).unwrap();
     let manifest: toml::Table = manifest.parse().unwrap();
     let of_lab = manifest["dependencies"].as_table().unwrap();
-    for drawing in ["clap", "indicatif", "miette", "preemptlab-report", "preemptlab-report-html"] {
+    for drawing in ["clap", "indicatif", "miette", "preemptlab-report"] {
         assert!(!of_lab.contains_key(drawing), "lab depends on {drawing}");
     }
     let mut files = Vec::new();

@@ -6,10 +6,9 @@ use preemptlab_model::{
     Package,
     plain::{self, markdown as shown},
 };
-use preemptlab_report_html::PageData;
 use preemptlab_stats::Comparison;
 
-use crate::{Facts, Form, View, tables_markdown};
+use crate::{Facts, Form, View, page::PageData, tables_markdown};
 
 /// Puts the words of a comparison beside a template, to be filled with its numbers.
 pub fn form(template: String, data: &PageData, comparison: &Comparison) -> Form {

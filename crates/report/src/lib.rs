@@ -1,6 +1,6 @@
 //! Draws answers: tables, sentences and pictures for terminals, mailing lists, pages and programs.
 //!
-//! Nothing here prints: every function returns text or the data of a page, but for [`export_tables`], which
+//! Nothing here prints: every function returns text or the data of a page, but for [`export::export_tables`], which
 //! writes files. What is rendered depends on its input alone: no clock, no host name, no terminal is asked.
 
 mod agreement;
@@ -10,6 +10,7 @@ mod comparison_csv;
 mod curves;
 mod details;
 mod explain;
+pub mod export;
 mod extremes;
 mod file_names;
 mod gate;
@@ -20,7 +21,7 @@ mod lanes;
 mod letter;
 mod machine_histograms;
 mod overview;
-mod page;
+pub mod page;
 mod plan;
 mod recommendation;
 mod recommendation_brief;
@@ -36,7 +37,6 @@ mod table_layout;
 mod table_markdown;
 mod table_split;
 mod table_terminal;
-mod tables;
 mod template;
 mod template_numbers;
 mod timeline;
@@ -61,7 +61,6 @@ pub use history::{HistoryPicture, history_markdown, history_pictures, history_te
 pub use kernels::{kernel_configurations_table, kernel_versions_table};
 pub use lanes::{LaneMark, LanesPanel, ShownThread, lanes_svg, lanes_terminal};
 pub use letter::{form, letter};
-pub use page::{latency_curves, page_data};
 pub use plan::{plan_table, sketch_table};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;
@@ -75,7 +74,6 @@ pub use scenario::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_t
 pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
-pub use tables::{Tables, export_tables};
 pub use template::{Facts, Form, PAGE_BYTES_MAX, TemplateError};
 pub use template_numbers::{Answer, Answers, Call, Function};
 pub use timeline::{Lane, escape_xml, timeline_svg, timeline_terminal};

@@ -18,9 +18,12 @@ use preemptlab_analysis::{
     history, repeated, sampled, unsound,
 };
 use preemptlab_experiment::Recording;
-use preemptlab_export::Format;
 use preemptlab_model::KernelRef;
-use preemptlab_report::{InWords, export_tables, page_data};
+use preemptlab_report::{
+    InWords,
+    export::{Format, export_tables},
+    page::page_data,
+};
 use preemptlab_stats::{GateRule, GateVerdict, Margin, Margins};
 use recorded::{Cell, record, record_kernels};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};

@@ -9,9 +9,12 @@ use std::{
 };
 
 use preemptlab_analysis::{Compared, Keep, mixed};
-use preemptlab_export::Format;
-use preemptlab_report::{Answers, InWords, export_tables, form, letter, page_data};
-use preemptlab_report_html::PageData;
+use preemptlab_report::{
+    Answers, InWords,
+    export::{Format, export_tables},
+    form, letter,
+    page::{PageData, page_data},
+};
 use preemptlab_stats::Comparison;
 use recorded::{Cell, record};
 use tempfile::TempDir;

@@ -3,7 +3,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::Args;
 use preemptlab_analysis::{Compared, Keep};
 use preemptlab_report::{
-    LatencyCurves, View, curves_svg, curves_terminal, file_names, latency_curves,
+    LatencyCurves, View, curves_svg, curves_terminal, file_names, page::latency_curves,
 };
 use preemptlab_stats::Comparison;
 

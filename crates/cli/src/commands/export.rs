@@ -2,9 +2,8 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{histograms, mixed};
-use preemptlab_export::Format;
 use preemptlab_model::plain;
-use preemptlab_report::{Tables, export_tables};
+use preemptlab_report::export::{Format, Tables, export_tables};
 
 use crate::{args::written_path, exit, output::Output};
 

@@ -5,7 +5,11 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use preemptlab_analysis::{Keep, advice::advise, meant};
-use preemptlab_report::{form, in_words, letter, page_data, recommendation_in_words};
+use preemptlab_report::{
+    form, in_words, letter,
+    page::{html, page_data},
+    recommendation_in_words,
+};
 
 use crate::{
     apart,
@@ -77,7 +81,7 @@ pub fn execute(args: &Report, output: &Output) -> exit::Result<ExitCode> {
             let template = preemptlab_lab::read(path, meant::Kind::Other)?;
             apart::fill(path, &form(template, &data, &comparison), &comparison)?
         }
-        (None, ReportFormat::Html) => preemptlab_report_html::html(&data),
+        (None, ReportFormat::Html) => html(&data),
         (None, ReportFormat::Markdown) => letter(&data, &comparison),
     };
     let is_page = args.template.is_none() && matches!(args.format, ReportFormat::Html);

@@ -6,10 +6,9 @@ use preemptlab_analysis::{
 };
 use preemptlab_experiment::Recording;
 use preemptlab_model::{Distribution, Histogram, MeasuredCell};
-use preemptlab_report_html as page;
 use preemptlab_stats::{Comparison, Configuration};
 
-use super::timelines::Timelines;
+use super::{data, timelines::Timelines};
 use crate::extremes::extreme_in_words;
 
 /// Returns the evidence of each configuration's numbers.
@@ -20,7 +19,7 @@ use crate::extremes::extreme_in_words;
 pub fn evidence(
     compared: &Compared,
     comparison: &Comparison,
-) -> Result<Vec<page::Evidence>, Error> {
+) -> Result<Vec<data::Evidence>, Error> {
     let mut timelines = Timelines::default();
     let worst = worst(compared);
     let mut evidence = Vec::new();
@@ -31,7 +30,7 @@ pub fn evidence(
             let timeline = timeline.transpose()?;
             let spread = compared.cells().spread(group, configuration);
             let histograms = spread.into_iter().flat_map(|spread| &spread.histograms);
-            evidence.push(page::Evidence {
+            evidence.push(data::Evidence {
                 group: at,
                 configuration: of,
                 histograms: histograms.map(|(of, seen)| histogram(of, seen)).collect(),
@@ -64,8 +63,8 @@ fn notes(configuration: &Configuration) -> impl Iterator<Item = (String, String)
     summaries.filter_map(|summary| Some((summary.name.to_string(), extreme_in_words(summary)?)))
 }
 
-fn histogram(of: &Distribution, histogram: &Histogram) -> page::Histogram {
-    page::Histogram {
+fn histogram(of: &Distribution, histogram: &Histogram) -> data::Histogram {
+    data::Histogram {
         of: of.clone(),
         title: of.title().to_owned(),
         unit: "us".to_owned(),

@@ -1,16 +1,25 @@
-//! From recordings and their comparison to the data of the HTML page.
+//! A comparison with its evidence as one HTML file that needs nothing else: no request leaves it, it opens
+//! from a disk, and its script, style and data are inside. The data is [`PageData`]; `web/` is the script
+//! that shows it.
 
 mod curves;
+mod data;
 mod evidence;
+#[cfg(feature = "bundle")]
+mod html;
 mod provenance;
 mod rows;
 mod timelines;
 
 use preemptlab_analysis::{Compared, Error};
-use preemptlab_report_html::{Instants, PageData};
 use preemptlab_stats::Comparison;
 
 pub use curves::latency_curves;
+pub use data::{
+    CellRow, Evidence, Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
+};
+#[cfg(feature = "bundle")]
+pub use html::html;
 
 use crate::{InWords, caption, curves_svg};
 

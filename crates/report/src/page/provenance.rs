@@ -1,10 +1,11 @@
 use preemptlab_experiment::Recording;
-use preemptlab_report_html as page;
+
+use super::data;
 
 /// Returns the kernels of recordings.
-pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
+pub fn kernels(recordings: &[&Recording]) -> Vec<data::KernelUsed> {
     let kernels = recordings.iter().flat_map(|recording| {
-        recording.manifest().kernels.iter().map(|kernel| page::KernelUsed {
+        recording.manifest().kernels.iter().map(|kernel| data::KernelUsed {
             run: run(recordings, recording),
             name: kernel.name.to_string(),
             release: kernel.release.clone(),
@@ -16,10 +17,10 @@ pub fn kernels(recordings: &[&Recording]) -> Vec<page::KernelUsed> {
 }
 
 /// Returns the builds of QEMU that ran them; the machine's own kernel needs none.
-pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
+pub fn qemu(recordings: &[&Recording]) -> Vec<data::QemuUsed> {
     let builds = recordings.iter().filter_map(|recording| {
         let qemu = recording.manifest().qemu.as_ref()?;
-        Some(page::QemuUsed {
+        Some(data::QemuUsed {
             run: run(recordings, recording),
             version: qemu.build.version.clone(),
             digest: qemu.build.digest.to_string(),
@@ -30,15 +31,15 @@ pub fn qemu(recordings: &[&Recording]) -> Vec<page::QemuUsed> {
 }
 
 /// Returns the guest images; one that serves several kernels or workloads is listed once.
-pub fn images(recordings: &[&Recording]) -> Vec<page::ImageUsed> {
-    let mut used: Vec<page::ImageUsed> = Vec::new();
+pub fn images(recordings: &[&Recording]) -> Vec<data::ImageUsed> {
+    let mut used: Vec<data::ImageUsed> = Vec::new();
     for recording in recordings {
         let run = run(recordings, recording);
         for image in &recording.manifest().images {
             let sha256 = image.sha256.to_string();
             let known = used.iter().position(|each| each.run == run && each.sha256 == sha256);
             let at = known.unwrap_or_else(|| {
-                used.push(page::ImageUsed {
+                used.push(data::ImageUsed {
                     run: run.clone(),
                     kernels: Vec::new(),
                     workloads: Vec::new(),

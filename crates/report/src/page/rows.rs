@@ -5,8 +5,9 @@ use preemptlab_analysis::{
     cells::{key_of, key_of_cell},
 };
 use preemptlab_model::{MeasuredCell, PlannedCell};
-use preemptlab_report_html::CellRow;
 use preemptlab_stats::Comparison;
+
+use super::data::CellRow;
 
 /// Returns the distinct command lines, and a row per cell that refers to them and to the comparison.
 pub fn rows(compared: &Compared, comparison: &Comparison) -> (Vec<String>, Vec<CellRow>) {

@@ -1,9 +1,9 @@
 use preemptlab_analysis::{Error, boot_kernels::BootKernels, wakeup::one_sentence};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{MeasuredCell, Outcome};
-use preemptlab_report_html::Timeline;
 use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
 
+use super::data::Timeline;
 use crate::{Lane, timeline_svg};
 
 /// Drawer of the worst wakeups of traced cells. It executes nothing: a cell without a trace has no

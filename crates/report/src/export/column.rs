@@ -49,7 +49,7 @@ pub enum Value<'a> {
     Absent,
     Utf8(Cow<'a, str>),
     U32(u32),
-    /// Unsigned in recordings; [`Row`](crate::row::Row) sees to it that it fits.
+    /// Unsigned in recordings; [`Row`](super::row::Row) sees to it that it fits.
     I64(u64),
     F64(f64),
     Bool(bool),

@@ -8,7 +8,7 @@ use parquet::{
     schema::types::Type,
 };
 
-use crate::{Column, Kind, column::Value};
+use super::{Column, Kind, column::Value};
 
 /// The values of a column that are not written yet.
 pub struct Buffer {

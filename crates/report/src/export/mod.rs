@@ -7,16 +7,18 @@
 mod column;
 mod csv_table;
 mod error;
-mod export;
 mod fields;
+mod files;
 mod parquet_buffer;
 mod parquet_table;
 mod probe;
 mod row;
 mod table;
+mod writer;
 
 pub use column::{Column, Kind};
 pub use error::ExportError;
-pub use export::Export;
+pub use files::{Tables, export_tables};
 pub use probe::Probe;
 pub use table::{Format, Table};
+pub use writer::Export;

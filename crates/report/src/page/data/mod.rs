@@ -1,10 +1,18 @@
+//! The data of the page, as its script reads them.
+
+mod cells;
+mod histogram;
+mod provenance;
+
 use std::collections::BTreeMap;
 
 use preemptlab_stats::Comparison;
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{CellRow, Histogram, ImageUsed, KernelUsed, QemuUsed};
+pub use cells::CellRow;
+pub use histogram::Histogram;
+pub use provenance::{ImageUsed, KernelUsed, QemuUsed};
 
 /// Everything that the page shows: a comparison as `compare --format json` prints it, and evidence.
 /// Every text in it may be hostile, except [`Timeline::svg`] and [`Instants::svg`].

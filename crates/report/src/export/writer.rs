@@ -2,7 +2,7 @@ use std::io::Write;
 
 use preemptlab_model::MeasuredCell;
 
-use crate::{
+use super::{
     ExportError, Format, Probe, Table,
     csv_table::CsvTable,
     fields::{BUCKET, CELL, FACTORS, METRIC},

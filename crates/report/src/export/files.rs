@@ -1,3 +1,5 @@
+//! The files of tables: a folder that is new or empty, and all of them or none.
+
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
@@ -10,9 +12,15 @@ use preemptlab_analysis::{
     cells::{Reading, for_each_cell},
 };
 use preemptlab_experiment::Recording;
-use preemptlab_export::{Export, ExportError, Format, Probe, Table};
 use preemptlab_files::{Draft, FolderError, OutFolder};
 use preemptlab_model::{MeasuredCell, NoResult};
+
+use super::{
+    error::ExportError,
+    probe::Probe,
+    table::{Format, Table},
+    writer::Export,
+};
 
 /// Tables that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! Writes a page of hostile texts, for `npm run test:harmless`:
-//! `cargo run -p preemptlab-report-html --example hostile > PAGE`.
+//! `cargo run -p preemptlab-report --example hostile > PAGE`.
 
 use std::{
     error::Error,
@@ -10,5 +10,5 @@ use std::{
 mod hostile;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    Ok(io::stdout().write_all(preemptlab_report_html::html(&hostile::data()).as_bytes())?)
+    Ok(io::stdout().write_all(preemptlab_report::page::html(&hostile::data()).as_bytes())?)
 }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{
+use super::{
     Column,
     fields::{BUCKET, CELL, FACTORS, Field, METRIC},
 };
@@ -17,7 +17,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// Every table, in the order in which [`Export`](crate::Export) takes its files.
+    /// Every table, in the order in which [`Export`](super::Export) takes its files.
     pub const ALL: [Self; 3] = [Self::Cells, Self::Metrics, Self::Histograms];
 
     /// Returns the name of the table and of its file.

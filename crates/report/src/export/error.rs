@@ -2,7 +2,7 @@ use std::io;
 
 use parquet::errors::ParquetError;
 
-use crate::Table;
+use super::Table;
 
 /// Reason why a table cannot be written.
 #[derive(Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Bundles the page's script and style (`web/`) for `src/document.rs` to include, where the feature
+//! Bundles the page's script and style (`web/`) for `src/page/html.rs` to include, where the feature
 //! `bundle` asks for them.
 
 use std::{

@@ -2,7 +2,7 @@
 
 use preemptlab_model::{CellCost, MeasuredCell, Metric, NoResult, PreemptMode};
 
-use crate::{Column, Kind, column::Value, probe::Bucket};
+use super::{Column, Kind, column::Value, probe::Bucket};
 
 /// A column, and its value in a row.
 pub struct Field<R> {

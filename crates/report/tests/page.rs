@@ -2,7 +2,7 @@
 
 mod hostile;
 
-use preemptlab_report_html::{PageData, html};
+use preemptlab_report::page::{PageData, html};
 use preemptlab_stats::{Rule, compare};
 
 fn empty() -> PageData {

@@ -7,7 +7,7 @@ use parquet::{
     schema::types::Type,
 };
 
-use crate::{
+use super::{
     ExportError, Table,
     parquet_buffer::{self, Buffer},
     row::Row,

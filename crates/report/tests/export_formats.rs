@@ -9,11 +9,11 @@ use parquet::{
     file::reader::{FileReader, SerializedFileReader},
     record::Field,
 };
-use preemptlab_export::{Export, ExportError, Format, Probe, Table};
 use preemptlab_model::{
     BackendKind, CellId, Digest, Direction, Distribution, Factors, Histogram, MeasuredCell, Metric,
     MetricName, NoResult, PreemptMode, Settings, plain,
 };
+use preemptlab_report::export::{Export, ExportError, Format, Probe, Table};
 use proptest::prelude::*;
 
 /// Everything that a cell has rows of.

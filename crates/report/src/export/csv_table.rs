@@ -2,7 +2,7 @@ use std::io::Write;
 
 use preemptlab_model::plain;
 
-use crate::{
+use super::{
     ExportError, Table,
     column::Value,
     row::{Row, text},

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
-use preemptlab_report_html::PageData;
+use preemptlab_report::page::PageData;
 use ts_rs::{Config, TS, TypeVisitor};
 
 const HEADER: &str = "\
-// The types of the page's data. Written by crates/report-html/tests/types.rs, never by hand:
-//     WRITE_TYPES=1 cargo test -p preemptlab-report-html --test types
+// The types of the page's data. Written by crates/report/tests/types.rs, never by hand:
+//     WRITE_TYPES=1 cargo test -p preemptlab-report --test types
 ";
 
 /// The declaration of every type that a type is made of, by its name: they are met in an order that
@@ -45,7 +45,7 @@ fn the_types_of_the_script_are_those_of_the_page() {
     assert!(
         written == text,
         "web/src/document.ts is not what the types in Rust come to; write it anew with\n    \
-         WRITE_TYPES=1 cargo test -p preemptlab-report-html --test types\nand see whether web/ still \
+         WRITE_TYPES=1 cargo test -p preemptlab-report --test types\nand see whether web/ still \
          agrees with it (tests/report-in-browser)"
     );
 }

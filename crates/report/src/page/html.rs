@@ -1,6 +1,8 @@
+//! The page as one HTML file.
+
 use std::fmt::{self, Display, Formatter};
 
-use crate::PageData;
+use super::data::PageData;
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
 const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.css"));

@@ -1,6 +1,6 @@
 use preemptlab_model::MeasuredCell;
 
-use crate::{Column, ExportError, Kind, Table, column::Value, fields::Field};
+use super::{Column, ExportError, Kind, Table, column::Value, fields::Field};
 
 /// A row of a table about a cell. Its values are of the columns' types and in their order.
 pub struct Row<'a> {

@@ -7,7 +7,7 @@ use preemptlab_model::{
     BackendKind, Direction, Distribution, Factors, KernelRef, MeasuredCell, Metric, NoResult,
     PreemptMode,
 };
-use preemptlab_report_html::{
+use preemptlab_report::page::{
     CellRow, Evidence, Histogram, ImageUsed, Instants, KernelUsed, PageData, QemuUsed, Timeline,
 };
 use preemptlab_stats::{Comparison, Effect, Rule, Verdict, compare};

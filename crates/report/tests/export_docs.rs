@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use preemptlab_export::{Column, Table};
+use preemptlab_report::export::{Column, Table};
 
 /// Returns the line of a column in the page.
 fn line(column: &Column) -> String {
