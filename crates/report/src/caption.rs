@@ -1,5 +1,8 @@
+//! How to read the times of an answer.
+
 use std::collections::BTreeSet;
 
+use preemptlab_analysis::explain::Chosen;
 use preemptlab_model::{BackendKind, CellCost, Clocks};
 use preemptlab_stats::Comparison;
 
@@ -13,6 +16,17 @@ pub fn caption(comparison: &Comparison) -> String {
         (!comparison.groups.is_empty() || of_machines.is_none()).then(|| cells(comparison));
     let disturbed = comparison.disturbances.iter().map(|what| format!("{what}."));
     of_cells.into_iter().chain(disturbed).chain(of_machines).collect::<Vec<_>>().join(" ")
+}
+
+/// Writes the caption of virtual times that count this.
+pub fn time_caption(costs: &BTreeSet<CellCost>) -> String {
+    CellCost::caption(costs) + " Microseconds are not a promise about hardware."
+}
+
+/// Writes the caption of a traced cell's times.
+pub fn cell_caption(cell: &Chosen) -> String {
+    let caption = time_caption(&cell.cost.iter().cloned().collect());
+    caption + " The traced execution is the same to the byte as the one without a trace."
 }
 
 /// Describes the times of cells.

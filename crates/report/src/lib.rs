@@ -31,6 +31,7 @@ mod recommendation_tables;
 mod recommendation_words;
 mod scenario;
 mod summary;
+mod svg;
 mod table;
 mod table_csv;
 mod table_layout;
@@ -43,6 +44,7 @@ mod timeline;
 mod verdict;
 mod view;
 mod words;
+mod xml;
 
 pub use answer::answer;
 pub use caption::caption;
@@ -76,7 +78,7 @@ pub use table::{Align, Cell, Column, Row, Table, Tone};
 pub use table_terminal::Terminal;
 pub use template::{Facts, Form, PAGE_BYTES_MAX, TemplateError};
 pub use template_numbers::{Answer, Answers, Call, Function};
-pub use timeline::{Lane, escape_xml, timeline_svg, timeline_terminal};
+pub use timeline::{Lane, timeline_svg, timeline_terminal};
 pub use view::View;
 pub use words::{human, yes_or_no};
 

@@ -2,13 +2,16 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{
-    CellId, CellInputs, CellRecord, Factors, Label, MeasuredCell, Metric, MetricName, Outcome,
-    PlannedCell, counted, of_machine,
+    CellCost, CellId, CellInputs, CellRecord, Factors, Label, MeasuredCell, Metric, MetricName,
+    Outcome, PlannedCell, counted, of_machine,
 };
 use preemptlab_protocol::Report;
 use preemptlab_stats::Baseline;
 
-use crate::{Error, Result, cells::parallel};
+use crate::{
+    Error, Result,
+    cells::{cost, parallel},
+};
 
 /// Completed cell that was chosen.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct Chosen {
     pub id: CellId,
     /// Everything that it depends on.
     pub inputs: CellInputs,
+    /// What its virtual time counts; `None` where it has none.
+    pub cost: Option<CellCost>,
     /// Report of the cell.
     pub report: Report,
     /// The largest latency that its probe saw, or its largest response time, in microseconds. Where the probe
@@ -62,6 +67,7 @@ impl Chosen {
             label: recording.manifest().experiment.factors.label(&cell.factors.kernel).cloned(),
             id,
             inputs,
+            cost: cell.cost.clone(),
             report: *report,
             max_us: latest_us(cell),
         }))
@@ -164,7 +170,8 @@ fn if_completed(
     };
     let factors = planned.factors.clone();
     let label = experiment.factors.label(&factors.kernel).cloned();
-    Ok(Some(Chosen { factors, label, id, inputs, report: *report, max_us }))
+    let cost = cost(recording.manifest(), planned);
+    Ok(Some(Chosen { factors, label, id, inputs, cost, report: *report, max_us }))
 }
 
 /// Returns the largest latency of a cell's real-time probe that its trace has, in microseconds; 0 without a

@@ -4,12 +4,11 @@ use super::{
     axis::{self, Decades},
     latencies::{LatencyCurve, LatencyCurves},
 };
-use crate::timeline::{
-    escape_xml as escape,
-    svg::geometry::{SMALL_CHAR, TEXT_CHAR, coordinate, fitting},
+use crate::{
+    svg::{Picture, SMALL_CHAR, TEXT_CHAR, VALUES_WIDTH as WIDTH, coordinate, fitting, style},
+    xml::escape,
 };
 
-const WIDTH: f64 = 800.0;
 /// The plot, between the labels of shares and the names of the curves.
 const LEFT: f64 = 70.0;
 const TOP: f64 = 62.0;
@@ -22,8 +21,7 @@ const LINE: f64 = 32.0;
 /// Dashes of the lines of each kernel, in their order.
 const DASHES: [&str; 5] = ["", "6 3", "2 3", "9 3 2 3", "4 2 1 2"];
 
-/// Draws the curves as an SVG. It stands alone: it has neither scripts nor links nor fonts, and follows the
-/// viewer's light or dark colours.
+/// Draws the curves as an SVG.
 pub fn svg(curves: &LatencyCurves) -> String {
     let axes = axis::axes(curves);
     let mut kernels: Vec<&str> = Vec::new();
@@ -50,19 +48,14 @@ pub fn svg(curves: &LatencyCurves) -> String {
         body += &name(curve, TOP + 8.0 + place as f64 * LINE, dash(curve));
     }
     let names = TOP + 8.0 + curves.curves.len() as f64 * LINE;
-    let height = coordinate((TOP + PLOT_HEIGHT + 44.0).max(names));
+    let height = (TOP + PLOT_HEIGHT + 44.0).max(names);
     let described: Vec<String> = curves
         .curves
         .iter()
         .map(|curve| format!("{}: {} us at worst", curve.name(), number::number(curve.worst_us)))
         .collect();
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab-curves\" width=\"{WIDTH}\" \
-         height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n<title>{}</title>\n\
-         <desc>{}</desc>\n{STYLE}<rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
-        escape(&curves.title),
-        escape(&described.join("\n")),
-    )
+    let (title, described, style) = (&curves.title, &described, &style());
+    Picture { class: CLASS, size: [WIDTH, height], title, described, style, body: &body }.svg()
 }
 
 fn x(latencies: Decades, us: f64) -> f64 {
@@ -153,41 +146,32 @@ fn class(preempt: PreemptMode) -> &'static str {
     preempt.as_str()
 }
 
-/// The colours are those of a history's pictures.
-const STYLE: &str = r##"<style>
-.preemptlab-curves text{font:12px system-ui,"DejaVu Sans",sans-serif;fill:#1f2328}
-.preemptlab-curves .title{font-size:16px;font-weight:600}
-.preemptlab-curves .small{font-size:10.5px}
-.preemptlab-curves .faint{fill:#59636e}
-.preemptlab-curves .middle{text-anchor:middle}
-.preemptlab-curves .end{text-anchor:end}
-.preemptlab-curves .page{fill:#fff}
-.preemptlab-curves .grid{stroke:#e3e8ed;fill:none}
-.preemptlab-curves .line{fill:none;stroke-width:1.75;stroke-linejoin:round}
-.preemptlab-curves .none{stroke:#0072b2}
-.preemptlab-curves .none .dot{fill:#0072b2}
-.preemptlab-curves .voluntary{stroke:#007a59}
-.preemptlab-curves .voluntary .dot{fill:#007a59}
-.preemptlab-curves .full{stroke:#c25400}
-.preemptlab-curves .full .dot{fill:#c25400}
-.preemptlab-curves .lazy{stroke:#8c4a7d}
-.preemptlab-curves .lazy .dot{fill:#8c4a7d}
-@media (prefers-color-scheme:dark){
-.preemptlab-curves text{fill:#e6edf3}
-.preemptlab-curves .faint{fill:#9198a1}
-.preemptlab-curves .page{fill:#0d1117}
-.preemptlab-curves .grid{stroke:#262c34}
-.preemptlab-curves .none{stroke:#56b4e9}
-.preemptlab-curves .none .dot{fill:#56b4e9}
-.preemptlab-curves .voluntary{stroke:#2bbf95}
-.preemptlab-curves .voluntary .dot{fill:#2bbf95}
-.preemptlab-curves .full{stroke:#ff8f3d}
-.preemptlab-curves .full .dot{fill:#ff8f3d}
-.preemptlab-curves .lazy{stroke:#dd9cc6}
-.preemptlab-curves .lazy .dot{fill:#dd9cc6}
+/// The class of the pictures.
+const CLASS: &str = "preemptlab-curves";
+
+/// The rules of style, without those of modes.
+const RULES: &[&str] = &[
+    style::TEXT,
+    style::TITLE,
+    style::SMALL,
+    style::FAINT,
+    style::MIDDLE,
+    style::END,
+    style::PAGE,
+    style::GRID,
+    ".line{fill:none;stroke-width:1.75;stroke-linejoin:round}",
+];
+
+/// The same where the viewer has dark colours.
+const DARK: &[&str] = &[style::TEXT_DARK, style::FAINT_DARK, style::PAGE_DARK, style::GRID_DARK];
+
+/// Returns the style block of a picture.
+fn style() -> String {
+    let of_modes = style::of_modes(|mode, colour| {
+        [format!(".{mode}{{stroke:{colour}}}"), format!(".{mode} .dot{{fill:{colour}}}")]
+    });
+    style::with_modes(CLASS, [RULES, DARK], of_modes)
 }
-</style>
-"##;
 
 #[cfg(test)]
 mod tests {

@@ -11,8 +11,9 @@ use preemptlab_analysis::{
 use preemptlab_model::counted;
 use preemptlab_trace::Timeline;
 
-use super::caption::time_caption;
-use crate::{Column, Lane, Table, Terminal, timeline_svg, timeline_terminal};
+use crate::{
+    Column, Lane, Table, Terminal, caption::cell_caption, timeline_svg, timeline_terminal,
+};
 
 /// Draws the worst wakeups as an SVG, and the same one of the sibling that lacks their cause.
 pub fn explanation_svg(explanation: &Explanation<'_>) -> String {
@@ -94,7 +95,7 @@ pub fn explanation_terminal(explanation: &Explanation<'_>, terminal: Terminal) -
         text += &terminal.note(&words);
     }
     text.push('\n');
-    text += &terminal.note(&time_caption(cell));
+    text += &terminal.note(&cell_caption(cell));
     text
 }
 

@@ -1,6 +1,5 @@
 //! The causes of late wakeups and slow requests, for terminals and as pictures.
 
-mod caption;
 mod census;
 mod confirmation;
 mod explanation;

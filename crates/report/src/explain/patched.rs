@@ -9,8 +9,7 @@ use preemptlab_analysis::{
 };
 use preemptlab_trace::Counterfactual;
 
-use super::caption::time_caption;
-use crate::{Cell, Column, Table, Terminal, Tone};
+use crate::{Cell, Column, Table, Terminal, Tone, caption::cell_caption};
 
 /// Shows the latencies before and after changes for a terminal, and what remains.
 pub fn patched_terminal(patched: &Patched<'_>, terminal: Terminal) -> String {
@@ -51,7 +50,7 @@ pub fn patched_terminal(patched: &Patched<'_>, terminal: Terminal) -> String {
         "This is computed from the trace: nothing was executed. A kernel with that patch would take \
          another course.",
     );
-    text += &terminal.note(&time_caption(patched.cell));
+    text += &terminal.note(&cell_caption(patched.cell));
     text
 }
 

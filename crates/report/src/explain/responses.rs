@@ -7,8 +7,7 @@ use preemptlab_analysis::{
 use preemptlab_model::{MetricName, counted};
 use preemptlab_trace::Answer;
 
-use super::caption::time_caption;
-use crate::{Column, Table, Terminal};
+use crate::{Column, Table, Terminal, caption::cell_caption};
 
 /// Largest number of tasks and interrupts that are shown.
 const SHOWN: usize = 12;
@@ -38,7 +37,7 @@ pub fn responses_terminal(responses: &Responses<'_>, terminal: Terminal) -> Stri
     text.push('\n');
     text += &terminal.note(CAPTION);
     text.push('\n');
-    text += &terminal.note(&time_caption(responses.cell));
+    text += &terminal.note(&cell_caption(responses.cell));
     text
 }
 

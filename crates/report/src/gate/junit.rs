@@ -8,7 +8,7 @@ use super::{
     cases::{Case, End, cases},
     tables::gate_headline,
 };
-use crate::escape_xml;
+use crate::xml::escape;
 
 /// Renders the decision as JUnit's XML: a case for each metric, for each section that is worse or
 /// suspect, and for each cell that failed, or one for the kernel where no cell was needed. An undecided case is skipped, which no CI system takes for a
@@ -25,7 +25,7 @@ pub fn gate_junit(gate: &Gate) -> String {
         count(End::Broken),
         count(End::Undecided)
     );
-    let attribute = |text: &str| escape_xml(text).replace('\n', " ");
+    let attribute = |text: &str| escape(text).replace('\n', " ");
     let _ = writeln!(text, "    <properties>");
     for (name, value) in [("base", &gate.base), ("new", &gate.new)] {
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{}\"/>", attribute(value));
@@ -44,12 +44,12 @@ pub fn gate_junit(gate: &Gate) -> String {
             End::Undecided => "skipped",
         };
         let _ = match end {
-            End::Passed => write!(text, "<system-out>{}</system-out>", escape_xml(words)),
+            End::Passed => write!(text, "<system-out>{}</system-out>", escape(words)),
             _ => write!(text, "<{element} message=\"{}\"/>", attribute(words)),
         };
         let _ = writeln!(text, "</testcase>");
     }
-    let _ = writeln!(text, "    <system-out>{}</system-out>", escape_xml(&gate_headline(gate)));
+    let _ = writeln!(text, "    <system-out>{}</system-out>", escape(&gate_headline(gate)));
     text + "  </testsuite>\n</testsuites>\n"
 }
 

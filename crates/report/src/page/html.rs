@@ -1,8 +1,7 @@
 //! The page as one HTML file.
 
-use std::fmt::{self, Display, Formatter};
-
 use super::data::PageData;
+use crate::xml::escape;
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
 const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/report.css"));
@@ -17,12 +16,12 @@ pub fn html(data: &PageData) -> String {
     let json = serde_json::to_string(data).expect("numbers, texts and lists can be written");
     // An end tag inside the text would end the script that holds it.
     let json = json.replace('<', "\\u003c");
-    let title = Escaped(&data.title);
-    let headline = Escaped(&data.headline);
+    let title = escape(&data.title);
+    let headline = escape(&data.headline);
     let points: String =
-        data.points.iter().map(|point| format!("<li>{}</li>\n", Escaped(point))).collect();
-    let caption = Escaped(&data.caption);
-    let generator = Escaped(&data.generator);
+        data.points.iter().map(|point| format!("<li>{}</li>\n", escape(point))).collect();
+    let caption = escape(&data.caption);
+    let generator = escape(&data.generator);
     format!(
         r#"<!DOCTYPE html>
 <html lang="en">
@@ -62,32 +61,4 @@ pub fn html(data: &PageData) -> String {
 </html>
 "#
     )
-}
-
-/// A text that stands for itself in an element or in a quoted attribute.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, to: &mut Formatter) -> fmt::Result {
-        for character in self.0.chars() {
-            match character {
-                '&' => to.write_str("&amp;")?,
-                '<' => to.write_str("&lt;")?,
-                '>' => to.write_str("&gt;")?,
-                '"' => to.write_str("&quot;")?,
-                // The script shows these in the same way, wherever else they stand.
-                _ if is_invisible(character) => to.write_str("\u{fffd}")?,
-                _ => write!(to, "{character}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns whether a character is invisible: control characters, which HTML has no way to write,
-/// and those that turn the direction of the text after them.
-fn is_invisible(character: char) -> bool {
-    let turns = matches!(character,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    turns || (character.is_control() && character != '\n')
 }

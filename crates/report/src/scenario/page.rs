@@ -3,7 +3,7 @@
 use preemptlab_analysis::scenario::Shown;
 
 use super::{picture::scenario_svg, words};
-use crate::{Terminal, escape_xml};
+use crate::{Terminal, xml::escape};
 
 /// Tables in the page are as wide as on a terminal that does not tell.
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
@@ -28,13 +28,13 @@ pub fn scenarios_page(shown: &[Shown<'_>]) -> String {
         let scenario = each.scenario;
         page += &format!(
             "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
-            escape_xml(scenario.family()),
-            escape_xml(scenario.description())
+            escape(scenario.family()),
+            escape(scenario.description())
         );
         page += &scenario_svg(each).unwrap_or_default();
-        page += &format!("<pre>{}</pre>\n", escape_xml(&words::numbers(each, TERMINAL)));
+        page += &format!("<pre>{}</pre>\n", escape(&words::numbers(each, TERMINAL)));
     }
-    page + "<p>" + &escape_xml(&words::caption(shown)) + "</p>\n</html>\n"
+    page + "<p>" + &escape(&words::caption(shown)) + "</p>\n</html>\n"
 }
 
 #[cfg(test)]
@@ -43,6 +43,6 @@ mod tests {
 
     #[test]
     fn what_is_no_markup_stays_text() {
-        assert_eq!(escape_xml("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
+        assert_eq!(escape("a < b && \"c\""), "a &lt; b &amp;&amp; &quot;c&quot;");
     }
 }

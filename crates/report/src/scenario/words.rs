@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use preemptlab_analysis::scenario::{Column, Played, Shown, State, scores};
-use preemptlab_model::{CellCost, VirtualDuration};
+use preemptlab_model::VirtualDuration;
 use preemptlab_scenario::{Cause, Model, Resource, Scenario, Wait, WaitKind};
 
 use super::picture;
-use crate::{Cell, Column as TableColumn, Table, Terminal, Tone, lanes_terminal};
+use crate::{
+    Cell, Column as TableColumn, Table, Terminal, Tone, caption::time_caption, lanes_terminal,
+};
 
 /// Writes the caption of the numbers, which states once how to read them.
 pub(super) fn caption(shown: &[Shown<'_>]) -> String {
-    let costs = shown.iter().flat_map(|shown| &shown.costs).cloned().collect();
-    CellCost::caption(&costs) + " Microseconds are not a promise about hardware."
+    time_caption(&shown.iter().flat_map(|shown| &shown.costs).cloned().collect())
 }
 
 /// Shows scenarios on a terminal.

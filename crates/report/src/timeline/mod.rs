@@ -4,13 +4,13 @@ mod bar;
 mod cause;
 mod rows;
 mod stretch;
-pub(crate) mod svg;
+mod svg;
 mod terminal;
 mod text;
 mod ticks;
 mod turns;
 
-pub use svg::{Lane, timeline_svg, xml::escape as escape_xml};
+pub use svg::{Lane, timeline_svg};
 pub use terminal::timeline_terminal;
 pub(crate) use text::{seconds, title};
 pub(crate) use ticks::Ticks;

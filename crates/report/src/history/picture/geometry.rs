@@ -1,7 +1,5 @@
 //! Sizes, in units of the picture.
 
-/// Width of the picture.
-pub const WIDTH: f64 = 800.0;
 /// Left edge of the axis.
 pub const LEFT: f64 = 62.0;
 /// Length of the axis; to the right of it is the room for labels.

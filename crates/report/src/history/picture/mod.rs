@@ -12,14 +12,14 @@ use preemptlab_model::MetricName;
 use preemptlab_stats::{History, HistoryGroup, HistoryPanel};
 
 use self::{
-    geometry::{LEFT, PLOT, WIDTH},
+    geometry::{LEFT, PLOT},
     panel::panel,
 };
 use super::words;
-use crate::file_names::file_names;
-use crate::timeline::{
-    escape_xml as escape,
-    svg::geometry::{SMALL_CHAR, coordinate, fitting},
+use crate::{
+    file_names::file_names,
+    svg::{Picture, SMALL_CHAR, VALUES_WIDTH as WIDTH, coordinate, fitting},
+    xml::escape,
 };
 
 /// The words below pictures.
@@ -46,8 +46,7 @@ pub struct HistoryPicture {
     pub svg: String,
 }
 
-/// Draws the pictures of a history as SVGs. They stand alone: they have neither scripts nor links nor
-/// fonts, and follow the viewer's light or dark colours.
+/// Draws the pictures of a history as SVGs.
 pub fn history_pictures(history: &History) -> Vec<HistoryPicture> {
     let mut groups: Vec<&HistoryGroup> = history.panels.iter().map(|panel| &panel.of).collect();
     groups.dedup();
@@ -106,16 +105,9 @@ fn svg(history: &History, of: &HistoryGroup, title: &str) -> String {
         coordinate(LEFT + PLOT / 2.0),
         coordinate(y + 26.0)
     );
-    let height = coordinate(y + 38.0);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab-history\" width=\"{WIDTH}\" \
-         height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
-         <title>{}</title>\n<desc>{}</desc>\n{}\
-         <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
-        escape(title),
-        escape(&description.join("\n")),
-        style::STYLE
-    )
+    let (described, style) = (&description, &style::style());
+    let size = [WIDTH, y + 38.0];
+    Picture { class: style::CLASS, size, title, described, style, body: &body }.svg()
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use preemptlab_stats::{History, HistoryPanel};
 
 use super::{
     chart::Axis,
-    geometry::{BODY, DODGE, HEAD, LABEL, LEFT, PLOT, WIDTH},
+    geometry::{BODY, DODGE, HEAD, LABEL, LEFT, PLOT},
     labels::apart,
     lines::{Line, Value, is_relative, lines},
     scale::Scale,
 };
-use crate::timeline::{
-    escape_xml as escape,
-    svg::geometry::{SMALL_CHAR, coordinate, fitting},
+use crate::{
+    svg::{SMALL_CHAR, VALUES_WIDTH as WIDTH, coordinate, fitting},
+    xml::escape,
 };
 
 /// A drawn panel.

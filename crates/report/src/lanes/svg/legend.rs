@@ -5,11 +5,8 @@ use std::collections::BTreeSet;
 use super::{geometry::NAMES, marks::arrow, style::fill};
 use crate::{
     lanes::look::Look,
-    timeline::svg::geometry::{TEXT_CHAR, WIDTH, coordinate, width_of},
+    svg::{self, LANES_WIDTH, SWATCH, coordinate},
 };
-
-const ROW: f64 = 21.0;
-const SWATCH: f64 = 24.0;
 
 /// Entries that a legend has to explain, because the picture has them.
 #[derive(Clone, Debug, Default)]
@@ -87,21 +84,8 @@ impl Entry {
 pub fn legend(shown: &Shown, top: f64) -> (String, f64) {
     let order = Look::ALL.map(Entry::Look).into_iter();
     let order = order.chain([Entry::Woken, Entry::Asked, Entry::AskedLazily]);
-    let mut svg = String::new();
-    let (mut x, mut y) = (NAMES, top + 12.0);
-    for entry in order.filter(|entry| shown.entries.contains(entry)) {
-        let width = SWATCH + 4.0 + width_of(entry.words(), TEXT_CHAR) + 16.0;
-        if x + width > WIDTH - NAMES + 16.0 {
-            (x, y) = (NAMES, y + ROW);
-        }
-        svg += &format!(
-            "{}<text x=\"{}\" y=\"{}\">{}</text>\n",
-            entry.symbol(x + SWATCH / 2.0 - 3.0, y - 4.0),
-            coordinate(x + SWATCH),
-            coordinate(y),
-            entry.words()
-        );
-        x += width;
-    }
-    (svg, y - top + 4.0)
+    let entries = order
+        .filter(|entry| shown.entries.contains(entry))
+        .map(|entry| svg::Entry { symbol: move |x, y| entry.symbol(x, y), words: entry.words() });
+    svg::legend(entries, [NAMES, LANES_WIDTH - NAMES], top)
 }

@@ -10,13 +10,9 @@ use crate::{
         place::{Gap, Label, joined, place},
         rows::Row,
     },
-    timeline::{
-        seconds,
-        svg::{
-            geometry::{SMALL_CHAR, coordinate, width_of},
-            xml::escape,
-        },
-    },
+    svg::{SMALL_CHAR, coordinate, width_of},
+    timeline::seconds,
+    xml::escape,
 };
 
 /// A line of labels, and how many there are at most.

@@ -19,12 +19,10 @@ use super::{
     notes,
     rows::{Of, Row, rows},
 };
-use crate::timeline::{
-    svg::{
-        geometry::{LINE, WIDTH, coordinate, fitting},
-        xml::escape,
-    },
-    title,
+use crate::{
+    svg::{LANES_WIDTH as WIDTH, LINE, Picture, coordinate, fitting, grid, time_axis},
+    timeline::title,
+    xml::escape,
 };
 
 /// The axis has so many steps at most.
@@ -33,9 +31,7 @@ const STEPS_MAX: u64 = 12;
 /// Draws the lanes of threads, interrupts and softirqs as an SVG.
 ///
 /// Panels stand under each other on one axis of virtual time. Waiting for the CPU, which is the
-/// latency, is hatched. The picture stands alone: it has neither scripts nor links nor fonts, and
-/// follows the viewer's light or dark colours. Names, which come from a guest, are text in it and
-/// nothing else.
+/// latency, is hatched. Names, which come from a guest, are text in it and nothing else.
 pub fn lanes_svg(text: &str, panels: &[LanesPanel<'_>]) -> String {
     let end_ns = end_ns(panels);
     let cell_ns = (end_ns / CELLS as u64).max(1);
@@ -68,12 +64,12 @@ pub fn lanes_svg(text: &str, panels: &[LanesPanel<'_>]) -> String {
             y = lane.bottom;
             drawn.push(lane);
         }
-        body += &grid(end_ns, top, y);
+        body += &grid(marks(end_ns).map(|(x, _)| x), top, y);
         body += &links(&rows, &drawn, end_ns);
         body.extend(drawn.into_iter().map(|lane| lane.svg));
         y += 10.0;
     }
-    body += &axis(end_ns, y);
+    body += &time_axis([LEFT, LEFT + PLOT], y, marks(end_ns), "virtual time since the start");
     y += 48.0;
     let (legend, height) = legend::legend(&shown, y);
     body += &legend;
@@ -86,16 +82,9 @@ pub fn lanes_svg(text: &str, panels: &[LanesPanel<'_>]) -> String {
             escape(&note)
         );
     }
-    let height = coordinate(y + 12.0);
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab-lanes\" width=\"{WIDTH}\" \
-         height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\n\
-         <title>{}</title>\n<desc>{}</desc>\n{}\
-         <rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
-        escape(&title(text)),
-        escape(&description.join("\n")),
-        style::STYLE
-    )
+    let (title, described, style) = (&title(text), &description, &style::style());
+    let size = [WIDTH, y + 12.0];
+    Picture { class: style::CLASS, size, title, described, style, body: &body }.svg()
 }
 
 /// Describes how long each thread waited for the CPU, which the picture is about.
@@ -118,29 +107,8 @@ fn in_words(panel: &LanesPanel<'_>, rows: &[Row<'_>]) -> String {
     format!("{}: {}.", name(panel.title), threads.collect::<Vec<_>>().join("; "))
 }
 
-fn grid(end_ns: u64, top: f64, bottom: f64) -> String {
-    let lines = axis::marks(end_ns, STEPS_MAX).into_iter().map(|(ns, _)| {
-        let x = coordinate(x(ns, end_ns));
-        let (top, bottom) = (coordinate(top), coordinate(bottom));
-        format!("<path class=\"grid\" d=\"M{x} {top}V{bottom}\"/>")
-    });
-    format!("<g>{}</g>\n", lines.collect::<String>())
-}
-
-fn axis(end_ns: u64, y: f64) -> String {
-    let (from, to, at) = (coordinate(LEFT), coordinate(LEFT + PLOT), coordinate(y));
-    let mut svg = format!("<path class=\"line\" d=\"M{from} {at}H{to}\"/>\n");
-    for (ns, label) in axis::marks(end_ns, STEPS_MAX) {
-        let x = coordinate(x(ns, end_ns));
-        svg += &format!(
-            "<path class=\"line\" d=\"M{x} {at}v5\"/><text class=\"small middle\" x=\"{x}\" \
-             y=\"{}\">{label}</text>\n",
-            coordinate(y + 17.0)
-        );
-    }
-    svg + &format!(
-        "<text class=\"small faint middle\" x=\"{}\" y=\"{}\">virtual time since the start</text>\n",
-        coordinate(LEFT + PLOT / 2.0),
-        coordinate(y + 33.0)
-    )
+/// Returns the places of the axis's marks, with their labels.
+fn marks(end_ns: u64) -> impl Iterator<Item = (f64, String)> {
+    let marks = axis::marks(end_ns, STEPS_MAX).into_iter();
+    marks.map(move |(ns, label)| (x(ns, end_ns), label))
 }

@@ -14,13 +14,9 @@ use crate::{
         rows::{Of, Row},
         span::Span,
     },
-    timeline::{
-        seconds,
-        svg::{
-            geometry::{CODE_CHAR, coordinate, fitting, width_of},
-            xml::escape,
-        },
-    },
+    svg::{CODE_CHAR, coordinate, fitting, width_of},
+    timeline::seconds,
+    xml::escape,
 };
 
 /// Heights of a thread's bar and of the other bars, of the strips of sections, and of the room

@@ -6,19 +6,21 @@ use preemptlab_analysis::wakeup::{
 use preemptlab_trace::Timeline;
 
 use super::{
-    axis::grid,
-    geometry::{
-        CODE_CHAR, LEFT, LINE, PLOT, SMALL_CHAR, Scale, TEXT_CHAR, WIDTH, coordinate, fitting,
-        width_of,
-    },
+    geometry::{LEFT, PLOT, Scale},
     shares::blocks,
     style::{fill, ink},
-    xml::escape,
 };
-use crate::timeline::{
-    cause::{glyph, words},
-    text::{function, place, subject, us, us_from},
-    turns::{Turn, turns},
+use crate::{
+    svg::{
+        CODE_CHAR, LANES_WIDTH as WIDTH, LINE, SMALL_CHAR, TEXT_CHAR, coordinate, fitting, grid,
+        width_of,
+    },
+    timeline::{
+        cause::{glyph, words},
+        text::{function, place, subject, us, us_from},
+        turns::{Turn, turns},
+    },
+    xml::escape,
 };
 
 const MARKS: f64 = 18.0;
@@ -46,7 +48,7 @@ pub fn lane(lane: &Lane, scale: Scale, top: f64) -> (String, f64) {
     let (mut svg, mut y) = heading(lane, top);
     y += MARKS;
     let bottom = y + BAR + TASKS;
-    svg += &grid(scale, y - 4.0, bottom + 4.0);
+    svg += &grid(scale.marks().map(|(x, _)| x), y - 4.0, bottom + 4.0);
     if !is_imagined(lane.timeline) {
         svg += &format!("<g>{}</g>\n", marks(lane, scale, y));
     }

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use preemptlab_analysis::wakeup::{is_imagined, pieces};
 
 use super::{
-    geometry::{LEFT, WIDTH, coordinate},
+    geometry::LEFT,
     lane::{Lane, Mark, mark},
     style::{fill, ink},
+};
+use crate::{
+    svg::{self, Entry, LANES_WIDTH, coordinate},
+    timeline::cause::{all, glyph, words},
     xml::escape,
 };
-use crate::timeline::cause::{all, glyph, words};
-
-const COLUMNS: usize = 6;
-const ROW: f64 = 20.0;
 
 /// Returns the legend of the causes that the lanes have, and its height.
 pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
@@ -26,33 +26,20 @@ pub fn legend(lanes: &[Lane], top: f64) -> (String, f64) {
                 "<rect {} x=\"{}\" y=\"{}\" width=\"18\" height=\"13\"/><text class=\"code middle \
                  {}\" x=\"{}\" y=\"{}\">{}</text>",
                 fill(cause),
-                coordinate(x),
-                coordinate(y - 10.5),
+                coordinate(x - 9.0),
+                coordinate(y - 6.5),
                 ink(cause),
-                coordinate(x + 9.0),
-                coordinate(y - 0.5),
+                coordinate(x),
+                coordinate(y + 3.5),
                 escape(&glyph)
             )
         };
-        (Box::new(swatch) as Box<dyn Fn(f64, f64) -> String>, words(cause))
+        Entry { symbol: Box::new(swatch) as Box<dyn Fn(f64, f64) -> String>, words: words(cause) }
     });
     let has_marks = lanes.iter().any(|lane| !is_imagined(lane.timeline));
-    let marks = Mark::ALL.into_iter().filter(|_| has_marks).map(|kind| {
-        let symbol = move |x: f64, y: f64| mark(kind, x + 9.0, y - 4.0);
-        (Box::new(symbol) as Box<dyn Fn(f64, f64) -> String>, kind.words())
+    let marks = Mark::ALL.into_iter().filter(|_| has_marks).map(|kind| Entry {
+        symbol: Box::new(move |x: f64, y: f64| mark(kind, x, y)) as Box<dyn Fn(f64, f64) -> String>,
+        words: kind.words(),
     });
-    let mut svg = String::new();
-    let mut rows = 0;
-    for (index, (symbol, words)) in causes.chain(marks).enumerate() {
-        let x = LEFT + (index % COLUMNS) as f64 * (WIDTH - 2.0 * LEFT) / COLUMNS as f64;
-        rows = index / COLUMNS + 1;
-        let y = top + (rows - 1) as f64 * ROW + 12.0;
-        svg += &format!(
-            "{}<text x=\"{}\" y=\"{}\">{words}</text>\n",
-            symbol(x, y),
-            coordinate(x + 24.0),
-            coordinate(y)
-        );
-    }
-    (svg, rows as f64 * ROW)
+    svg::legend(causes.chain(marks), [LEFT, LANES_WIDTH - LEFT], top)
 }

@@ -1,29 +1,29 @@
 //! Timelines as a picture: a lane for each, on one axis of time.
 
-mod axis;
-pub(crate) mod geometry;
+mod geometry;
 mod lane;
 mod legend;
 mod shares;
 mod style;
-pub(crate) mod xml;
 
 use preemptlab_analysis::wakeup::{one_sentence, pieces};
 use preemptlab_trace::Cause;
 
 use self::{
-    geometry::{LEFT, LINE, Scale, WIDTH, fitting},
+    geometry::{LEFT, PLOT, Scale},
     lane::lane,
-    xml::escape,
 };
 use super::text::MET;
+use crate::{
+    svg::{LANES_WIDTH as WIDTH, LINE, Picture, fitting, time_axis},
+    xml::escape,
+};
 pub use lane::Lane;
 
 /// Draws the time of late wakeups by cause, as an SVG.
 ///
-/// The lanes stand under each other on one axis of virtual time that begins at their due times. The
-/// picture stands alone: it has neither scripts nor links nor fonts, and follows the viewer's light
-/// or dark colours. Names, which come from a guest, are text in it and nothing else.
+/// The lanes stand under each other on one axis of virtual time that begins at their due times. Names, which
+/// come from a guest, are text in it and nothing else.
 pub fn timeline_svg(title: &str, lanes: &[Lane<'_>]) -> String {
     let scale = Scale::new(lanes.iter().map(|lane| lane.timeline.wakeup.latency_ns()).max());
     let mut body = String::new();
@@ -41,7 +41,8 @@ pub fn timeline_svg(title: &str, lanes: &[Lane<'_>]) -> String {
         body += &svg;
         y += height;
     }
-    body += &axis::axis(scale, y);
+    let caption = "virtual time since the task was due, in us";
+    body += &time_axis([LEFT, LEFT + PLOT], y, scale.marks(), caption);
     y += 48.0;
     let mut pieces = lanes.iter().flat_map(|lane| pieces(lane.timeline));
     let (legend, height) = legend::legend(lanes, y);
@@ -57,13 +58,7 @@ pub fn timeline_svg(title: &str, lanes: &[Lane<'_>]) -> String {
         .iter()
         .map(|lane| format!("{}: {}", lane.caption, one_sentence(lane.timeline)))
         .collect();
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"preemptlab\" width=\"{WIDTH}\" \
-         height=\"{y}\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n\
-         <title>{}</title>\n<desc>{}</desc>\n{}\
-         <rect class=\"page\" width=\"{WIDTH}\" height=\"{y}\"/>\n{body}</svg>\n",
-        escape(title),
-        escape(&description.join("\n")),
-        style::STYLE
-    )
+    let (described, style) = (&description, &style::style());
+    let size = [WIDTH, y];
+    Picture { class: style::CLASS, size, title, described, style, body: &body }.svg()
 }

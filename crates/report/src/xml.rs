@@ -1,8 +1,9 @@
-//! Text in XML.
+//! Text in XML and HTML.
 
 use preemptlab_model::plain::visible;
 
-/// Escapes text for XML, in content and in quoted attributes. Line feeds are kept.
+/// Escapes text for XML and HTML, in content and in quoted attributes. Line feeds are kept; other characters
+/// that cannot be seen, or turn the direction of writing, become spaces.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for char in text.chars() {
