@@ -290,6 +290,33 @@ fn no_files_import_each_other() {
 }
 
 #[test]
+fn the_store_knows_no_distribution_and_a_distribution_no_kernel() {
+    let edges = imports::edges(&root().join("crates/provision/src"));
+    let is_in = |module: &[String], floor: &str| module.first().is_some_and(|name| name == floor);
+    for floor in ["store", "distribution", "kernel"] {
+        assert!(edges.iter().any(|(from, _)| is_in(from, floor)), "{floor} is not a floor");
+    }
+    let above = |from: &[String]| match from {
+        _ if is_in(from, "store") => {
+            &["distribution", "kernel", "image", "qemu", "programs", "supplies", "provision"][..]
+        }
+        _ if is_in(from, "distribution") => {
+            &["kernel", "image", "qemu", "programs", "supplies", "provision"]
+        }
+        _ => &[],
+    };
+    let is_test = |module: &[String]| module.last().is_some_and(|name| name == "tests");
+    for (from, to) in edges.iter().filter(|(from, _)| !is_test(from)) {
+        let climbs = above(from).iter().any(|floor| is_in(to, floor));
+        assert!(!climbs, "{} imports {}", from.join("::"), to.join("::"));
+        // Everything else asks the trait. One file chooses who offers packages; another is the fuzzer's.
+        let is_apt = to.join("::") == "distribution::debian::apt";
+        let may = ["distribution", "supplies", "hostile"].iter().any(|floor| is_in(from, floor));
+        assert!(!is_apt || may, "{} knows apt", from.join("::"));
+    }
+}
+
+#[test]
 fn what_is_computed_is_the_same_on_every_machine() {
     let mut files = Vec::new();
     sources(&root().join("crates/stats/src"), &mut files);
@@ -343,26 +370,26 @@ const OWN_READERS: [&str; 26] = [
     "files/src/lock.rs",
     "files/src/owner.rs",
     "lab/src/children.rs",
-    "provision/src/apt/machine.rs",
-    "provision/src/ktree/watched.rs",
+    "provision/src/distribution/debian/apt/machine.rs",
+    "provision/src/kernel/ktree/watched.rs",
     "system/src/apply/",
     "system/src/host/",
     // The store, and what was unpacked or built in it.
     "backend-qemu/src/guest.rs",
     "backend-qemu/src/snapshot.rs",
     "lab/src/prepare/kernels.rs",
-    "provision/src/apt/fetch.rs",
-    "provision/src/apt/lists.rs",
+    "provision/src/distribution/debian/apt/fetch.rs",
+    "provision/src/distribution/debian/apt/lists.rs",
     "provision/src/image.rs",
-    "provision/src/kbuild/",
-    "provision/src/kept.rs",
-    "provision/src/kernels/debian.rs",
-    "provision/src/kmod/",
-    "provision/src/ktree/build.rs",
-    "provision/src/seed/mod.rs",
+    "provision/src/kernel/kbuild/",
+    "provision/src/kernel/kmod/",
+    "provision/src/kernel/ktree/build.rs",
+    "provision/src/kernel/packaged.rs",
+    "provision/src/kernel/toolchain/wrap.rs",
+    "provision/src/store/kept.rs",
     "provision/src/store/mod.rs",
-    "provision/src/toolchain/wrap.rs",
-    "provision/src/whole.rs",
+    "provision/src/store/seed/mod.rs",
+    "provision/src/store/whole.rs",
 ];
 
 #[test]

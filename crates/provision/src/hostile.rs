@@ -2,7 +2,11 @@
 
 use std::{fs, path::Path};
 
-use crate::{apt, ktree, mirror::Archives, seed};
+use crate::{
+    distribution::debian::{apt, mirror::Archives},
+    kernel::ktree,
+    store::seed,
+};
 
 /// Reads a text in every way in which apt's output is read.
 pub fn apt(text: &str) {

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     PackageError,
-    deb::{self, Content},
+    distribution::deb::{self, Content},
     error::from_package_errors,
-    guest, hash,
+    guest,
     platform::{GUEST, named},
-    store::StoreError,
+    store::{StoreError, hash},
     tree::{Node, PlaceError, Tree, canonical},
 };
 

@@ -8,7 +8,9 @@ use std::{
 use preemptlab_model::{Package, PackageName, nearest};
 use tar::EntryType;
 
-use crate::{DebError, PackageError, deb, error::from_package_errors, tree::canonical};
+use crate::{
+    DebError, PackageError, distribution::deb, error::from_package_errors, tree::canonical,
+};
 
 /// Folders of programs, in the order in which a command finds its program there (`PATH`); the last one is not
 /// on it.
@@ -131,7 +133,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::hash;
+    use crate::store::hash;
 
     /// Builds a package that holds these files, of which those with a `*` can be executed.
     fn package(folder: &Path, name: &str, files: &[&str]) -> (Package, PathBuf) {

@@ -8,11 +8,13 @@ use preemptlab_model::{Kernel, KernelRef, Package, PackageName};
 use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
     Options, ProgramError, ProvisionedKernel, Qemu, QemuError, Store, TreeError,
-    kbuild::{BuiltWith, Kit},
-    kernels,
-    kmod::{self, Headers},
-    modules::{self, ModuleSource},
-    names, programs, qemu,
+    kernel::{
+        self,
+        kbuild::{BuiltWith, Kit},
+        kmod::{self, Headers},
+        modules::{self, ModuleSource},
+    },
+    programs, qemu,
     supplies::Supplies,
 };
 
@@ -22,7 +24,7 @@ use crate::{
 ///
 /// [`crate::TreeError::Foreign`]
 pub fn check_owner(kernel: &KernelRef) -> Result<(), KernelError> {
-    match kernels::source(kernel).stranger() {
+    match kernel::source(kernel).stranger() {
         Some(stranger) => {
             let name = kernel.to_string();
             Err(KbuildError::Tree(TreeError::Foreign { name, stranger }).into())
@@ -90,7 +92,7 @@ impl<'a> Provision<'a> {
     ) -> Result<(), ModuleError> {
         let mut own = modules.iter().filter(|name| is_own(name));
         let (Some(name), false) = (own.next(), self.supplies.build_scripts) else { return Ok(()) };
-        let tree = kernels.iter().find_map(|kernel| kernels::source(kernel).headers());
+        let tree = kernels.iter().find_map(|kernel| kernel::source(kernel).headers());
         let Some(tree) = tree else { return Ok(()) };
         let source = kmod::find(&name.replace('-', "_"))?;
         Err(KmodError::NotAllowed { name: source.name, tree }.into())
@@ -102,7 +104,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn check_sources(&self, kernels: &[KernelRef]) -> Result<(), KernelError> {
-        kernels.iter().try_for_each(|kernel| kernels::source(kernel).check(&self.supplies))
+        kernels.iter().try_for_each(|kernel| kernel::source(kernel).check(&self.supplies))
     }
 
     /// Returns the store.
@@ -116,7 +118,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn kernel(&self, name: &KernelRef) -> Result<ProvisionedKernel, KernelError> {
-        kernels::source(name).resolve(&self.supplies)
+        kernel::source(name).resolve(&self.supplies)
     }
 
     /// Brings the kernel here that a recording was made with: one of Debian's from its exact version, one
@@ -126,7 +128,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`], also where another kernel has its name now.
     pub fn kernel_again(&self, recorded: &Kernel) -> Result<ProvisionedKernel, KernelError> {
-        let kernel = kernels::source(&recorded.name).pin(&self.supplies, recorded)?;
+        let kernel = kernel::source(&recorded.name).pin(&self.supplies, recorded)?;
         if kernel.kernel.image_sha256 != recorded.image_sha256 {
             return Err(KernelError::NotAgain("another build has its name now"));
         }
@@ -135,12 +137,12 @@ impl<'a> Provision<'a> {
 
     /// Returns whether a name means files of the user's own, which may change behind a recording.
     pub fn is_own(name: &KernelRef) -> bool {
-        kernels::source(name).is_own()
+        kernel::source(name).is_own()
     }
 
     /// Returns the user's own folder of modules, if a kernel's name gives one.
     pub fn own_modules(name: &KernelRef) -> Option<PathBuf> {
-        kernels::source(name).modules().map(Path::to_owned)
+        kernel::source(name).modules().map(Path::to_owned)
     }
 
     /// Modules of a kernel with those they depend on, in the order in which they can be loaded:
@@ -193,9 +195,9 @@ impl<'a> Provision<'a> {
                 let lock = self.supplies.lock()?;
                 kmod::from_tree(source, release, tree, (store, &lock), on_event)
             }
-            Headers::Package { name, assumed } => self.supplies.ask(|apt, lock| {
+            Headers::Package { name, assumed } => self.supplies.ask(|distribution, lock| {
                 let headers = (name.as_str(), assumed.as_str());
-                kmod::from_package(source, release, headers, (apt, store, lock), on_event)
+                kmod::from_package(source, release, headers, (distribution, store, lock), on_event)
             }),
             Headers::Kit(kit, with) => self.module_of_kit(source, kernel, *kit, with),
         };
@@ -216,8 +218,7 @@ impl<'a> Provision<'a> {
             return Ok(bytes);
         }
         if !kit.is_kept(store) {
-            let kept =
-                kernels::source(&kernel.kernel.name).keep_kit(&self.supplies, &kernel.kernel);
+            let kept = kernel::source(&kernel.kernel.name).keep_kit(&self.supplies, &kernel.kernel);
             kept.map_err(|error| KmodError::NoHeaders {
                 release: release.clone(),
                 reason: error.to_string(),
@@ -227,7 +228,9 @@ impl<'a> Provision<'a> {
         let here = (store, &lock);
         let tools = match with {
             BuiltWith::Here(tools) => tools.clone(),
-            with => self.supplies.with_apt(&lock, |apt| with.tools(apt, here, on_event))?,
+            with => self
+                .supplies
+                .with(&lock, |distribution| with.tools(distribution, here, on_event))?,
         };
         kmod::from_kit(source, release, (kit, &tools), here, on_event)
     }
@@ -273,9 +276,9 @@ impl<'a> Provision<'a> {
             }
             ModuleSource::Package { candidate, builtin } => {
                 let Supplies { store, on_event, .. } = &self.supplies;
-                let folder = self
-                    .supplies
-                    .ask(|apt, lock| modules::unpacked(apt, store, lock, candidate, on_event))?;
+                let folder = self.supplies.ask(|distribution, lock| {
+                    modules::unpacked(distribution, store, lock, candidate, on_event)
+                })?;
                 modules::load(&folder, builtin, names, Some(&candidate.package))
             }
         }
@@ -288,8 +291,9 @@ impl<'a> Provision<'a> {
     /// [`KernelError`] when there is nothing to show; a configuration that cannot be read is part
     /// of its row.
     pub fn offered(&self) -> Result<Vec<Offer>, KernelError> {
-        self.supplies
-            .ask(|apt, _| kernels::offered(apt, &self.supplies.store, self.supplies.on_event))
+        self.supplies.ask(|distribution, _| {
+            kernel::offered(distribution, &self.supplies.store, self.supplies.on_event)
+        })
     }
 
     /// Returns every kernel on offer, the oldest first.
@@ -298,7 +302,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn builds(&self) -> Result<Vec<Build>, KernelError> {
-        self.supplies.ask(|apt, _| Ok(kernels::builds(apt)?))
+        self.supplies.ask(|distribution, _| Ok(distribution.builds()?))
     }
 
     /// Returns whether a kernel of a distribution's packages is on offer. Others are always taken for that.
@@ -307,8 +311,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn is_offered(&self, name: &KernelRef) -> Result<bool, KernelError> {
-        let KernelRef::Packaged { version, flavour, .. } = name else { return Ok(true) };
-        Ok(names::resolve(&self.builds()?, version, *flavour).is_some())
+        self.supplies.ask(|distribution, _| kernel::is_offered(distribution, name))
     }
 
     /// Returns every kernel on offer between two of a distribution and a flavour, both included, the
@@ -318,16 +321,7 @@ impl<'a> Provision<'a> {
     ///
     /// [`KernelError`]
     pub fn builds_between(&self, ends: [&KernelRef; 2]) -> Result<Vec<KernelRef>, KernelError> {
-        let [
-            KernelRef::Packaged { version: first, flavour, .. },
-            KernelRef::Packaged { version: last, flavour: other, .. },
-        ] = ends
-        else {
-            return Ok(Vec::new());
-        };
-        let ends = [(first.as_str(), *flavour), (last.as_str(), *other)];
-        let builds = self.supplies.ask(|apt, _| kernels::between(apt, ends))?;
-        Ok(builds.iter().map(Build::exact_name).collect())
+        self.supplies.ask(|distribution, _| kernel::between(distribution, ends))
     }
 
     /// Returns QEMU: the one at `path`, or release 13's.
@@ -340,7 +334,7 @@ impl<'a> Provision<'a> {
             return qemu::file(path);
         }
         let Supplies { store, on_event, .. } = &self.supplies;
-        self.supplies.ask(|apt, lock| qemu::debian(apt, store, lock, on_event))
+        self.supplies.ask(|distribution, lock| qemu::debian(distribution, store, lock, on_event))
     }
 
     /// Returns the QEMU that consists of exactly these packages, as a recording names them.
@@ -353,8 +347,9 @@ impl<'a> Provision<'a> {
         if let Some(qemu) = qemu::in_store(store, packages)? {
             return Ok(qemu);
         }
-        self.supplies
-            .ask(|apt, lock| qemu::unpacked(apt, store, lock, &apt.exact(packages)?, on_event))
+        self.supplies.ask(|distribution, lock| {
+            qemu::unpacked(distribution, store, lock, &distribution.exact(packages)?, on_event)
+        })
     }
 
     /// Returns exactly these packages, as a recording names them, each with its file in the store.
@@ -368,7 +363,8 @@ impl<'a> Provision<'a> {
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
         let file = |package: &Package| self.supplies.store.package(package.sha256);
         if !packages.iter().all(|package| file(package).exists()) {
-            self.supplies.ask(|apt, _| apt.fetch(&apt.exact(packages)?))?;
+            self.supplies
+                .ask(|distribution, _| distribution.fetch(&distribution.exact(packages)?))?;
         }
         Ok(packages.iter().map(|package| (package.clone(), file(package))).collect())
     }
@@ -384,9 +380,9 @@ impl<'a> Provision<'a> {
         names: &[&str],
         assumed: &[&str],
     ) -> Result<Vec<(Package, PathBuf)>, AptError> {
-        self.supplies.ask(|apt, _| {
-            let candidates = apt.closure(names, assumed)?;
-            let paths = apt.fetch(&candidates)?;
+        self.supplies.ask(|distribution, _| {
+            let candidates = distribution.closure(names, assumed)?;
+            let paths = distribution.fetch(&candidates)?;
             Ok(candidates.into_iter().map(|candidate| candidate.package).zip(paths).collect())
         })
     }

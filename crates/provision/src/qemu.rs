@@ -12,13 +12,11 @@ use preemptlab_model::{Digest, Package, QemuBuild};
 
 use crate::{
     Event, PackageError, Store, StoreLock,
-    apt::{Apt, Candidate},
-    deb,
+    distribution::{Candidate, Distribution, deb},
     error::from_package_errors,
-    hash::sha256,
     platform::{GUEST, HOST},
     process::tied,
-    whole::is_whole,
+    store::{hash::sha256, whole::is_whole},
 };
 
 /// Oldest QEMU whose plugins have all functions that the tracer uses, major and minor.
@@ -96,17 +94,23 @@ from_package_errors!(QemuError);
 
 /// Provides release 13's QEMU, unpacked into the store.
 pub(crate) fn debian(
-    apt: &Apt<'_>,
+    distribution: &dyn Distribution,
     store: &Store,
     lock: &StoreLock,
     on_event: &dyn Fn(Event),
 ) -> Result<Qemu, QemuError> {
-    unpacked(apt, store, lock, &apt.closure(&[GUEST.qemu_package], &[])?, on_event)
+    unpacked(
+        distribution,
+        store,
+        lock,
+        &distribution.closure(&[GUEST.qemu_package], &[])?,
+        on_event,
+    )
 }
 
 /// Provides the QEMU that consists of these packages, unpacked into the store.
 pub(crate) fn unpacked(
-    apt: &Apt<'_>,
+    distribution: &dyn Distribution,
     store: &Store,
     lock: &StoreLock,
     candidates: &[Candidate],
@@ -115,7 +119,7 @@ pub(crate) fn unpacked(
     let packages: Vec<_> = candidates.iter().map(|candidate| candidate.package.clone()).collect();
     let folder = store.qemu(digest_of(&packages));
     if !is_whole(&folder) {
-        let debs = apt.fetch(candidates)?;
+        let debs = distribution.fetch(candidates)?;
         lock.fill(&folder, |draft| {
             on_event(Event::Unpacking { what: GUEST.qemu_package.to_owned() });
             debs.iter().try_for_each(|deb| deb::unpack(deb, draft)).map_err(QemuError::from)

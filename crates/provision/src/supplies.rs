@@ -1,10 +1,13 @@
-//! The supplies with which everything is brought here: the store and apt.
+//! The supplies with which everything is brought here: the store and a distribution's packages.
 
 use std::cell::OnceCell;
 
 use crate::{
     AptError, Event, Options, Store, StoreError, StoreLock,
-    apt::{Apt, Lists},
+    distribution::{
+        Distribution,
+        debian::apt::{Apt, Lists},
+    },
 };
 
 /// The store, the package lists, which are prepared on first use, once, and what a person chose.
@@ -36,20 +39,20 @@ impl<'a> Supplies<'a> {
         self.store.lock(self.on_event)
     }
 
-    /// Locks the store, and has apt at hand while it is locked.
+    /// Locks the store, and gives the distribution's packages to a function while it is locked.
     pub(crate) fn ask<T, E: From<AptError> + From<StoreError>>(
         &self,
-        work: impl FnOnce(&Apt<'_>, &StoreLock) -> Result<T, E>,
+        work: impl FnOnce(&dyn Distribution, &StoreLock) -> Result<T, E>,
     ) -> Result<T, E> {
         let lock = self.lock()?;
-        self.with_apt(&lock, |apt| work(apt, &lock))
+        self.with(&lock, |packages| work(packages, &lock))
     }
 
-    /// Has apt at hand while the store is locked.
-    pub(crate) fn with_apt<T, E: From<AptError>>(
+    /// Gives the distribution's packages to a function while the store is locked.
+    pub(crate) fn with<T, E: From<AptError>>(
         &self,
         lock: &StoreLock,
-        work: impl FnOnce(&Apt<'_>) -> Result<T, E>,
+        work: impl FnOnce(&dyn Distribution) -> Result<T, E>,
     ) -> Result<T, E> {
         let root = self.store.apt();
         let lists = match self.lists.get() {

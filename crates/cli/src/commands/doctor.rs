@@ -6,7 +6,11 @@ use std::{
 };
 
 use clap::Args;
-use preemptlab_provision::Mirror;
+use preemptlab_model::Distro;
+use preemptlab_provision::{
+    Mirror,
+    needs::{KEYRING_PACKAGE, KEYRINGS, PROGRAMS},
+};
 use preemptlab_report::{Cell, Column, Table, Tone, yes_or_no};
 use preemptlab_system::host::{Evidence, HostKernel, Kvm, kvm, naming};
 use serde::Serialize;
@@ -27,16 +31,6 @@ pub struct Doctor {
     #[command(flatten)]
     pub packages: Packages,
 }
-
-/// Programs that bring packages here, and the packages that they are in.
-const PROGRAMS: [(&str, &str); 4] =
-    [("apt-get", "apt"), ("apt-cache", "apt"), ("dpkg-deb", "dpkg"), ("gpgv", "gpgv")];
-
-/// Debian's archive keys, as release 12 and 13 name the file.
-const KEYRINGS: [&str; 2] = [
-    "/usr/share/keyrings/debian-archive-keyring.gpg",
-    "/usr/share/keyrings/debian-archive-keyring.pgp",
-];
 
 /// Free space that the quick study needs, in bytes: at least a GiB of packages, kernels and
 /// snapshots.
@@ -121,14 +115,19 @@ fn programs() -> Result<String, (String, Option<String>)> {
     let mend = if programs.contains(&"apt-get") {
         "use a Debian 12 or 13 system, in a container if need be".to_owned()
     } else {
-        format!("sudo apt-get install {}", packages.join(" "))
+        install(&packages)
     };
     Err((format!("{} missing", programs.join(", ")), Some(mend)))
 }
 
+/// Returns the command that installs packages of the distribution that everything comes from.
+fn install(packages: &[&str]) -> String {
+    format!("sudo {}", Distro::Debian.install(packages).join(" "))
+}
+
 fn keyring() -> Result<String, (String, Option<String>)> {
     KEYRINGS.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned).ok_or_else(|| {
-        let mend = "sudo apt-get install debian-archive-keyring".to_owned();
+        let mend = install(&[KEYRING_PACKAGE]);
         ("Debian's archive keys are missing".to_owned(), Some(mend))
     })
 }

@@ -60,5 +60,5 @@ pub fn execute(args: &Kernels, store: Option<PathBuf>, output: &Output) -> exit:
 
 fn row(build: &Build, config: Option<&Result<KernelConfig, String>>) -> OfferedKernel {
     let (series, exact) = (build.series_name(), build.exact_name());
-    OfferedKernel::new(&series, &exact, &build.version, build.release(), config)
+    OfferedKernel::new(&series, &exact, &build.version, build.release.clone(), config)
 }

@@ -11,11 +11,29 @@ use syn::{
 };
 
 /// The path of a module in its crate, such as `["read", "fields"]`; the root's is empty.
-type Module = Vec<String>;
+pub type Module = Vec<String>;
 
 /// Names the files that import each other in a circle, each with the ones that it imports of them.
-/// It does not see imports in a macro's own syntax, nor those of tests.
 pub fn circles(sources: &Path) -> Vec<String> {
+    let mut edges = edges(sources);
+    // A file that imports none of those that are left, or that none of them imports, is in no circle.
+    loop {
+        let count = edges.len();
+        let importing: BTreeSet<Module> = edges.iter().map(|(from, _)| from.clone()).collect();
+        edges.retain(|(_, to)| importing.contains(to));
+        let imported: BTreeSet<Module> = edges.iter().map(|(_, to)| to.clone()).collect();
+        edges.retain(|(from, _)| imported.contains(from));
+        if edges.len() == count {
+            break;
+        }
+    }
+    let name = |module: &Module| format!("crate::{}", module.join("::"));
+    edges.iter().map(|(from, to)| format!("{} imports {}", name(from), name(to))).collect()
+}
+
+/// Lists which file imports which, behind the exports of others. It does not see imports in a macro's own
+/// syntax, nor those of tests.
+pub fn edges(sources: &Path) -> BTreeSet<(Module, Module)> {
     let mut files = BTreeMap::new();
     find(sources, &Module::new(), &mut files);
     let modules: BTreeSet<Module> = files.keys().cloned().collect();
@@ -33,19 +51,7 @@ pub fn circles(sources: &Path) -> Vec<String> {
             edges.insert((module, of));
         }
     }
-    // A file that imports none of those that are left, or that none of them imports, is in no circle.
-    loop {
-        let count = edges.len();
-        let importing: BTreeSet<Module> = edges.iter().map(|(from, _)| from.clone()).collect();
-        edges.retain(|(_, to)| importing.contains(to));
-        let imported: BTreeSet<Module> = edges.iter().map(|(_, to)| to.clone()).collect();
-        edges.retain(|(from, _)| imported.contains(from));
-        if edges.len() == count {
-            break;
-        }
-    }
-    let name = |module: &Module| format!("crate::{}", module.join("::"));
-    edges.iter().map(|(from, to)| format!("{} imports {}", name(from), name(to))).collect()
+    edges
 }
 
 /// Reads the files below a folder, by the modules that they are.

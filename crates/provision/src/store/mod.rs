@@ -1,4 +1,10 @@
 mod error;
+pub(crate) mod hash;
+pub(crate) mod kept;
+mod node_store;
+pub mod seed;
+pub(crate) mod seen;
+pub(crate) mod whole;
 
 use std::{
     fs::{self, DirBuilder, File, TryLockError},
@@ -18,9 +24,10 @@ use preemptlab_files::Owner;
 use preemptlab_model::Digest;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use crate::{Event, whole};
+use crate::Event;
 
 pub use error::StoreError;
+pub use node_store::NodeStore;
 
 /// First part of the name of every folder that is still being filled.
 const UNPACK_PREFIX: &str = ".unpack-";

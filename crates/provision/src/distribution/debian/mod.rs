@@ -1,0 +1,7 @@
+//! Debian: its archives through a private apt, and the names of its packages.
+
+pub(crate) mod apt;
+pub(crate) mod mirror;
+mod names;
+pub mod needs;
+pub(crate) mod sources;

@@ -1,0 +1,325 @@
+//! What a worker's store needs, in one file.
+//!
+//! ```text
+//! seed.json                  whose it is
+//! qemu/DIGEST/...            QEMU's unpacked packages
+//! kernels/SHA256/vmlinuz     kernel images
+//! images/SHA256              guest images
+//! ```
+//!
+//! The file is a tar archive in one frame of zstd with a checksum. Names are sorted and nobody's times or
+//! numbers are in it, so that the same content gives the same bytes.
+
+mod stream;
+mod unfold;
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
+
+use preemptlab_files::Replacement;
+use preemptlab_model::Digest;
+use serde::{Serialize, de::DeserializeOwned};
+use tar::{Archive, Builder, EntryType, Header};
+
+use self::stream::Stream;
+use crate::{
+    Event, Store, StoreError,
+    store::{hash::sha256, whole},
+};
+
+/// Name of the entry that says whose seed it is.
+const ABOUT: &str = "seed.json";
+
+/// Most bytes of that entry.
+const ABOUT_BYTES_MAX: u64 = 64 << 10;
+
+/// zstd's own default.
+const LEVEL: i32 = 3;
+
+/// Contents of a seed, by the digests under which a store has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The build of QEMU; `None` where no virtual machine runs.
+    pub qemu: Option<Digest>,
+    /// The kernels' images; several kernels may have one.
+    pub kernels: BTreeSet<Digest>,
+    /// The guest images; several kernels may boot one.
+    pub images: BTreeSet<Digest>,
+}
+
+impl Contents {
+    /// Returns whether a path of an archive is part of them.
+    fn have(&self, path: &str) -> bool {
+        let has = |digests: &BTreeSet<Digest>, name: &str| {
+            digests.iter().any(|digest| digest.to_string() == name)
+        };
+        let Some((top, below)) = path.split_once('/') else { return path == ABOUT };
+        let (name, rest) = below.split_once('/').unwrap_or((below, ""));
+        match top {
+            "qemu" => self.qemu.is_some_and(|digest| digest.to_string() == name),
+            "kernels" => rest == "vmlinuz" && has(&self.kernels, name),
+            "images" => rest.is_empty() && has(&self.images, name),
+            _ => false,
+        }
+    }
+}
+
+/// Error of a seed that cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum SeedError {
+    /// The file cannot be read or written.
+    #[error("cannot {action} the seed {}: {error}", path.display())]
+    Io {
+        /// Action that failed, as a verb.
+        action: &'static str,
+        /// Path of the seed.
+        path: PathBuf,
+        /// Error of the system.
+        error: io::Error,
+    },
+    /// There is no seed.
+    #[error("there is no seed {}; `preemptlab run EXPERIMENT --out RECORDING --prepare` makes it", .0.display())]
+    Absent(PathBuf),
+    /// The file is damaged, or no seed.
+    #[error(
+        "the seed {} is damaged: {reason}; make it again with --prepare, or copy it again",
+        path.display()
+    )]
+    Damaged {
+        /// Path of the seed.
+        path: PathBuf,
+        /// Damage, in words.
+        reason: String,
+    },
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Packs what a worker needs out of a store, with a word about whose it is.
+///
+/// # Errors
+///
+/// When the store lacks something, or the file cannot be written.
+pub fn pack(
+    store: &Store,
+    contents: &Contents,
+    about: &impl Serialize,
+    path: &Path,
+) -> Result<(), SeedError> {
+    let error = |error| SeedError::Io { action: "write", path: path.to_owned(), error };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written = || {
+        preemptlab_files::create_folder(folder)?;
+        let mut file = Replacement::of_file(path)?;
+        let mut encoder = zstd::stream::write::Encoder::new(file.file(), LEVEL)?;
+        encoder.include_checksum(true)?;
+        let mut archive = Builder::new(encoder);
+        let about = serde_json::to_vec(about)?;
+        append(&mut archive, ABOUT, 0o644, &mut about.as_slice(), about.len() as u64)?;
+        if let Some(digest) = contents.qemu {
+            let name = format!("qemu/{digest}");
+            append_folder(&mut archive, &store.qemu(digest), &name)?;
+        }
+        for digest in &contents.kernels {
+            let name = format!("kernels/{digest}/vmlinuz");
+            append_file(&mut archive, &store.kernel_image(*digest), &name)?;
+        }
+        for digest in &contents.images {
+            append_file(&mut archive, &store.image(*digest), &format!("images/{digest}"))?;
+        }
+        archive.into_inner()?.finish()?;
+        file.publish()
+    };
+    written().map_err(error)
+}
+
+/// Reads the word about whose seed it is.
+///
+/// # Errors
+///
+/// When there is none, or it is damaged.
+pub fn about<T: DeserializeOwned>(path: &Path) -> Result<T, SeedError> {
+    let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
+    let first = unfold::first(&mut open(path)?, ABOUT, ABOUT_BYTES_MAX);
+    let bytes = first.map_err(|error| damaged(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| damaged("it does not say whose it is".to_owned()))?;
+    serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))
+}
+
+/// Makes sure that a store has some contents, whole: unpacks a seed where something is missing or
+/// damaged.
+///
+/// # Errors
+///
+/// When the seed lacks something or is damaged, or the store cannot be used.
+pub fn unpack(
+    store: &Store,
+    contents: &Contents,
+    path: &Path,
+    on_event: &dyn Fn(Event),
+) -> Result<(), SeedError> {
+    let lock = store.lock(on_event)?;
+    if has(store, contents) {
+        return Ok(());
+    }
+    on_event(Event::Unpacking { what: "the seed".to_owned() });
+    let damaged = |reason: String| SeedError::Damaged { path: path.to_owned(), reason };
+    let draft = store.draft(&lock)?;
+    let mut archive = open(path)?;
+    let unfolded = unfold::unfold(&mut archive, draft.path(), |entry| contents.have(entry));
+    let unfolded = unfolded.and_then(|()| archive.into_inner().finish());
+    unfolded.map_err(|error| match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            SeedError::Io { action: "unpack", path: path.to_owned(), error }
+        }
+        _ => damaged(error.to_string()),
+    })?;
+    if let Some(digest) = contents.qemu {
+        let from = draft.path().join(format!("qemu/{digest}"));
+        if !whole::is_whole(&from) {
+            return Err(damaged("its QEMU is not whole".to_owned()));
+        }
+        lock.fill(&store.qemu(digest), |to| {
+            for entry in fs::read_dir(&from).map_err(StoreError::at(&from))? {
+                let entry = entry.map_err(StoreError::at(&from))?;
+                let to = to.join(entry.file_name());
+                fs::rename(entry.path(), &to).map_err(StoreError::at(&to))?;
+            }
+            Ok::<(), StoreError>(())
+        })?;
+    }
+    for digest in &contents.kernels {
+        let from = draft.path().join(format!("kernels/{digest}/vmlinuz"));
+        let to = store.kernel_image(*digest);
+        let folder = store.kernel(*digest);
+        preemptlab_files::create_folder(&folder).map_err(StoreError::at(&folder))?;
+        keep(&from, &to, *digest).map_err(|error| not_kept(path, &to, error))?;
+    }
+    for digest in &contents.images {
+        let (from, to) = (draft.path().join(format!("images/{digest}")), store.image(*digest));
+        keep(&from, &to, *digest).map_err(|error| not_kept(path, &to, error))?;
+    }
+    Ok(())
+}
+
+/// Reason why a file of a seed is not in the store.
+enum NotKept {
+    /// The seed has another file, or none.
+    Seed(String),
+    /// The store cannot be written to.
+    Store(io::Error),
+}
+
+fn not_kept(seed: &Path, to: &Path, error: NotKept) -> SeedError {
+    match error {
+        NotKept::Seed(reason) => SeedError::Damaged { path: seed.to_owned(), reason },
+        NotKept::Store(error) => StoreError::at(to)(error).into(),
+    }
+}
+
+/// Moves a file whose content has this digest to its place.
+fn keep(from: &Path, to: &Path, digest: Digest) -> Result<(), NotKept> {
+    let name = digest.short();
+    match sha256(from) {
+        Ok(found) if found == digest => {}
+        Ok(_) => return Err(NotKept::Seed(format!("the content of {name} is another"))),
+        Err(_) => return Err(NotKept::Seed(format!("it lacks {name}"))),
+    }
+    let kept =
+        File::open(from).and_then(|file| file.sync_all()).and_then(|()| fs::rename(from, to));
+    kept.map_err(NotKept::Store)
+}
+
+/// Returns whether a store has all of it, whole.
+fn has(store: &Store, contents: &Contents) -> bool {
+    let is = |path: &Path, digest: &Digest| sha256(path).is_ok_and(|found| found == *digest);
+    contents.qemu.is_none_or(|digest| whole::is_whole(&store.qemu(digest)))
+        && contents.kernels.iter().all(|digest| is(&store.kernel_image(*digest), digest))
+        && contents.images.iter().all(|digest| is(&store.image(*digest), digest))
+}
+
+fn open(path: &Path) -> Result<Archive<Stream>, SeedError> {
+    let error = |error| SeedError::Io { action: "read", path: path.to_owned(), error };
+    let file = match preemptlab_files::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(SeedError::Absent(path.to_owned()));
+        }
+        Err(error) if preemptlab_files::is_of_the_file(&error) => {
+            let reason = error.to_string();
+            return Err(SeedError::Damaged { path: path.to_owned(), reason });
+        }
+        file => file.map_err(error)?,
+    };
+    Ok(Archive::new(Stream::new(file).map_err(error)?))
+}
+
+fn append(
+    archive: &mut Builder<impl Write>,
+    name: &str,
+    mode: u32,
+    content: &mut (impl Read + ?Sized),
+    bytes: u64,
+) -> io::Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(mode);
+    header.set_size(bytes);
+    header.set_mtime(0);
+    archive.append_data(&mut header, name, content)
+}
+
+fn append_file(archive: &mut Builder<impl Write>, path: &Path, name: &str) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    let mode = if metadata.permissions().mode() & 0o100 == 0 { 0o644 } else { 0o755 };
+    append(archive, name, mode, &mut file, metadata.len())
+}
+
+fn append_folder(archive: &mut Builder<impl Write>, folder: &Path, name: &str) -> io::Result<()> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Directory);
+    header.set_mode(0o755);
+    header.set_mtime(0);
+    header.set_size(0);
+    archive.append_data(&mut header, format!("{name}/"), io::empty())?;
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, file_type) = (entry.path(), entry.file_type()?);
+        let below = entry.file_name();
+        let below = below.to_str().ok_or_else(|| io::Error::other("a name that is no text"))?;
+        let name = format!("{name}/{below}");
+        if file_type.is_dir() {
+            append_folder(archive, &path, &name)?;
+        } else if file_type.is_symlink() {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(EntryType::Symlink);
+            header.set_mode(0o777);
+            header.set_mtime(0);
+            header.set_size(0);
+            archive.append_link(&mut header, &name, fs::read_link(&path)?)?;
+        } else if file_type.is_file() {
+            append_file(archive, &path, &name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Unpacks a seed, and bytes as the archive in one, whatever is wanted of it.
+pub(crate) fn unfold(path: &Path, archive: &[u8], folder: &Path) -> io::Result<()> {
+    let mut archive = Archive::new(archive);
+    let unfolded = unfold::unfold(&mut archive, folder, |_| true);
+    let mut archive = open(path).map_err(io::Error::other)?;
+    unfold::unfold(&mut archive, folder, |_| true)?;
+    archive.into_inner().finish()?;
+    unfolded
+}
+
+#[cfg(test)]
+mod tests;
