@@ -22,6 +22,7 @@ mod moment;
 pub mod named;
 pub mod offers;
 pub mod plan;
+pub mod recommendation;
 pub mod repeated;
 pub mod sampled;
 pub mod scenario;

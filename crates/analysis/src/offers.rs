@@ -1,6 +1,7 @@
 //! The kernels that can be had, and which models each of them offers.
 
 use preemptlab_model::{KernelConfig, KernelRef};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Options of kernels: symbol, name, letter in tables.
@@ -21,7 +22,7 @@ const TRACERS: [(&str, &str); 4] = [
 ];
 
 /// A kernel that can be had.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct OfferedKernel {
     /// Name of the newest kernel of its series.
     pub name: String,
@@ -38,7 +39,7 @@ pub struct OfferedKernel {
 }
 
 /// Configuration of a kernel, as far as latency depends on it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct OfferedConfig {
     /// Preemption modes.
     pub modes: Vec<&'static str>,
@@ -57,7 +58,7 @@ pub struct OfferedConfig {
 }
 
 /// The kernels that can be had, as a document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Offers {
     /// Version of the document.
     pub format: u32,

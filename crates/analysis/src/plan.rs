@@ -11,7 +11,9 @@ use preemptlab_model::{
     SnapshotId, Topology,
 };
 use preemptlab_recording::CellFolder;
+use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::{
     shown,
@@ -19,7 +21,7 @@ use crate::{
 };
 
 /// A configuration of the plan.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PlannedConfiguration<'a> {
     /// Name of the workload.
     pub workload: &'a str,
@@ -52,7 +54,7 @@ pub struct PlannedConfiguration<'a> {
 }
 
 /// Plan of an experiment, as a document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PlanDocument<'a> {
     /// Version of the document.
     pub format: u32,
@@ -62,9 +64,11 @@ pub struct PlanDocument<'a> {
     pub qemu: Option<&'a str>,
     /// Sockets, cores, threads, caches and NUMA nodes, where the experiment says them.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub topology: Option<Topology>,
     /// Prices of instructions on each machine where they do not all cost the same.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub profiles: Vec<&'a Profile>,
     /// Whether the profiles' caches are modelled.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

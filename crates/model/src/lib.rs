@@ -36,6 +36,7 @@ mod precaution;
 mod preempt;
 mod profile;
 mod qemu;
+mod schema;
 mod seal;
 mod settable;
 mod settings;

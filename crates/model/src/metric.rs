@@ -1,5 +1,6 @@
 use std::{convert::Infallible, fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ts_rs::TS;
 
@@ -20,7 +21,7 @@ pub struct Metric {
 }
 
 /// Direction in which a metric is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// The lower, the better.
@@ -59,7 +60,7 @@ pub enum MetricName {
 }
 
 /// Kind of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MetricClass {
     /// A statistic of a distribution.

@@ -1,5 +1,6 @@
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -9,7 +10,9 @@ use crate::nearest;
 ///
 /// The names are those of `preempt=` and of debugfs `sched/preempt` (kernel/sched/core.c,
 /// `sched_dynamic_mode`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, TS, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptMode {
     /// Preemption only on return to user space, and where kernel code blocks or calls

@@ -26,7 +26,6 @@ mod plan;
 mod recommendation;
 mod recommendation_brief;
 mod recommendation_csv;
-mod recommendation_document;
 mod recommendation_tables;
 mod recommendation_words;
 mod scenario;
@@ -67,11 +66,10 @@ pub use plan::{plan_table, sketch_table};
 use preemptlab_model::plain;
 use preemptlab_stats::Comparison;
 pub use recommendation::{
-    recommendation_in_words, recommendation_markdown, recommendation_terminal,
+    recommendation_in_words, recommendation_json, recommendation_markdown, recommendation_terminal,
 };
 pub use recommendation_brief::recommendation_brief;
 pub use recommendation_csv::recommendation_csv;
-pub use recommendation_document::recommendation_json;
 pub use scenario::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};
 pub use summary::{InWords, in_words};
 pub use table::{Align, Cell, Column, Row, Table, Tone};

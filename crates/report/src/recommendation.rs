@@ -1,7 +1,7 @@
 //! A recommendation: the configuration, the reasons, the certainty, the alternatives, and the
 //! settings that put it into force.
 
-use preemptlab_analysis::advice::Advice;
+use preemptlab_analysis::{advice::Advice, recommendation::document};
 use preemptlab_model::plain;
 use preemptlab_system::tune::{Measures, Proposal, Step, Target, emit};
 
@@ -34,6 +34,17 @@ pub fn recommendation_terminal(advice: &Advice, terminal: Terminal) -> String {
         Part::Table(table) => table.terminal(terminal),
     };
     join(parts(advice).iter().map(render))
+}
+
+/// Writes a recommendation as JSON.
+///
+/// # Panics
+///
+/// Never: the document has no maps, and its numbers are finite.
+pub fn recommendation_json(advice: &Advice) -> String {
+    let document = document(advice);
+    let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
+    format!("{}\n", plain::json(&text))
 }
 
 /// Renders a recommendation in GitHub's Markdown.

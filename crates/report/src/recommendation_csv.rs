@@ -1,4 +1,5 @@
-use preemptlab_stats::{Answer, Candidate, Combined, Recommendation, RunnerUp};
+use preemptlab_analysis::recommendation::{runner_up, status};
+use preemptlab_stats::{Answer, Candidate, Combined, Recommendation};
 
 use crate::{recommendation_tables as tables, recommendation_words as words, table_csv};
 
@@ -63,24 +64,6 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
         fails.join("; "),
         reasons.join("; "),
     ]
-}
-
-/// Returns the relation of a candidate to the recommended one, if it satisfies every requirement
-/// too.
-pub fn runner_up(recommendation: &Recommendation, index: usize) -> Option<&RunnerUp> {
-    let choice = recommendation.choice.as_ref()?;
-    choice.runners_up.iter().find(|runner_up| runner_up.candidate == index)
-}
-
-/// Returns the status of a candidate, in a word.
-pub fn status(recommendation: &Recommendation, index: usize) -> &'static str {
-    let candidate = &recommendation.candidates[index];
-    match &recommendation.choice {
-        Some(choice) if choice.candidate == index => "recommended",
-        _ if !candidate.missing.is_empty() => "unmeasured",
-        _ if candidate.is_eligible() => "satisfies",
-        _ => "fails",
-    }
 }
 
 fn text(number: Option<f64>) -> String {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use preemptlab_model::VirtualDuration;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Expectation, Expected, Model, Outcome, Scenario};
@@ -11,7 +12,7 @@ use crate::{Expectation, Expected, Model, Outcome, Scenario};
 const WITHIN_NS_MIN: u64 = 50_000;
 
 /// An expectation that applies to a model and a kernel, with its result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Checked {
     /// Line in the scenario's file, counting from 1.
     pub line: usize,
@@ -35,7 +36,7 @@ pub struct Checked {
 }
 
 /// An expected or observed value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
     /// A time from the scenario's start, or a latency, in nanoseconds.

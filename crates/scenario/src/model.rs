@@ -1,6 +1,7 @@
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use preemptlab_model::{Flavour, PreemptMode, nearest};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 /// Preemption model, a column of the comparison: a kernel's flavour and a mode of it.
@@ -59,6 +60,16 @@ impl Model {
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+impl JsonSchema for Model {
+    fn schema_name() -> Cow<'static, str> {
+        "Model".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
     }
 }
 

@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
 use preemptlab_protocol::script::{LOCKS_MAX, LockKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The kind of lock that a name belongs to: readers and writers share a `rwlock_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockClass {
     /// `spinlock_t`

@@ -4,12 +4,13 @@
 use std::fmt;
 
 use preemptlab_model::VirtualDuration;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Model, Outcome};
 
 /// The counts of a trace of the scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
     /// Calls of `schedule` that switched to another task.
     pub switches: u64,
@@ -29,7 +30,7 @@ pub struct Column<'a> {
 }
 
 /// The difference between a model and a reference model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Score {
     /// Model that is scored.
     pub model: Model,
@@ -45,7 +46,7 @@ pub struct Score {
 }
 
 /// A wait under two models.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WaitScore {
     /// Name of the thread.
     pub thread: String,

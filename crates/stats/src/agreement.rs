@@ -1,11 +1,12 @@
 use preemptlab_model::{BackendKind, KernelRef, MetricName, PreemptMode, PricesOf, Settings};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
 use crate::{Baseline, Effect};
 
 /// Two kinds of time, in which the same configurations were measured.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Agreement {
     /// The workload's name in the experiment.
     pub workload: String,
@@ -19,6 +20,7 @@ pub struct Agreement {
     pub profiles: [Option<PricesOf>; 2],
     /// Baseline of the ratios, under the name that the first group has for it.
     #[ts(as = "String")]
+    #[schemars(with = "String")]
     pub baseline: Baseline,
     /// Ratios that both have, in the order of the first.
     pub shared: Vec<Shared>,
@@ -29,7 +31,7 @@ fn are_none(profiles: &[Option<PricesOf>; 2]) -> bool {
 }
 
 /// A metric of a configuration that two kinds of time have.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Shared {
     /// The kernel in each.
     #[ts(as = "[String; 2]")]
@@ -49,7 +51,7 @@ pub struct Shared {
 }
 
 /// Whether two kinds of time agree on a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Accord {
     /// The ratio lies on the same side of 1 in both, or both call it the same.

@@ -4,6 +4,7 @@ use preemptlab_model::{
     BackendKind, CellCost, Clocks, Direction, Distribution, KernelRef, Label, MetricClass,
     MetricName, Name, PreemptMode, PricesOf, Settings, Statistic,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -14,7 +15,7 @@ pub const FORMAT: u32 = 2;
 
 /// Configurations side by side. This value is the document: `compare --format json` prints it, and
 /// the HTML page holds it.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Comparison {
     /// See [`FORMAT`].
     pub format: u32,
@@ -52,7 +53,7 @@ pub struct Comparison {
 
 /// The configurations of one workload on one number of CPUs, all in the same kind of time: a
 /// nanosecond that counts instructions, one that adds prices up and one of a clock have no ratio.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Group {
     /// The workload's name in the experiment.
     pub workload: String,
@@ -78,7 +79,7 @@ pub struct Group {
 }
 
 /// Description of a metric.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct MetricInfo {
     /// Such as `wakeup.fifo.p99`.
     #[ts(as = "String")]
@@ -106,7 +107,7 @@ pub struct MetricInfo {
 }
 
 /// Cells that differ in nothing but the replicate.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Configuration {
     /// The recording it is from, when several are compared.
     pub run: Option<String>,
@@ -147,7 +148,7 @@ pub struct Configuration {
 }
 
 /// The instant at which a real-time task would have been latest, and what makes it so.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Worst {
     /// Latency at that instant, in microseconds.
     pub us: f64,
@@ -156,7 +157,7 @@ pub struct Worst {
 }
 
 /// A replicate that has no metrics although it ran or tried to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 pub struct Failure {
     /// Index of the replicate, from 1.
     pub replicate: u32,

@@ -1,12 +1,13 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
 use crate::Interval;
 
 /// Relation of a configuration's metric to the baseline's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Effect {
     /// The median divided by the baseline's; absent where the baseline's is zero.
     pub ratio: Option<f64>,
@@ -25,7 +26,7 @@ pub struct Effect {
 /// Verdict on a metric, beside that of a baseline or of a base kernel. Worse is what is certainly worse, and
 /// may be so by more than the margin. Better is the like in the other direction; a gate, which asks whether a
 /// kernel is worse, says so of half the margin already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// Better.

@@ -5,6 +5,7 @@
 use preemptlab_model::{
     Direction, Factors, MeasuredCell, Metric, MetricName, Name, NoResult, PreemptMode, Settings,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Gate, GateRow, GateRule, Looks, Margins, SectionRow, Verdict, gate, summary::median};
@@ -13,7 +14,7 @@ use crate::{Gate, GateRow, GateRule, Looks, Margins, SectionRow, Verdict, gate, 
 pub const HISTORY_FORMAT: u32 = 1;
 
 /// A kernel of a history.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HistoryKernel {
     /// Name of the kernel, which no other kernel of the history has.
     pub name: String,
@@ -30,7 +31,7 @@ pub struct HistoryKernel {
 }
 
 /// Why a kernel was late at worst, from a trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HistoryCause {
     /// Mode of the cell.
     pub preempt: PreemptMode,
@@ -43,7 +44,7 @@ pub struct HistoryCause {
 }
 
 /// Kernels, their metrics, and the changes between neighbours.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct History {
     /// See [`HISTORY_FORMAT`].
     pub format: u32,
@@ -64,7 +65,7 @@ pub struct History {
 }
 
 /// A metric of a workload, over all kernels and modes.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HistoryPanel {
     /// Workload, number of CPUs and settings.
     #[serde(flatten)]
@@ -82,7 +83,7 @@ pub struct HistoryPanel {
 }
 
 /// Cells that differ in kernel, mode and seed alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HistoryGroup {
     /// Name of the workload in the experiment.
     pub workload: String,
@@ -96,7 +97,7 @@ pub struct HistoryGroup {
 }
 
 /// Values of a metric of one kernel in one mode.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HistoryPoint {
     /// Position of the kernel in [`History::kernels`].
     pub kernel: usize,
@@ -113,7 +114,7 @@ pub struct HistoryPoint {
 }
 
 /// Decision on a kernel and the one before it in its line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct HistoryStep {
     /// Position of the earlier kernel.
     pub from: usize,
@@ -124,7 +125,7 @@ pub struct HistoryStep {
 }
 
 /// Cells of a kernel that have no measurements, for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HistoryTrouble {
     /// Position of the kernel.
     pub kernel: usize,

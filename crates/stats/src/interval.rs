@@ -1,7 +1,8 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A 95 % interval of finite ends; serialized as the two of them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(into = "[f64; 2]")]
 pub struct Interval {
     /// Lower end of the interval.

@@ -1,10 +1,11 @@
 use preemptlab_model::{Histogram, Ranked};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
 /// Histogram that a tool wrote on a machine, which has a kind of time of its own: a clock, a processor and
 /// a load that no recording has. It is one run, so it has no spread, and nothing is decided from it.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct MachineHistogram {
     /// Path of its file, as it was named.
     pub file: String,
@@ -17,7 +18,7 @@ pub struct MachineHistogram {
 }
 
 /// Latencies of a machine in one context.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct MachineLatency {
     /// Latency that was measured, such as `wakeup` or `timer interrupt`.
     pub of: String,
@@ -46,7 +47,7 @@ pub struct MachineLatency {
 }
 
 /// Latency, as far as a file tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct MachineValue {
     /// The latency, or a bound from below.
     #[ts(type = "number")]

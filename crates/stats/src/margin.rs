@@ -1,10 +1,11 @@
 use std::{fmt, str::FromStr};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Difference up to which two configurations are called the same: a share of the baseline, printed
 /// and read as per cent, serialized as a share.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Margin(f64);
 
 /// The text is no margin.

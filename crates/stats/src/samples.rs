@@ -1,9 +1,10 @@
 use preemptlab_model::{Distribution, MeasuredCell};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
 /// Number of samples of a distribution in the cells of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS, JsonSchema)]
 pub struct Samples {
     /// The distribution, such as `wakeup.fifo`.
     #[ts(as = "String")]

@@ -1,4 +1,5 @@
 use preemptlab_model::{Direction, Metric, MetricName};
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -8,7 +9,7 @@ use crate::{Effect, Extreme, Interval, Resolution, bootstrap::MedianBootstrap};
 ///
 /// Samples within a replicate are not independent of each other, replicates are. So there is one
 /// value per replicate, and every statement is about these values. The location is their median.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Summary {
     /// Name of the metric.
     #[ts(as = "String")]

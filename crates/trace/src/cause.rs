@@ -1,9 +1,12 @@
 //! The causes for which a task that was due did not run.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Cause for which a task that was due did not run yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The timer had not fired: it may be late by its slack, and by the instruction at work.

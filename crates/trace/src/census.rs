@@ -10,6 +10,7 @@
 use std::{collections::BTreeMap, io::Read};
 
 use preemptlab_protocol::trace::stream::SiteKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{
@@ -40,7 +41,7 @@ pub struct Census {
 }
 
 /// What one call site of `cond_resched()` did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallSite {
     /// Number of calls at which the scheduler might have switched.
     pub calls: u64,

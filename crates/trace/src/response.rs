@@ -11,6 +11,7 @@ use std::{
 };
 
 use preemptlab_protocol::trace::stream::SiteKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 use syscalls::Sysno;
 
@@ -52,7 +53,7 @@ impl Request {
 }
 
 /// Task or interrupt that had a CPU.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Runner {
     /// A task, in user space or in the kernel.

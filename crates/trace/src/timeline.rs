@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use syscalls::Sysno;
 
@@ -41,7 +42,7 @@ const WRAPPERS: [&str; 14] = [
 
 /// Segments that are drawn as one, because the wakeup has too many: they differ in their times alone and are
 /// near each other. The one is as long as they are together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Folded {
     /// Number of segments.
     pub count: u64,
@@ -58,7 +59,7 @@ pub struct Folded {
 }
 
 /// A stretch of a wakeup with one cause.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Segment {
     /// Start of the segment, in virtual nanoseconds.
     pub start_ns: u64,

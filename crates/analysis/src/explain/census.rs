@@ -5,6 +5,7 @@ use preemptlab_model::{MetricName, counted};
 use preemptlab_trace::{
     CallSite, Census as OfCells, Target, census, opportunities, target, window,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -20,7 +21,7 @@ const NAMED: usize = 3;
 const FORMAT: u32 = 1;
 
 /// What call sites of `cond_resched()` do in the cells of recordings' configurations.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Census {
     /// Version of the document.
     pub format: u32,
@@ -29,7 +30,7 @@ pub struct Census {
 }
 
 /// Call sites and what they do in the cells of one configuration.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CensusConfiguration {
     /// Name of the configuration.
     pub configuration: String,
@@ -44,7 +45,7 @@ pub struct CensusConfiguration {
 }
 
 /// A call site and what its calls do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CensusSite {
     /// Where the call returns to, in the form of the kernel's own backtraces: `function+offset`.
     pub site: String,

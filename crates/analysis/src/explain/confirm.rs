@@ -14,6 +14,7 @@ use preemptlab_trace::{
     Kernel, MovedTimer, Target, Timeline, Wakeup, Window, moved_timers, target, timelines, wakeups,
     window,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{choice::Chosen, traced::Traced};
@@ -27,7 +28,7 @@ const TOLERANCE_PART: u64 = 20;
 const EXECUTIONS_MAX: usize = 8;
 
 /// Results of executions with moved timers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Confirmed {
     /// Version of the document.
     pub format: u32,
@@ -46,7 +47,7 @@ pub struct Confirmed {
 }
 
 /// Execution with a moved timer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Attempt {
     /// The function in which the stretch begins.
     pub function: String,

@@ -75,7 +75,7 @@ pub struct Worst {
 }
 
 /// A worse wakeup was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Step {
     /// Number of executions until then.
     pub executions: usize,

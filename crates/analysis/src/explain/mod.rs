@@ -25,9 +25,17 @@ pub use cure::Cure;
 pub use export::{TraceForm, export};
 pub use hunt::{Hunt, Step, Worst, probed};
 pub use ranking::{RankedConfiguration, Ranking};
-pub use response::{Responses, answer_in_words, client, runner_in_words};
+pub use response::{
+    RanDocument, RequestDocument, Responses, ResponsesDocument, answer_in_words, client,
+    runner_in_words,
+};
 pub use searched::{Searched, SearchedConfiguration};
 pub(crate) use timelines::has_realtime_probe;
-pub use timelines::{Alike, Explanation, Remedied, WorstInstant, check_probe};
-pub use what_if::{Patched, change_in_percent};
+pub use timelines::{
+    Alike, BoundDocument, CauseDocument, Explanation, ExplanationDocument, Remedied,
+    SiblingDocument, WakeupDocument, WorstInstant, check_probe,
+};
+pub use what_if::{
+    Latencies, LongestLeft, Patched, PatchedDocument, PatchedWakeup, change_in_percent,
+};
 pub use zoom::Zoom;

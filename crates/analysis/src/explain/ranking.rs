@@ -6,13 +6,14 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{Factors, MetricName, of_machine};
 use preemptlab_stats::Baseline;
 use preemptlab_trace::{Ranked, SectionKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::choice::completed;
 use crate::{Error, Result};
 
 /// The longest sections of each configuration.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Ranking {
     /// Version of the document.
     pub format: u32,
@@ -21,7 +22,7 @@ pub struct Ranking {
 }
 
 /// The longest sections of a configuration.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RankedConfiguration {
     /// Name of its workload.
     pub workload: String,

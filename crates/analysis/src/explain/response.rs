@@ -3,6 +3,7 @@
 use preemptlab_experiment::Recording;
 use preemptlab_model::plain;
 use preemptlab_trace::{Answer, Runner, Window, answers, requests, slowest, window};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{choice::Chosen, traced::Traced};
@@ -24,37 +25,58 @@ pub struct Responses<'a> {
     pub slowest: Vec<Answer>,
 }
 
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    cell: String,
-    id: String,
-    client: String,
-    requests: usize,
+/// The slowest requests of a cell's client, as a document.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ResponsesDocument {
+    /// Version of the document.
+    pub format: u32,
+    /// Name of the cell.
+    pub cell: String,
+    /// Identity of the cell.
+    pub id: String,
+    /// Program whose waits are the cell's response times.
+    pub client: String,
+    /// Number of all requests.
+    pub requests: usize,
     /// The largest response time that the load itself reports, in microseconds.
-    reported_max_us: f64,
-    slowest: Vec<RequestDocument>,
+    pub reported_max_us: f64,
+    /// The slowest requests, the slowest first.
+    pub slowest: Vec<RequestDocument>,
 }
 
-#[derive(Serialize)]
-struct RequestDocument {
-    length_ns: u64,
-    send_ns: u64,
-    sleep_ns: u64,
-    woken_ns: u64,
-    switch_ns: u64,
-    user_ns: u64,
-    pid: u32,
-    cpus: usize,
-    sentence: String,
-    ran: Vec<RanDocument>,
+/// A request. Times are virtual, in nanoseconds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RequestDocument {
+    /// Time from its sending to the client's return.
+    pub length_ns: u64,
+    /// When the client sent it.
+    pub send_ns: u64,
+    /// When the client went to sleep.
+    pub sleep_ns: u64,
+    /// When the client was woken.
+    pub woken_ns: u64,
+    /// When the client had the CPU.
+    pub switch_ns: u64,
+    /// When the client was back in user space.
+    pub user_ns: u64,
+    /// Number of the client's thread.
+    pub pid: u32,
+    /// Number of CPUs of which `ran` tells.
+    pub cpus: usize,
+    /// What ran during the request, in a sentence.
+    pub sentence: String,
+    /// Everything that had a CPU during the request, the longest first.
+    pub ran: Vec<RanDocument>,
 }
 
-#[derive(Serialize)]
-struct RanDocument {
+/// A task or an interrupt that had a CPU.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RanDocument {
+    /// The task or interrupt.
     #[serde(flatten)]
-    runner: Runner,
-    ns: u64,
+    pub runner: Runner,
+    /// Time for which it had CPUs, in nanoseconds.
+    pub ns: u64,
 }
 
 /// Returns the program whose waits are a cell's response times.
@@ -118,7 +140,7 @@ impl<'a> Responses<'a> {
     }
 
     /// Returns the requests as a document.
-    pub fn document(&self) -> impl Serialize {
+    pub fn document(&self) -> ResponsesDocument {
         let request = |answer: &Answer| {
             let request = &answer.request;
             let ran = answer.ran.iter().cloned().map(|(runner, ns)| RanDocument { runner, ns });
@@ -135,7 +157,7 @@ impl<'a> Responses<'a> {
                 ran: ran.collect(),
             }
         };
-        Document {
+        ResponsesDocument {
             format: 1,
             cell: self.cell.factors.to_string(),
             id: self.cell.id.to_string(),

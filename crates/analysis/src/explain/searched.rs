@@ -1,13 +1,14 @@
 //! The result of a search for the worst wakeups.
 
 use preemptlab_trace::Timeline;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hunt::{Hunt, Step};
 use crate::wakeup::cause_in_words;
 
 /// The worst wakeups of a recording's configurations.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Searched {
     /// Version of the document.
     pub format: u32,
@@ -18,7 +19,7 @@ pub struct Searched {
 }
 
 /// The worst wakeup of a configuration.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct SearchedConfiguration {
     /// Name of the configuration.
     pub configuration: String,

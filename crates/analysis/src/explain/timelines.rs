@@ -4,6 +4,7 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{PlannedCell, plain};
 use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, target, worst};
 use preemptlab_workload::Workload;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -19,73 +20,114 @@ use crate::{
 };
 
 /// Causes of a cell's worst wakeups, as a document.
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    cell: String,
-    id: String,
-    probe: String,
-    wakeups: usize,
-    worst: Vec<WakeupDocument>,
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ExplanationDocument {
+    /// Version of the document.
+    pub format: u32,
+    /// Name of the cell.
+    pub cell: String,
+    /// Identity of the cell.
+    pub id: String,
+    /// Program of the probe.
+    pub probe: String,
+    /// Number of wakeups in the trace.
+    pub wakeups: usize,
+    /// The worst wakeups, the worst first.
+    pub worst: Vec<WakeupDocument>,
     /// Those of `worst` that have the same main cause.
-    causes: Vec<CauseDocument>,
-    sibling: Option<SiblingDocument>,
-    bound: Option<BoundDocument>,
+    pub causes: Vec<CauseDocument>,
+    /// The cell under the configuration that should remove the worst wakeup's cause; absent where the
+    /// recording has none.
+    pub sibling: Option<SiblingDocument>,
+    /// Latencies at every instant; absent where the trace does not tell them.
+    pub bound: Option<BoundDocument>,
 }
 
-#[derive(Serialize)]
-struct WakeupDocument {
-    latency_ns: u64,
-    due_ns: u64,
-    expire_ns: u64,
-    switch_ns: u64,
-    user_ns: u64,
-    ordinal: u64,
-    sentence: String,
-    cure: String,
+/// A late wakeup. Times are virtual, in nanoseconds.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WakeupDocument {
+    /// Time from the due time to user space.
+    pub latency_ns: u64,
+    /// When it was due.
+    pub due_ns: u64,
+    /// When the timer's function ran.
+    pub expire_ns: u64,
+    /// When the task had the CPU.
+    pub switch_ns: u64,
+    /// When the task was back in user space.
+    pub user_ns: u64,
+    /// Number of the wakeup in its thread.
+    pub ordinal: u64,
+    /// Why it was late, in a sentence.
+    pub sentence: String,
+    /// What would help against the main cause.
+    pub cure: String,
     /// Number of segments, of which those that are alike may be drawn as one.
-    segments_count: u64,
-    segments: Vec<Segment>,
+    pub segments_count: u64,
+    /// Where its nanoseconds went, in order.
+    pub segments: Vec<Segment>,
 }
 
-#[derive(Serialize)]
-struct CauseDocument {
-    cause: String,
-    count: usize,
-    latency_ns_max: u64,
-    latency_ns_min: u64,
-    ordinals: Vec<u64>,
+/// Wakeups with the same main cause.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CauseDocument {
+    /// Main cause, in words.
+    pub cause: String,
+    /// Number of wakeups.
+    pub count: usize,
+    /// Largest latency, in nanoseconds.
+    pub latency_ns_max: u64,
+    /// Least latency, in nanoseconds.
+    pub latency_ns_min: u64,
+    /// Numbers of the wakeups in their thread.
+    pub ordinals: Vec<u64>,
 }
 
-#[derive(Serialize)]
-struct SiblingDocument {
-    cell: String,
-    id: String,
-    first_divergence_ns: Option<u64>,
-    wakeup: Option<WakeupDocument>,
-    /// The cause that it should remove, and whether its worst wakeups show that it does.
-    removes: &'static str,
-    removed: bool,
+/// The cell under the configuration that should remove a cause.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SiblingDocument {
+    /// Name of the cell.
+    pub cell: String,
+    /// Identity of the cell.
+    pub id: String,
+    /// When the two cells part, in virtual nanoseconds; absent where they never do, or are of several
+    /// boots.
+    pub first_divergence_ns: Option<u64>,
+    /// The wakeup with the same number.
+    pub wakeup: Option<WakeupDocument>,
+    /// The cause that it should remove.
+    pub removes: &'static str,
+    /// Whether its worst wakeups show that it does.
+    pub removed: bool,
     /// Duration of the cause in the worst wakeup of the cell, in nanoseconds.
-    cause_ns: u64,
+    pub cause_ns: u64,
     /// Longest duration of the cause in the sibling's worst wakeups, in nanoseconds.
-    cause_ns_max: u64,
+    pub cause_ns_max: u64,
     /// Latency of the sibling's worst wakeup, in nanoseconds.
-    latency_ns_max: u64,
+    pub latency_ns_max: u64,
 }
 
-#[derive(Serialize)]
-struct BoundDocument {
-    max_ns: u64,
-    observed_ns: u64,
-    sound: bool,
-    p99_9_ns: u64,
-    p99_ns: u64,
-    floor_ns: u64,
-    at_ns: Option<u64>,
+/// Latencies of the most urgent task at every instant.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BoundDocument {
+    /// Latency at the worst instant, in nanoseconds.
+    pub max_ns: u64,
+    /// Largest latency that a wakeup had, in nanoseconds.
+    pub observed_ns: u64,
+    /// Whether no wakeup was later than the computed bound.
+    pub sound: bool,
+    /// Latency that 99.9 % of all instants do not exceed, in nanoseconds.
+    pub p99_9_ns: u64,
+    /// Latency that 99 % of all instants do not exceed, in nanoseconds.
+    pub p99_ns: u64,
+    /// Latency at an instant at which nothing is closed, in nanoseconds.
+    pub floor_ns: u64,
+    /// The worst instant, in virtual nanoseconds.
+    pub at_ns: Option<u64>,
     /// Number of segments, of which those that are alike may be drawn as one.
-    segments_count: u64,
-    segments: Vec<Segment>,
+    pub segments_count: u64,
+    /// Where the nanoseconds of a wakeup at the worst instant would go, in order.
+    pub segments: Vec<Segment>,
 }
 
 /// Worst wakeups of a cell's probe, with the notes beside them.
@@ -275,7 +317,7 @@ impl<'a> Explanation<'a> {
     }
 
     /// Returns the wakeups and their causes as a document.
-    pub fn document(&self) -> impl Serialize {
+    pub fn document(&self) -> ExplanationDocument {
         let wakeup = |cell: &Chosen, timeline: &Timeline| {
             let Wakeup { due_ns, expire_ns, switch_ns, user_ns, ordinal, .. } = timeline.wakeup;
             WakeupDocument {
@@ -291,7 +333,7 @@ impl<'a> Explanation<'a> {
                 segments: timeline.segments.clone(),
             }
         };
-        Document {
+        ExplanationDocument {
             format: 1,
             cell: self.cell.factors.to_string(),
             id: self.cell.id.to_string(),

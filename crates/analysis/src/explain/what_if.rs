@@ -8,6 +8,7 @@ use preemptlab_trace::{
     Attribution, Bound, Cause, Changes, Closed, Counterfactual, Opportunities, Ranked, SectionKind,
     Segment, Target, Timeline, closed_timeline, counterfactual, opportunities, window,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -36,58 +37,88 @@ pub struct Patched<'a> {
 }
 
 /// Latencies before and after changes, as a document.
-#[derive(Serialize)]
-struct Document {
-    format: u32,
-    cell: String,
-    id: String,
-    what_if: Vec<String>,
-    sentence: String,
-    before: Latencies,
-    after: Latencies,
-    wakeups: usize,
-    worst: Vec<WakeupDocument>,
-    /// Closed stretches that the changes split or shorten, and their total length, in nanoseconds.
-    affected: u64,
-    affected_ns: u64,
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PatchedDocument {
+    /// Version of the document.
+    pub format: u32,
+    /// Name of the cell.
+    pub cell: String,
+    /// Identity of the cell.
+    pub id: String,
+    /// The changes, as they were asked for.
+    pub what_if: Vec<String>,
+    /// What the changes remove from the worst instant, in a sentence.
+    pub sentence: String,
+    /// Latencies at every instant without the changes.
+    pub before: Latencies,
+    /// Latencies at every instant with the changes.
+    pub after: Latencies,
+    /// Number of wakeups in the trace.
+    pub wakeups: usize,
+    /// The worst wakeups, the worst first.
+    pub worst: Vec<PatchedWakeup>,
+    /// Number of closed stretches that the changes split or shorten.
+    pub affected: u64,
+    /// Total length of these stretches, in nanoseconds.
+    pub affected_ns: u64,
     /// Time for which the CPUs are no longer closed, in nanoseconds.
-    opened_ns: u64,
+    pub opened_ns: u64,
     /// Instants in code of preemptible functions, beside sections, at which only the changed kernel may
     /// switch.
-    instants: u64,
-    longest: Option<Longest>,
-    remarks: Vec<String>,
-    /// Whether a kernel with the changes was executed.
-    executed: bool,
+    pub instants: u64,
+    /// The longest stretch that is left; absent where none is.
+    pub longest: Option<LongestLeft>,
+    /// Reasons why a change removes less than its name promises.
+    pub remarks: Vec<String>,
+    /// Whether a kernel with the changes was executed: it never is.
+    pub executed: bool,
 }
 
-#[derive(Serialize)]
-struct Latencies {
-    max_ns: u64,
-    p99_9_ns: u64,
-    p99_ns: u64,
-    observed_ns: u64,
-    sound: bool,
-    floor_ns: u64,
+/// Latencies at every instant of a window.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Latencies {
+    /// Latency at the worst instant, in nanoseconds.
+    pub max_ns: u64,
+    /// Latency that 99.9 % of all instants do not exceed, in nanoseconds.
+    pub p99_9_ns: u64,
+    /// Latency that 99 % of all instants do not exceed, in nanoseconds.
+    pub p99_ns: u64,
+    /// Largest latency that a wakeup had, in nanoseconds.
+    pub observed_ns: u64,
+    /// Whether no wakeup was later than the computed bound.
+    pub sound: bool,
+    /// Latency at an instant at which nothing is closed, in nanoseconds.
+    pub floor_ns: u64,
 }
 
-#[derive(Serialize)]
-struct WakeupDocument {
-    ordinal: u64,
-    due_ns: u64,
-    latency_ns: u64,
-    latency_ns_after: u64,
+/// A wakeup without and with changes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PatchedWakeup {
+    /// Number of the wakeup in its thread.
+    pub ordinal: u64,
+    /// When it was due, in virtual nanoseconds.
+    pub due_ns: u64,
+    /// Its latency, in nanoseconds.
+    pub latency_ns: u64,
+    /// Its latency with the changes, in nanoseconds.
+    pub latency_ns_after: u64,
 }
 
-#[derive(Serialize)]
-struct Longest {
-    at_ns: u64,
-    length_ns: u64,
-    removed_ns: u64,
-    cause: String,
+/// The longest stretch that changes leave.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LongestLeft {
+    /// Start of the stretch, in virtual nanoseconds.
+    pub at_ns: u64,
+    /// Length that is left, in nanoseconds.
+    pub length_ns: u64,
+    /// Length that the changes remove, in nanoseconds.
+    pub removed_ns: u64,
+    /// Cause of most of it, in words.
+    pub cause: String,
     /// Number of segments, of which those that are alike may be drawn as one.
-    segments_count: u64,
-    segments: Vec<Segment>,
+    pub segments_count: u64,
+    /// Segments, in order.
+    pub segments: Vec<Segment>,
 }
 
 impl<'a> Patched<'a> {
@@ -162,7 +193,7 @@ impl<'a> Patched<'a> {
     }
 
     /// Returns the latencies before and after as a document.
-    pub fn document(&self) -> impl Serialize {
+    pub fn document(&self) -> PatchedDocument {
         let computed = &self.computed;
         let latencies = |bound: &Bound| Latencies {
             max_ns: bound.max_ns(),
@@ -172,13 +203,13 @@ impl<'a> Patched<'a> {
             sound: bound.is_sound(),
             floor_ns: bound.floor_ns,
         };
-        let worst = computed.wakeups.iter().take(self.worst).map(|found| WakeupDocument {
+        let worst = computed.wakeups.iter().take(self.worst).map(|found| PatchedWakeup {
             ordinal: found.wakeup.ordinal,
             due_ns: found.wakeup.due_ns,
             latency_ns: found.wakeup.latency_ns(),
             latency_ns_after: found.changed_ns,
         });
-        let longest = self.longest.as_ref().map(|(closed, timeline)| Longest {
+        let longest = self.longest.as_ref().map(|(closed, timeline)| LongestLeft {
             at_ns: closed.start_ns,
             length_ns: closed.len_ns(),
             removed_ns: closed.removed_ns,
@@ -186,7 +217,7 @@ impl<'a> Patched<'a> {
             segments_count: timeline.segments_count(),
             segments: timeline.segments.clone(),
         });
-        Document {
+        PatchedDocument {
             format: 1,
             cell: self.cell.factors.to_string(),
             id: self.cell.id.to_string(),

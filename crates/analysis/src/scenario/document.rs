@@ -2,6 +2,7 @@
 
 use preemptlab_scenario::{Checked, Column as Scored, Counts, Model, Outcome, Score, score};
 use preemptlab_trace::Lanes;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -12,61 +13,89 @@ use super::{
 /// The version of the document.
 const FORMAT: u32 = 1;
 
-/// Document of all scenarios.
-#[derive(Serialize)]
-struct Document<'a> {
-    format: u32,
-    scenarios: Vec<ScenarioDocument<'a>>,
+/// Scenarios and what came of playing them, as a document.
+#[derive(Serialize, JsonSchema)]
+pub struct ScenariosDocument<'a> {
+    /// Version of the document.
+    pub format: u32,
+    /// The scenarios.
+    pub scenarios: Vec<ScenarioDocument<'a>>,
 }
 
-#[derive(Serialize)]
-struct ScenarioDocument<'a> {
-    name: &'a str,
-    description: &'a str,
-    cpus: u32,
-    models: Vec<ModelDocument<'a>>,
-    scores: Vec<ScoreDocument<'a>>,
+/// A scenario under each model.
+#[derive(Serialize, JsonSchema)]
+pub struct ScenarioDocument<'a> {
+    /// Name of the scenario.
+    pub name: &'a str,
+    /// The situation, in a sentence.
+    pub description: &'a str,
+    /// Number of CPUs.
+    pub cpus: u32,
+    /// The scenario under each model, and for each variant.
+    pub models: Vec<ModelDocument<'a>>,
+    /// What each model added to the first and took from it.
+    pub scores: Vec<ScoreDocument<'a>>,
 }
 
-#[derive(Serialize)]
-struct ScoreDocument<'a> {
+/// A score, of a variant where the scenario has several.
+#[derive(Serialize, JsonSchema)]
+pub struct ScoreDocument<'a> {
+    /// Name of the variant.
     #[serde(skip_serializing_if = "Option::is_none")]
-    variant: Option<&'a str>,
+    pub variant: Option<&'a str>,
+    /// The score.
     #[serde(flatten)]
-    score: Score,
+    pub score: Score,
 }
 
-#[derive(Serialize)]
-struct ModelDocument<'a> {
+/// A scenario under a model.
+#[derive(Serialize, JsonSchema)]
+pub struct ModelDocument<'a> {
+    /// Name of the variant, where the scenario has several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    variant: Option<&'a str>,
-    model: Model,
-    kernel: String,
+    pub variant: Option<&'a str>,
+    /// The model.
+    pub model: Model,
+    /// Name of the kernel.
+    pub kernel: String,
+    /// What came of it.
     #[serde(flatten)]
-    state: StateDocument<'a>,
+    pub state: StateDocument<'a>,
 }
 
-#[derive(Serialize)]
+/// What came of playing a scenario under a model.
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
-enum StateDocument<'a> {
+pub enum StateDocument<'a> {
+    /// It was played.
     Played {
+        /// `uname -r`.
         release: &'a str,
+        /// Outcome of the threads.
         outcome: &'a Outcome,
+        /// Counts of the trace.
         counts: Counts,
+        /// Expectations and their results.
         checked: &'a [Checked],
+        /// Start of the scenario, which is its time 0, in virtual nanoseconds.
         start_ns: u64,
+        /// Lanes of all threads and CPUs.
         lanes: &'a Lanes,
     },
+    /// It was not played.
     Failed {
+        /// Reason, in words.
         reason: &'a str,
     },
+    /// The kernel has no such model.
     Unavailable {
+        /// Reason, in words.
         reason: &'a str,
     },
 }
 
 /// Returns everything that is known of scenarios as a document.
-pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
+pub fn document<'a>(shown: &'a [Shown<'a>]) -> ScenariosDocument<'a> {
     let scenario = |shown: &'a Shown<'a>| ScenarioDocument {
         name: shown.scenario.family(),
         description: shown.scenario.description(),
@@ -77,7 +106,7 @@ pub fn document<'a>(shown: &'a [Shown<'a>]) -> impl Serialize + 'a {
             .map(|(variant, score)| ScoreDocument { variant, score })
             .collect(),
     };
-    Document { format: FORMAT, scenarios: shown.iter().map(scenario).collect() }
+    ScenariosDocument { format: FORMAT, scenarios: shown.iter().map(scenario).collect() }
 }
 
 /// Returns what each model added to the first and took from it, for each variant with its name.

@@ -7,7 +7,10 @@ mod played;
 mod shown;
 
 pub use asked::{Loaded, Under};
-pub use document::{document, scores};
+pub use document::{
+    ModelDocument, ScenarioDocument, ScenariosDocument, ScoreDocument, StateDocument, document,
+    scores,
+};
 pub use experiment::{Batch, batches};
 pub use played::{Column, Played, State};
 pub use shown::{Shown, Verdict, side_by_side};

@@ -1,11 +1,12 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::LockClass;
 
 /// The outcome of playing a scenario. Times count from its start.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// End of the last thread, or of the scenario.
     pub end_ns: u64,
@@ -23,7 +24,7 @@ impl Outcome {
 }
 
 /// The outcome of one thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ThreadOutcome {
     /// Name of the thread.
     pub name: String,
@@ -46,7 +47,7 @@ impl ThreadOutcome {
 }
 
 /// Futex or lock that a thread waited for while other threads held it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BlockedOn {
     /// The futex or lock.
     pub resource: Resource,
@@ -58,7 +59,7 @@ pub struct BlockedOn {
 }
 
 /// Wait of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Wait {
     /// Index of the step, counting from 1, with repetitions written out.
     pub step: usize,
@@ -78,7 +79,7 @@ pub struct Wait {
 }
 
 /// The kind of step that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitKind {
     /// The thread sleeps until a time.
@@ -92,7 +93,7 @@ pub enum WaitKind {
 }
 
 /// The cause of a wait.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// A time.
@@ -114,7 +115,7 @@ pub enum Cause {
 }
 
 /// Place of a thread at the end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Stuck {
     /// The step that it was in or had before it, counting from 1.
     pub step: usize,
@@ -127,7 +128,7 @@ pub struct Stuck {
 }
 
 /// The thing that a stuck thread lacks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StuckOn {
     /// A futex or lock.
@@ -144,7 +145,7 @@ pub enum StuckOn {
 }
 
 /// The thing that one thread holds and another waits for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// A futex.
@@ -163,14 +164,14 @@ pub enum Resource {
 
 /// Cycle of threads, each of which waits for a resource of the next, and the last for one of the
 /// first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cycle {
     /// Links of the cycle; each thread waits in one of them.
     pub links: Vec<Link>,
 }
 
 /// Thread that waits for another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Link {
     /// Name of the thread that waits.
     pub thread: String,

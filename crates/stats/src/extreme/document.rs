@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use ts_rs::TS;
 
@@ -7,7 +8,7 @@ use super::{Estimate, ExtremeFit, NoFit, fit};
 pub const LEVEL_CELLS: u32 = 100;
 
 /// Distribution of a configuration's maxima, or the reason why it has no fit.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Extreme {
     /// The maxima have a fit.
@@ -19,7 +20,11 @@ pub enum Extreme {
         level_100: Option<Estimate>,
     },
     /// The maxima do not carry it; why.
-    Refused(#[ts(as = "String")] NoFit),
+    Refused(
+        #[ts(as = "String")]
+        #[schemars(with = "String")]
+        NoFit,
+    ),
 }
 
 impl Extreme {

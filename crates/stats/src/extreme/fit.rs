@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
@@ -19,7 +20,7 @@ const REPLICATES_MIN: usize = 20;
 const STEPS_PER_SCALE_MIN: f64 = 2.0;
 
 /// An estimate and its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct Estimate {
     /// Likeliest value.
     pub value: f64,
@@ -29,7 +30,7 @@ pub struct Estimate {
 }
 
 /// Whether maxima have an upper bound.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, TS, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
     /// Maxima have a bound: the interval of the shape is below zero.
@@ -49,7 +50,7 @@ pub enum Tail {
 /// and `exp(-exp(-(x - location) / scale))` at shape zero: a positive shape is a heavy tail, a
 /// negative one a tail that ends, as in Coles, "An Introduction to Statistical Modeling of Extreme
 /// Values" (2001), and with the other sign than in Hosking and in SciPy.
-#[derive(Clone, Debug, PartialEq, Serialize, TS)]
+#[derive(Clone, Debug, PartialEq, Serialize, TS, JsonSchema)]
 pub struct ExtremeFit {
     /// Number of fitted maxima.
     pub n: usize,

@@ -6,6 +6,7 @@ use preemptlab_model::{
     Digest, Direction, Factors, MeasuredCell, MetricName, Name, PreemptMode, Settings, counted,
     of_machine,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Allowance;
@@ -15,7 +16,7 @@ use crate::{Interval, Verdict};
 pub const GATE_FORMAT: u32 = 1;
 
 /// What two kernels are compared at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct GatePlace {
     /// The workload's name in the experiment.
     pub workload: String,
@@ -48,7 +49,7 @@ impl fmt::Display for GatePlace {
 }
 
 /// The decision, and what it is made of.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Gate {
     /// See [`GATE_FORMAT`].
     pub format: u32,
@@ -81,7 +82,7 @@ pub struct Gate {
 }
 
 /// The decision of a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateVerdict {
     /// Every metric is within its margin.
@@ -104,7 +105,7 @@ impl GateVerdict {
 }
 
 /// A cell of the new kernel that failed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GateFailure {
     /// Place of the cell; absent for a kernel that has no cells at all.
     pub place: Option<GatePlace>,
@@ -115,7 +116,7 @@ pub struct GateFailure {
 }
 
 /// Metric of a place.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct GateRow {
     /// Place.
     pub place: GatePlace,
@@ -141,6 +142,7 @@ pub struct GateRow {
     /// The 95 % interval of the change, the lower end first.
     pub interval: Option<Interval>,
     /// Margin.
+    #[schemars(with = "String")]
     pub margin: Allowance,
     /// Number of seeds that both have measured.
     pub pairs: usize,
@@ -152,7 +154,7 @@ pub struct GateRow {
 }
 
 /// A function whose longest sections changed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SectionRow {
     /// Place.
     pub place: GatePlace,
@@ -181,7 +183,7 @@ pub struct SectionRow {
 }
 
 /// What became of a function's sections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SectionChange {
     /// The base has none.

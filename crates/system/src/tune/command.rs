@@ -1,10 +1,11 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A command with its arguments, to be executed as root and without a shell. It prints itself as
 /// one would type it into a shell.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Command(pub Vec<String>);
 

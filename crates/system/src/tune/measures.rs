@@ -1,9 +1,10 @@
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tune::Command;
 
 /// Measures that put settings into force.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Measures {
     /// Steps, in the order in which they are taken.
     pub steps: Vec<Step>,
@@ -14,7 +15,7 @@ pub struct Measures {
 }
 
 /// Step of the measures. Paths are absolute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// Executes a command.

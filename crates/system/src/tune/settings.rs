@@ -1,6 +1,7 @@
 use preemptlab_model::{
     self as model, Distro, Kernel, Package, PackageVersion, PreemptMode, Setting, settable,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tune::{
@@ -11,7 +12,7 @@ use crate::tune::{
 /// Settings that configure a machine like a cell. They come from [`Settings::new`] only, so none of
 /// their words needs quoting in any file of a boot loader or of systemd. (The journal, which is
 /// root's own, holds settings as well: `revert` must be able to take back whatever was applied.)
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// The kernel to boot, as `uname -r` prints it; `None` where the recording does not tell.
     pub(crate) release: Option<String>,
@@ -25,7 +26,7 @@ pub struct Settings {
 }
 
 /// The package of a kernel.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelPackage {
     /// The distribution that has it.
     #[serde(default, skip_serializing_if = "Distro::is_debian")]

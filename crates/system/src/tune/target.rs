@@ -1,12 +1,13 @@
 use std::fmt;
 
 use preemptlab_model::Setting;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tune::{Measures, Settings, grub, mode_note, script, sysctl, systemd_boot, tuned};
 
 /// Program or file format that the settings are written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// GRUB, configured by grub-mkconfig.

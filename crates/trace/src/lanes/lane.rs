@@ -1,6 +1,7 @@
 //! Lanes as values: the states of threads and CPUs, and the number of entries that a bounded lane
 //! leaves out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::SectionKind;
@@ -9,7 +10,7 @@ use crate::cpu::SectionKind;
 pub const LANES_FORMAT: u32 = 1;
 
 /// Lanes of a window. Times are virtual, in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lanes {
     /// See [`LANES_FORMAT`].
@@ -28,7 +29,7 @@ pub struct Lanes {
 }
 
 /// Lane of a thread.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadLane {
     /// Number of the thread.
@@ -55,7 +56,7 @@ pub struct ThreadLane {
 }
 
 /// Lane of a CPU.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuLane {
     /// Index of the CPU.
@@ -73,7 +74,7 @@ pub struct CpuLane {
 }
 
 /// A stretch of time in which one thing is done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
     /// Start of the stretch.
@@ -91,7 +92,9 @@ pub struct Stretch {
 }
 
 /// State of a thread or a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneState {
     /// The thread runs in user space.
@@ -126,7 +129,7 @@ impl LaneState {
 }
 
 /// A stretch in which a thread has the CPU and cannot be preempted or interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
     /// Start of the section.
@@ -138,7 +141,7 @@ pub struct Section {
 }
 
 /// Something that happens to a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Instant {
     /// Time of the event.
@@ -148,7 +151,7 @@ pub struct Instant {
 }
 
 /// Event of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstantKind {
     /// The thread is woken: by another thread, or by an interrupt or softirq where none is named.
@@ -165,7 +168,7 @@ pub enum InstantKind {
 }
 
 /// Number of entries that a bounded lane leaves out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// Stretches that were joined with others of their state nearby: how long the thread was in each

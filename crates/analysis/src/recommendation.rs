@@ -1,165 +1,227 @@
-use preemptlab_analysis::advice::Advice;
-use preemptlab_model::{KernelRef, MetricName, PreemptMode, PricesOf, plain};
+//! A recommendation as a document.
+
+use preemptlab_model::{KernelRef, MetricName, PreemptMode, PricesOf};
 use preemptlab_stats::{
     Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
-    Recommendation, Verdict,
+    Recommendation, RunnerUp, Verdict,
 };
 use preemptlab_system::tune::{Command, Measures, Refusal, Settings, Target, emit};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::recommendation_csv::{runner_up, status};
+use crate::advice::Advice;
 
 /// Version of the output of `recommend --format json`. Fields may be added within a version.
 const FORMAT: u32 = 1;
 
-#[derive(Serialize)]
-struct Document<'a> {
-    format: u32,
-    margin: f64,
-    groups: Vec<Group<'a>>,
-    requirements: Vec<Requirement<'a>>,
-    objective: Objective<'a>,
+/// A recommendation, with its grounds and its settings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecommendationDocument<'a> {
+    /// Version of the document.
+    pub format: u32,
+    /// Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
+    pub margin: f64,
+    /// Workloads, each on a number of CPUs.
+    pub groups: Vec<RecommendationGroup<'a>>,
+    /// Requirements.
+    pub requirements: Vec<RecommendationRequirement<'a>>,
+    /// Metric that decides.
+    pub objective: RecommendationObjective<'a>,
     /// The patterns that limit the candidates; absent where every configuration is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    among: Option<Vec<String>>,
+    pub among: Option<Vec<String>>,
     /// Defaults that took part: `objective`, `margin`, `baseline`.
-    defaults: Vec<&'static str>,
+    pub defaults: Vec<&'static str>,
     /// The index of the recommended one among the candidates.
-    recommended: Option<usize>,
+    pub recommended: Option<usize>,
     /// `only`, `sure`, `tied` or `undecided`.
-    certainty: Option<&'static str>,
+    pub certainty: Option<&'static str>,
     /// Estimate of the further replicates that would decide an undecided comparison.
-    more: Option<u32>,
+    pub more: Option<u32>,
     /// `objective`, `requirement` or `fewest_changes`.
-    preferred_by: Option<&'static str>,
-    next: Option<&'a str>,
-    candidates: Vec<CandidateDocument<'a>>,
+    pub preferred_by: Option<&'static str>,
+    /// Command that would decide what is undecided.
+    pub next: Option<&'a str>,
+    /// Configurations that could be recommended.
+    pub candidates: Vec<CandidateDocument<'a>>,
     /// Effect of each requirement alone, where nothing is recommended.
-    obstacles: Vec<Obstacle>,
+    pub obstacles: Vec<Obstacle>,
     /// Configuration that comes closest, where nothing is recommended.
-    closest: Option<usize>,
-    settings: Option<&'a Settings>,
-    settings_error: Option<&'a str>,
+    pub closest: Option<usize>,
+    /// Settings of the recommended configuration.
+    pub settings: Option<&'a Settings>,
+    /// Reason why the settings cannot be given.
+    pub settings_error: Option<&'a str>,
     /// Settings of the configuration that `apply` refuses; the settings do not hold them.
-    refused: &'a [Refusal],
-    install: Option<Command>,
-    targets: Vec<(Target, Measures)>,
+    pub refused: &'a [Refusal],
+    /// Command that installs the kernel.
+    pub install: Option<Command>,
+    /// What each boot loader is to be told.
+    pub targets: Vec<(Target, Measures)>,
     /// Histograms of machines, which decide nothing; absent where none was named.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    histograms: &'a [MachineHistogram],
+    pub histograms: &'a [MachineHistogram],
 }
 
-#[derive(Serialize)]
-struct Group<'a> {
-    workload: &'a str,
-    cpus: u32,
+/// Workload on a number of CPUs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecommendationGroup<'a> {
+    /// The workload's name in the experiment.
+    pub workload: &'a str,
+    /// Number of CPUs.
+    pub cpus: u32,
+    /// Profile that instructions have their prices from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    profile: Option<&'a PricesOf>,
-    baseline: Option<String>,
+    pub profile: Option<&'a PricesOf>,
+    /// Name of the baseline; absent where the group has none.
+    pub baseline: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Requirement<'a> {
-    metric: &'a MetricName,
-    unit: &'a str,
-    comparator: &'static str,
+/// Requirement that every candidate is held against.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecommendationRequirement<'a> {
+    /// Name of the metric.
+    pub metric: &'a MetricName,
+    /// Unit of the metric.
+    pub unit: &'a str,
+    /// Relation to the limit: `<=`, `>=`.
+    pub comparator: &'static str,
     /// Limit in the metric's unit.
-    limit: Option<f64>,
+    pub limit: Option<f64>,
     /// Limit as a share of the baseline's median.
-    of_baseline: Option<f64>,
+    pub of_baseline: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct Objective<'a> {
-    metric: &'a MetricName,
-    unit: &'a str,
+/// Metric that decides among the candidates that satisfy every requirement.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RecommendationObjective<'a> {
+    /// Name of the metric.
+    pub metric: &'a MetricName,
+    /// Unit of the metric.
+    pub unit: &'a str,
     /// `higher` or `lower`.
-    wanted: &'static str,
-    groups: &'a [usize],
+    pub wanted: &'static str,
+    /// Indices of the groups in which it is compared.
+    pub groups: &'a [usize],
 }
 
-#[derive(Serialize)]
-struct CandidateDocument<'a> {
-    run: Option<&'a str>,
-    kernel: &'a KernelRef,
-    preempt: PreemptMode,
-    settings: &'a preemptlab_model::Settings,
+/// Configuration that could be recommended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CandidateDocument<'a> {
+    /// The recording it is from, when there are several.
+    pub run: Option<&'a str>,
+    /// Name of the kernel.
+    pub kernel: &'a KernelRef,
+    /// Preemption mode.
+    pub preempt: PreemptMode,
+    /// Settings besides the mode.
+    pub settings: &'a preemptlab_model::Settings,
     /// `recommended`, `satisfies`, `fails` or `unmeasured`.
-    status: &'static str,
+    pub status: &'static str,
     /// Value of the objective: in one group in its unit, in several a geometric mean of ratios to
     /// the baselines.
-    value: Option<f64>,
-    interval: Option<[f64; 2]>,
-    requirements: Vec<JudgementDocument<'a>>,
-    missing: Vec<Missing<'a>>,
+    pub value: Option<f64>,
+    /// 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// Requirements, with their answers.
+    pub requirements: Vec<JudgementDocument<'a>>,
+    /// Measurements that it lacks.
+    pub missing: Vec<MissingMetric<'a>>,
     /// Relations to the recommended configuration, by metric.
-    relations: Vec<(&'a MetricName, Option<Relation>)>,
+    pub relations: Vec<(&'a MetricName, Option<RelationDocument>)>,
 }
 
-#[derive(Serialize)]
-struct JudgementDocument<'a> {
-    requirement: usize,
-    group: usize,
-    n: usize,
+/// Requirement that a candidate was held against, with the answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct JudgementDocument<'a> {
+    /// Index of the requirement.
+    pub requirement: usize,
+    /// Index of the group.
+    pub group: usize,
+    /// Number of replicates.
+    pub n: usize,
     /// Number of samples in the replicates; absent for what is no statistic of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<u64>,
+    pub samples: Option<u64>,
     /// `largest`, `worst_instant`, `no_event` or `median`.
-    statistic: &'static str,
-    unit: &'a str,
-    value: f64,
-    interval: Option<[f64; 2]>,
-    limit: f64,
+    pub statistic: &'static str,
+    /// Unit of the metric.
+    pub unit: &'a str,
+    /// Value that was measured.
+    pub value: f64,
+    /// 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// Limit in the unit.
+    pub limit: f64,
     /// `holds`, `unclear` or `fails`.
-    answer: &'static str,
+    pub answer: &'static str,
     /// The largest share of further cells that may exceed the limit, with 95% confidence.
-    further_cells: Option<f64>,
+    pub further_cells: Option<f64>,
 }
 
-#[derive(Serialize)]
-struct Missing<'a> {
-    group: Option<usize>,
-    metric: Option<&'a MetricName>,
+/// Measurement that a candidate lacks.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct MissingMetric<'a> {
+    /// Index of the group; absent for all of them.
+    pub group: Option<usize>,
+    /// Name of the metric; absent for all of them.
+    pub metric: Option<&'a MetricName>,
 }
 
-#[derive(Serialize)]
-struct Relation {
-    ratio: Option<f64>,
-    interval: Option<[f64; 2]>,
-    verdict: &'static str,
-    more: Option<u32>,
+/// Relation of a candidate to the recommended one in a metric.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RelationDocument {
+    /// Ratio to the recommended configuration.
+    pub ratio: Option<f64>,
+    /// 95 % interval.
+    pub interval: Option<[f64; 2]>,
+    /// What the difference is worth.
+    pub verdict: &'static str,
+    /// Estimate of the further replicates that would decide it.
+    pub more: Option<u32>,
 }
 
-#[derive(Serialize)]
-struct Obstacle {
-    requirement: usize,
-    failing: usize,
+/// Effect of a requirement alone.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Obstacle {
+    /// Index of the requirement.
+    pub requirement: usize,
+    /// Number of candidates that fail it.
+    pub failing: usize,
     /// The best candidate if this requirement alone is dropped.
-    without: Option<usize>,
+    pub without: Option<usize>,
 }
 
-/// Writes a recommendation as JSON.
-///
-/// # Panics
-///
-/// Never: the document has no maps, and its numbers are finite.
-pub fn recommendation_json(advice: &Advice) -> String {
-    let document = document(advice);
-    let text = serde_json::to_string_pretty(&document).expect("the document has a JSON form");
-    format!("{}\n", plain::json(&text))
+/// Returns the relation of a candidate to the recommended one, if it satisfies every requirement
+/// too.
+pub fn runner_up(recommendation: &Recommendation, index: usize) -> Option<&RunnerUp> {
+    let choice = recommendation.choice.as_ref()?;
+    choice.runners_up.iter().find(|runner_up| runner_up.candidate == index)
 }
 
-fn document(advice: &Advice) -> Document<'_> {
+/// Returns the status of a candidate, in a word.
+pub fn status(recommendation: &Recommendation, index: usize) -> &'static str {
+    let candidate = &recommendation.candidates[index];
+    match &recommendation.choice {
+        Some(choice) if choice.candidate == index => "recommended",
+        _ if !candidate.missing.is_empty() => "unmeasured",
+        _ if candidate.is_eligible() => "satisfies",
+        _ => "fails",
+    }
+}
+
+/// Returns a recommendation as a document.
+pub fn document(advice: &Advice) -> RecommendationDocument<'_> {
     let recommendation = &advice.recommendation;
     let Recommendation { comparison, constraints, objective, candidates, choice, .. } =
         recommendation;
-    let groups = comparison.groups.iter().map(|group| Group {
+    let groups = comparison.groups.iter().map(|group| RecommendationGroup {
         workload: &group.workload,
         cpus: group.cpus,
         profile: group.profile.as_ref(),
         baseline: group.baseline().map(|baseline| baseline.name().to_string()),
     });
-    let requirements = constraints.iter().map(|constraint| Requirement {
+    let requirements = constraints.iter().map(|constraint| RecommendationRequirement {
         metric: &constraint.metric.name,
         unit: &constraint.metric.unit,
         comparator: constraint.comparator.as_str(),
@@ -177,12 +239,12 @@ fn document(advice: &Advice) -> Document<'_> {
     let settings = proposal.map(|proposal| &proposal.settings);
     let is_unanswered = choice.is_none();
     let obstacles = recommendation.obstacles().into_iter().filter(|_| is_unanswered);
-    Document {
+    RecommendationDocument {
         format: FORMAT,
         margin: comparison.margin.share(),
         groups: groups.collect(),
         requirements: requirements.collect(),
-        objective: Objective {
+        objective: RecommendationObjective {
             metric: &objective.metric.name,
             unit: &objective.metric.unit,
             wanted: objective.direction.as_str(),
@@ -272,7 +334,7 @@ fn candidate<'a>(
         missing: of
             .missing
             .iter()
-            .map(|it| Missing { group: it.group, metric: it.metric.as_ref() })
+            .map(|it| MissingMetric { group: it.group, metric: it.metric.as_ref() })
             .collect(),
         relations: names
             .zip(relations)
@@ -297,8 +359,8 @@ fn judgement(of: &Judgement) -> JudgementDocument<'_> {
     }
 }
 
-fn relation(of: Combined) -> Relation {
-    Relation {
+fn relation(of: Combined) -> RelationDocument {
+    RelationDocument {
         ratio: of.ratio,
         interval: of.interval.map(ends),
         verdict: of.verdict.as_str(),

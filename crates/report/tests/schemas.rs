@@ -1,0 +1,147 @@
+//! `schemas/` holds the JSON Schemas of the answers as their types are here, and the answers keep to them.
+
+#[path = "../../cli/tests/common/recorded.rs"]
+mod recorded;
+#[path = "../../cli/tests/common/traced.rs"]
+mod traced;
+
+use std::{collections::BTreeSet, env, fs, path::PathBuf};
+
+use preemptlab_analysis::{
+    Compared, Keep, WhatIf,
+    advice::advise,
+    explain::{
+        Census, Confirmed, Explanation, ExplanationDocument, Hunt, Patched, PatchedDocument,
+        Ranking, ResponsesDocument, Searched, choose, probed,
+    },
+    gate::{Side, judged},
+    history,
+    offers::Offers,
+    plan::PlanDocument,
+    recommendation::RecommendationDocument,
+    scenario::ScenariosDocument,
+};
+use preemptlab_model::{KernelRef, MetricName};
+use preemptlab_report::{json, recommendation_json};
+use preemptlab_stats::{Comparison, Gate, GateRule, History, Margins, Question};
+use recorded::{Cell, record_kernels};
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Value, to_value};
+use traced::Traced;
+
+/// Returns the schema of an answer as it is written.
+fn schema<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .into()
+}
+
+/// Returns the schema of every answer, with the name of its file.
+fn all() -> [(&'static str, Value); 14] {
+    [
+        ("census", schema::<Census>()),
+        ("comparison", schema::<Comparison>()),
+        ("confirmation", schema::<Confirmed>()),
+        ("explanation", schema::<ExplanationDocument>()),
+        ("gate", schema::<Gate>()),
+        ("history", schema::<History>()),
+        ("kernels", schema::<Offers>()),
+        ("patched", schema::<PatchedDocument>()),
+        ("plan", schema::<PlanDocument<'_>>()),
+        ("ranking", schema::<Ranking>()),
+        ("recommendation", schema::<RecommendationDocument<'_>>()),
+        ("responses", schema::<ResponsesDocument>()),
+        ("scenarios", schema::<ScenariosDocument<'_>>()),
+        ("worst-wakeups", schema::<Searched>()),
+    ]
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../schemas")
+}
+
+#[test]
+fn the_schemas_are_those_of_the_types() {
+    let folder = folder();
+    for (name, schema) in all() {
+        let text = format!("{}\n", serde_json::to_string_pretty(&schema).unwrap());
+        let path = folder.join(format!("{name}.json"));
+        if env::var_os("WRITE_SCHEMAS").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &text).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            written == text,
+            "schemas/{name}.json is not what the types in Rust come to; write it anew with\n    \
+             WRITE_SCHEMAS=1 cargo test -p preemptlab-report --test schemas\nand raise the document's \
+             format if a field was renamed or removed"
+        );
+    }
+    let files = fs::read_dir(folder).unwrap();
+    let files: BTreeSet<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(files, all().map(|(name, _)| format!("{name}.json")).into());
+}
+
+/// Asserts that an answer keeps to its schema, and that the schema asks for the answer's fields.
+fn keeps(name: &str, answer: &Value) {
+    let (_, schema) = all().into_iter().find(|(known, _)| *known == name).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(answer).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{name}: {errors:#?}");
+    let fields = answer.as_object().unwrap().keys();
+    let known = schema["properties"].as_object().unwrap();
+    let unknown: Vec<_> = fields.filter(|field| !known.contains_key(*field)).collect();
+    assert!(unknown.is_empty(), "{name} has {unknown:?}, which its schema does not describe");
+    let mut without = answer.clone();
+    without.as_object_mut().unwrap().remove("format");
+    assert!(!validator.is_valid(&without), "{name} needs no format");
+}
+
+#[test]
+fn answers_of_recordings_keep_to_their_schemas() {
+    const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
+        [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("two");
+    record_kernels(&path, &["debian:6.12", "debian:7.2"], TEXT, |kernel, mode, replicate| {
+        match (kernel, mode) {
+            ("debian:7.2", "none") if replicate == 1 => Cell::Failed,
+            ("debian:7.2", "none") => Cell::Later(500),
+            _ => Cell::Later(u64::from(replicate % 3)),
+        }
+    });
+    let (compared, _) = Compared::open(&[path], Keep::Sections, None, None).unwrap();
+    keeps("comparison", &serde_json::from_str(&json(&compared.comparison().unwrap())).unwrap());
+    let advice = advise(&compared, &Question::default(), &[]).unwrap();
+    keeps("recommendation", &serde_json::from_str(&recommendation_json(&advice)).unwrap());
+    let history = history(&compared, &[], &Margins::default()).unwrap();
+    keeps("history", &to_value(history).unwrap());
+    let (recording, cells) = compared.parts().next().unwrap();
+    let kernels: [KernelRef; 2] = ["debian:6.12", "debian:7.2"].map(|name| name.parse().unwrap());
+    let [base, new] = [0, 1].map(|at| Side { recording, cells, kernel: &kernels[at] });
+    keeps("gate", &to_value(judged(base, new, GateRule::default()).unwrap()).unwrap());
+}
+
+#[test]
+fn answers_of_traces_keep_to_their_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let Traced { recording, id, .. } = Traced::new(folder.path());
+    let latency = MetricName::latest(false);
+    let cell = choose(&recording, Some(&id.to_string()), &latency).unwrap();
+    let mut explanation = Explanation::new(&recording, &cell, false, 3).unwrap();
+    let sibling = choose(&recording, Some("full #1"), &latency).unwrap();
+    explanation.compare(sibling).unwrap();
+    keeps("explanation", &to_value(explanation.document()).unwrap());
+    let changes: [WhatIf; 1] = ["preemptible=do_nanosleep".parse().unwrap()];
+    let patched = Patched::new(&recording, &cell, &changes, 2).unwrap();
+    keeps("patched", &to_value(patched.document()).unwrap());
+    keeps("ranking", &to_value(Ranking::new(&recording, false).unwrap()).unwrap());
+    let cells = probed(&recording, Some("full #1")).unwrap().remove(0);
+    let hunt = Hunt::new(&recording, cells).unwrap();
+    keeps("worst-wakeups", &to_value(Searched::new(vec![hunt])).unwrap());
+}
