@@ -1,14 +1,11 @@
 //! Cells of a recording and their traces, without a virtual machine.
 
-#[path = "../../cli/tests/common/traced.rs"]
-mod traced;
-
 use preemptlab_analysis::{
     Error,
     explain::{Confirmation, Hunt, choose, client, probed},
 };
 use preemptlab_model::{MetricName, PreemptMode};
-use traced::{Traced, untraced};
+use preemptlab_testkit::traced::{Traced, untraced};
 
 #[test]
 fn a_cell_is_chosen_by_its_name_or_its_worst_wakeup() {

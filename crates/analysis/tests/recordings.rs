@@ -1,15 +1,12 @@
 //! Tests of the analyses of recordings, without a virtual machine.
 
-#[path = "../../cli/tests/common/recorded.rs"]
-mod recorded;
-
 use std::path::PathBuf;
 
 use preemptlab_analysis::{Compared, Error, Keep, mixed};
 use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
 use preemptlab_model::{BackendKind, Digest, MetricName};
 use preemptlab_stats::Verdict as Word;
-use recorded::{Cell, record, record_on};
+use preemptlab_testkit::recorded::{Cell, record, record_on};
 use tempfile::TempDir;
 
 const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\

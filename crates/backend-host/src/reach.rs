@@ -131,43 +131,16 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, BackendKind, InstructionCost, Machine, SnapshotInputs};
-    use preemptlab_protocol::{FORMAT, Job, LoadStart};
+    use preemptlab_model::BackendKind;
 
     use super::*;
 
     fn cell(kernel: &str, cmdline: &str, preempt: &str) -> CellInputs {
-        CellInputs {
-            snapshot: SnapshotInputs {
-                backend: BackendKind::Host,
-                kernel_sha256: Digest::of(kernel.as_bytes()),
-                cmdline: cmdline.to_owned(),
-                image_sha256: Digest::of(b"image"),
-                machine: Machine {
-                    arch: Arch::Amd64,
-                    cpus: 1,
-                    memory_mib: 0,
-                    cost: InstructionCost::UNCOUNTED,
-                    lookahead: None,
-                    topology: None,
-                    prices: None,
-                    without: Default::default(),
-                },
-                qemu: None,
-            },
-            job: Job {
-                format: FORMAT,
-                seed: 1,
-                preempt: preempt.to_owned(),
-                hz: None,
-                settings: vec![],
-                skew_ns: None,
-                limit_ns: 1,
-                load_start: LoadStart { written_bytes_min: 0, settle_ns: 0 },
-                load: vec![],
-                probes: vec![],
-            },
-        }
+        let mut cell = preemptlab_testkit::cell(preempt.parse().unwrap());
+        cell.snapshot.backend = BackendKind::Host;
+        cell.snapshot.kernel_sha256 = Digest::of(kernel.as_bytes());
+        cell.snapshot.cmdline = cmdline.to_owned();
+        cell
     }
 
     fn reach(cmdline: &str, fixed: Option<PreemptMode>) -> Reach {

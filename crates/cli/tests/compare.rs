@@ -1,14 +1,12 @@
 //! Tests of `compare` and `report` with recordings that hold no answer.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use std::{fs, process::Command};
 
 use common::{Desk, Finished};
 use preemptlab_model::BackendKind;
-use recorded::{Cell, record, record_on};
+use preemptlab_testkit::recorded::{Cell, record, record_on};
 use serde_json::Value;
 
 const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\

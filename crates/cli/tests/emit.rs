@@ -4,12 +4,11 @@
 mod common;
 #[path = "common/root.rs"]
 mod root;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::process::Command;
 
 use common::{Desk, Finished};
+use preemptlab_testkit::traced;
 use root::Root;
 
 const TARGETS: [&str; 5] = ["grub", "systemd-boot", "tuned", "sysctl", "script"];

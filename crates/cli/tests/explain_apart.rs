@@ -1,13 +1,12 @@
 //! Explaining one cell changes no table: its trace is kept apart.
 
 mod common;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::fs;
 
 use common::{Desk, tree};
 use preemptlab_model::CellRecord;
+use preemptlab_testkit::traced;
 use preemptlab_trace::testing::layout;
 
 /// Verbs that read a recording and print a table of it.

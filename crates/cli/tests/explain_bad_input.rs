@@ -1,15 +1,13 @@
 //! Recordings with traces may come from anybody: bad ones get a clear error.
 
 mod common;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use common::{Desk, Finished, tree};
 use preemptlab_model::{Digest, Planned, QemuBuild};
+use preemptlab_testkit::traced::{Traced, untraced};
 use preemptlab_trace::{Findings, Kernel, Layout, testing};
-use traced::{Traced, untraced};
 
 /// Returns a desk with a recording in the folder `run`.
 fn desk() -> (Desk, Traced) {

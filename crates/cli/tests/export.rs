@@ -1,8 +1,6 @@
 //! Tables of every cell, for other tools.
 
 mod common;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{
     fs::{self, File},
@@ -16,8 +14,8 @@ use parquet::{
     record::Field,
 };
 use preemptlab_model::{Planned, plain};
+use preemptlab_testkit::traced::{Traced, untraced};
 use serde_json::{Value, json};
-use traced::{Traced, untraced};
 
 const TABLES: [&str; 3] = ["cells", "metrics", "histograms"];
 

@@ -1,11 +1,9 @@
 //! `gate` on recordings: what it decides, its exit codes, its formats, and what it refuses.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use common::{Desk, Finished};
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
 use serde_json::Value;
 
 const FULL: &str = "preempt = [\"full\"]\n[replicates]\ncount = 6\n\

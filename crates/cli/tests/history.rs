@@ -1,13 +1,11 @@
 //! `history` on recordings: change points, tables, pages and pictures, and what is refused.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use std::fs;
 
 use common::{Desk, Finished};
-use recorded::{Cell, record, record_kernels};
+use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 use serde_json::Value;
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 6\n\

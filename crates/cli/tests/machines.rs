@@ -1,13 +1,11 @@
 //! Machines that `run` cannot compare, and what `compare` says of two machines.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use std::{collections::BTreeSet, fs};
 
 use common::Desk;
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

@@ -1,10 +1,6 @@
 //! Tests of `merge`: parts that are sound, and parts that are not.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{
     fs,
@@ -19,8 +15,8 @@ use preemptlab_experiment::{PartWriter, Recording, RecordingWriter};
 use preemptlab_files::OutFolder;
 use preemptlab_model::{CellId, CellRecord, FailureCause, Outcome, RECORDING_FORMAT};
 use preemptlab_recording::{CellFolder, PartOf, Until};
-use recorded::{Cell, record};
-use traced::Traced;
+use preemptlab_testkit::recorded::{Cell, record};
+use preemptlab_testkit::traced::Traced;
 
 const PLAN: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 4\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

@@ -1,10 +1,9 @@
 //! Options of `run` and `plan` that take the place of what an experiment's file says.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use common::Desk;
+use preemptlab_testkit::recorded;
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

@@ -1,13 +1,12 @@
 //! What `recommend` says of a recording with one cell, and of questions that do not fit one.
 
 mod common;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{fs, path::Path};
 
 use common::{Desk, Finished, tree};
 use preemptlab_model::{CellRecord, FailureCause, Outcome};
+use preemptlab_testkit::traced;
 
 /// Returns a desk with a copy of the committed recording in the folder `run`.
 fn desk() -> Desk {

@@ -2,10 +2,6 @@
 //! one or absent, and the same command then ends with the bytes of one that nothing disturbed.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{
     collections::BTreeMap,
@@ -19,8 +15,8 @@ use preemptlab_cluster::Workplace;
 use preemptlab_experiment::{PartWriter, Recording};
 use preemptlab_files::OutFolder;
 use preemptlab_recording::PartOf;
-use recorded::{Cell, record};
-use traced::Traced;
+use preemptlab_testkit::recorded::{Cell, record};
+use preemptlab_testkit::traced::Traced;
 
 /// The system calls that change files, as strace names them.
 const WRITING: &str = "write,writev,pwrite64,openat,rename,renameat,renameat2,unlink,unlinkat,fsync,\

@@ -1,8 +1,6 @@
 //! Words of strangers in each form of output: one line each, and no command to a CI, no formula, no markup.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
@@ -10,7 +8,7 @@ use common::{Desk, Finished};
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellRecord, FailureCause, Outcome, RECORDING_FORMAT, plain};
 use preemptlab_recording::CellFolder;
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
 
 const PLAN: &str = "preempt = [\"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

@@ -2,8 +2,6 @@
 //! stands where preemptlab would write.
 
 mod common;
-#[path = "common/recorded.rs"]
-mod recorded;
 
 use std::{
     fs,
@@ -13,7 +11,7 @@ use std::{
 };
 
 use common::{Desk, Finished, tree};
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
 
 /// The most that a refusal may take: bytes of addresses in KiB, and seconds.
 const LIMITS: &str = "ulimit -v 500000; exec timeout 10 \"$@\"";

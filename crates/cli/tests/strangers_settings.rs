@@ -4,15 +4,12 @@
 mod common;
 #[path = "hostile/mod.rs"]
 mod hostile;
-#[path = "common/recorded.rs"]
-mod recorded;
-#[path = "common/traced.rs"]
-mod traced;
 
 use common::Desk;
 use hostile::bounded;
 use preemptlab_model::Settings;
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
+use preemptlab_testkit::traced;
 
 /// Settings that a machine is given, and what the script says of each.
 const GIVEN: [(&str, &str); 21] = [

@@ -4,8 +4,6 @@
 mod common;
 #[path = "hostile/mod.rs"]
 mod hostile;
-#[path = "common/traced.rs"]
-mod traced;
 
 use std::{
     fs,
@@ -18,9 +16,9 @@ use hostile::bounded;
 use preemptlab_analysis::explain::{Hunt, probed};
 use preemptlab_experiment::Recording;
 use preemptlab_protocol::trace::stream::{CPU, END, FIRST_EVENT, SITE, STACK, TASK};
+use preemptlab_testkit::traced::Traced;
 use preemptlab_trace::testing::{PROBE, Stream, busy_from, layout, task};
 use serde_json::{Value, json};
-use traced::Traced;
 
 /// The bytes before the first record.
 const HEAD_BYTES: usize = 12;

@@ -1,8 +1,5 @@
 //! Causes and cures of traced cells in words and as pictures, without a virtual machine.
 
-#[path = "../../cli/tests/common/traced.rs"]
-mod traced;
-
 use preemptlab_analysis::{
     Error, WhatIf,
     explain::{
@@ -15,7 +12,7 @@ use preemptlab_report::{
     Terminal, explanation_svg, explanation_terminal, patched_terminal, ranking_table,
     searched_terminal,
 };
-use traced::{Traced, untraced};
+use preemptlab_testkit::traced::{Traced, untraced};
 
 const TERMINAL: Terminal = Terminal { width: 100, color: false };
 

@@ -1,10 +1,5 @@
 //! Counts how often an answer reads the files of a recording's cells: once each.
 
-#[path = "../../cli/tests/common/recorded.rs"]
-mod recorded;
-#[path = "../../cli/tests/common/traced.rs"]
-mod traced;
-
 use std::{
     collections::BTreeMap,
     mem::MaybeUninit,
@@ -25,10 +20,10 @@ use preemptlab_report::{
     page::page_data,
 };
 use preemptlab_stats::{GateRule, GateVerdict, Margin, Margins};
-use recorded::{Cell, record, record_kernels};
+use preemptlab_testkit::recorded::{Cell, record, record_kernels};
+use preemptlab_testkit::traced::Traced;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use tempfile::TempDir;
-use traced::Traced;
 
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";

@@ -1,8 +1,5 @@
 //! Pages, letters and tables of recordings, without a virtual machine.
 
-#[path = "../../cli/tests/common/recorded.rs"]
-mod recorded;
-
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -16,7 +13,7 @@ use preemptlab_report::{
     page::{PageData, page_data},
 };
 use preemptlab_stats::Comparison;
-use recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record};
 use tempfile::TempDir;
 
 const TWO_MODES: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\

@@ -4,10 +4,8 @@
 use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
 use preemptlab_backend_qemu::{Config, Limits, Vm};
-use preemptlab_model::{
-    Arch, CellInputs, Digest, InstructionCost, Machine, QemuBuild, SnapshotInputs,
-};
-use preemptlab_protocol::{FORMAT, Job, LoadStart, Message, Report, System, frame};
+use preemptlab_model::{CellInputs, Digest, PreemptMode};
+use preemptlab_protocol::{FORMAT, Message, Report, System, frame};
 
 /// Time that no test takes, however busy the machine is.
 pub const LONG: Duration = Duration::from_secs(3600);
@@ -87,35 +85,5 @@ pub fn done() -> Message {
 }
 
 pub fn cell() -> CellInputs {
-    CellInputs {
-        snapshot: SnapshotInputs {
-            backend: Default::default(),
-            kernel_sha256: Digest::of(b"kernel"),
-            cmdline: "quiet".into(),
-            image_sha256: Digest::of(b"image"),
-            machine: Machine {
-                arch: Arch::Amd64,
-                cpus: 1,
-                memory_mib: 512,
-                cost: InstructionCost::default(),
-                lookahead: None,
-                topology: None,
-                prices: None,
-                without: Default::default(),
-            },
-            qemu: Some(QemuBuild { version: "0".into(), digest: Digest::of(b"fake") }),
-        },
-        job: Job {
-            format: FORMAT,
-            seed: 1,
-            hz: None,
-            settings: Vec::new(),
-            preempt: "full".into(),
-            skew_ns: None,
-            limit_ns: 1,
-            load_start: LoadStart { written_bytes_min: 0, settle_ns: 0 },
-            load: vec![],
-            probes: vec![],
-        },
-    }
+    preemptlab_testkit::cell(PreemptMode::Full)
 }

@@ -212,46 +212,11 @@ fn not_asked(reason: &str) -> PrepareError {
 
 #[cfg(test)]
 mod tests {
-    use preemptlab_model::{Arch, Digest, InstructionCost, Machine, SnapshotInputs};
-    use preemptlab_protocol::{FORMAT, Failure, Job, Stage, System, Window};
+    use preemptlab_protocol::{FORMAT, Failure, Stage, System, Window};
     use preemptlab_runner::{Execution, fake::Fake};
+    use preemptlab_testkit::cell;
 
     use super::*;
-
-    fn cell(preempt: PreemptMode) -> CellInputs {
-        let digest = Digest::of(b"");
-        CellInputs {
-            snapshot: SnapshotInputs {
-                backend: Default::default(),
-                kernel_sha256: digest,
-                cmdline: String::new(),
-                image_sha256: digest,
-                machine: Machine {
-                    arch: Arch::Amd64,
-                    cpus: 1,
-                    memory_mib: 512,
-                    cost: InstructionCost::default(),
-                    lookahead: None,
-                    topology: None,
-                    prices: None,
-                    without: Default::default(),
-                },
-                qemu: None,
-            },
-            job: Job {
-                format: FORMAT,
-                seed: 1,
-                preempt: preempt.as_str().to_owned(),
-                hz: None,
-                settings: vec![],
-                skew_ns: None,
-                limit_ns: 1,
-                load_start: LoadStart { written_bytes_min: 0, settle_ns: 0 },
-                load: vec![],
-                probes: vec![],
-            },
-        }
-    }
 
     /// Asks a guest whose kernel has these modes and shows `says` in its mode file. Returns the
     /// modes that were asked for, and the mode in which the guest answered.

@@ -3,9 +3,7 @@
 // Not every file that uses this module uses all of it.
 #![allow(dead_code)]
 
-use preemptlab_model::{
-    Arch, CellInputs, Digest, InstructionCost, Machine, PreemptMode, QemuBuild, SnapshotInputs,
-};
+use preemptlab_model::{CellInputs, PreemptMode};
 use preemptlab_protocol::{CommandReport, Exit, FORMAT, Report, Window};
 use preemptlab_workload::{JobInputs, Measurements, Workload};
 
@@ -15,27 +13,10 @@ pub fn inputs(seed: u64, preempt: PreemptMode, cpus: u32) -> JobInputs {
 
 /// Returns a cell of a workload, in the mode `none` and with the seed 1.
 pub fn cell(workload: &Workload, cpus: u32) -> CellInputs {
-    let digest = Digest::of(b"");
-    CellInputs {
-        snapshot: SnapshotInputs {
-            backend: Default::default(),
-            kernel_sha256: digest,
-            cmdline: String::new(),
-            image_sha256: digest,
-            machine: Machine {
-                arch: Arch::Amd64,
-                cpus,
-                memory_mib: 512,
-                cost: InstructionCost::default(),
-                lookahead: None,
-                topology: None,
-                prices: None,
-                without: Default::default(),
-            },
-            qemu: Some(QemuBuild { version: String::new(), digest }),
-        },
-        job: workload.job(inputs(1, PreemptMode::None, cpus)),
-    }
+    let mut cell = preemptlab_testkit::cell(PreemptMode::None);
+    cell.snapshot.machine.cpus = cpus;
+    cell.job = workload.job(inputs(1, PreemptMode::None, cpus));
+    cell
 }
 
 /// Returns the report of a command that did nothing.

@@ -1,7 +1,5 @@
 //! Recordings made of the committed one: any modes, any number of replicates, any outcome.
 
-#![allow(dead_code, reason = "each test crate uses its own part")]
-
 use std::{collections::BTreeMap, path::Path};
 
 use preemptlab_experiment::{Experiment, Recording, RecordingWriter, manifest_on};
@@ -17,7 +15,9 @@ pub enum Cell {
     Measured,
     /// The measurements of the committed cell, each latency so many microseconds later.
     Later(u64),
+    /// A cell that used up its virtual time.
     Failed,
+    /// No cell yet.
     Missing,
 }
 
@@ -52,8 +52,7 @@ fn record_of(
     text: &str,
     cell: impl Fn(&str, &str, u32) -> Cell,
 ) {
-    let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
-    let check = Recording::open(&check).unwrap();
+    let check = Recording::open(&crate::committed_recording()).unwrap();
     let sound = check.cells().next().unwrap().unwrap().1.unwrap();
     let manifest = check.manifest();
     let own = &manifest.kernels[0];

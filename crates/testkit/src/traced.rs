@@ -1,6 +1,4 @@
-//! A small recording with traces, made by hand: as a run with `--trace` would leave it.
-
-#![allow(dead_code, reason = "each test crate uses its own part")]
+//! A small recording with traces that are made by hand, as `run --trace` would leave it.
 
 use std::path::{Path, PathBuf};
 
@@ -18,23 +16,26 @@ const WAKEUPS: u64 = 20;
 
 /// Opens the recording of this repository.
 pub fn check() -> Recording {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/check");
-    Recording::open(&path).unwrap()
+    Recording::open(&crate::committed_recording()).unwrap()
 }
 
 /// Two cells under each of two models: every report is the committed one's. The first has a trace.
 pub struct Traced {
+    /// The recording's folder.
     pub path: PathBuf,
+    /// The recording.
     pub recording: Recording,
     /// The cell with the trace.
     pub id: CellId,
 }
 
 impl Traced {
+    /// Writes the recording, whose kernel has the layout of the traces that are made by hand.
     pub fn new(path: &Path) -> Self {
         Self::with(path, layout())
     }
 
+    /// Writes the recording with another layout of its kernel.
     pub fn with(path: &Path, layout: Layout) -> Self {
         let recording = untraced(path, |_| {});
         let cells: Vec<CellRecord> = recording.cells().filter_map(|cell| cell.unwrap().1).collect();
@@ -48,10 +49,12 @@ impl Traced {
         Self { path: path.to_owned(), id: first.id, recording }
     }
 
+    /// Returns the file of the traced cell of a kind, such as `trace`.
     pub fn file(&self, kind: &str) -> PathBuf {
         self.path.join("traces").join(format!("{}.{kind}.zst", self.id))
     }
 
+    /// Returns the file of the layout of the traced cell's kernel.
     pub fn layout(&self) -> PathBuf {
         let record = self.recording.cell(self.id).unwrap().unwrap();
         self.path.join("traces").join(format!("{}.layout.zst", record.inputs.snapshot.id()))
