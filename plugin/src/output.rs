@@ -1,10 +1,10 @@
 //! The stream that the plugin writes, buffered.
 
-use std::{fs::File, io::Write, process};
+use std::{fs::File, io::Write};
 
 use preemptlab_protocol::trace::stream::{MAGIC, SiteKind};
 
-use crate::complaint::complain;
+use crate::complaint::fail;
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -52,9 +52,51 @@ impl Output {
     /// Without its trace the execution is worth nothing, so that it ends here if there is no room.
     pub fn flush(&mut self) {
         if let Err(error) = self.file.write_all(&self.buffer) {
-            complain(&format!("the trace cannot be written: {error}"));
-            process::exit(1);
+            fail(&format!("the trace cannot be written: {error}"));
         }
         self.buffer.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        env,
+        process::{Command, exit},
+    };
+
+    use super::*;
+
+    const CHILD: &str = "A_FULL_DISK";
+
+    fn write_to_full_disk() {
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let mut output = Output::new(file, 1);
+        output.number(1);
+        output.flush();
+    }
+
+    extern "C" fn at_exit() {
+        write_to_full_disk();
+    }
+
+    /// QEMU calls the plugin at its end, too.
+    #[test]
+    fn a_full_disk_is_one_complaint() {
+        if env::var_os(CHILD).is_some() {
+            // SAFETY: the function needs nothing that is gone at the end of a process.
+            unsafe { libc::atexit(at_exit) };
+            write_to_full_disk();
+            exit(0);
+        }
+        let name = "output::tests::a_full_disk_is_one_complaint";
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        assert_eq!(child.status.code(), Some(1), "{child:?}");
+        let said = String::from_utf8(child.stderr).unwrap();
+        assert_eq!(said.matches("the trace cannot be written: No space left").count(), 1, "{said}");
     }
 }

@@ -130,22 +130,3 @@ fn cost(one: &Value, other: &Value) -> String {
         [one, other] => format!("cost is {one} and {other}"),
     }
 }
-
-/// Warns of other builds under the same names in two recordings that are meant to differ in the cost of
-/// instructions alone: a difference between them has two possible causes then.
-pub fn other_builds(one: &Recording, other: &Recording) -> Option<String> {
-    let digests = |recording: &Recording| {
-        let manifest = recording.manifest();
-        let kernels = manifest.kernels.iter().map(|it| (it.name.clone(), it.image_sha256));
-        let qemu = manifest.qemu.as_ref().map(|used| used.build.clone());
-        (kernels.collect::<Vec<_>>(), qemu)
-    };
-    (digests(one) != digests(other)).then(|| {
-        format!(
-            "{} and {} have other builds of a kernel or of QEMU: not everything in which they differ \
-             depends on the cost of instructions; execute both anew with --out",
-            one.path().display(),
-            other.path().display()
-        )
-    })
-}

@@ -59,19 +59,3 @@ fn what_cannot_be_compared_is_refused_and_what_is_odd_is_said() {
     let disturbances = compared.comparison().unwrap().disturbances;
     assert!(disturbances.iter().any(|said| said.contains("powersave")), "{disturbances:?}");
 }
-
-#[test]
-fn other_builds_of_a_kernel_are_another_cause_of_a_difference() {
-    let (folder, path) = made("a", |_, _| Cell::Measured);
-    let own = Recording::open(&path).unwrap();
-    let mut manifest = own.manifest().clone();
-    let other = |name: &str, manifest: &Manifest| {
-        RecordingWriter::open(&folder.path().join(name), manifest).unwrap();
-        Recording::open(&folder.path().join(name)).unwrap()
-    };
-    manifest.experiment.machine.prices = CostSource::named("amd-epyc");
-    assert_eq!(mixed::other_builds(&own, &other("priced", &manifest)), None);
-    manifest.kernels[0].image_sha256 = Digest::of(b"another build");
-    let said = mixed::other_builds(&own, &other("rebuilt", &manifest)).unwrap();
-    assert!(said.contains("have other builds of a kernel or of QEMU"), "{said}");
-}

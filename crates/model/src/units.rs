@@ -20,11 +20,6 @@ impl VirtualDuration {
         Self { ns }
     }
 
-    /// Creates a duration from microseconds, saturating.
-    pub const fn from_us(us: u64) -> Self {
-        Self { ns: us.saturating_mul(1_000) }
-    }
-
     /// Creates a duration from milliseconds, saturating.
     pub const fn from_ms(ms: u64) -> Self {
         Self { ns: ms.saturating_mul(1_000_000) }

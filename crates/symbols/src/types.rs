@@ -99,30 +99,6 @@ impl Types {
         agreed(self.definitions(name).filter_map(|id| u32::try_from(self.size(id)?).ok()))
     }
 
-    /// Returns the value of an enumeration's constant; `None` if there is no such constant, if it
-    /// is more than an `i64` holds, or if the definitions disagree.
-    pub fn enum_value(&self, constant: &str) -> Option<i64> {
-        let values = self.btf.ids().filter_map(|id| self.btf.get(id)).flat_map(|found| {
-            let narrow = (found.kind == kind::ENUM).then(|| {
-                found.entries().map(move |[name, value]| {
-                    let signed = i64::from(value as i32);
-                    (name, Some(if found.flag { signed } else { i64::from(value) }))
-                })
-            });
-            let wide = (found.kind == kind::ENUM64).then(|| {
-                found.entries().map(move |[name, low, high]| {
-                    let value = u64::from(high) << 32 | u64::from(low);
-                    let value =
-                        if found.flag { Some(value as i64) } else { i64::try_from(value).ok() };
-                    (name, value)
-                })
-            });
-            narrow.into_iter().flatten().chain(wide.into_iter().flatten())
-        });
-        let values = values.filter(|(name, _)| self.btf.name(*name) == constant.as_bytes());
-        agreed(values.map(|(_, value)| value)).flatten()
-    }
-
     /// Returns the types of a name: structures and unions, whose names are apart in C, or else the
     /// others.
     fn definitions(&self, name: &str) -> impl Iterator<Item = u32> + '_ {
@@ -395,26 +371,16 @@ mod tests {
     }
 
     #[test]
-    fn constants_have_values() {
+    fn enumerations_have_sizes() {
         let mut blob = Blob::default();
         let signed = blob.record("signed", kind::ENUM, 1, 4, &[]);
         blob.flag(signed);
         blob.entry(&["MINUS"], &[u32::MAX]);
-        blob.record("", kind::ENUM, 2, 4, &[]);
-        blob.entry(&["PLUS"], &[u32::MAX]);
-        blob.entry(&["BOTH"], &[1]);
         blob.record("wide", kind::ENUM64, 2, 8, &[]);
         blob.entry(&["WIDE"], &[2, 1]);
         blob.entry(&["HUGE"], &[0, 1 << 31]);
-        blob.record("other", kind::ENUM, 1, 4, &[]);
-        blob.entry(&["BOTH"], &[2]);
         let types = types(&blob);
-        assert_eq!(types.enum_value("MINUS"), Some(-1));
-        assert_eq!(types.enum_value("PLUS"), Some(0xffff_ffff));
-        assert_eq!(types.enum_value("WIDE"), Some(0x1_0000_0002));
-        for name in ["HUGE", "BOTH", "nothing", ""] {
-            assert_eq!(types.enum_value(name), None, "{name}");
-        }
+        assert_eq!(types.size_of("signed"), Some(4));
         assert_eq!(types.size_of("wide"), Some(8));
     }
 
@@ -448,7 +414,6 @@ mod tests {
     fn ask(types: &Types) {
         for name in ["outer", "inner", "number", "int", ""] {
             let _ = types.size_of(name);
-            let _ = types.enum_value(name);
             for path in ["in.n", "many[1][3].n", "p", "tail", "x"] {
                 let _ = types.member_offset(name, path);
             }
