@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use preemptlab_analysis::{Compared, Error, Keep, mixed};
-use preemptlab_experiment::{CostSource, Manifest, Recording, RecordingWriter};
-use preemptlab_model::{BackendKind, Digest, MetricName};
+use preemptlab_analysis::{Compared, Error, Keep};
+use preemptlab_model::{BackendKind, MetricName};
 use preemptlab_stats::Verdict as Word;
 use preemptlab_testkit::recorded::{Cell, record, record_on};
 use tempfile::TempDir;

@@ -1,10 +1,5 @@
 //! `schemas/` holds the JSON Schemas of the answers as their types are here, and the answers keep to them.
 
-#[path = "../../cli/tests/common/recorded.rs"]
-mod recorded;
-#[path = "../../cli/tests/common/traced.rs"]
-mod traced;
-
 use std::{collections::BTreeSet, env, fs, path::PathBuf};
 
 use preemptlab_analysis::{
@@ -24,10 +19,10 @@ use preemptlab_analysis::{
 use preemptlab_model::{KernelRef, MetricName};
 use preemptlab_report::{json, recommendation_json};
 use preemptlab_stats::{Comparison, Gate, GateRule, History, Margins, Question};
-use recorded::{Cell, record_kernels};
+use preemptlab_testkit::recorded::{Cell, record_kernels};
+use preemptlab_testkit::traced::Traced;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Value, to_value};
-use traced::Traced;
 
 /// Returns the schema of an answer as it is written.
 fn schema<T: JsonSchema>() -> Value {
