@@ -25,9 +25,6 @@ const TURNS_PARAMETER: &str = "hpet=disable";
 /// loop, which stops a guest to save it, waits until all do.
 const NEVER_HALTS: &str = "idle=poll";
 
-/// The architecture of every guest.
-const GUEST: Arch = Arch::Amd64;
-
 /// Values of an experiment's names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
@@ -90,7 +87,8 @@ fn judged<'a>(
 ) -> Result<&'a Kernel, String> {
     let kernel = runnable(experiment, resolved, factors)?;
     let config = resolved.configs.get(&factors.kernel);
-    let line = line(experiment, resolved.backend, factors);
+    let guest = machine(resolved.backend, experiment, factors).arch;
+    let line = line(experiment, resolved.backend, guest, factors);
     match foreseen::refusal(experiment, (kernel, config), resolved.backend, factors, &line) {
         Some(reason) => Err(reason),
         None => Ok(kernel),
@@ -141,13 +139,14 @@ fn cell(
 ) -> PlannedCell {
     let Resolved { backend, images, qemu, .. } = resolved;
     let Factors { workload, kernel: name, .. } = &factors;
+    let machine = machine(*backend, experiment, &factors);
     let inputs = CellInputs {
         snapshot: SnapshotInputs {
             backend: *backend,
             kernel_sha256: kernel.image_sha256,
-            cmdline: line(experiment, *backend, &factors),
+            cmdline: line(experiment, *backend, machine.arch, &factors),
             image_sha256: images[&(name.clone(), workload.clone())],
-            machine: machine(*backend, experiment, &factors),
+            machine,
             qemu: qemu.clone(),
         },
         job: job(
@@ -162,9 +161,9 @@ fn cell(
 }
 
 /// Returns the kernel's command line of a configuration.
-fn line(experiment: &Experiment, backend: BackendKind, factors: &Factors) -> String {
+fn line(experiment: &Experiment, backend: BackendKind, guest: Arch, factors: &Factors) -> String {
     let clocks = clocks(backend, experiment, factors.cpus);
-    cmdline(backend, clocks, &experiment.machine.cmdline, &factors.settings)
+    cmdline(backend, guest, clocks, &experiment.machine.cmdline, &factors.settings)
 }
 
 /// Returns another replicate of a planned cell; `None` where it cannot exist.
@@ -223,7 +222,7 @@ fn machine(backend: BackendKind, experiment: &Experiment, factors: &Factors) -> 
     };
     let topology = experiment.machine.topology.filter(|_| backend != BackendKind::Host);
     let without = settings.without().collect();
-    Machine { arch: GUEST, cpus, memory_mib, cost, lookahead, topology, prices, without }
+    Machine { arch: Arch::default(), cpus, memory_mib, cost, lookahead, topology, prices, without }
 }
 
 /// Returns the time of several CPUs; `None` where there is one, or time is the machine's own.
@@ -235,17 +234,18 @@ fn clocks(backend: BackendKind, experiment: &Experiment, cpus: u32) -> Option<Cl
 /// boot.
 fn cmdline(
     backend: BackendKind,
+    guest: Arch,
     clocks: Option<Clocks>,
     further: &[String],
     settings: &Settings,
 ) -> String {
     let is_guest = backend != BackendKind::Host;
-    let console = is_guest.then(|| format!("console={}", GUEST.platform().console));
+    let console = is_guest.then(|| format!("console={}", guest.platform().console));
     let own: &[&str] = if is_guest { &CMDLINE } else { &[] };
     let has_kaslr = settings.without().any(|it| it == Precaution::Kaslr);
     let is_left_out = |parameter: &str| has_kaslr && parameter == NO_KASLR;
     let of_clocks = clocks.map(|clocks| match clocks {
-        Clocks::Own(_) => GUEST.platform().one_clock_parameter,
+        Clocks::Own(_) => guest.platform().one_clock_parameter,
         Clocks::Turns { .. } => TURNS_PARAMETER,
     });
     let parameters: Vec<String> = console

@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
 
 /// Processor architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arch {
     /// x86-64, which Debian calls amd64.
+    #[default]
     Amd64,
 }
 
@@ -70,6 +71,11 @@ impl Arch {
 }
 
 impl Platform {
+    /// Returns the path of the kernel's image in the folder of its build.
+    pub fn image_file(&self) -> String {
+        format!("arch/{}/boot/{}", self.kernel_folder, self.kernel_image)
+    }
+
     /// Returns the triplet as Debian writes it in names of packages, which hold no underscore.
     pub fn package_suffix(&self) -> String {
         self.triplet.replace('_', "-")

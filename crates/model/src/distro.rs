@@ -27,13 +27,18 @@ pub enum Distro {
 
 impl Distro {
     /// Every distribution.
-    pub const ALL: [Self; 1] = [Self::Debian];
+    const ALL: [Self; 1] = [Self::Debian];
 
     /// Returns the word before the colon in the names of its kernels: `debian`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Debian => "debian",
         }
+    }
+
+    /// Finds the distribution whose kernels' names begin with a word.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|distribution| distribution.word() == word)
     }
 
     /// Returns whether it is Debian, which recordings and journals do not name.

@@ -252,22 +252,12 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
         let text = text.chars().take(80).collect();
         return Err(ParseKernelRefError { text, reason: "it is too long".into(), nearest: None });
     }
-    match text.split_once(':') {
-        Some(("debian", name)) => {
-            let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
-            let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
-            let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
-            if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
-                return Err(error(
-                    "a series such as `6.12` or an exact version is expected after `debian:`",
-                ));
-            }
-            if !version.chars().all(plain) {
-                return Err(error("a version holds letters, digits and `.+~-` only"));
-            }
-            let (distribution, version) = (Distro::Debian, version.to_owned());
-            Ok(KernelRef::Packaged { distribution, version, flavour })
-        }
+    let parts = text.split_once(':');
+    let packaged = parts.and_then(|(word, name)| Some((Distro::of_word(word)?, name)));
+    if let Some((distribution, name)) = packaged {
+        return read_packaged(distribution, name).map_err(error);
+    }
+    match parts {
         Some(("source", name)) => {
             let (version, configured) = kernel_tree::split_source(name)
                 .map_err(|(reason, meant)| suggested(text, "source:", reason, meant))?;
@@ -330,6 +320,26 @@ fn read(text: &str) -> Result<KernelRef, ParseKernelRefError> {
             "it must start with `debian:`, `source:`, `tree:`, `git:` or `file:`, as in \
                  `debian:6.12-rt`, or be `host`",
         )),
+    }
+}
+
+/// Reads the name of a packaged kernel behind the word of its distribution.
+fn read_packaged(distribution: Distro, name: &str) -> Result<KernelRef, &'static str> {
+    match distribution {
+        Distro::Debian => {
+            let of = |arch: &Arch| name.strip_suffix(arch.platform().debian)?.strip_suffix('-');
+            let (version, flavour) = flavoured(Arch::ALL.iter().find_map(of).unwrap_or(name));
+            let plain = |c: char| c.is_ascii_alphanumeric() || ".+~-".contains(c);
+            if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.contains('.') {
+                return Err(
+                    "a series such as `6.12` or an exact version is expected after `debian:`",
+                );
+            }
+            if !version.chars().all(plain) {
+                return Err("a version holds letters, digits and `.+~-` only");
+            }
+            Ok(KernelRef::Packaged { distribution, version: version.to_owned(), flavour })
+        }
     }
 }
 

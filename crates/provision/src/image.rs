@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use preemptlab_files::Files;
-use preemptlab_model::{Digest, Package};
+use preemptlab_model::{Arch, Digest, Package, Platform};
 use preemptlab_protocol::{BOOT_FILE, BootConfig, Command, FORMAT};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::{
     distribution::deb::{self, Content},
     error::from_package_errors,
     guest,
-    platform::{GUEST, named},
+    platform::named,
     store::{StoreError, hash},
     tree::{Node, PlaceError, Tree, canonical},
 };
@@ -91,9 +91,11 @@ pub enum ImageError {
 
 from_package_errors!(ImageError);
 
-/// Parts of an image that a workload brings besides packages.
+/// The guest of an image, and the parts that a workload brings besides packages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Own<'a> {
+    /// Architecture of the guest.
+    pub guest: Arch,
     /// Commands that the guest runs before the snapshot.
     pub prepare: &'a [Command],
     /// Files that the workload finds in `/workload`.
@@ -169,6 +171,7 @@ fn tree(
     modules: &[(String, Vec<u8>)],
     own: Own<'_>,
 ) -> Result<Tree, ImageError> {
+    let platform = own.guest.platform();
     let mut tree = Tree::new();
     place(&mut tree, "preemptlab", "init", executable(guest::INIT))?;
     place(&mut tree, "preemptlab", "etc/passwd", file(PASSWD.as_bytes()))?;
@@ -182,7 +185,7 @@ fn tree(
         if hash::sha256(path).map_err(StoreError::at(path))? != package.sha256 {
             return Err(ImageError::Changed { name: package.name.to_string(), path: path.clone() });
         }
-        add_package(&mut tree, &format!("the package {}", package.name), path)?;
+        add_package(&mut tree, &format!("the package {}", package.name), path, platform)?;
     }
     let mut paths = Vec::new();
     for (path, bytes) in modules {
@@ -220,8 +223,13 @@ fn check_size(tree: &Tree) -> Result<(), ImageError> {
     if tree.bytes() > IMAGE_BYTES_MAX { Err(ImageError::TooLarge) } else { Ok(()) }
 }
 
-fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError> {
-    for entry in deb::read(deb, is_wanted)? {
+fn add_package(
+    tree: &mut Tree,
+    from: &str,
+    deb: &Path,
+    platform: &Platform,
+) -> Result<(), ImageError> {
+    for entry in deb::read(deb, |path| is_wanted(path, platform))? {
         let node = match entry.content {
             Content::Folder => Node::Folder,
             Content::File(bytes) => Node::File { executable: entry.mode & 0o111 != 0, bytes },
@@ -236,11 +244,11 @@ fn add_package(tree: &mut Tree, from: &str, deb: &Path) -> Result<(), ImageError
     check_size(tree)
 }
 
-fn is_wanted(path: &str) -> bool {
+fn is_wanted(path: &str, platform: &Platform) -> bool {
     let path = canonical(path).unwrap_or_else(|_| path.to_owned());
     // The folder itself, which dpkg calls `./`, has no name.
     !path.is_empty()
-        && !LEFT_OUT.iter().any(|folder| Path::new(&path).starts_with(named(folder, GUEST)))
+        && !LEFT_OUT.iter().any(|folder| Path::new(&path).starts_with(named(folder, platform)))
 }
 
 fn place(tree: &mut Tree, from: &str, path: &str, node: Node) -> Result<(), ImageError> {
@@ -400,10 +408,10 @@ mod tests {
     #[test]
     fn documentation_is_left_out() {
         for path in ["usr/share/doc/libc6/copyright", "usr/share/man", "lib/systemd/system/a", ""] {
-            assert!(!is_wanted(path), "{path}");
+            assert!(!is_wanted(path, Arch::Amd64.platform()), "{path}");
         }
         for path in ["usr/bin/cyclictest", "usr/share/docs", "lib64/ld-linux-x86-64.so.2", "etc"] {
-            assert!(is_wanted(path), "{path}");
+            assert!(is_wanted(path, Arch::Amd64.platform()), "{path}");
         }
     }
 }

@@ -6,9 +6,6 @@ use preemptlab_model::{Arch, Platform};
 /// The architecture of the programs that run here: QEMU, make, compilers.
 pub(crate) const HOST: &Platform = Arch::HOST.platform();
 
-/// The architecture of guests: their kernels, modules and programs.
-pub(crate) const GUEST: &Platform = Arch::Amd64.platform();
-
 /// Puts an architecture's names into a text: `{triplet}`, `{loader}` and `{kernel}`, its folder in a
 /// kernel's `arch/`.
 pub(crate) fn named(text: &str, platform: &Platform) -> String {

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Kernel, KernelRef, Package, PackageName};
+use preemptlab_model::{Arch, Kernel, KernelRef, Package, PackageName};
 
 use crate::{
     AptError, Build, Event, KbuildError, KernelError, KmodError, Module, ModuleError, Offer,
@@ -105,6 +105,11 @@ impl<'a> Provision<'a> {
     /// [`KernelError`]
     pub fn check_sources(&self, kernels: &[KernelRef]) -> Result<(), KernelError> {
         kernels.iter().try_for_each(|kernel| kernel::source(kernel).check(&self.supplies))
+    }
+
+    /// Returns the architecture of guests.
+    pub fn guest(&self) -> Arch {
+        self.supplies.options.guest
     }
 
     /// Returns the store.
@@ -344,7 +349,7 @@ impl<'a> Provision<'a> {
     /// [`QemuError`]
     pub fn qemu_exact(&self, packages: &[Package]) -> Result<Qemu, QemuError> {
         let Supplies { store, on_event, .. } = &self.supplies;
-        if let Some(qemu) = qemu::in_store(store, packages)? {
+        if let Some(qemu) = qemu::in_store(store, packages, self.supplies.guest())? {
             return Ok(qemu);
         }
         self.supplies.ask(|distribution, lock| {

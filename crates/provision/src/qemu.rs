@@ -8,13 +8,13 @@ use std::{
     process::{Command, Stdio},
 };
 
-use preemptlab_model::{Digest, Package, QemuBuild};
+use preemptlab_model::{Digest, Package, Platform, QemuBuild};
 
 use crate::{
     Event, PackageError, Store, StoreLock,
     distribution::{Candidate, Distribution, deb},
     error::from_package_errors,
-    platform::{GUEST, HOST},
+    platform::HOST,
     process::tied,
     store::{hash::sha256, whole::is_whole},
 };
@@ -103,7 +103,7 @@ pub(crate) fn debian(
         distribution,
         store,
         lock,
-        &distribution.closure(&[GUEST.qemu_package], &[])?,
+        &distribution.closure(&[distribution.guest().qemu_package], &[])?,
         on_event,
     )
 }
@@ -121,21 +121,29 @@ pub(crate) fn unpacked(
     if !is_whole(&folder) {
         let debs = distribution.fetch(candidates)?;
         lock.fill(&folder, |draft| {
-            on_event(Event::Unpacking { what: GUEST.qemu_package.to_owned() });
+            on_event(Event::Unpacking { what: distribution.guest().qemu_package.to_owned() });
             debs.iter().try_for_each(|deb| deb::unpack(deb, draft)).map_err(QemuError::from)
         })?;
     }
-    in_folder(&folder, packages)
+    in_folder(&folder, packages, distribution.guest())
 }
 
 /// Returns the QEMU that consists of these packages, if the store has it.
-pub(crate) fn in_store(store: &Store, packages: &[Package]) -> Result<Option<Qemu>, QemuError> {
+pub(crate) fn in_store(
+    store: &Store,
+    packages: &[Package],
+    guest: &Platform,
+) -> Result<Option<Qemu>, QemuError> {
     let folder = store.qemu(digest_of(packages));
-    if is_whole(&folder) { in_folder(&folder, packages.to_vec()).map(Some) } else { Ok(None) }
+    if is_whole(&folder) {
+        in_folder(&folder, packages.to_vec(), guest).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
-fn in_folder(folder: &Path, packages: Vec<Package>) -> Result<Qemu, QemuError> {
-    let command = command_in(folder);
+fn in_folder(folder: &Path, packages: Vec<Package>, guest: &Platform) -> Result<Qemu, QemuError> {
+    let command = command_in(folder, guest);
     let version = check(&command)?;
     let digest = digest_of(&packages);
     Ok(Qemu { build: QemuBuild { version, digest }, command, packages })
@@ -163,7 +171,7 @@ pub(crate) fn file(path: &Path) -> Result<Qemu, QemuError> {
 
 /// Returns the command of the QEMU in a tree of unpacked packages: through the loader and with the
 /// libraries of the same tree, because those of the machine may be older.
-fn command_in(tree: &Path) -> Vec<OsString> {
+fn command_in(tree: &Path, guest: &Platform) -> Vec<OsString> {
     let libraries = tree.join("usr/lib").join(HOST.triplet);
     // libpulse finds a private library there by a path that holds for an installed package only.
     let mut library_path = libraries.clone().into_os_string();
@@ -175,7 +183,7 @@ fn command_in(tree: &Path) -> Vec<OsString> {
         "--inhibit-cache".into(),
         "--library-path".into(),
         library_path,
-        tree.join("usr/bin").join(GUEST.qemu_program).into_os_string(),
+        tree.join("usr/bin").join(guest.qemu_program).into_os_string(),
         "-L".into(),
         path("usr/share/qemu"),
         "-L".into(),

@@ -2,6 +2,8 @@
 
 use std::cell::OnceCell;
 
+use preemptlab_model::Platform;
+
 use crate::{
     AptError, Event, Options, Store, StoreError, StoreLock,
     distribution::{
@@ -13,7 +15,7 @@ use crate::{
 /// The store, the package lists, which are prepared on first use, once, and what a person chose.
 pub(crate) struct Supplies<'a> {
     pub(crate) store: Store,
-    options: Options,
+    pub(crate) options: Options,
     lists: OnceCell<Lists>,
     /// Whether kernels are built that the store does not have.
     pub(crate) builds: bool,
@@ -32,6 +34,11 @@ impl<'a> Supplies<'a> {
             build_scripts: false,
             on_event,
         }
+    }
+
+    /// Returns the names of the guests' architecture.
+    pub(crate) fn guest(&self) -> &'static Platform {
+        self.options.guest.platform()
     }
 
     /// Locks the store.
@@ -62,6 +69,7 @@ impl<'a> Supplies<'a> {
                 self.lists.get_or_init(|| lists)
             }
         };
-        work(&Apt::new(&self.store, &root, lock, lists, self.on_event))
+        let guest = self.guest();
+        work(&Apt::new(&self.store, (&root, lock), lists, guest, self.on_event))
     }
 }

@@ -204,6 +204,7 @@ impl Preparation<'_> {
             .files_sha256()
             .map(|sha256| self.folders.get(&sha256).ok_or(PrepareError::FilesMissing(sha256)));
         let own = Own {
+            guest: self.provision.guest(),
             prepare: &workload.prepare(),
             files: files.transpose()?,
             player: workload.needs_player(),

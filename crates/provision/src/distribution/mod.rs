@@ -9,7 +9,7 @@ pub(crate) mod debian;
 
 use std::path::PathBuf;
 
-use preemptlab_model::{Package, PackageName};
+use preemptlab_model::{Package, PackageName, Platform};
 
 pub use self::{
     build::Build,
@@ -27,6 +27,9 @@ pub(crate) use self::{
 
 /// The packages of a distribution, while the store is locked.
 pub(crate) trait Distribution {
+    /// Returns the names of the architecture whose kernels it offers.
+    fn guest(&self) -> &'static Platform;
+
     /// Lists every build of a kernel on offer, the oldest first.
     fn builds(&self) -> Result<Vec<Build>, AptError>;
 

@@ -206,7 +206,7 @@ impl OwnTree<'_> {
             Some(packages) if packages.iter().any(|package| package.name.starts_with("gcc-")) => {
                 None
             }
-            _ => Tools::of_machine(),
+            _ => Tools::of_machine(supplies.guest()),
         };
         if let (Some(base), Some(tools)) = (&base, &own) {
             let (base, tools_sha256) = (base.clone(), tools.digest());
@@ -238,15 +238,17 @@ impl OwnTree<'_> {
                 }
                 None => {
                     let compiler =
-                        config::compiler(&of_debian).ok_or_else(|| PackageError::Lacks {
-                            package: config.package.name.to_string(),
-                            what: "configuration that names its compiler".to_owned(),
+                        config::compiler(&of_debian, debian.guest()).ok_or_else(|| {
+                            PackageError::Lacks {
+                                package: config.package.name.to_string(),
+                                what: "configuration that names its compiler".to_owned(),
+                            }
                         })?;
                     let candidates = match tools.take() {
                         Some(candidates) => candidates,
                         None => sources::compiler(debian, &compiler)?,
                     };
-                    let toolchain = Toolchain::new(candidates);
+                    let toolchain = Toolchain::new(candidates, debian.guest());
                     packages.extend(toolchain.packages().cloned());
                     let programs =
                         toolchain.unpacked(debian, &supplies.store, &lock, supplies.on_event)?;

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use preemptlab_model::{Distro, Flavour, kernel_order, series};
+use preemptlab_model::{Distro, Flavour, Platform, kernel_order, series};
 
-use crate::{
-    distribution::{Build, BuildPackages},
-    platform::GUEST,
-};
+use crate::distribution::{Build, BuildPackages};
 
 /// Packaging of a kernel of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +17,8 @@ enum Layout {
 }
 
 /// Returns the build of a version and a flavour with the names of its packages.
-fn build(version: String, flavour: Flavour, layout: Layout) -> Build {
-    let release = format!("{version}{}-{}", flavour.suffix(), GUEST.debian);
+fn build(version: String, flavour: Flavour, layout: Layout, guest: &Platform) -> Build {
+    let release = format!("{version}{}-{}", flavour.suffix(), guest.debian);
     let package = |kind: &str| format!("linux-{kind}-{release}");
     let is_split = layout == Layout::Split;
     let packages = BuildPackages {
@@ -37,7 +34,10 @@ fn build(version: String, flavour: Flavour, layout: Layout) -> Build {
 
 /// Returns the builds among some package names, oldest first. Packages that are no bootable build
 /// are left out: unsigned images, debug symbols and metapackages.
-pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Vec<Build> {
+pub(crate) fn builds<'a>(
+    package_names: impl IntoIterator<Item = &'a str>,
+    guest: &Platform,
+) -> Vec<Build> {
     let mut layouts = BTreeMap::new();
     for name in package_names {
         let Some((layout, release)) = name
@@ -47,7 +47,7 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
         else {
             continue;
         };
-        let Some(text) = release.strip_suffix(GUEST.debian).and_then(|name| name.strip_suffix('-'))
+        let Some(text) = release.strip_suffix(guest.debian).and_then(|name| name.strip_suffix('-'))
         else {
             continue;
         };
@@ -64,7 +64,7 @@ pub(crate) fn builds<'a>(package_names: impl IntoIterator<Item = &'a str>) -> Ve
     }
     let mut builds: Vec<_> = layouts
         .into_iter()
-        .map(|((version, flavour), layout)| build(version, flavour, layout))
+        .map(|((version, flavour), layout)| build(version, flavour, layout, guest))
         .collect();
     builds.sort_by(|a, b| kernel_order(&a.version, &b.version).then(a.flavour.cmp(&b.flavour)));
     builds
@@ -80,6 +80,7 @@ fn split_flavour(text: &str) -> (&str, Flavour) {
 #[cfg(test)]
 mod tests {
     use Flavour::{Cloud, Generic, Rt};
+    use preemptlab_model::Arch;
 
     use super::*;
     use crate::distribution::{between, misspelt, nearest, newest, resolve};
@@ -114,13 +115,18 @@ mod tests {
         "linux-image-7.4.1+deb13-arm64",
     ];
 
+    fn amd64() -> &'static Platform {
+        Arch::Amd64.platform()
+    }
+
     fn found(version: &str, flavour: Flavour) -> Option<String> {
-        resolve(&builds(NAMES), version, flavour).map(|build| build.release.clone())
+        resolve(&builds(NAMES, amd64()), version, flavour).map(|build| build.release.clone())
     }
 
     #[test]
     fn builds_between_two_are_of_their_flavour_and_in_order() {
-        let of = |version: &str, flavour| build(version.to_owned(), flavour, Layout::Whole);
+        let of =
+            |version: &str, flavour| build(version.to_owned(), flavour, Layout::Whole, amd64());
         let all = [
             of("6.1.0-56", Generic),
             of("6.12.90+deb13", Generic),
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_release_is_newer_than_its_candidates() {
-        let builds = builds(["linux-binary-7.4-rc6-amd64", "linux-binary-7.4-amd64"]);
+        let builds = builds(["linux-binary-7.4-rc6-amd64", "linux-binary-7.4-amd64"], amd64());
         let versions: Vec<&str> = builds.iter().map(|build| build.version.as_str()).collect();
         assert_eq!(versions, ["7.4-rc6", "7.4"]);
         assert_eq!(resolve(&builds, "7.4", Generic).unwrap().version, "7.4");
@@ -179,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_layout_follows_from_the_packages() {
-        let builds = builds(NAMES);
+        let builds = builds(NAMES, amd64());
         let split = resolve(&builds, "7.2", Generic).unwrap();
         assert!(split.packages.is_config_apart);
         assert_eq!(split.packages.image, "linux-binary-7.2.12+deb13-amd64");
@@ -193,7 +199,7 @@ mod tests {
     #[test]
     fn the_offer_has_one_row_per_series_and_flavour() {
         let rows: Vec<_> =
-            newest(&builds(NAMES)).iter().map(|b| b.exact_name().to_string()).collect();
+            newest(&builds(NAMES, amd64())).iter().map(|b| b.exact_name().to_string()).collect();
         assert_eq!(
             rows,
             [
@@ -212,7 +218,7 @@ mod tests {
 
     #[test]
     fn an_unknown_name_has_neighbours() {
-        let builds = builds(NAMES);
+        let builds = builds(NAMES, amd64());
         assert_eq!(
             nearest(&builds, "6.12.100+deb13", Generic),
             [
@@ -230,11 +236,12 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_keys_is_told_from_another_version() {
-        let builds = builds(["6.12.90+deb13", "7.2.12+deb13"].iter().flat_map(|version| {
+        let names = ["6.12.90+deb13", "7.2.12+deb13"].iter().flat_map(|version| {
             ["", "-rt", "-cloud"].map(|flavour| -> &'static str {
                 format!("linux-image-{version}{flavour}-amd64").leak()
             })
-        }));
+        });
+        let builds = builds(names, amd64());
         let meant = |name: &str| misspelt(&builds, &name.parse().unwrap());
         for (name, wanted) in [
             ("debian:6.12-tr", Some("debian:6.12-rt")),

@@ -11,7 +11,6 @@ use crate::{
         Candidate, Distribution,
         deb::{self, Content},
     },
-    platform::GUEST,
 };
 
 /// The package with the source, before the series.
@@ -116,7 +115,7 @@ pub(crate) fn compiler(
     debian: &dyn Distribution,
     compiler: &str,
 ) -> Result<Vec<Candidate>, AptError> {
-    let binutils = format!("binutils-{}", GUEST.package_suffix());
+    let binutils = format!("binutils-{}", debian.guest().package_suffix());
     let other = [binutils.as_str(), compiler];
     let names: Vec<_> = BUILT_WITH.into_iter().chain(other).collect();
     debian.closure(&names, &[])
@@ -129,7 +128,7 @@ pub(crate) fn configuration(
     flavour: Flavour,
 ) -> Result<String, PackageError> {
     // With 7.0 the flavour moved behind the former set of features.
-    let arch = GUEST.debian;
+    let arch = debian.guest().debian;
     let files = match flavour {
         Flavour::Generic => vec![format!("config.{arch}_none_{arch}.xz")],
         Flavour::Rt => {

@@ -1,9 +1,7 @@
 //! A kernel's configuration: Debian's, without the parts that take long to build, and with the
 //! wanted symbols.
 
-use preemptlab_model::{KernelConfig, SymbolValue, Symbols};
-
-use crate::platform::GUEST;
+use preemptlab_model::{KernelConfig, Platform, SymbolValue, Symbols};
 
 /// Symbols that are off in every built kernel, or would need a key that a build makes up. The
 /// verification of signatures stays, as Debian has it.
@@ -56,10 +54,10 @@ pub(super) fn refused<'a>(
 
 /// Returns the compiler that Debian built with, as `gcc-14`; `None` where the configuration names
 /// none of that form.
-pub(crate) fn compiler(debian: &str) -> Option<String> {
+pub(crate) fn compiler(debian: &str, guest: &Platform) -> Option<String> {
     let config = KernelConfig::parse(debian);
     let program = config.get(COMPILER)?.split(' ').next()?;
-    let version = program.strip_prefix(GUEST.triplet).and_then(|rest| rest.strip_prefix('-'));
+    let version = program.strip_prefix(guest.triplet).and_then(|rest| rest.strip_prefix('-'));
     let version = version.unwrap_or(program);
     let version: u32 = version.strip_prefix("gcc-")?.parse().ok()?;
     Some(format!("gcc-{version}"))
@@ -67,11 +65,17 @@ pub(crate) fn compiler(debian: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Arch;
+
     use super::*;
 
     const DEBIAN: &str = "CONFIG_CC_VERSION_TEXT=\"x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19)\"\n\
         CONFIG_HZ_250=y\n# CONFIG_HZ_1000 is not set\nCONFIG_HZ=250\nCONFIG_EXT4_FS=m\n\
         CONFIG_CC_OPT=\"-f=memset=m\"\nCONFIG_MODULE_SIG_ALL=y\nCONFIG_UNIX=y\n";
+
+    fn of_amd64(debian: &str) -> Option<String> {
+        compiler(debian, Arch::Amd64.platform())
+    }
 
     #[test]
     fn modules_go_and_what_was_asked_for_stands_last() {
@@ -112,9 +116,9 @@ mod tests {
 
     #[test]
     fn the_compiler_is_that_of_debian() {
-        assert_eq!(compiler(DEBIAN).unwrap(), "gcc-14");
-        assert_eq!(compiler("CONFIG_CC_VERSION_TEXT=\"gcc-12 (x) 12.2.0\"").unwrap(), "gcc-12");
-        assert_eq!(compiler("CONFIG_CC_VERSION_TEXT=\"clang version 19\""), None);
-        assert_eq!(compiler("CONFIG_CC_VERSION_TEXT=\"gcc-;rm -rf /\""), None);
+        assert_eq!(of_amd64(DEBIAN).unwrap(), "gcc-14");
+        assert_eq!(of_amd64("CONFIG_CC_VERSION_TEXT=\"gcc-12 (x) 12.2.0\"").unwrap(), "gcc-12");
+        assert_eq!(of_amd64("CONFIG_CC_VERSION_TEXT=\"clang version 19\""), None);
+        assert_eq!(of_amd64("CONFIG_CC_VERSION_TEXT=\"gcc-;rm -rf /\""), None);
     }
 }

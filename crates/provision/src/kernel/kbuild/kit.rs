@@ -10,9 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, KernelConfig};
+use preemptlab_model::{Digest, KernelConfig, Platform};
 
-use crate::{Store, StoreError, StoreLock, platform::GUEST, store::whole::is_whole};
+use crate::{Store, StoreError, StoreLock, store::whole::is_whole};
 
 /// Counts up when a kit is to hold other files.
 const LAYOUT: u32 = 1;
@@ -80,11 +80,12 @@ impl Kit {
         store: &Store,
         lock: &StoreLock,
         (tree, output): (&Path, &Path),
+        guest: &Platform,
     ) -> Result<(), StoreError> {
         let folder = store.headers(self.key);
         lock.fill(&folder, |draft| {
             let path = draft.join(ARCHIVE);
-            pack(tree, output, &path).map_err(StoreError::at(&path))
+            pack(tree, output, guest.kernel_folder, &path).map_err(StoreError::at(&path))
         })
     }
 
@@ -102,9 +103,9 @@ impl Kit {
 }
 
 /// Writes the archive of a build. The files of the build stand before those of the source.
-fn pack(tree: &Path, output: &Path, path: &Path) -> io::Result<()> {
+fn pack(tree: &Path, output: &Path, folder: &str, path: &Path) -> io::Result<()> {
     let mut files = BTreeMap::new();
-    let arch = format!("arch/{}", GUEST.kernel_folder);
+    let arch = format!("arch/{folder}");
     for root in [output, tree] {
         for folder in FOLDERS {
             find(root, folder, DEPTH_MAX, &mut files)?;
@@ -176,6 +177,8 @@ fn is_left_over(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use preemptlab_model::Arch;
+
     use super::*;
 
     #[test]
@@ -221,7 +224,7 @@ mod tests {
         let kit = Kit::new(Digest::of(b"a build"), None);
         assert!(!kit.is_kept(&store));
         let (tree, output) = (folder.path().join("tree"), folder.path().join("build"));
-        kit.keep(&store, &lock, (&tree, &output)).unwrap();
+        kit.keep(&store, &lock, (&tree, &output), Arch::Amd64.platform()).unwrap();
         assert!(kit.is_kept(&store));
 
         let unpacked = folder.path().join("unpacked");

@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::{KbuildError, Tools};
-use crate::{StoreError, StoreLock, platform::GUEST, process::tied};
+use crate::{StoreError, StoreLock, process::tied};
 
 /// Variables that would otherwise tell the time, the place and the user of the build
 /// (Documentation/kbuild/reproducible-builds.rst).
@@ -74,7 +74,7 @@ impl Make<'_> {
         command
             .arg(format!("-j{}", thread::available_parallelism().map_or(1, usize::from)))
             // The architecture, whatever the machine says that it is.
-            .arg(format!("ARCH={}", GUEST.kernel_arch))
+            .arg(format!("ARCH={}", self.tools.guest.kernel_arch))
             .arg(format!("CROSS_COMPILE={}", tools.prefix))
             .args(VARIABLES)
             .arg(format!("CC={}", tools.compiler))

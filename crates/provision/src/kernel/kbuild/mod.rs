@@ -36,7 +36,6 @@ use crate::{
     Event, KernelError, PackageError, Store, StoreError, StoreLock,
     distribution::{Candidate, Distribution, debian::sources},
     kernel::toolchain::{self, Programs, Toolchain},
-    platform::GUEST,
     store::whole::is_whole,
 };
 
@@ -136,10 +135,11 @@ impl Recipe {
         };
         // Whatever a kernel's configuration is, the compiler is Debian's for this source.
         let of_debian = sources::configuration(debian, &config, flavour(wanted.configured))?;
-        let compiler = config::compiler(&of_debian).ok_or_else(|| PackageError::Lacks {
-            package: config.package.name.to_string(),
-            what: "configuration that names its compiler".to_owned(),
-        })?;
+        let compiler =
+            config::compiler(&of_debian, debian.guest()).ok_or_else(|| PackageError::Lacks {
+                package: config.package.name.to_string(),
+                what: "configuration that names its compiler".to_owned(),
+            })?;
         let tools = match tools.take() {
             Some(tools) => tools,
             None => sources::compiler(debian, &compiler)?,
@@ -151,7 +151,7 @@ impl Recipe {
             config,
             base: wanted.base.map_or(of_debian, str::to_owned),
             compiler,
-            toolchain: Toolchain::new(tools),
+            toolchain: Toolchain::new(tools, debian.guest()),
         })
     }
 
@@ -253,7 +253,8 @@ impl Recipe {
             return Ok(());
         }
         let lock = store.lock(on_event)?;
-        Ok(self.kit(store).keep(store, &lock, (&made.tree, &made.tree))?)
+        let (trees, guest) = ((&*made.tree, &*made.tree), self.toolchain.guest());
+        Ok(self.kit(store).keep(store, &lock, trees, guest)?)
     }
 
     /// Returns the programs that it is built with, which may have to be unpacked.
@@ -296,9 +297,8 @@ impl Recipe {
             on_event(Event::Compiling { what: self.name.to_string(), steps, steps_expected });
             steps += 1;
         };
-        run(GUEST.kernel_image, &[], &mut on_step)?;
-        let image = format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image);
-        let image = tree.join(image);
+        run(tools.guest.kernel_image, &[], &mut on_step)?;
+        let image = tree.join(tools.guest.image_file());
         let image = fs::read(&image).map_err(StoreError::at(&image))?;
         if kit::is_wanted(&tree)? {
             run(kit::TARGET, &[], &mut || ())?;

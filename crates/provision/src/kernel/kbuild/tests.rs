@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, io::Read, os::unix::fs::PermissionsExt, process::Command};
 
-use preemptlab_model::SymbolValue;
+use preemptlab_model::{Arch, SymbolValue};
 
 use super::*;
 use crate::{PackageError, distribution::debian::apt::Architecture};
@@ -88,7 +88,7 @@ impl Fixture {
             config: candidate("linux-config-6.12", Digest::of(b"config")),
             base: "CONFIG_HZ=250\nCONFIG_EXT4_FS=m\n".to_owned(),
             compiler: "gcc-14".to_owned(),
-            toolchain: Toolchain::new(vec![candidate("make", Digest::of(b"make"))]),
+            toolchain: toolchain(vec![candidate("make", Digest::of(b"make"))]),
         }
     }
 
@@ -106,6 +106,10 @@ impl Fixture {
         let entries = fs::read_dir(self.store.root().join("builds")).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
+}
+
+fn toolchain(candidates: Vec<Candidate>) -> Toolchain {
+    Toolchain::new(candidates, Arch::Amd64.platform())
 }
 
 fn candidate(name: &str, sha256: Digest) -> Candidate {
@@ -254,7 +258,7 @@ fn every_input_makes_another_kernel() {
         |recipe| recipe.configured.base = ConfigBase::Lab,
         |recipe| recipe.source.package.sha256 = Digest::of(b"x"),
         |recipe| recipe.config.package.sha256 = Digest::of(b"x"),
-        |recipe| recipe.toolchain = Toolchain::new(vec![]),
+        |recipe| recipe.toolchain = toolchain(vec![]),
     ];
     assert!(changes.into_iter().all(|change| digest(change) != same));
 }

@@ -7,13 +7,12 @@ use std::{
     process::{Command, Stdio},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Digest, Platform};
 
 use crate::{
     Event, PackageError, Store, StoreLock,
     distribution::Distribution,
     kernel::toolchain::{HOST_COMPILER, MACHINE_PATH, Programs, Toolchain},
-    platform::GUEST,
     process::tied,
 };
 
@@ -56,6 +55,8 @@ impl BuiltWith {
 /// Programs that make starts, and how it is told about them.
 #[derive(Clone, Debug)]
 pub(crate) struct Tools {
+    /// Names of the architecture that they build for.
+    pub(crate) guest: &'static Platform,
     pub(super) make: PathBuf,
     pub(super) path: OsString,
     pub(super) environment: Vec<(&'static str, OsString)>,
@@ -70,25 +71,28 @@ pub(crate) struct Tools {
 impl Tools {
     /// Returns the programs of a toolchain, whose compiler is one such as `gcc-14`.
     pub(crate) fn of_packages(programs: &Programs, compiler: &str) -> Self {
+        let guest = programs.guest();
         Self {
+            guest,
             make: programs.program("make"),
             path: programs.path(),
             environment: programs.environment(),
-            prefix: format!("{}-", GUEST.triplet),
-            compiler: format!("{}-{compiler}", GUEST.triplet),
+            prefix: format!("{}-", guest.triplet),
+            compiler: format!("{}-{compiler}", guest.triplet),
             host_compiler: HOST_COMPILER.to_owned(),
             root: Some(programs.root().to_owned()),
         }
     }
 
     /// Returns the machine's own programs, if nothing is missing.
-    pub(crate) fn of_machine() -> Option<Self> {
+    pub(crate) fn of_machine(guest: &'static Platform) -> Option<Self> {
         let is_there =
             |name: &&str| env::split_paths(MACHINE_PATH).any(|folder| folder.join(name).is_file());
         if !PROGRAMS.iter().chain([&TYPES]).all(is_there) {
             return None;
         }
         let tools = Self {
+            guest,
             make: "make".into(),
             path: MACHINE_PATH.into(),
             environment: Vec::new(),

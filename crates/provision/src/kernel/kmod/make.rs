@@ -11,7 +11,6 @@ use super::{KmodError, Source};
 use crate::{
     StoreError, StoreLock,
     kernel::toolchain::{self, MACHINE_PATH, Programs},
-    platform::GUEST,
     process::tied,
 };
 
@@ -46,8 +45,9 @@ impl Make {
         let mut environment = programs.environment();
         // Debian's Makefile asks dpkg otherwise, and until 6.1 it takes the compiler with the
         // architecture in its name only for another architecture than that of the build.
-        environment.push(("DEB_BUILD_ARCH", GUEST.debian.into()));
-        environment.push(("DEB_HOST_GNU_TYPE", GUEST.triplet.into()));
+        let guest = programs.guest();
+        environment.push(("DEB_BUILD_ARCH", guest.debian.into()));
+        environment.push(("DEB_HOST_GNU_TYPE", guest.triplet.into()));
         Self {
             program: programs.program("make").into_os_string(),
             tree: tree.to_owned(),

@@ -12,7 +12,6 @@ use crate::{
     AptError, Event, PackageError, Store, StoreError, StoreLock,
     distribution::{Candidate, Distribution},
     kernel::toolchain::{self, Programs, Toolchain},
-    platform::GUEST,
     store::whole::is_whole,
 };
 
@@ -56,7 +55,7 @@ impl Tools {
         assumed: &str,
     ) -> Result<Self, KmodError> {
         let assumed: Vec<_> = NOT_BUILT_WITH.into_iter().chain([assumed]).collect();
-        let binutils = format!("binutils-{}", GUEST.package_suffix());
+        let binutils = format!("binutils-{}", distribution.guest().package_suffix());
         let names = [BUILT_WITH, &binutils, name];
         let candidates = distribution.closure(&names, &assumed).map_err(|error| match error {
             AptError::Unknown { name: missing, .. } if missing == name => KmodError::NoHeaders {
@@ -74,7 +73,7 @@ impl Tools {
         let (headers, mut compiler): (Vec<_>, Vec<_>) =
             candidates.into_iter().partition(|candidate| starts(candidate, &HEADERS));
         compiler.retain(|candidate| !starts(candidate, &NOT_USED));
-        let compiler = Toolchain::new(compiler);
+        let compiler = Toolchain::new(compiler, distribution.guest());
         Ok(Self { release: release.to_owned(), name: name.to_owned(), headers, compiler })
     }
 
@@ -94,10 +93,13 @@ impl Tools {
         let compiler = self.compiler.unpacked(distribution, store, lock, on_event)?;
         let headers = store.headers(toolchain::digest_of(LAYOUT, &self.headers));
         if !is_whole(&headers) {
+            let folder = distribution.guest().kernel_folder;
             let debs = distribution.fetch(&self.headers)?;
             lock.fill(&headers, |draft| {
                 on_event(Event::Unpacking { what: self.name.clone() });
-                debs.iter().try_for_each(|deb| toolchain::unpack(deb, draft, is_header))?;
+                debs.iter().try_for_each(|deb| {
+                    toolchain::unpack(deb, draft, |path| is_header(path, folder))
+                })?;
                 toolchain::wrap(draft)?;
                 self.move_makefile(draft)
             })?;
@@ -135,9 +137,9 @@ impl Unpacked {
 }
 
 /// Returns whether a path of the headers is needed; those of other architectures are not.
-fn is_header(path: &str) -> bool {
+fn is_header(path: &str, folder: &str) -> bool {
     match path.split('/').collect::<Vec<_>>()[..] {
-        ["usr", "src", _, "arch", architecture, _, ..] => architecture == GUEST.kernel_folder,
+        ["usr", "src", _, "arch", architecture, _, ..] => architecture == folder,
         ["usr", "share", ..] => false,
         _ => true,
     }
@@ -155,10 +157,10 @@ mod tests {
             "usr/src/linux-headers-6.12-common/include/soc/arc/arch/mcip.h",
             "usr/lib/linux-kbuild-6.12/scripts/mod/modpost",
         ] {
-            assert!(is_header(path), "{path}");
+            assert!(is_header(path, "x86"), "{path}");
         }
         for path in ["usr/src/linux-headers-6.12-common/arch/arm64/Makefile", "usr/share/doc/a"] {
-            assert!(!is_header(path), "{path}");
+            assert!(!is_header(path, "x86"), "{path}");
         }
     }
 }

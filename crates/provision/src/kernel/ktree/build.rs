@@ -16,7 +16,6 @@ use crate::{
         BUILTIN_FILE, CONFIG_FILE, Configuration, IMAGE_FILE, Kit, Make, RunMake, Tools, kit,
         remove_if_there,
     },
-    platform::GUEST,
     store::whole::is_whole,
 };
 
@@ -129,11 +128,12 @@ impl Tree {
             let path = build.path().join(name);
             fs::read(&path).map_err(StoreError::at(&path))
         };
-        let image = file(&format!("arch/{}/boot/{}", GUEST.kernel_folder, GUEST.kernel_image))?;
+        let image = file(&job.tools.guest.image_file())?;
         let digest = keep(&image)?;
         if kit::is_wanted(build.path())? {
             let lock = store.lock(on_event)?;
-            self.kit(job).keep(store, &lock, (&self.workspace.copy(), build.path()))?;
+            let trees = (&*self.workspace.copy(), build.path());
+            self.kit(job).keep(store, &lock, trees, job.tools.guest)?;
         }
         if self.built(store, job).is_some() {
             // It was built for its kit alone, which an earlier preemptlab did not keep.
@@ -229,7 +229,7 @@ impl Tree {
             on_event(Event::Compiling { what: job.name.to_string(), steps, steps_expected });
             steps += 1;
         };
-        run(GUEST.kernel_image, &[], &mut on_step)?;
+        run(job.tools.guest.kernel_image, &[], &mut on_step)?;
         if kit::is_wanted(output)? {
             run(kit::TARGET, &[], &mut || ())?;
         }

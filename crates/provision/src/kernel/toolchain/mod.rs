@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::{Digest, Package};
+use preemptlab_model::{Digest, Package, Platform};
 
 pub(crate) use self::wrap::wrap;
 use crate::{
@@ -91,23 +91,30 @@ exec "${0%/*}/COMPILER" "-Wl,--dynamic-linker=$libraries/{loader}" \
 /// The packages of a toolchain, resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
+    guest: &'static Platform,
     candidates: Vec<Candidate>,
 }
 
 /// Unpacked toolchain.
 pub(crate) struct Programs {
+    guest: &'static Platform,
     root: PathBuf,
 }
 
 impl Toolchain {
     /// Creates the toolchain of a compiler's packages; those that nothing is built with are left
     /// out.
-    pub(crate) fn new(mut candidates: Vec<Candidate>) -> Self {
+    pub(crate) fn new(mut candidates: Vec<Candidate>, guest: &'static Platform) -> Self {
         let name = |candidate: &Candidate| candidate.package.name.to_string();
         candidates.retain(|found| !NOT_USED.iter().any(|start| name(found).starts_with(start)));
         let names: Vec<_> = candidates.iter().map(name).collect();
         candidates.retain(|found| !is_links(&name(found), &names));
-        Self { candidates }
+        Self { guest, candidates }
+    }
+
+    /// Returns the names of the architecture that it builds for.
+    pub(crate) fn guest(&self) -> &'static Platform {
+        self.guest
     }
 
     /// Computes the digest of all packages.
@@ -139,7 +146,7 @@ impl Toolchain {
                 Ok::<_, PackageError>(finish(draft)?)
             })?;
         }
-        Ok(Programs { root })
+        Ok(Programs { guest: self.guest, root })
     }
 }
 
@@ -147,7 +154,12 @@ impl Programs {
     /// Returns the programs in a folder, for tests.
     #[cfg(test)]
     pub(crate) fn at(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { guest: preemptlab_model::Arch::Amd64.platform(), root: root.to_owned() }
+    }
+
+    /// Returns the names of the architecture that they build for.
+    pub(crate) fn guest(&self) -> &'static Platform {
+        self.guest
     }
 
     /// Returns the folder of the programs.

@@ -1,3 +1,5 @@
+use preemptlab_model::Arch;
+
 use super::{Candidate, Trouble, chosen, fetch, lists, stanza::stanzas};
 use crate::distribution::debian::names;
 
@@ -12,5 +14,5 @@ pub(crate) fn read_in_every_way(text: &str) {
         let _ = (chosen(line), fetch::percent(line));
     }
     let _ = (lists::troubles(text, text), Trouble::classify(text));
-    let _ = names::builds(text.lines());
+    let _ = names::builds(text.lines(), Arch::HOST.platform());
 }

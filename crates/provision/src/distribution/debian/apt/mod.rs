@@ -15,7 +15,7 @@ mod wanted;
 
 use std::path::PathBuf;
 
-use preemptlab_model::{Package, PackageName};
+use preemptlab_model::{Package, PackageName, Platform};
 
 pub(crate) use self::error::LeftOutNote;
 pub(crate) use self::every::read_in_every_way;
@@ -44,6 +44,7 @@ pub(crate) struct Apt<'a> {
     root: Root<'a>,
     answers: Answers<'a>,
     lists: &'a Lists,
+    guest: &'static Platform,
     on_event: &'a dyn Fn(Event),
 }
 
@@ -51,13 +52,13 @@ impl<'a> Apt<'a> {
     /// Creates the interface to apt. `path` is the store's apt root.
     pub(crate) fn new(
         store: &'a Store,
-        path: &'a std::path::Path,
-        lock: &'a StoreLock,
+        (path, lock): (&'a std::path::Path, &'a StoreLock),
         lists: &'a Lists,
+        guest: &'static Platform,
         on_event: &'a dyn Fn(Event),
     ) -> Self {
         let root = Root { path, lock };
-        Self { store, root, answers: Answers::new(store, root), lists, on_event }
+        Self { store, root, answers: Answers::new(store, root), lists, guest, on_event }
     }
 
     fn show_all(&self, wanted: &[Wanted]) -> Result<Vec<Candidate>, AptError> {
@@ -130,9 +131,13 @@ impl<'a> Apt<'a> {
 }
 
 impl Distribution for Apt<'_> {
+    fn guest(&self) -> &'static Platform {
+        self.guest
+    }
+
     fn builds(&self) -> Result<Vec<Build>, AptError> {
         let names = self.names("linux-")?;
-        Ok(names::builds(names.iter().map(|name| name.as_str())))
+        Ok(names::builds(names.iter().map(|name| name.as_str()), self.guest))
     }
 
     fn names(&self, prefix: &'static str) -> Result<Vec<PackageName>, AptError> {

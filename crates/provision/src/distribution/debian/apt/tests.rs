@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preemptlab_model::Digest;
+use preemptlab_model::{Arch, Digest};
 
 use super::{config::Trust, *};
 use crate::{Mirror, Options, distribution::deb};
@@ -76,7 +76,10 @@ impl Fixture {
         let root = self.store.apt();
         let lock = self.store.lock(&on_event).unwrap();
         let result = Lists::prepare_from(&root, &lock, (&mirror, trust), "", options, &on_event)
-            .and_then(|lists| work(&Apt::new(&self.store, &root, &lock, &lists, &on_event)));
+            .and_then(|lists| {
+                let guest = Arch::Amd64.platform();
+                work(&Apt::new(&self.store, (&root, &lock), &lists, guest, &on_event))
+            });
         (result, events.into_inner())
     }
 
