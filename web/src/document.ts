@@ -502,6 +502,10 @@ better: Direction,
  */
 resolution: number,
 /**
+ * Difference up to which two configurations are called the same; absent where it is the comparison's.
+ */
+margin?: string,
+/**
  * Whether it is one of those that tell configurations apart, and is shown before all others.
  */
 headline: boolean,
@@ -594,7 +598,8 @@ cells: Array<CellRow>,
  */
 format: number,
 /**
- * Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
+ * Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline. Metrics
+ * with another margin have theirs in `groups[].metrics[].margin`.
  */
 margin: number,
 /**

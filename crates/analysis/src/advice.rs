@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use preemptlab_experiment::Recording;
-use preemptlab_stats::{Certainty, Choice, Margin, Question, Recommendation, recommend};
+use preemptlab_stats::{Certainty, Choice, Margin, Question, Recommendation, Share, recommend};
 use preemptlab_system::tune::{Command, Proposal, Settings, Wanted};
 
 use crate::{Compared, Error, Result};
@@ -52,15 +52,14 @@ pub fn advise(compared: &Compared, question: &Question, allowed: &[String]) -> R
     let recordings = compared.recordings();
     refuse_mixed_time(&recordings)?;
     let rule = compared.rule();
-    let mut recommendation = recommend(compared.cells().all(), rule, question)?;
+    let mut recommendation = recommend(compared.cells().all(), rule.clone(), question)?;
     recommendation.comparison = compared.complete(recommendation.comparison);
     let choice = recommendation.choice.as_ref();
     let of =
         choice.and_then(|choice| Some((choice, recording(&recommendation, choice, &recordings)?)));
     let settings =
         of.map(|(choice, recording)| settings(&recommendation, choice, recording, allowed));
-    let next =
-        of.and_then(|(choice, recording)| next(&recommendation, choice, recording, rule.margin));
+    let next = of.and_then(|(choice, recording)| next(&recommendation, choice, recording));
     let is_baseline_default = rule.baseline.is_none();
     let is_margin_default = compared.is_margin_default();
     Ok(Advice { recommendation, settings, next, is_margin_default, is_baseline_default })
@@ -100,22 +99,21 @@ fn settings(
 }
 
 /// Returns the command that continues the recording until the recommendation is decided; `None`
-/// where the other candidates are from another recording, to which it would not add. A recording
-/// with added replicates continues under its own rule.
-fn next(
-    recommendation: &Recommendation,
-    choice: &Choice,
-    recording: &Recording,
-    margin: Margin,
-) -> Option<String> {
+/// where the other candidates are from another recording, to which it would not add, or the margin is a time,
+/// by which `run --until` does not decide. A recording with added replicates continues under its own rule.
+fn next(recommendation: &Recommendation, choice: &Choice, recording: &Recording) -> Option<String> {
     let Certainty::Undecided { .. } = choice.certainty() else { return None };
     let run = |index: usize| &recommendation.candidates[index].run;
     if choice.runners_up.iter().any(|other| run(other.candidate) != run(choice.candidate)) {
         return None;
     }
     let (margin, metrics, baseline) = match recording.until() {
-        Some(until) => (Margin::new(until.margin)?, until.metrics.clone(), until.baseline.clone()),
+        Some(until) => (Share::new(until.margin)?, until.metrics.clone(), until.baseline.clone()),
         None => {
+            let Margin::Share(margin) = recommendation.margin(&recommendation.objective.metric)
+            else {
+                return None;
+            };
             let name = recommendation.candidates[choice.candidate].name();
             let metrics = vec![recommendation.objective.metric.name.to_string()];
             (margin, metrics, Some(name.to_string()))

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::MeasuredCell;
-use preemptlab_stats::{Baseline, Comparison, Looks, MachineHistogram, Margin, Rule, compare};
+use preemptlab_stats::{
+    Baseline, Comparison, GivenMargin, Looks, MachineHistogram, Margins, Rule, Share, compare,
+};
 
 use crate::{Cells, Error, Keep, disturbed, histograms, mixed, named::unlabelled, shown, unsound};
 
@@ -14,7 +16,7 @@ pub struct Compared {
     disturbances: Vec<String>,
     histograms: Vec<MachineHistogram>,
     baseline: Option<Baseline>,
-    margin: Margin,
+    margins: Margins,
     is_margin_default: bool,
 }
 
@@ -29,17 +31,18 @@ pub enum Notice {
 
 impl Compared {
     /// Reads recordings and histograms of machines, with notices on everything that makes them less
-    /// comparable. A missing argument has the value with which replicates were added by `run --until`.
+    /// comparable. The margin and the baseline that are not given are those with which replicates were added by
+    /// `run --until`.
     ///
     /// # Errors
     ///
-    /// When a recording or histogram cannot be read, two recordings cannot be compared, or the baseline
-    /// is no configuration.
+    /// When a recording or histogram cannot be read, two recordings cannot be compared, the baseline is no
+    /// configuration, or the margins fit neither each other nor the cells.
     pub fn open(
         paths: &[PathBuf],
         keep: Keep,
         baseline: Option<&str>,
-        margin: Option<Margin>,
+        given: &[GivenMargin],
     ) -> Result<(Self, Vec<Notice>), Error> {
         let (folders, files) = histograms::split(paths);
         let (recordings, warnings) = mixed::open(&folders)?;
@@ -57,11 +60,13 @@ impl Compared {
         let notices = notices.chain(shown.into_iter().map(Notice::Note)).collect();
         let until = recordings.iter().find_map(Recording::until);
         let baseline = baseline.or(until.and_then(|until| until.baseline.as_deref()));
-        let at_looks = until.and_then(|until| Margin::new(until.margin));
+        let at_looks = until.and_then(|until| Share::new(until.margin));
+        let margins = at_looks.map(Margins::from).unwrap_or_default().with(given)?;
+        margins.check(cells.all())?;
         let compared = Self {
             baseline: baseline.map(|name| baseline_named(name, &borrowed)).transpose()?,
-            margin: margin.or(at_looks).unwrap_or_default(),
-            is_margin_default: margin.or(at_looks).is_none(),
+            margins,
+            is_margin_default: at_looks.is_none() && given.is_empty(),
             cells,
             disturbances,
             histograms: histograms::open(&files)?,
@@ -103,7 +108,7 @@ impl Compared {
 
     /// Returns the rule of the comparison.
     pub fn rule(&self) -> Rule<'_> {
-        rule(&self.recordings(), self.baseline.as_ref(), self.margin)
+        rule(&self.recordings(), self.baseline.as_ref(), self.margins.clone())
     }
 
     /// Returns whether the margin is the default, since nobody gave one.
@@ -136,9 +141,9 @@ pub fn comparison(
     recordings: &[&Recording],
     cells: &Cells,
     baseline: Option<&Baseline>,
-    margin: Margin,
+    margins: Margins,
 ) -> Result<Comparison, Error> {
-    let rule = rule(recordings, baseline, margin);
+    let rule = rule(recordings, baseline, margins);
     let comparison = labelled(compare(cells.all(), rule)?, recordings);
     Ok(Comparison { disturbances: disturbed::notes(recordings, cells), ..comparison })
 }
@@ -168,7 +173,11 @@ fn overridden(recording: &Recording) -> Option<String> {
     (!overrides.is_empty()).then(|| format!("{path} was made with {overrides}"))
 }
 
-fn rule<'a>(recordings: &[&Recording], baseline: Option<&'a Baseline>, margin: Margin) -> Rule<'a> {
+fn rule<'a>(
+    recordings: &[&Recording],
+    baseline: Option<&'a Baseline>,
+    margins: Margins,
+) -> Rule<'a> {
     let has_looks = recordings.iter().any(|recording| recording.until().is_some());
-    Rule { baseline, margin, looks: if has_looks { Looks::Any } else { Looks::One } }
+    Rule { baseline, margins, looks: if has_looks { Looks::Any } else { Looks::One } }
 }

@@ -1,5 +1,5 @@
 use preemptlab_recording::RecordingError;
-use preemptlab_stats::{ParseBaselineError, RecommendError, UnknownBaseline};
+use preemptlab_stats::{MarginError, ParseBaselineError, RecommendError, UnknownBaseline};
 use preemptlab_trace::TraceError;
 
 /// Reason why a question about recordings has no answer. Texts name the cause and a remedy.
@@ -26,6 +26,9 @@ pub enum Error {
     /// The recordings lack the baseline.
     #[error(transparent)]
     Baseline(#[from] UnknownBaseline),
+    /// Margins fit neither each other nor the recordings.
+    #[error(transparent)]
+    Margin(#[from] MarginError),
     /// The recordings cannot be asked for a recommendation.
     #[error(transparent)]
     Recommend(#[from] RecommendError),

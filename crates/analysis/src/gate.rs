@@ -110,6 +110,7 @@ pub fn judged(base: Side<'_>, new: Side<'_>, rule: GateRule) -> Result<Gate> {
         let message = format!("no cell of the base {} was measured: {reason}", names[0]);
         return Err(Error::Unmeasured(message));
     }
+    rule.margins.check(base_cells.iter().chain(&new_cells).copied())?;
     if judged.rows.is_empty() && judged.failures.is_empty() {
         return Err(Error::Unusable(nothing_common(&names, &base_cells, &new_cells, &rule)));
     }

@@ -62,6 +62,7 @@ pub fn history(compared: &Compared, metrics: &[MetricName], margins: &Margins) -
         let message = format!("no cell has the metric `{}`{hint}", metric.escape_debug());
         return Err(Error::Unusable(message));
     }
+    margins.check(compared.cells().all())?;
     let is_measured = |of: &&Found| of.cells.iter().any(|cell| cell.result.is_ok());
     match found.iter().filter(is_measured).count() {
         0 => {

@@ -1,9 +1,11 @@
 //! A recommendation as a document.
 
+use std::collections::BTreeMap;
+
 use preemptlab_model::{KernelRef, MetricName, PreemptMode, PricesOf};
 use preemptlab_stats::{
-    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Preference,
-    Recommendation, RunnerUp, Verdict,
+    Candidate, Certainty, Combined, Interval, Judgement, Limit, MachineHistogram, Margin,
+    Preference, Recommendation, RunnerUp, Verdict,
 };
 use preemptlab_system::tune::{Command, Measures, Refusal, Settings, Target, emit};
 use schemars::JsonSchema;
@@ -21,6 +23,10 @@ pub struct RecommendationDocument<'a> {
     pub format: u32,
     /// Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
     pub margin: f64,
+    /// Margins of the metrics of the objective and the requirements, where they are others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub margins: BTreeMap<String, Margin>,
     /// Workloads, each on a number of CPUs.
     pub groups: Vec<RecommendationGroup<'a>>,
     /// Requirements.
@@ -241,7 +247,8 @@ pub fn document(advice: &Advice) -> RecommendationDocument<'_> {
     let obstacles = recommendation.obstacles().into_iter().filter(|_| is_unanswered);
     RecommendationDocument {
         format: FORMAT,
-        margin: comparison.margin.share(),
+        margin: comparison.margins.share().number(),
+        margins: margins(recommendation),
         groups: groups.collect(),
         requirements: requirements.collect(),
         objective: RecommendationObjective {
@@ -357,6 +364,13 @@ fn judgement(of: &Judgement) -> JudgementDocument<'_> {
         answer: of.answer.as_str(),
         further_cells: of.further_cells(),
     }
+}
+
+/// Returns the margins that differ from the share of all metrics.
+fn margins(of: &Recommendation) -> BTreeMap<String, Margin> {
+    let metrics = [&of.objective.metric].into_iter().chain(of.constrained());
+    let margins = metrics.map(|metric| (metric.name.to_string(), of.margin(metric)));
+    margins.filter(|(_, margin)| *margin != Margin::Share(of.comparison.margins.share())).collect()
 }
 
 fn relation(of: Combined) -> RelationDocument {

@@ -2,7 +2,7 @@
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellInputs, CellRecord, Factors, Lookahead, MeasuredCell, PlannedCell};
-use preemptlab_stats::{Comparison, Looks, Margin, Rule, compare};
+use preemptlab_stats::{Comparison, Looks, Rule, compare};
 
 use crate::{
     Error,
@@ -36,8 +36,7 @@ pub fn sensitivity(
             cells.push(measured(recording, run, planned, record));
         }
     }
-    let rule = Rule { baseline: None, margin: Margin::default(), looks: Looks::One };
-    Ok(compare(&cells, rule)?)
+    Ok(compare(&cells, Rule { looks: Looks::One, ..Rule::default() })?)
 }
 
 fn lookahead(planned: &PlannedCell) -> Option<Lookahead> {

@@ -10,7 +10,7 @@ use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{EmbedError, kernel_level};
 use preemptlab_model::{Direction, PreemptMode};
-use preemptlab_stats::{Margin, Pattern, Question, Requirement};
+use preemptlab_stats::{GivenMargin, Pattern, Question, Requirement};
 
 /// The kernel where nobody names one: that of Debian's stable release.
 pub const DEFAULT_KERNEL: &str = "debian:6.12";
@@ -149,15 +149,16 @@ pub struct RuleArgs {
     /// The configuration that ratios refer to, KERNEL/MODE [default: the first of each workload]
     #[arg(long, value_name = "CONFIGURATION")]
     pub baseline: Option<String>,
-    /// How much may differ and still be called the same [default: 5%, or that of `run --until`]
-    #[arg(long, value_name = "PERCENT")]
-    pub margin: Option<Margin>,
+    /// How much may differ and still be called the same: a share such as 3%, or a time such as 20us for
+    /// latencies; METRIC= before it for one metric; may be repeated [default: 5%, or that of `run --until`]
+    #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
+    pub margins: Vec<GivenMargin>,
 }
 
 impl RuleArgs {
     /// Returns whether one of the options is given.
     pub fn is_given(&self) -> bool {
-        self.baseline.is_some() || self.margin.is_some()
+        self.baseline.is_some() || !self.margins.is_empty()
     }
 }
 

@@ -4,7 +4,7 @@ use preemptlab_analysis::Cells;
 use preemptlab_experiment::Recording;
 use preemptlab_model::counted;
 use preemptlab_runner::Summary;
-use preemptlab_stats::{Baseline, Comparison, Margin};
+use preemptlab_stats::{Baseline, Comparison, Margins, Share};
 
 use crate::{
     exit::{self, OrExit},
@@ -18,11 +18,12 @@ pub fn comparison(
     cells: &Cells,
 ) -> exit::Result<Comparison> {
     let until = recording.until();
-    let margin = until.and_then(|until| Margin::new(until.margin)).unwrap_or_default();
+    let margin = until.and_then(|until| Share::new(until.margin));
+    let margins = margin.map(Margins::from).unwrap_or_default();
     let before = until.and_then(|until| until.baseline.as_deref());
     let before = before.map(str::parse).transpose().or_exit(exit::UNUSABLE)?;
     let baseline = baseline.or(before.as_ref());
-    Ok(preemptlab_analysis::comparison(&[recording], cells, baseline, margin)?)
+    Ok(preemptlab_analysis::comparison(&[recording], cells, baseline, margins)?)
 }
 
 /// Says what was executed, and where it is.

@@ -51,7 +51,7 @@ const VALUES: [(&str, &str); 57] = [
     ("IMAGE", "registry.example/preemptlab"),
     ("KIND", "slurm"),
     ("PART", "runs/part"),
-    ("[METRIC=]MARGIN", "3%"),
+    ("[METRIC=]SHARE|TIME", "3%"),
     ("BASE", "debian:6.12"),
     ("NEW", "debian:7.2"),
     ("CELLS", "'debian:6.12 none'"),

@@ -194,9 +194,67 @@ fn a_newer_recording_among_others_is_refused() {
 fn margins_and_baselines_that_are_none_are_refused() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
-    desk.run(&["compare", "a", "--margin", "5"]).fails(2, &["is no margin", "such as `5%`"]);
+    for (margins, said) in [
+        (
+            &["5"][..],
+            "`5` is no margin; expected a percentage between 0% and 100%, such as `5%`, or a time, such as",
+        ),
+        (&["101%"], "`101%` is no margin"),
+        (&["-5%"], "`-5%` is no margin"),
+        (&["throughput=-1us"], "`throughput=-1us` is no margin"),
+        (
+            &["3%", "4%"],
+            "the margin of all metrics is given twice, as 3% and 4%: leave one of them out",
+        ),
+        (
+            &["throughput=5us"],
+            "the margin of `throughput` cannot be a time such as 5 us, since its values are in messages/s: give \
+             it a percentage, such as `throughput=5%`",
+        ),
+        (
+            &["wakeup.fifo.maxx=5us"],
+            "no cell has the metric `wakeup.fifo.maxx` of a margin; did you mean",
+        ),
+    ] {
+        let margins = margins.iter().map(|margin| format!("--margin={margin}"));
+        let margins: Vec<String> = margins.collect();
+        for verb in ["compare", "recommend", "report"] {
+            let arguments = [verb, "a"].into_iter().chain(margins.iter().map(String::as_str));
+            desk.run(&arguments.collect::<Vec<_>>()).fails(2, &[said]);
+        }
+    }
     desk.run(&["compare", "a", "--baseline", "debian:7.2/lazy"])
         .fails(2, &["no measurements of the baseline", "debian:6.12.107+deb13/full"]);
+}
+
+#[test]
+fn a_time_is_the_margin_of_a_latency() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |mode, _| match mode {
+        "full" => Cell::Later(10),
+        _ => Cell::Measured,
+    });
+    let compare = |margins: &[&str]| {
+        let json = desk.run(&[&["compare", "a", "--format", "json"], margins].concat());
+        let json: Value = serde_json::from_str(&json.succeeds().stdout).unwrap();
+        let infos = json["groups"][0]["metrics"].as_array().unwrap().clone();
+        let of =
+            |name: &str| infos.iter().find(|info| info["name"] == name).unwrap()["margin"].clone();
+        let metrics = json["groups"][0]["configurations"][1]["metrics"].as_array().unwrap();
+        let p99 = metrics.iter().find(|of| of["name"] == "wakeup.fifo.p99").unwrap().clone();
+        let margins = ["wakeup.fifo.p99", "throughput"].map(of);
+        (json["margin"].clone(), margins, p99["effect"]["verdict"].clone())
+    };
+    let said = |margins: &[&str]| desk.run(&[&["compare", "a", "--all"], margins].concat()).stdout;
+    let null = Value::Null;
+    assert_eq!(compare(&[]), (0.05.into(), [null.clone(), null.clone()], "worse".into()));
+    let within = (0.05.into(), ["20 us".into(), null.clone()], "within_margin".into());
+    assert_eq!(compare(&["--margin", "20us"]), within);
+    let own = ["--margin", "3%", "--margin", "wakeup.fifo.p99=5us"];
+    assert_eq!(compare(&own), (0.03.into(), ["5 us".into(), null], "worse".into()));
+    let text = said(&["--margin", "20us"]);
+    assert!(text.contains("within 20 us") && text.contains(" within the margin, "), "{text}");
+    assert!(said(&[]).contains(" within 5%, "), "{}", said(&[]));
 }
 
 #[test]

@@ -122,8 +122,20 @@ fn what_cannot_be_compared_is_refused() {
         (&["new", "x.toml"], "two recordings are compared as they are"),
         (&["new", "--seed", "3"], "two recordings are compared as they are"),
         (&["new", "--metric", "throughputt"], "did you mean `throughput`?"),
-        (&["new", "--margin", "3"], "expected a percentage such as `3%`"),
-        (&["new", "--margin", "0%"], "says no margin"),
+        (
+            &["new", "--margin", "3"],
+            "`3` is no margin; expected a percentage between 0% and 100%, such as `5%`",
+        ),
+        (&["new", "--margin", "0%"], "`0%` is no margin"),
+        (
+            &["new", "--margin", "3%", "--margin", "5%"],
+            "the margin of all metrics is given twice, as 3% and 5%",
+        ),
+        (
+            &["new", "--margin", "throughput=5us"],
+            "the margin of `throughput` cannot be a time such as 5 us",
+        ),
+        (&["new", "--margin", "throughputt=5%"], "did you mean `throughput`?"),
         (&["new", "--budget", "lots"], "expected a number of executions"),
         (&["new", "--format", "xml"], "`xml` is no format; there are table, json"),
         (&["new", "--format", "junit="], "a file follows `junit=`"),

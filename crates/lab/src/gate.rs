@@ -81,7 +81,7 @@ fn of_recordings(lab: &Lab<'_>, request: &GateRequest<'_>) -> Result<Gate> {
         return Err(Error::user(message));
     }
     let paths = [request.base, request.new].map(PathBuf::from);
-    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, None)?;
+    let (compared, notices) = Compared::open(&paths, Keep::Sections, None, &[])?;
     for notice in notices {
         lab.watch.on(match notice {
             Notice::Warning(text) => Event::Warning(text),
@@ -262,7 +262,7 @@ fn needed(gate: &Gate, recording: &Recording, names: &[KernelRef; 2]) -> Vec<Nee
 fn until(rule: &GateRule) -> Until {
     Until {
         format: RECORDING_FORMAT,
-        margin: rule.margins.share.share(),
+        margin: rule.margins.share().number(),
         metrics: rule.metrics.iter().map(ToString::to_string).collect(),
         baseline: None,
     }

@@ -1,6 +1,6 @@
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::{
-    Comparison, Configuration, Effect, Group, MachineHistogram, MachineValue, Margin, Summary,
+    Comparison, Configuration, Effect, Group, MachineHistogram, MachineValue, Margins, Summary,
     Verdict,
 };
 
@@ -69,7 +69,7 @@ pub fn csv(comparison: &Comparison) -> String {
     let header = with_time(HEADER.map(str::to_owned).to_vec(), BACKEND, PROFILE);
     let rows = comparison.groups.iter().flat_map(|group| {
         let rows =
-            group.configurations.iter().flat_map(|each| rows(group, each, comparison.margin));
+            group.configurations.iter().flat_map(|each| rows(group, each, &comparison.margins));
         let profile = group.profile.as_ref().map(ToString::to_string).unwrap_or_default();
         rows.map(|row| with_time(row, group.backend.as_str(), &profile)).collect::<Vec<_>>()
     });
@@ -134,19 +134,19 @@ fn machine_row(
         .to_vec()
 }
 
-fn rows(group: &Group, configuration: &Configuration, margin: Margin) -> Vec<Vec<String>> {
+fn rows(group: &Group, configuration: &Configuration, margins: &Margins) -> Vec<Vec<String>> {
     if configuration.summaries.is_empty() {
-        return vec![row(group, configuration, None, margin)];
+        return vec![row(group, configuration, None, margins)];
     }
     let summaries = configuration.summaries.iter();
-    summaries.map(|summary| row(group, configuration, Some(summary), margin)).collect()
+    summaries.map(|summary| row(group, configuration, Some(summary), margins)).collect()
 }
 
 fn row(
     group: &Group,
     configuration: &Configuration,
     summary: Option<&Summary>,
-    margin: Margin,
+    margins: &Margins,
 ) -> Vec<String> {
     let status = match summary {
         Some(_) => "measured",
@@ -184,7 +184,7 @@ fn row(
         of_effect(|effect| text(effect.interval.map(|interval| interval.low))),
         of_effect(|effect| text(effect.interval.map(|interval| interval.high))),
         of_effect(|effect| effect.p_adjusted.to_string()),
-        effect.map(|effect| effect.verdict.word(margin)).unwrap_or_default(),
+        summary.and_then(|summary| word(summary, margins)).unwrap_or_default(),
         of_effect(|effect| match effect.verdict {
             Verdict::Undecided { more } => more.map(|more| more.to_string()).unwrap_or_default(),
             _ => String::new(),
@@ -195,6 +195,10 @@ fn row(
         }
         .unwrap_or_default(),
     ]
+}
+
+fn word(summary: &Summary, margins: &Margins) -> Option<String> {
+    Some(summary.effect?.verdict.word(margins.of(&summary.name, &summary.unit)))
 }
 
 fn text(number: Option<f64>) -> String {

@@ -1,14 +1,14 @@
 //! One table per metric: every statistic of every configuration.
 
 use preemptlab_model::{MetricName, number};
-use preemptlab_stats::{Configuration, Group, Margin, Summary};
+use preemptlab_stats::{Configuration, Group, Margins, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, extremes, label, verdict};
 
-pub fn tables(group: &Group, margin: Margin) -> Vec<Table> {
+pub fn tables(group: &Group, margins: &Margins) -> Vec<Table> {
     let metrics = group.metrics();
     let mut tables: Vec<Table> =
-        metrics.iter().map(|metric| table(group, metric, margin)).collect();
+        metrics.iter().map(|metric| table(group, metric, margins)).collect();
     let troubles = label::by_kernel(group).flat_map(|of_kernel| {
         let kernel = label::kernel(&of_kernel[0]);
         label::troubles(of_kernel).into_iter().map(move |trouble| format!("{kernel} {trouble}"))
@@ -25,7 +25,7 @@ pub fn tables(group: &Group, margin: Margin) -> Vec<Table> {
     tables
 }
 
-fn table(group: &Group, metric: &MetricName, margin: Margin) -> Table {
+fn table(group: &Group, metric: &MetricName, margins: &Margins) -> Table {
     let of_metric =
         group.configurations.iter().filter_map(|each| Some((each, each.summary(metric)?)));
     let measured: Vec<_> = of_metric.collect();
@@ -49,7 +49,7 @@ fn table(group: &Group, metric: &MetricName, margin: Margin) -> Table {
         ],
     );
     for (configuration, summary) in measured {
-        table.rows.push(Row::Cells(row(group, configuration, summary, margin)));
+        table.rows.push(Row::Cells(row(group, configuration, summary, margins)));
     }
     table.notes = extremes::notes(group, metric);
     table
@@ -59,7 +59,7 @@ fn row(
     group: &Group,
     configuration: &Configuration,
     summary: &Summary,
-    margin: Margin,
+    margins: &Margins,
 ) -> Vec<Cell> {
     vec![
         label::kernel(configuration).into(),
@@ -71,6 +71,6 @@ fn row(
         Cell::new(number::number(summary.max), Tone::Faint),
         summary.ratio().map(number::ratio).unwrap_or_default().into(),
         label::ratio_interval(summary).into(),
-        verdict::words(group, configuration, summary, margin),
+        verdict::words(group, configuration, summary, margins),
     ]
 }

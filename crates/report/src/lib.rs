@@ -129,8 +129,8 @@ fn document(
     note: impl Fn(&str) -> String,
 ) -> String {
     let tables = comparison.groups.iter().flat_map(|group| match view {
-        View::Overview => vec![overview::table(group, comparison.margin)],
-        View::Details => details::tables(group, comparison.margin),
+        View::Overview => vec![overview::table(group, &comparison.margins)],
+        View::Details => details::tables(group, &comparison.margins),
     });
     let mut parts: Vec<String> = tables.map(|each| table(&each)).collect();
     parts.extend(agreement::tables(comparison).iter().map(&table));

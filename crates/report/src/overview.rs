@@ -2,16 +2,16 @@
 //! ratios to the baseline, below them the intervals of the ratios, below these the verdicts.
 
 use preemptlab_model::{MetricName, number};
-use preemptlab_stats::{Configuration, Group, Margin, Samples, Summary};
+use preemptlab_stats::{Configuration, Group, Margins, Samples, Summary};
 
 use crate::{Cell, Column, Row, Table, Tone, label, verdict};
 
-pub fn table(group: &Group, margin: Margin) -> Table {
-    of_metrics(group, shown(group), margin)
+pub fn table(group: &Group, margins: &Margins) -> Table {
+    of_metrics(group, shown(group), margins)
 }
 
 /// Returns the table with these metrics.
-pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Table {
+pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margins: &Margins) -> Table {
     let title = [label::group(group), label::replicates(group)]
         .into_iter()
         .chain(label::baseline(group))
@@ -30,7 +30,7 @@ pub fn of_metrics(group: &Group, shown: Vec<&MetricName>, margin: Margin) -> Tab
             cells
                 .extend(columns.map(|(metric, width)| value(group, configuration, metric, *width)));
             table.rows.push(Row::Cells(cells));
-            table.rows.extend(further_rows(group, configuration, &shown, margin));
+            table.rows.extend(further_rows(group, configuration, &shown, margins));
             if let Some(worst) = &configuration.worst {
                 table.span(Cell::new(
                     format!("    {}", label::worst(configuration, worst)),
@@ -119,7 +119,7 @@ fn further_rows(
     group: &Group,
     configuration: &Configuration,
     shown: &[&MetricName],
-    margin: Margin,
+    margins: &Margins,
 ) -> Vec<Row> {
     let n = match configuration.measured() {
         measured if measured < configuration.replicates => format!("    n={measured}"),
@@ -132,7 +132,7 @@ fn further_rows(
     });
     let words = summaries().map(|summary| match summary {
         Some(summary) if is_open(group, summary) => Cell::default(),
-        Some(summary) => verdict::word(summary, baseline(group, summary), margin),
+        Some(summary) => verdict::word(summary, baseline(group, summary), margins),
         None => Cell::default(),
     });
     let rows = [

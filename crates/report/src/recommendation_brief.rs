@@ -63,7 +63,7 @@ fn next_best(recommendation: &Recommendation, choice: &Choice) -> Option<String>
     let objective = next.objective?;
     let verdict = match objective.verdict {
         Verdict::Undecided { .. } => "undecided".to_owned(),
-        verdict => verdict.word(recommendation.comparison.margin),
+        verdict => verdict.word(recommendation.margin(&recommendation.objective.metric)),
     };
     let ratio = objective.ratio.map(|ratio| format!("{}, ", number::ratio(ratio)));
     let metric = &recommendation.objective.metric.name;

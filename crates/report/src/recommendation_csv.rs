@@ -59,7 +59,9 @@ fn row(recommendation: &Recommendation, index: usize, candidate: &Candidate) -> 
         text(ratio_interval.map(|interval| interval.low)),
         text(ratio_interval.map(|interval| interval.high)),
         relation
-            .map(|relation| relation.verdict.word(recommendation.comparison.margin))
+            .map(|relation| {
+                relation.verdict.word(recommendation.margin(&recommendation.objective.metric))
+            })
             .unwrap_or_default(),
         fails.join("; "),
         reasons.join("; "),

@@ -105,21 +105,25 @@ pub fn runners_up(recommendation: &Recommendation, choice: &Choice) -> Option<Ta
     let columns = metrics.iter().map(|metric| Column::right(metric.name.to_string()));
     let first = [Column::left("configuration"), Column::left("requirements")];
     let mut table = Table::new(title, first.into_iter().chain(columns));
-    let margin = recommendation.comparison.margin;
     for runner_up in &choice.runners_up {
         let of = &recommendation.candidates[runner_up.candidate];
         let relations: Vec<Option<Combined>> = relations(runner_up).collect();
-        let line = |first: [Cell; 2], cell: &dyn Fn(&Combined) -> Cell| {
-            let cells = relations.iter().map(|it| it.as_ref().map(cell).unwrap_or_default());
+        let line = |first: [Cell; 2], cell: &dyn Fn(&MetricKind, &Combined) -> Cell| {
+            let cells = metrics
+                .iter()
+                .zip(&relations)
+                .map(|(metric, it)| it.as_ref().map(|it| cell(metric, it)).unwrap_or_default());
             first.into_iter().chain(cells).collect::<Vec<_>>()
         };
         let partial = partial(recommendation, of);
         let lines = [
-            line([candidate(of).into(), requirements_hold(of)], &ratio),
-            line([Cell::new(partial, Tone::Faint), Cell::default()], &|it| {
+            line([candidate(of).into(), requirements_hold(of)], &|_, it| ratio(it)),
+            line([Cell::new(partial, Tone::Faint), Cell::default()], &|_, it| {
                 Cell::new(interval(it.interval), Tone::Faint)
             }),
-            line([Cell::default(), Cell::default()], &|it| verdict(it, margin)),
+            line([Cell::default(), Cell::default()], &|metric, it| {
+                verdict(it, recommendation.margin(metric))
+            }),
         ];
         let is_said = |cells: &Vec<Cell>| cells.iter().any(|cell| !cell.text().is_empty());
         let lines = lines.into_iter().filter(is_said).enumerate();

@@ -43,7 +43,7 @@ pub fn defaults(advice: &Advice) -> Option<String> {
         .then(|| format!("{} (--maximize or --minimize)", objective(&advice.recommendation)));
     let has_others = choice.as_ref().is_some_and(|choice| !choice.runners_up.is_empty());
     let margin = (advice.is_margin_default && has_others)
-        .then(|| format!("a margin of {} (--margin)", comparison.margin));
+        .then(|| format!("a margin of {} (--margin)", comparison.margins.share()));
     let baseline = (advice.is_baseline_default && is_related_to_baseline(&advice.recommendation))
         .then(|| "the first configuration as the baseline (--baseline)".to_owned());
     let defaults: Vec<String> = [objective, margin, baseline].into_iter().flatten().collect();
@@ -131,7 +131,7 @@ fn alike(recommendation: &Recommendation, choice: &Choice) -> Option<String> {
     let is_hidden = verdicts.map(|it| it.verdict).any(|it| it == Verdict::WithinResolution);
     let within = match is_hidden {
         true => "the resolution of its instrument".to_owned(),
-        false => recommendation.comparison.margin.to_string(),
+        false => recommendation.margin(&recommendation.objective.metric).to_string(),
     };
     let metric = &recommendation.objective.metric.name;
     Some(format!("{} configurations have the same {metric} within {within}", others + 1))
@@ -225,7 +225,7 @@ pub fn failures(recommendation: &Recommendation, choice: &Choice) -> Option<Stri
 /// are as good.
 pub fn certainty(recommendation: &Recommendation, choice: &Choice) -> String {
     let metric = &recommendation.objective.metric.name;
-    let margin = recommendation.comparison.margin;
+    let margin = recommendation.margin(&recommendation.objective.metric);
     let among = match recommendation.constraints.is_empty() {
         true => "that was measured",
         false => "that satisfies every requirement",

@@ -132,7 +132,7 @@ fn answer(comparison: &Comparison, call: &Call) -> Result<Answer, String> {
         Function::Ratio => ratio(group, configuration, summary)?,
         Function::Verdict => {
             let baseline = group.baseline().and_then(|baseline| baseline.summary(&summary.name));
-            verdict::word(summary, baseline, comparison.margin).text().to_owned()
+            verdict::word(summary, baseline, &comparison.margins).text().to_owned()
         }
     }))
 }
@@ -148,8 +148,8 @@ fn table(comparison: &Comparison, group: &str, metrics: &[String]) -> Result<Str
         known(group, metric)?;
     }
     let table = match metrics.is_empty() {
-        true => overview::table(group, comparison.margin),
-        false => overview::of_metrics(group, metrics.iter().collect(), comparison.margin),
+        true => overview::table(group, &comparison.margins),
+        false => overview::of_metrics(group, metrics.iter().collect(), &comparison.margins),
     };
     Ok(table.markdown())
 }

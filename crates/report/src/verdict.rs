@@ -2,7 +2,7 @@
 
 use preemptlab_model::{counted, number};
 use preemptlab_stats::{
-    Comparison, Configuration, Group, Margin, MetricInfo, REPLICATES_MIN, Summary, Verdict,
+    Comparison, Configuration, Group, Margins, MetricInfo, REPLICATES_MIN, Summary, Verdict,
 };
 
 use crate::{Cell, Tone, View};
@@ -13,21 +13,21 @@ pub fn words(
     group: &Group,
     configuration: &Configuration,
     summary: &Summary,
-    margin: Margin,
+    margins: &Margins,
 ) -> Cell {
     match summary.effect.map(|effect| effect.verdict) {
         Some(Verdict::Undecided { more: Some(more) }) => undecided(more).into(),
-        Some(verdict) => Cell::new(short(verdict, summary, margin), tone(summary)),
+        Some(verdict) => Cell::new(short(verdict, summary, margins), tone(summary)),
         None if is_baseline(group, configuration) => Cell::new("baseline", Tone::Faint),
         None => Cell::default(),
     }
 }
 
 /// Returns the verdict alone; none for too few replicates.
-pub fn word(summary: &Summary, baseline: Option<&Summary>, margin: Margin) -> Cell {
+pub fn word(summary: &Summary, baseline: Option<&Summary>, margins: &Margins) -> Cell {
     match summary.effect {
         Some(effect) if has_enough(summary, baseline) => {
-            Cell::new(short(effect.verdict, summary, margin), tone(summary))
+            Cell::new(short(effect.verdict, summary, margins), tone(summary))
         }
         _ => Cell::default(),
     }
@@ -57,10 +57,10 @@ pub fn undecided(more: u32) -> String {
 }
 
 /// Returns a verdict for a table: `within 1 us` where that is the resolution.
-fn short(verdict: Verdict, summary: &Summary, margin: Margin) -> String {
+fn short(verdict: Verdict, summary: &Summary, margins: &Margins) -> String {
     match verdict {
         Verdict::WithinResolution => format!("within {}", resolution(summary)),
-        verdict => verdict.word(margin),
+        verdict => verdict.word(margins.of(&summary.name, &summary.unit)),
     }
 }
 
@@ -103,9 +103,9 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
     let mut legend = format!(
         "Of {} {}.",
         counted(shown.len(), "comparison"),
-        counts(&shown, comparison.margin).unwrap_or_else(|| "none is shown".to_owned())
+        counts(&shown, &comparison.margins).unwrap_or_else(|| "none is shown".to_owned())
     );
-    if let Some(counts) = counts(&hidden, comparison.margin) {
+    if let Some(counts) = counts(&hidden, &comparison.margins) {
         let (number, them) = match hidden.len() {
             1 => ("One more".to_owned(), "it"),
             number => (format!("{number} more"), "them"),
@@ -133,7 +133,7 @@ pub fn legend(comparison: &Comparison, view: View) -> Option<String> {
 }
 
 /// Counts the verdicts of each word; `None` where there is none at all.
-fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
+fn counts(verdicts: &[Verdict], margins: &Margins) -> Option<String> {
     let count = |is: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| is(verdict)).count();
     let better = count(|verdict| *verdict == Verdict::Better);
     let resolution = match count(|verdict| *verdict == Verdict::WithinResolution) {
@@ -143,9 +143,10 @@ fn counts(verdicts: &[Verdict], margin: Margin) -> Option<String> {
     let are = if better == 1 { "is" } else { "are" };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "{better} {are} better, {} worse, {} within {margin},{resolution} {} undecided",
+            "{better} {are} better, {} worse, {} within {},{resolution} {} undecided",
             count(|verdict| *verdict == Verdict::Worse),
             count(|verdict| *verdict == Verdict::WithinMargin),
+            margins.words(),
             count(|verdict| !verdict.is_decided()),
         )
     })
@@ -157,10 +158,12 @@ mod tests {
 
     #[test]
     fn one_is_better_and_two_are() {
-        let of = |verdicts: &[Verdict]| counts(verdicts, Margin::default()).unwrap();
+        let of = |verdicts: &[Verdict]| counts(verdicts, &Margins::default()).unwrap();
         let one = of(&[Verdict::Better, Verdict::Worse]);
         assert_eq!(one, "1 is better, 1 worse, 0 within 5%, 0 undecided");
         let two = of(&[Verdict::Better, Verdict::Better]);
         assert_eq!(two, "2 are better, 0 worse, 0 within 5%, 0 undecided");
+        let alike = counts(&[Verdict::WithinMargin], &Margins::gate()).unwrap();
+        assert_eq!(alike, "0 are better, 0 worse, 1 within the margin, 0 undecided");
     }
 }

@@ -19,7 +19,7 @@ use preemptlab_report::{
     export::{Format, export_tables},
     page::page_data,
 };
-use preemptlab_stats::{GateRule, GateVerdict, Margin, Margins};
+use preemptlab_stats::{GateRule, GateVerdict, Margins};
 use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 use preemptlab_testkit::traced::Traced;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -67,7 +67,7 @@ fn reads(paths: &[PathBuf], doing: impl FnOnce()) -> Vec<usize> {
 }
 
 fn compared(paths: &[PathBuf], keep: Keep) -> Compared {
-    Compared::open(paths, keep, None, None).unwrap().0
+    Compared::open(paths, keep, None, &[]).unwrap().0
 }
 
 fn page(compared: &Compared) {
@@ -96,7 +96,7 @@ fn every_answer_reads_a_cell_once() {
     assert_eq!(reads(&paths, compare), once, "compare");
     assert_eq!(reads(&paths, || page(&compared(&paths, Keep::Distributions))), once, "report");
     let of_history = || {
-        history(&compared(&paths, Keep::Sections), &[], &Margins::default()).unwrap();
+        history(&compared(&paths, Keep::Sections), &[], &Margins::gate()).unwrap();
     };
     assert_eq!(reads(&paths, of_history), once, "history");
     let recording = Recording::open(&path).unwrap();
@@ -107,7 +107,7 @@ fn every_answer_reads_a_cell_once() {
     assert_eq!(reads(&paths, export), once, "export");
     let look = || {
         let cells = Cells::read(&[&recording], Keep::Metrics).unwrap();
-        comparison(&[&recording], &cells, None, Margin::default()).unwrap();
+        comparison(&[&recording], &cells, None, Margins::default()).unwrap();
         assert!(unsound::notes(&[&recording], &cells).is_empty());
         assert!(repeated::notes(&recording, &cells).is_empty());
         sampled::notes(&recording, &cells).unwrap();

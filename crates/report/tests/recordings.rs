@@ -43,7 +43,7 @@ fn status(row: &serde_json::Value) -> &str {
 
 fn page(path: &Path) -> (PageData, Comparison) {
     let paths = [path.to_owned()];
-    let (compared, _) = Compared::open(&paths, Keep::Distributions, None, None).unwrap();
+    let (compared, _) = Compared::open(&paths, Keep::Distributions, None, &[]).unwrap();
     let comparison = compared.comparison().unwrap();
     let said = InWords { headline: "It is so.".into(), points: vec!["A point.".into()] };
     (page_data(&compared, &comparison, said, "a test").unwrap(), comparison)

@@ -110,11 +110,11 @@ fn answers_of_recordings_keep_to_their_schemas() {
             _ => Cell::Later(u64::from(replicate % 3)),
         }
     });
-    let (compared, _) = Compared::open(&[path], Keep::Sections, None, None).unwrap();
+    let (compared, _) = Compared::open(&[path], Keep::Sections, None, &[]).unwrap();
     keeps("comparison", &serde_json::from_str(&json(&compared.comparison().unwrap())).unwrap());
     let advice = advise(&compared, &Question::default(), &[]).unwrap();
     keeps("recommendation", &serde_json::from_str(&recommendation_json(&advice)).unwrap());
-    let history = history(&compared, &[], &Margins::default()).unwrap();
+    let history = history(&compared, &[], &Margins::gate()).unwrap();
     keeps("history", &to_value(history).unwrap());
     let (recording, cells) = compared.parts().next().unwrap();
     let kernels: [KernelRef; 2] = ["debian:6.12", "debian:7.2"].map(|name| name.parse().unwrap());

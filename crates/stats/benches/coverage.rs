@@ -6,7 +6,7 @@
 use preemptlab_model::{
     BackendKind, Direction, Factors, MeasuredCell, Metric, PreemptMode, Settings,
 };
-use preemptlab_stats::{Looks, Margin, MedianBootstrap, Rule, Verdict, compare};
+use preemptlab_stats::{Looks, MedianBootstrap, Rule, Share, Verdict, compare};
 use rand_distr::{Distribution, LogNormal, Normal, Pareto, StudentT};
 use rand_xoshiro::{Xoshiro256PlusPlus, rand_core::SeedableRng};
 
@@ -110,7 +110,7 @@ fn fixed(random: &mut Xoshiro256PlusPlus) {
                 for (found, other) in found.iter_mut().zip([&other, &wide]) {
                     let cells = cells(&one, other, 0, 0);
                     *found +=
-                        u32::from(is_difference(verdict(&cells, Looks::One, Margin::default())));
+                        u32::from(is_difference(verdict(&cells, Looks::One, Share::COMPARISON)));
                 }
             }
             let percent = found.map(|found| f64::from(found) * 100.0 / SEQUENCES as f64);
@@ -131,7 +131,7 @@ fn sequences(random: &mut Xoshiro256PlusPlus) {
     header(&all, "margin");
     for margin in ["1%", "5%", "20%"] {
         print!("| {margin} |");
-        let margin: Margin = margin.parse().expect("it is a margin");
+        let margin: Share = margin.parse().expect("it is a margin");
         for known in &all {
             let (mut ends, mut replicates) = ([0_u32; 3], 0);
             for _ in 0..SEQUENCES {
@@ -152,7 +152,7 @@ fn sequences(random: &mut Xoshiro256PlusPlus) {
     }
 }
 
-fn sequence(known: &Known, margin: Margin, random: &mut Xoshiro256PlusPlus) -> (Verdict, u32) {
+fn sequence(known: &Known, margin: Share, random: &mut Xoshiro256PlusPlus) -> (Verdict, u32) {
     let (mut n, mut look, mut all) = (0, 0, Vec::new());
     let mut next = 5;
     loop {
@@ -172,8 +172,8 @@ fn is_difference(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Better | Verdict::Worse)
 }
 
-fn verdict(cells: &[MeasuredCell], looks: Looks, margin: Margin) -> Verdict {
-    let rule = Rule { looks, margin, ..Rule::default() };
+fn verdict(cells: &[MeasuredCell], looks: Looks, margin: Share) -> Verdict {
+    let rule = Rule { looks, margins: margin.into(), ..Rule::default() };
     let comparison = compare(cells, rule).expect("there is a baseline");
     let effect = comparison.groups[0].configurations[1].summaries[0].effect;
     effect.expect("both have values").verdict

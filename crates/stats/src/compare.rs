@@ -3,19 +3,19 @@ use std::collections::BTreeSet;
 use preemptlab_model::{CellCost, Factors, MeasuredCell, Metric, NoResult};
 
 use crate::{
-    Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margin,
+    Baseline, Comparison, Configuration, Extreme, FORMAT, Failure, Group, Looks, Margins,
     MetricInfo, Samples, Summary, UnknownBaseline, Worst, agree::agreements, contrast::Contrast,
     multiplicity::adjust,
 };
 
 /// Rule of a comparison.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule<'a> {
     /// Baseline of the ratios, in every group that has it: this one, or the first configuration
     /// that has measurements.
     pub baseline: Option<&'a Baseline>,
-    /// Largest difference that is still called the same.
-    pub margin: Margin,
+    /// Largest differences that are still called the same.
+    pub margins: Margins,
     /// Number of looks at the results.
     pub looks: Looks,
 }
@@ -30,7 +30,7 @@ pub struct Rule<'a> {
 /// [`UnknownBaseline`] when the wanted one has measurements in no group.
 pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
     let all: Vec<&MeasuredCell> = cells.iter().collect();
-    let mut comparison = group(&all, rule)?;
+    let mut comparison = group(&all, &rule)?;
     let last = all.iter().map(|cell| cell.look).max().unwrap_or(0);
     comparison.looks = last + 1;
     judge(&mut comparison, rule.looks.alpha(last));
@@ -38,7 +38,7 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
         // A decision of an earlier look stays, which the levels of the looks allow.
         let so_far: Vec<&MeasuredCell> =
             all.iter().copied().filter(|cell| cell.look <= look).collect();
-        let Ok(mut earlier) = group(&so_far, rule) else { continue };
+        let Ok(mut earlier) = group(&so_far, &rule) else { continue };
         judge(&mut earlier, rule.looks.alpha(look));
         adopt(&mut comparison, &earlier);
     }
@@ -51,8 +51,8 @@ pub fn compare(cells: &[MeasuredCell], rule: Rule<'_>) -> Result<Comparison, Unk
 }
 
 /// Configurations with their summaries; nothing is related yet.
-fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownBaseline> {
-    let Rule { baseline, margin, .. } = rule;
+fn group(cells: &[&MeasuredCell], rule: &Rule<'_>) -> Result<Comparison, UnknownBaseline> {
+    let Rule { baseline, margins, .. } = rule;
     let groups: Vec<Group> = by_key(cells.iter().copied(), |cell| {
         let profile = cell.cost.as_ref().and_then(CellCost::prices_of);
         (&cell.factors.workload, cell.factors.cpus, cell.backend, profile)
@@ -64,7 +64,7 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
             !each.summaries.is_empty() && baseline.is_none_or(|wanted| *wanted == each.name())
         };
         let baseline = configurations.iter().position(is_baseline);
-        let metrics = MetricInfo::all(&configurations);
+        let metrics = MetricInfo::all(&configurations, margins);
         let machine = cells.iter().find_map(|cell| cell.factors.machine.clone());
         let (workload, profile) = (workload.clone(), profile.cloned());
         Group { workload, cpus, backend, profile, machine, baseline, metrics, configurations }
@@ -72,11 +72,14 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
     .collect();
     match baseline {
         Some(baseline) if groups.iter().all(|group| group.baseline.is_none()) => {
-            Err(UnknownBaseline { baseline: Box::new(baseline.clone()), offered: offered(&groups) })
+            Err(UnknownBaseline {
+                baseline: Box::new((*baseline).clone()),
+                offered: offered(&groups),
+            })
         }
         _ => Ok(Comparison {
             format: FORMAT,
-            margin,
+            margins: margins.clone(),
             comparisons: 0,
             looks: 1,
             costs: cells.iter().filter_map(|cell| cell.cost.clone()).collect(),
@@ -91,7 +94,6 @@ fn group(cells: &[&MeasuredCell], rule: Rule<'_>) -> Result<Comparison, UnknownB
 
 /// Sets the effects of every group, at this level for all of them together.
 fn judge(comparison: &mut Comparison, alpha: f64) {
-    let margin = comparison.margin;
     let mut contrasts = Vec::new();
     for (at, group) in comparison.groups.iter().enumerate() {
         let Some(baseline) = group.baseline() else { continue };
@@ -105,15 +107,18 @@ fn judge(comparison: &mut Comparison, alpha: f64) {
                 let contrast = baseline
                     .summary(&summary.name)
                     .and_then(|base| Contrast::new(summary, base, lacking));
-                contrasts.extend(contrast.map(|contrast| ((at, of, metric), contrast)));
+                let margin = comparison.margins.of(&summary.name, &summary.unit);
+                contrasts.extend(contrast.map(|contrast| ((at, of, metric), contrast, margin)));
             }
         }
     }
     let p_values: Vec<f64> =
-        contrasts.iter().map(|(_, contrast)| contrast.p_to_adjust(margin)).collect();
-    for (((at, of, metric), contrast), p_adjusted) in contrasts.iter().zip(adjust(&p_values)) {
+        contrasts.iter().map(|(_, contrast, margin)| contrast.p_to_adjust(*margin)).collect();
+    for (((at, of, metric), contrast, margin), p_adjusted) in
+        contrasts.iter().zip(adjust(&p_values))
+    {
         let summary = &mut comparison.groups[*at].configurations[*of].summaries[*metric];
-        summary.effect = Some(contrast.judge(p_adjusted, alpha, margin));
+        summary.effect = Some(contrast.judge(p_adjusted, alpha, *margin));
     }
     comparison.comparisons = contrasts.len();
 }
@@ -238,7 +243,7 @@ mod tests {
     use preemptlab_model::{BackendKind, Direction, Factors, PreemptMode};
 
     use super::*;
-    use crate::Verdict;
+    use crate::{Share, Verdict};
 
     fn cell(kernel: &str, preempt: PreemptMode, replicate: u32, p99: f64) -> MeasuredCell {
         let metric = |name: &str, value| Metric {
@@ -448,8 +453,8 @@ mod tests {
                 cell
             })
             .collect();
-        let margin: Margin = "3%".parse().unwrap();
-        let comparison = compare(&cells, Rule { margin, ..Rule::default() }).unwrap();
+        let margins = Margins::from("3%".parse::<Share>().unwrap());
+        let comparison = compare(&cells, Rule { margins, ..Rule::default() }).unwrap();
         let full = &comparison.groups[0].configurations[1];
         let effect = |name: &str| full.summary(&name.into()).unwrap().effect.unwrap();
         assert_eq!(effect("sure1").verdict, Verdict::WithinMargin);

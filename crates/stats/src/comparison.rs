@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use ts_rs::TS;
 
-use crate::{Agreement, Baseline, MachineHistogram, Margin, Samples, Summary};
+use crate::{Agreement, Baseline, MachineHistogram, Margin, Margins, Samples, Summary};
 
 /// The version of [`Comparison`] as others read it. Fields may be added within a version.
 pub const FORMAT: u32 = 2;
@@ -19,9 +19,12 @@ pub const FORMAT: u32 = 2;
 pub struct Comparison {
     /// See [`FORMAT`].
     pub format: u32,
-    /// Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline.
-    #[ts(as = "f64")]
-    pub margin: Margin,
+    /// Difference up to which two configurations are called the same: 0.05 is 5 % of the baseline. Metrics
+    /// with another margin have theirs in `groups[].metrics[].margin`.
+    #[serde(rename = "margin")]
+    #[ts(rename = "margin", as = "f64")]
+    #[schemars(with = "f64")]
+    pub margins: Margins,
     /// Number of comparisons, of every metric of every configuration with its baseline's; p-values
     /// are adjusted for it.
     pub comparisons: usize,
@@ -98,6 +101,11 @@ pub struct MetricInfo {
     pub better: Direction,
     /// Smallest difference that its instrument tells, in the unit; 0 for a metric that is exact.
     pub resolution: f64,
+    /// Difference up to which two configurations are called the same; absent where it is the comparison's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[ts(as = "Option<String>", optional)]
+    #[schemars(with = "Option<String>")]
+    pub margin: Option<Margin>,
     /// Whether it is one of those that tell configurations apart, and is shown before all others.
     pub headline: bool,
     /// Name of the metric for people: `FIFO wakeup p99`.
@@ -208,7 +216,8 @@ impl Configuration {
 }
 
 impl MetricInfo {
-    fn new(of: &Summary) -> Self {
+    fn new(of: &Summary, margins: &Margins) -> Self {
+        let margin = margins.of(&of.name, &of.unit);
         let statistic = of.name.statistic();
         Self {
             name: of.name.clone(),
@@ -218,6 +227,7 @@ impl MetricInfo {
             unit: of.unit.clone(),
             better: of.direction,
             resolution: of.resolution,
+            margin: (margin != Margin::Share(margins.share())).then_some(margin),
             headline: false,
             title: of.name.title(),
             meaning: of.name.meaning(),
@@ -225,12 +235,12 @@ impl MetricInfo {
     }
 
     /// Returns the descriptions of the metrics of configurations, each once.
-    pub(crate) fn all(of: &[Configuration]) -> Vec<Self> {
+    pub(crate) fn all(of: &[Configuration], margins: &Margins) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for summary in of.iter().flat_map(|configuration| &configuration.summaries) {
             match all.iter_mut().find(|known| known.name == summary.name) {
                 Some(known) => known.resolution = known.resolution.max(summary.resolution),
-                None => all.push(Self::new(summary)),
+                None => all.push(Self::new(summary, margins)),
             }
         }
         let names: Vec<MetricName> = all.iter().map(|info| info.name.clone()).collect();

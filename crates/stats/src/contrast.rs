@@ -1,8 +1,8 @@
 use preemptlab_model::Direction;
 
 use crate::{
-    Effect, Interval, Margin, Resolution, Summary, Verdict, bootstrap::MedianBootstrap,
-    rank::rank_p,
+    Effect, Interval, Margin, Resolution, Share, Summary, Verdict, bootstrap::MedianBootstrap,
+    margin::ns_of, rank::rank_p,
 };
 
 /// Fewer replicates than this, of either configuration, decide nothing: the 4 and 4 values of two
@@ -15,8 +15,12 @@ pub struct Contrast {
     ratio: Option<f64>,
     /// Interval of the ratio, with all that the resolution may hide.
     interval: Option<Interval>,
+    /// Difference between the medians.
+    change: f64,
     /// Interval of the difference between the values as they were read.
     difference: Interval,
+    /// Nanoseconds of the unit; `None` for a metric that is no time.
+    unit_ns: Option<f64>,
     resolution: Resolution,
     /// Number of replicates of both in which nothing happened, so that they have no value.
     lacking: usize,
@@ -55,7 +59,9 @@ impl Contrast {
         Some(Self {
             ratio: Some(summary.median / baseline.median).filter(|ratio| ratio.is_finite()),
             interval: ratios.map(|ratios| resolution.widen_ratio(ratios, baseline.median)),
+            change: summary.median - baseline.median,
             difference,
+            unit_ns: ns_of(&summary.unit),
             resolution,
             lacking,
             below,
@@ -88,9 +94,16 @@ impl Contrast {
     }
 
     fn is_same(&self, margin: Margin) -> bool {
-        let is_within = self
-            .interval
-            .is_some_and(|Interval { low, high }| margin.contains(low) && margin.contains(high));
+        let is_within = match margin {
+            Margin::Share(share) => self
+                .interval
+                .is_some_and(|Interval { low, high }| share.contains(low) && share.contains(high)),
+            Margin::Time(ns) => self.unit_ns.is_some_and(|unit_ns| {
+                let Interval { low, high } = self.resolution.widen_difference(self.difference);
+                let margin = ns as f64 / unit_ns;
+                -margin <= low && high <= margin
+            }),
+        };
         is_within || self.is_same_constant && self.resolution.step() == 0.0
     }
 
@@ -124,8 +137,20 @@ impl Contrast {
     /// Estimates the number of further replicates of the smaller sample that would decide it.
     fn more(&self, margin: Margin) -> Option<u32> {
         let n = self.replicates.into_iter().min()?;
-        if let (Some(ratio), Some(interval)) = (self.ratio, self.interval) {
-            return more_replicates(ratio, interval, n, margin);
+        match (margin, self.unit_ns, self.ratio, self.interval) {
+            (Margin::Share(share), _, Some(ratio), Some(interval)) => {
+                return more_replicates(ratio, interval, n, share);
+            }
+            (Margin::Time(ns), Some(unit_ns), ..) if self.replicates.iter().all(|n| *n > 1) => {
+                let Interval { low, high } = self.resolution.widen_difference(self.difference);
+                return more_on_scale(
+                    self.change.abs(),
+                    (high - low) / 2.0,
+                    ns as f64 / unit_ns,
+                    n,
+                );
+            }
+            _ => {}
         }
         let lacking = REPLICATES_MIN.saturating_sub(n);
         u32::try_from(lacking).ok().filter(|lacking| *lacking > 0)
@@ -135,10 +160,15 @@ impl Contrast {
 /// Estimates the number of replicates beyond `n` that would decide a comparison: an interval
 /// becomes narrower with the root of their number, and it must either leave 1 out or be within the
 /// margin.
-pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Margin) -> Option<u32> {
+pub fn more_replicates(ratio: f64, interval: Interval, n: usize, margin: Share) -> Option<u32> {
     let half = libm::log(interval.high / interval.low) / 2.0;
-    let distance = libm::log(ratio).abs();
-    let target = distance.max(libm::log1p(margin.share()) - distance);
+    more_on_scale(libm::log(ratio).abs(), half, libm::log1p(margin.number()), n)
+}
+
+/// Estimates the number of replicates beyond `n` that would decide a comparison, on a scale where 0 is no
+/// difference: by the distance from it, half of the interval's width, and the margin.
+fn more_on_scale(distance: f64, half: f64, margin: f64, n: usize) -> Option<u32> {
+    let target = distance.max(margin - distance);
     let lacking = REPLICATES_MIN.saturating_sub(n).max(1) as f64;
     let wanted = n as f64 * (half / target) * (half / target);
     let more = (wanted.ceil() - n as f64).max(lacking);
@@ -150,6 +180,8 @@ mod tests {
     use preemptlab_model::Metric;
 
     use super::*;
+
+    const FIVE: Margin = Margin::Share(Share::COMPARISON);
 
     fn summary(values: &[f64], direction: Direction) -> Summary {
         of_instrument(values, direction, 0.0)
@@ -164,7 +196,7 @@ mod tests {
     fn verdict(values: &[f64], baseline: &[f64], direction: Direction) -> Verdict {
         let contrast = Contrast::new(&summary(values, direction), &summary(baseline, direction), 0);
         let contrast = contrast.unwrap();
-        contrast.judge(contrast.p, 0.05, Margin::default()).verdict
+        contrast.judge(contrast.p, 0.05, FIVE).verdict
     }
 
     const LOW: [f64; 5] = [10.0, 11.0, 12.0, 11.0, 10.0];
@@ -182,7 +214,7 @@ mod tests {
     fn of_buckets(values: &[f64], baseline: &[f64]) -> Effect {
         let summary = |values| of_instrument(values, Direction::Lower, 1.0);
         let contrast = Contrast::new(&summary(values), &summary(baseline), 0).unwrap();
-        contrast.judge(contrast.p, 0.05, Margin::default())
+        contrast.judge(contrast.p, 0.05, FIVE)
     }
 
     #[test]
@@ -206,7 +238,7 @@ mod tests {
     fn replicates_without_an_event_leave_it_open() {
         let contrast =
             Contrast::new(&summary(&LOW, Direction::Lower), &summary(&HIGH, Direction::Lower), 1);
-        let effect = contrast.unwrap().judge(0.001, 0.05, Margin::default());
+        let effect = contrast.unwrap().judge(0.001, 0.05, FIVE);
         assert_eq!(effect.verdict, Verdict::Undecided { more: None });
     }
 
@@ -240,6 +272,44 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_a_margin_of_the_difference() {
+        let judged = |values: &[f64], baseline: &[f64], margin_ns| {
+            let summary = |values| summary(values, Direction::Lower);
+            let contrast = Contrast::new(&summary(values), &summary(baseline), 0).unwrap();
+            contrast.judge(contrast.p, 0.05, Margin::Time(margin_ns)).verdict
+        };
+        // Twice as late, by some 11 us.
+        assert_eq!(judged(&HIGH, &LOW, 20_000), Verdict::WithinMargin);
+        assert_eq!(judged(&LOW, &HIGH, 20_000), Verdict::WithinMargin);
+        assert_eq!(judged(&HIGH, &LOW, 5_000), Verdict::Worse);
+        assert_eq!(judged(&LOW, &HIGH, 5_000), Verdict::Better);
+        // Part of the interval is beyond it, and the difference is certain.
+        assert_eq!(judged(&HIGH, &LOW, 12_000), Verdict::Worse);
+        // A baseline of zero has a difference, and no ratio.
+        assert_eq!(judged(&[3.0; 5], &[0.0; 5], 3_000), Verdict::WithinMargin);
+        assert_eq!(judged(&[3.0; 5], &[0.0; 5], 2_000), Verdict::Worse);
+        let noisy =
+            [[100.0, 140.0, 80.0, 120.0, 60.0, 110.0], [104.0, 130.0, 84.0, 118.0, 66.0, 100.0]];
+        assert_eq!(judged(&noisy[0], &noisy[1], 90_000), Verdict::WithinMargin);
+        let Verdict::Undecided { more: Some(more) } = judged(&noisy[0], &noisy[1], 10_000) else {
+            panic!("it cannot be decided");
+        };
+        assert!((20..1000).contains(&more), "{more}");
+        // A single value of each has no interval.
+        assert_eq!(judged(&[7.0], &[9.0], 20_000), Verdict::Undecided { more: Some(4) });
+    }
+
+    #[test]
+    fn a_time_is_a_margin_for_all_that_the_instrument_hides() {
+        let judged = |margin_ns| {
+            let summary = |values: &[f64]| of_instrument(values, Direction::Lower, 1.0);
+            let contrast = Contrast::new(&summary(&[17.0; 6]), &summary(&[15.0; 6]), 0).unwrap();
+            contrast.judge(contrast.p, 0.05, Margin::Time(margin_ns)).verdict
+        };
+        assert_eq!((judged(2_900), judged(3_000)), (Verdict::Worse, Verdict::WithinMargin));
+    }
+
+    #[test]
     fn what_is_noisy_is_undecided_and_says_how_far_off() {
         let one = [100.0, 140.0, 80.0, 120.0, 60.0, 110.0];
         let other = [104.0, 130.0, 84.0, 118.0, 66.0, 100.0];
@@ -254,7 +324,7 @@ mod tests {
     fn single_replicates_have_no_interval() {
         let one =
             Contrast::new(&summary(&[1.0], Direction::Lower), &summary(&HIGH, Direction::Lower), 0);
-        let effect = one.unwrap().judge(1.0, 0.05, Margin::default());
+        let effect = one.unwrap().judge(1.0, 0.05, FIVE);
         assert_eq!((effect.interval, effect.ratio), (None, Some(1.0 / 22.0)));
     }
 }

@@ -78,6 +78,15 @@ impl Verdict {
         !matches!(self, Self::Undecided { .. })
     }
 
+    /// Returns about how many more replicates would decide it; `None` where it is final, or that cannot be
+    /// estimated.
+    pub(crate) fn more(self) -> Option<u32> {
+        match self {
+            Self::Undecided { more } => more,
+            _ => None,
+        }
+    }
+
     /// Returns whether it tells if there is a difference of the margin.
     pub(crate) fn tells(self) -> bool {
         self.is_decided() && self != Self::WithinResolution
@@ -90,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_small_difference_is_named_by_the_margin() {
-        let margin: crate::Margin = "2.5%".parse().unwrap();
+        let margin: crate::Share = "2.5%".parse().unwrap();
         assert_eq!(Verdict::WithinMargin.word(margin), "within 2.5%");
         assert_eq!(Verdict::Undecided { more: None }.word(margin), "undecided");
     }

@@ -396,7 +396,7 @@ mod tests {
                 (kernel("7.2", ""), cells(&[Full, Lazy], 901.0, 90_000)),
                 (kernel("6.12-rt", "-rt"), cells(&[Lazy], 500.0, 0)),
             ],
-            &Margins::default(),
+            &Margins::gate(),
         );
         let steps: Vec<_> = of.steps.iter().map(|step| (step.from, step.to)).collect();
         assert_eq!(steps, [(0, 2), (2, 3)], "what cannot be had is passed over");
@@ -418,7 +418,7 @@ mod tests {
     fn few_seeds_change_nothing() {
         let few = |throughput| cells(&[Full], throughput, 0)[..4].to_vec();
         let kernels = vec![(kernel("a", ""), few(1000.0)), (kernel("b", ""), few(500.0))];
-        let of = history(kernels, &Margins::default());
+        let of = history(kernels, &Margins::gate());
         assert_eq!((of.comparisons, of.changes().len()), (1, 0));
     }
 }

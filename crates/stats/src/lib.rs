@@ -25,6 +25,7 @@ mod rank;
 mod recommend;
 mod resolution;
 mod samples;
+mod share;
 mod student;
 mod summary;
 
@@ -37,9 +38,8 @@ pub use contrast::REPLICATES_MIN;
 pub use effect::{Effect, Verdict};
 pub use extreme::{Estimate, Extreme, ExtremeFit, LEVEL_CELLS, NoFit, NoLevel, Tail, fit};
 pub use gate::{
-    Allowance, Followed, GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateRule, GateVerdict,
-    GivenMargin, Margins, Mechanism, ParseAllowanceError, ParseMechanismError, SectionChange,
-    SectionRow, gate,
+    Followed, GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateRule, GateVerdict, Mechanism,
+    ParseMechanismError, SectionChange, SectionRow, gate,
 };
 pub use history::{
     HISTORY_FORMAT, History, HistoryCause, HistoryChange, HistoryGroup, HistoryKernel,
@@ -48,7 +48,7 @@ pub use history::{
 pub use interval::Interval;
 pub use looks::{Looks, Needed, needed};
 pub use machine_histogram::{MachineHistogram, MachineLatency, MachineValue};
-pub use margin::{Margin, ParseMarginError};
+pub use margin::{GivenMargin, Margin, MarginError, Margins, ParseMarginError};
 pub use multiplicity::adjust;
 pub use recommend::{
     Among, Answer, Candidate, Certainty, Choice, Combined, Comparator, Constraint, Judgement,
@@ -58,4 +58,5 @@ pub use recommend::{
 };
 pub use resolution::Resolution;
 pub use samples::Samples;
+pub use share::{ParseShareError, Share};
 pub use summary::Summary;

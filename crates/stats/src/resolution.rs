@@ -48,6 +48,11 @@ impl Resolution {
         Interval { low, high: high + self.0 }
     }
 
+    /// Returns the interval of the differences that those between values as they were read stand for.
+    pub fn widen_difference(self, Interval { low, high }: Interval) -> Interval {
+        Interval { low: low - self.0, high: high + self.0 }
+    }
+
     /// Returns the interval of the ratios to a baseline's value that those of an interval stand for.
     pub fn widen_ratio(self, Interval { low, high }: Interval, baseline: f64) -> Interval {
         match self.0 > 0.0 && baseline > 0.0 {
@@ -84,6 +89,8 @@ mod tests {
         let ratio = 15.0 / 16.0;
         let of = bucket.widen_ratio(Interval { low: ratio, high: ratio }, 16.0);
         assert_eq!(of, Interval { low: 15.0 / 17.0, high: 1.0 });
+        let difference = bucket.widen_difference(Interval { low: -1.0, high: -1.0 });
+        assert_eq!(difference, Interval { low: -2.0, high: 0.0 });
         // It does not matter which of the two is the baseline.
         let inverse = bucket.widen_ratio(Interval { low: 1.0 / ratio, high: 1.0 / ratio }, 15.0);
         assert!((inverse.low * of.high - 1.0).abs() < 1e-12);

@@ -7,7 +7,7 @@ import { modeColor } from "../look.ts";
 import * as names from "../names.ts";
 import { type Scale, padded, scaleFor } from "../scale.ts";
 import type { State } from "../state.ts";
-import { statistics } from "../statistics.ts";
+import { marginOf, statistics } from "../statistics.ts";
 import { grid, leftMargin, room, valueAxis } from "./axis.ts";
 import { placeLabels } from "./labels.ts";
 import { pareto } from "./pareto.ts";
@@ -150,7 +150,7 @@ export function scatter(state: State): Source {
 }
 
 function said(info: MetricInfo, values: Summary, margin: number): string {
-  return `${names.metric(info)}: ${statistics(values, format.unit(info.unit), margin)}`;
+  return `${names.metric(info)}: ${statistics(values, format.unit(info.unit), marginOf(info, margin))}`;
 }
 
 /** The 95 % interval with caps; without one the range of the replicates, dotted. */

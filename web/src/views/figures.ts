@@ -8,7 +8,7 @@ import { number, plural, share, unit } from "../format.ts";
 import { modeVariable } from "../look.ts";
 import * as names from "../names.ts";
 import type { State } from "../state.ts";
-import { known, ratios, verdict } from "../statistics.ts";
+import { known, marginOf, ratios, verdict } from "../statistics.ts";
 import { symbol } from "../symbol.ts";
 import { type Column, SortedTable } from "./sorted_table.ts";
 import { trouble } from "./missing.ts";
@@ -49,6 +49,7 @@ export class Figures {
     this.#caption.textContent = [
       "Medians over the replicates, with 95 % intervals where there are enough replicates.",
       baseline && `× is the ratio to ${baseline.name}; the whole interval of one that is “within ${share(data.margin)}” lies as near to 1.`,
+      infos.some(({ margin }) => margin !== undefined) && "Metrics with a margin of their own are “within” that.",
       "“within 1 µs” is the resolution of an instrument, which cannot tell such a difference from none.",
       "“undecided: 5 more replicates”: those that there are do not tell; about 5 more of each configuration would.",
     ].filter(Boolean).join(" ");
@@ -99,9 +100,9 @@ export class Figures {
 
   /** What the filter looks at: only what is in view. */
   #text({ name, metrics, configuration }: Entry, infos: MetricInfo[]): string {
-    const words = infos.map(({ name }) => {
-      const of = metrics.get(name);
-      return of ? verdict(of, this.#state.data.margin) : "";
+    const words = infos.map((info) => {
+      const of = metrics.get(info.name);
+      return of ? verdict(of, marginOf(info, this.#state.data.margin)) : "";
     });
     return [name, trouble(configuration) ?? "", ...words].join(" ");
   }
@@ -153,7 +154,7 @@ function figure(entry: Entry, info: MetricInfo, notes: Notes, margin: number): H
     h("strong", {}, number(of.median)),
     h("small", {}, known(of)),
     compared && h("small", {}, compared),
-    effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(of, margin)}`),
+    effect !== null && h("span", { class: `word ${effect.verdict}` }, `${SIGNS[effect.verdict]} ${verdict(of, marginOf(info, margin))}`),
     noted && h("small", {}, noted),
   );
 }

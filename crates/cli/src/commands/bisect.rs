@@ -45,7 +45,7 @@ pub struct BisectArgs {
     #[arg(long, value_name = "FUNCTION")]
     pub cause: Option<String>,
     /// How much worse is no worse, as of `gate`; may be repeated [default: 3% and 20us]
-    #[arg(long = "margin", value_name = "[METRIC=]MARGIN")]
+    #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
     /// Record no more than so many cells for a decision, of both kernels, every workload and mode
     /// together, or stop it after a time such as 10m

@@ -97,7 +97,7 @@ pub fn open(
     args: &RuleArgs,
     output: &Output,
 ) -> exit::Result<Compared> {
-    let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), args.margin)?;
+    let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), &args.margins)?;
     output.notices(notices);
     Ok(compared)
 }

@@ -13,7 +13,7 @@ use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
 
 use self::options::{GateArgs, GateForm, GateFormat};
 use crate::{
-    exit::{self, Failure},
+    exit::{self, Failure, OrExit},
     lab,
     output::Output,
     progress::Shown,
@@ -47,7 +47,7 @@ fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Res
         experiment: args.experiment.as_deref(),
         rule: GateRule {
             metrics: args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect(),
-            margins: Margins::given(&args.margins),
+            margins: Margins::gate().with(&args.margins).or_exit(exit::UNUSABLE)?,
             ..GateRule::default()
         },
         budget: args.budget,

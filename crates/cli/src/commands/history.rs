@@ -37,7 +37,7 @@ pub struct HistoryArgs {
     #[arg(long = "metric", value_name = "METRIC")]
     pub metrics: Vec<String>,
     /// How much may change and still be the same, as of `gate`; may be repeated [default: 3% and 20us]
-    #[arg(long = "margin", value_name = "[METRIC=]MARGIN")]
+    #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
     /// How to write it
     #[arg(long, default_value = "table")]
@@ -69,8 +69,9 @@ pub fn execute(args: &HistoryArgs, output: &Output) -> exit::Result<ExitCode> {
     let metrics: Vec<MetricName> =
         args.metrics.iter().map(|name| MetricName::from(name.as_str())).collect();
     histograms::refuse(&args.recordings, "a history is one of kernels")?;
-    let (compared, notices) = Compared::open(&args.recordings, Keep::Sections, None, None)?;
-    let history = history(&compared, &metrics, &Margins::given(&args.margins))?;
+    let margins = Margins::gate().with(&args.margins).or_exit(exit::UNUSABLE)?;
+    let (compared, notices) = Compared::open(&args.recordings, Keep::Sections, None, &[])?;
+    let history = history(&compared, &metrics, &margins)?;
     output.notices(notices);
     if let Some(folder) = &args.svg {
         let pictures = history_pictures(&history).into_iter();

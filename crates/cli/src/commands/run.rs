@@ -17,7 +17,7 @@ use preemptlab_model::{BackendKind, Digest, HOST_UNITS, ParseTimeError, parse_ns
 use preemptlab_recording::Override;
 use preemptlab_report::View;
 use preemptlab_runner::Summary;
-use preemptlab_stats::{Baseline, Margin};
+use preemptlab_stats::{Baseline, Share};
 
 use crate::{
     args::{Machines, OverrideArgs, Packages, written_path},
@@ -77,7 +77,7 @@ pub struct Run {
     /// Add replicates, where they are needed, until every comparison is decided: better, worse, or
     /// the same within this margin
     #[arg(long, value_name = "PERCENT")]
-    pub until: Option<Margin>,
+    pub until: Option<Share>,
     /// Decide this metric, such as wakeup.fifo.p99; may be repeated [default: what `compare` shows
     /// without --all]
     #[arg(long = "metric", value_name = "METRIC", requires = "until")]

@@ -26,7 +26,7 @@ pub struct BisectRequest<'a> {
     pub metric: Option<&'a str>,
     /// The function to look for, whose sections are longer.
     pub cause: Option<&'a str>,
-    /// How much worse is no worse.
+    /// The margins that are not those of a gate.
     pub margins: &'a [GivenMargin],
     /// The cost of each decision.
     pub budget: Budget,
@@ -43,12 +43,14 @@ pub struct BisectRequest<'a> {
 ///
 /// # Errors
 ///
-/// When the ends cannot be searched between, the bad one is not shown to be worse, or the machine or the user
+/// When the margins do not fit each other, the ends cannot be searched between, the bad one is not shown to be worse, or the machine or the user
 /// ends it.
 pub fn bisect(lab: &Lab<'_>, request: &BisectRequest<'_>) -> Result<Outcome> {
     let question = question(request)?;
+    let margins =
+        Margins::gate().with(request.margins).map_err(|error| Error::user(error.to_string()))?;
     let (searched, search, out) = Searched::open(lab, &request.between, request.out, question)?;
-    Bisection { lab, request, out, searched, search }.run()
+    Bisection { lab, request, margins, out, searched, search }.run()
 }
 
 /// Returns everything that the answers depend on besides the commits.
@@ -71,6 +73,7 @@ fn question(request: &BisectRequest<'_>) -> Result<String> {
 struct Bisection<'a> {
     lab: &'a Lab<'a>,
     request: &'a BisectRequest<'a>,
+    margins: Margins,
     out: OutFolder,
     searched: Searched,
     search: Search,
@@ -255,15 +258,14 @@ impl Bisection<'_> {
         followed: Option<&Mechanism>,
         name: &str,
     ) -> Result<Gate> {
-        let BisectRequest { experiment, metric, margins, budget, preempt, seed, .. } =
-            *self.request;
+        let BisectRequest { experiment, metric, budget, preempt, seed, .. } = *self.request;
         let request = GateRequest {
             base,
             new,
             experiment,
             rule: GateRule {
                 metrics: metric.map(MetricName::from).into_iter().collect(),
-                margins: Margins::given(margins),
+                margins: self.margins.clone(),
                 followed: followed.cloned(),
                 ..GateRule::default()
             },

@@ -1,6 +1,6 @@
 //! A decision as test cases, the form that CI systems know.
 
-use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, SectionRow, Verdict};
+use preemptlab_stats::{Gate, GateRow, GateVerdict, Margin, SectionRow, Verdict};
 
 use super::tables::gate_headline;
 
@@ -91,8 +91,8 @@ fn whole(gate: &Gate) -> Case<'_> {
 
 fn row_words(row: &GateRow) -> String {
     let unit = match row.margin {
-        Allowance::Time(_) => String::new(),
-        Allowance::Share(_) => format!(" {}", row.unit),
+        Margin::Time(_) => String::new(),
+        Margin::Share(_) => format!(" {}", row.unit),
     };
     let interval = row.interval_words();
     let interval = if interval.is_empty() { interval } else { format!(", 95% {interval}") };

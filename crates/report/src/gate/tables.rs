@@ -1,7 +1,7 @@
 //! The decision of a gate, for terminals and for Markdown.
 
 use preemptlab_model::{counted, number, plain};
-use preemptlab_stats::{Allowance, Gate, GateRow, GateVerdict, SectionRow, Verdict};
+use preemptlab_stats::{Gate, GateRow, GateVerdict, Margin, SectionRow, Verdict};
 
 use crate::{Cell, Column, Table, Terminal, Tone};
 
@@ -104,8 +104,8 @@ fn metrics(gate: &Gate) -> Table {
 /// Returns the name of a metric, with its unit where the change has none.
 fn called(row: &GateRow) -> String {
     match row.margin {
-        Allowance::Time(_) => row.title.clone(),
-        Allowance::Share(_) => format!("{}, {}", row.title, row.unit),
+        Margin::Time(_) => row.title.clone(),
+        Margin::Share(_) => format!("{}, {}", row.title, row.unit),
     }
 }
 

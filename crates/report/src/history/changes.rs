@@ -1,7 +1,7 @@
 //! Change points: what changed between which two kernels, and the function that changed with it.
 
 use preemptlab_model::number;
-use preemptlab_stats::{Allowance, GateRow, History, HistoryChange, SectionRow, Verdict};
+use preemptlab_stats::{GateRow, History, HistoryChange, Margin, SectionRow, Verdict};
 
 use super::{page::Part, words};
 use crate::{Cell, Column, Table, Tone};
@@ -143,8 +143,8 @@ fn note(history: &History) -> String {
     let mut margins: Vec<String> = Vec::new();
     for row in shares {
         let margin = match row.margin {
-            Allowance::Share(_) => row.margin.to_string(),
-            Allowance::Time(_) => format!("{} of a latency", row.margin),
+            Margin::Share(_) => row.margin.to_string(),
+            Margin::Time(_) => format!("{} of a latency", row.margin),
         };
         if !margins.contains(&margin) {
             margins.push(margin);

@@ -86,7 +86,7 @@ pub fn history() -> History {
     for (kernel, _) in &mut kernels {
         kernel.series = kernel.series.replace("-rt", "");
     }
-    let mut history = related(kernels, &Margins::default());
+    let mut history = related(kernels, &Margins::gate());
     history.caption = "Times are virtual.".to_owned();
     history
 }
@@ -103,7 +103,7 @@ pub fn hostile() -> History {
         cause.sentence = NASTY.to_owned();
         cause.workload = NASTY.to_owned();
     }
-    let mut history = related(kernels, &Margins::default());
+    let mut history = related(kernels, &Margins::gate());
     history.caption = NASTY.to_owned();
     history
 }

@@ -9,8 +9,7 @@ use preemptlab_model::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Allowance;
-use crate::{Interval, Verdict};
+use crate::{Interval, Margin, Verdict};
 
 /// The version of [`Gate`] as others read it. Fields may be added within a version.
 pub const GATE_FORMAT: u32 = 1;
@@ -143,7 +142,7 @@ pub struct GateRow {
     pub interval: Option<Interval>,
     /// Margin.
     #[schemars(with = "String")]
-    pub margin: Allowance,
+    pub margin: Margin,
     /// Number of seeds that both have measured.
     pub pairs: usize,
     /// Probability that equal kernels differ so much in the worse direction.
@@ -286,8 +285,8 @@ impl GateRow {
 
     fn change_words(&self, change: f64) -> String {
         match self.margin {
-            Allowance::Share(_) => format!("{:+.1}%", change * 100.0),
-            Allowance::Time(_) => format!("{change:+.1} {}", self.unit),
+            Margin::Share(_) => format!("{:+.1}%", change * 100.0),
+            Margin::Time(_) => format!("{change:+.1} {}", self.unit),
         }
     }
 }

@@ -3,18 +3,18 @@
 use preemptlab_model::{MeasuredCell, Metric, MetricName, NoResult};
 
 use super::{
-    Gate, GateFailure, GatePlace, GateRow, GateVerdict, Margins, Mechanism, SectionRow,
+    Gate, GateFailure, GatePlace, GateRow, GateVerdict, Mechanism, SectionRow,
     document::GATE_FORMAT,
     row::{Pairs, row},
     section::{self, sections},
 };
-use crate::{Looks, Verdict};
+use crate::{Looks, Margins, Verdict};
 
 /// Functions listed.
 const SECTIONS_SHOWN: usize = 12;
 
 /// Rule of a gate.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct GateRule {
     /// Metrics that decide; without any, throughput and the real-time probe's p99, or, of a workload
     /// without them, its own numbers.
@@ -25,6 +25,17 @@ pub struct GateRule {
     pub looks: Looks,
     /// What alone decides, of all metrics and sections.
     pub followed: Option<Mechanism>,
+}
+
+impl Default for GateRule {
+    fn default() -> Self {
+        Self {
+            metrics: Vec::new(),
+            margins: Margins::gate(),
+            looks: Looks::default(),
+            followed: None,
+        }
+    }
 }
 
 impl GateRule {
@@ -179,7 +190,7 @@ fn metric_rows(places: &[Paired<'_>], rule: &GateRule, spent: f64) -> Vec<GateRo
     let alpha = Gate::ALPHA / 2.0 / all.len().max(1) as f64;
     all.iter()
         .filter_map(|(place, pairs)| {
-            let margin = rule.margins.of(&pairs.metric.name, &pairs.metric.unit)?;
+            let margin = rule.margins.of(&pairs.metric.name, &pairs.metric.unit);
             row(place, pairs, margin, alpha, spent)
         })
         .collect()
@@ -215,7 +226,8 @@ fn section_rows_of<'a>(places: &[Paired<'a>], rule: &GateRule, spent: f64) -> Ve
         paired.pairs.iter().filter_map(both).collect()
     };
     let all: Vec<_> = places.iter().map(|paired| (&paired.place, of_place(paired))).collect();
-    let (margin_us, alpha) = (rule.margins.time_ns as f64 / 1e3, Gate::ALPHA / 2.0 * spent);
+    let (margin_us, alpha) =
+        (rule.margins.of_sections_ns() as f64 / 1e3, Gate::ALPHA / 2.0 * spent);
     sections(&all, margin_us, alpha, &|function| rule.decides_section(function))
 }
 
@@ -322,7 +334,7 @@ mod tests {
     #[test]
     fn a_bucket_is_no_regression_and_hides_a_smaller_margin() {
         let margin = |text: &str| GateRule {
-            margins: Margins::given(&[text.parse().unwrap()]),
+            margins: Margins::gate().with(&[text.parse().unwrap()]).unwrap(),
             ..GateRule::default()
         };
         let judged = |new: f64, rule: &GateRule| {

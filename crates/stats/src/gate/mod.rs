@@ -1,14 +1,13 @@
 //! The decision whether a kernel is worse than another. docs/gate.md describes the method and its
 //! measured error rates.
 
-mod allowance;
 mod document;
 mod judge;
 mod mechanism;
 mod row;
+mod scale;
 mod section;
 
-pub use allowance::{Allowance, GivenMargin, Margins, ParseAllowanceError};
 pub use document::{
     GATE_FORMAT, Gate, GateFailure, GatePlace, GateRow, GateVerdict, SectionChange, SectionRow,
 };

@@ -2,12 +2,9 @@
 
 use preemptlab_model::Metric;
 
-use super::{
-    GatePlace, GateRow,
-    allowance::{Allowance, Scale},
-};
+use super::{GatePlace, GateRow, scale::Scale};
 use crate::{
-    Interval, REPLICATES_MIN, Resolution, Verdict,
+    Interval, Margin, REPLICATES_MIN, Resolution, Verdict,
     student::{upper_quantile, upper_tail},
 };
 
@@ -29,7 +26,7 @@ pub struct Pairs {
 pub fn row(
     place: &GatePlace,
     pairs: &Pairs,
-    margin: Allowance,
+    margin: Margin,
     alpha: f64,
     spent: f64,
 ) -> Option<GateRow> {

@@ -221,7 +221,8 @@ impl Field<'_> {
                 .map(|other| self.relation(&against, to, *other, &metric.name, groups))
                 .collect();
             let alpha = self.rule.looks.alpha(self.comparison.looks - 1);
-            combine(&relations, metric.direction, self.rule.margin, alpha)
+            let margin = self.rule.margins.of(&metric.name, &metric.unit);
+            combine(&relations, metric.direction, margin, alpha)
         };
         let objective = relate(&self.objective.metric, Some(&self.objective.groups));
         let constrained: Vec<Vec<Option<Combined>>> = constrained(self.constraints, self.objective)
@@ -261,7 +262,7 @@ impl Field<'_> {
         });
         own.extend(others);
         let name = candidate.name();
-        compare(&own, Rule { baseline: Some(&name), ..self.rule })
+        compare(&own, Rule { baseline: Some(&name), ..self.rule.clone() })
     }
 
     /// Relates one candidate to another, in every group in which both have the metric.

@@ -62,7 +62,8 @@ pub fn mean_interval(ratios: &[(f64, Interval)]) -> Option<Interval> {
 }
 
 /// Relates several configurations to one, each over its groups. A relation in one group only keeps
-/// its verdict there; the others are judged at `alpha` for all of them together.
+/// its verdict there; the others are judged at `alpha` for all of them together. A margin that is a share is one
+/// of the mean; one that is a time is that of every group.
 pub fn combine(
     relations: &[Vec<InGroup>],
     direction: Direction,
@@ -108,14 +109,22 @@ fn verdict_of(
         let alike = relation.iter().all(|each| each.effect.verdict == first);
         return if alike { first } else { Verdict::Undecided { more: None } };
     };
-    let undecided = Verdict::Undecided { more: more_replicates(ratio, interval, n, margin) };
+    let more = match margin {
+        Margin::Share(share) => more_replicates(ratio, interval, n, share),
+        Margin::Time(_) => relation.iter().filter_map(|each| each.effect.verdict.more()).max(),
+    };
+    let undecided = Verdict::Undecided { more };
     if n < REPLICATES_MIN {
         return undecided;
     }
     if relation.iter().all(|each| each.effect.verdict == Verdict::WithinResolution) {
         return Verdict::WithinResolution;
     }
-    if margin.contains(interval.low) && margin.contains(interval.high) {
+    let is_within = match margin {
+        Margin::Share(share) => share.contains(interval.low) && share.contains(interval.high),
+        Margin::Time(_) => relation.iter().all(|each| each.effect.verdict == Verdict::WithinMargin),
+    };
+    if is_within {
         return Verdict::WithinMargin;
     }
     // The intervals hold all that the resolutions may hide.
@@ -153,6 +162,9 @@ fn p(relation: &[InGroup]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Share;
+
+    const FIVE: Margin = Margin::Share(Share::COMPARISON);
 
     fn in_group(ratio: f64, low: f64, high: f64, n: usize) -> InGroup {
         let effect = Effect {
@@ -165,7 +177,7 @@ mod tests {
     }
 
     fn of(relation: &[InGroup], direction: Direction) -> Combined {
-        combine(&[relation.to_vec()], direction, Margin::default(), 0.05)[0].unwrap()
+        combine(&[relation.to_vec()], direction, FIVE, 0.05)[0].unwrap()
     }
 
     #[test]
@@ -205,6 +217,28 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_the_margin_of_every_group() {
+        let of = |verdicts: [Verdict; 2]| {
+            let mut relation = [in_group(0.9, 0.7, 1.1, 6), in_group(0.8, 0.7, 0.95, 6)];
+            for (each, verdict) in relation.iter_mut().zip(verdicts) {
+                each.effect.verdict = verdict;
+            }
+            let margin = Margin::Time(20_000);
+            combine(&[relation.to_vec()], Direction::Lower, margin, 0.05)[0].unwrap().verdict
+        };
+        let undecided = |more| Verdict::Undecided { more };
+        assert_eq!(of([Verdict::WithinMargin; 2]), Verdict::WithinMargin);
+        assert_eq!(of([Verdict::WithinMargin, Verdict::Better]), Verdict::Better);
+        assert_eq!(of([undecided(Some(3)), undecided(Some(5))]), Verdict::Better);
+        let relation = [in_group(0.99, 0.7, 1.3, 6), in_group(1.01, 0.7, 1.3, 6)].map(|each| {
+            let verdict = undecided(Some(each.n as u32));
+            InGroup { effect: Effect { verdict, ..each.effect }, ..each }
+        });
+        let combined = combine(&[relation.to_vec()], Direction::Lower, Margin::Time(20_000), 0.05);
+        assert_eq!(combined[0].unwrap().verdict, undecided(Some(6)));
+    }
+
+    #[test]
     fn few_replicates_decide_nothing() {
         let relation = [in_group(0.5, 0.4, 0.6, 3), in_group(0.5, 0.4, 0.6, 9)];
         assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::Undecided { more: Some(2) });
@@ -215,7 +249,7 @@ mod tests {
         let mut relation = [in_group(0.5, 0.4, 0.6, 9)];
         relation[0].effect.verdict = Verdict::WithinMargin;
         assert_eq!(of(&relation, Direction::Lower).verdict, Verdict::WithinMargin);
-        assert_eq!(combine(&[Vec::new()], Direction::Lower, Margin::default(), 0.05), [None]);
+        assert_eq!(combine(&[Vec::new()], Direction::Lower, FIVE, 0.05), [None]);
     }
 
     #[test]

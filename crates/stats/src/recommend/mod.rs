@@ -22,7 +22,7 @@ pub use requirement::{Comparator, Limit, ParseRequirementError, Requirement, Uni
 
 use preemptlab_model::{Direction, Factors, MeasuredCell, MetricName};
 
-use crate::{Baseline, Comparison, Rule, UnknownBaseline, compare};
+use crate::{Baseline, Comparison, Margin, Rule, UnknownBaseline, compare};
 use choice::{Field, constrained, is_eligible_without};
 
 /// Question of a recommendation.
@@ -127,7 +127,7 @@ pub fn recommend(
     rule: Rule<'_>,
     question: &Question,
 ) -> Result<Recommendation, RecommendError> {
-    let known = metrics::known(&compare(cells, Rule { baseline: None, ..rule })?);
+    let known = metrics::known(&compare(cells, Rule { baseline: None, ..rule.clone() })?);
     if known.is_empty() {
         return Err(RecommendError::NothingMeasured { reasons: reasons(cells) });
     }
@@ -155,7 +155,7 @@ pub fn recommend(
             Err(UnknownMetric { known, .. }) => return Err(RecommendError::NoDefault { known }),
         },
     };
-    let comparison = compare(cells, rule)?;
+    let comparison = compare(cells, rule.clone())?;
     let groups = objective_groups(&comparison, &metric)?;
     let is_default = question.objective.is_none();
     let objective = Objective { metric, direction, is_default, groups };
@@ -231,6 +231,11 @@ impl Recommendation {
     /// Returns the metrics with constraints other than the objective's, each once.
     pub fn constrained(&self) -> Vec<&MetricKind> {
         constrained(&self.constraints, &self.objective)
+    }
+
+    /// Returns the difference up to which two configurations have the same metric.
+    pub fn margin(&self, metric: &MetricKind) -> Margin {
+        self.comparison.margins.of(&metric.name, &metric.unit)
     }
 
     /// Returns the configuration that is nearest to satisfying everything, by the largest ratio by

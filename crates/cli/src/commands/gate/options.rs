@@ -38,8 +38,8 @@ pub struct GateArgs {
     #[arg(value_name = "EXPERIMENT")]
     pub experiment: Option<PathBuf>,
     /// How much worse is no worse: 3% of a metric that is no latency, 20us of a latency and of a
-    /// section; METRIC=MARGIN for one metric; may be repeated [default: 3% and 20us]
-    #[arg(long = "margin", value_name = "[METRIC=]MARGIN")]
+    /// section; METRIC= before it for one metric; may be repeated [default: 3% and 20us]
+    #[arg(long = "margin", value_name = "[METRIC=]SHARE|TIME")]
     pub margins: Vec<GivenMargin>,
     /// Decide on this metric; may be repeated [default: throughput and latency.p99.9, or the
     /// workload's own numbers]

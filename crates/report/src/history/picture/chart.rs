@@ -103,7 +103,7 @@ mod tests {
             ("7.2", "-rt"),
         ];
         let kernels = kernels.map(|of| (kernel(of), Vec::new())).to_vec();
-        let axis = axis(&history(kernels, &Margins::default()), &[]);
+        let axis = axis(&history(kernels, &Margins::gate()), &[]);
         assert_eq!(axis.series, ["6.1", "6.9", "6.12", "7.2", "7.2"]);
         assert_eq!(axis.places, [0, 2, 3, 0, 1, 3, 4]);
     }
