@@ -104,33 +104,33 @@ study-ablation: build
 	for cost in instructions desktop-x86 caches; do \
 	    $(PREEMPTLAB) run runs/$$cost.toml --out runs/ablation-$$cost || test $$? = 3 || exit; \
 	done
-	$(PREEMPTLAB) report runs/ablation runs/ablation-instructions runs/ablation-desktop-x86 runs/ablation-caches \
+	$(PREEMPTLAB) compare runs/ablation runs/ablation-instructions runs/ablation-desktop-x86 runs/ablation-caches \
 	    --template studies/ablation.md.j2 --out docs/studies/ablation.md
 study-database-cpus: build
 	$(PREEMPTLAB) run studies/database-cpus.toml --out runs/database-cpus
 	$(PREEMPTLAB) run studies/database-cpus-postgres.toml --out runs/database-cpus-postgres
-	$(PREEMPTLAB) report runs/database-cpus runs/database-cpus-postgres \
+	$(PREEMPTLAB) compare runs/database-cpus runs/database-cpus-postgres \
 	    --template studies/database-cpus.md.j2 --out docs/studies/database-cpus.md
 study-census: build
 	$(PREEMPTLAB) run studies/census.toml --trace --out runs/census
-	$(PREEMPTLAB) report runs/census --template studies/census.md.j2 --out docs/studies/census.md
-	$(PREEMPTLAB) census runs/census --format markdown >> docs/studies/census.md
+	$(PREEMPTLAB) compare runs/census --template studies/census.md.j2 --out docs/studies/census.md
+	$(PREEMPTLAB) explain runs/census census --format markdown >> docs/studies/census.md
 study-%: build
 	$(PREEMPTLAB) run studies/$*.toml $(TRACE) --out runs/$*
-	$(PREEMPTLAB) report runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
+	$(PREEMPTLAB) compare runs/$* --template studies/$*.md.j2 --out docs/studies/$*.md
 
 ## study-history: the series that Debian offers, with traces, and the page of their history; hours
 study-history: build
 	$(PREEMPTLAB) run studies/history.toml --trace --out runs/history
-	$(PREEMPTLAB) history runs/history --format markdown --out docs/studies/history.md \
+	$(PREEMPTLAB) compare runs/history --by kernel --out docs/studies/history.md \
 	    --svg docs/studies/history
 
 ## scenarios: play the scenarios of docs/scenarios.md and draw its pictures
 scenarios: build
-	$(PREEMPTLAB) scenario $(filter-out scenarios/lazy-tick.toml,$(wildcard scenarios/*.toml)) \
-	    --compare none,voluntary,full,rt --svg docs/scenarios
-	$(PREEMPTLAB) scenario scenarios/lazy-tick.toml --kernel debian:7.2 \
-	    --compare full,lazy,rt,rt-lazy --svg docs/scenarios
+	$(PREEMPTLAB) run $(filter-out scenarios/lazy-tick.toml,$(wildcard scenarios/*.toml)) \
+	    --preempt none,voluntary,full,rt --format table --format svg=docs/scenarios
+	$(PREEMPTLAB) run scenarios/lazy-tick.toml --kernel debian:7.2 \
+	    --preempt full,lazy,rt,rt-lazy --format table --format svg=docs/scenarios
 
 ## fidelity: the same cells in virtual time, without prices, with them, with caches, and on this machine;
 ## leave the machine idle; needs root
@@ -162,14 +162,14 @@ perturb: deps
 MODELS = none,voluntary,full,lazy,rt,rt-lazy
 nightly: build
 	for kernel in 6.1 6.12 7.2; do \
-	    $(PREEMPTLAB) scenario scenarios/*.toml --kernel debian:$$kernel --compare $(MODELS) \
+	    $(PREEMPTLAB) run scenarios/*.toml --kernel debian:$$kernel --preempt $(MODELS) \
 	        || exit; \
 	done
 	for study in studies/quick/*.toml; do \
 	    $(PREEMPTLAB) run $$study --out runs/quick-$$(basename $$study .toml) || exit; \
 	done
 	$(PREEMPTLAB) run runs/quick-census --trace
-	$(PREEMPTLAB) census runs/quick-census
+	$(PREEMPTLAB) explain runs/quick-census census
 	$(CARGO) test --release --locked -p preemptlab --test vm_truth -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_tree -- --ignored
 	$(CARGO) test --release --locked -p preemptlab --test vm_bisect -- --ignored

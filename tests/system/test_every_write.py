@@ -19,10 +19,10 @@ class EveryWrite:
         with lab.system(self.loader) as system:
             disk = system.content()
             old, new = self.change(
-                system, disk, "install_packages", f"preemptlab apply {OPTIONS} --yes"
+                system, disk, "install_packages", f"preemptlab system apply {OPTIONS} --yes"
             )
             self.assertNotEqual(old, new)
-            self.assertEqual(self.change(system, disk, ":", "preemptlab revert --yes"), (new, old))
+            self.assertEqual(self.change(system, disk, ":", "preemptlab system revert --yes"), (new, old))
 
     def change(self, system, disk, before, change):
         """Has a system make a change and reboot, and the copy of its disk follow write by write.

@@ -18,7 +18,7 @@ class HostBackend(unittest.TestCase):
                 for mode in none voluntary full; do
                     echo "$mode" > preempt
                     cat preempt > "$RESULTS/$mode"
-                    preemptlab doctor --format json > "$RESULTS/doctor-$mode" || :
+                    preemptlab system show --format json > "$RESULTS/doctor-$mode" || :
                 done
                 """,
                 lab.packages("preemptlab"),

@@ -20,12 +20,12 @@ class Applied:
                 f"""
                 install_packages
                 snapshot before
-                preemptlab apply {OPTIONS} --yes
+                preemptlab system apply {OPTIONS} --yes
                 snapshot applied
                 touch /run/now
-                preemptlab apply {OPTIONS} --yes
+                preemptlab system apply {OPTIONS} --yes
                 find /etc /boot /var/lib/preemptlab -newer /run/now > "$RESULTS/written"
-                preemptlab doctor --format json > "$RESULTS/doctor" || :
+                preemptlab system show --format json > "$RESULTS/doctor" || :
                 """,
                 lab.packages("preemptlab"),
             )
@@ -38,8 +38,8 @@ class Applied:
                 "boot with the settings and revert",
                 """
                 snapshot booted
-                preemptlab doctor --format json > "$RESULTS/doctor" || :
-                preemptlab revert --yes
+                preemptlab system show --format json > "$RESULTS/doctor" || :
+                preemptlab system revert --yes
                 snapshot reverted
                 """,
             )
@@ -54,7 +54,7 @@ class Applied:
                 "boot without the settings",
                 """
                 snapshot booted
-                preemptlab doctor --format json > "$RESULTS/doctor" || :
+                preemptlab system show --format json > "$RESULTS/doctor" || :
                 """,
             )
             self.assertEqual(first["before/cmdline"], third["booted/cmdline"])
@@ -77,6 +77,6 @@ def words(cmdline):
 
 
 def states(results):
-    """What `preemptlab doctor` says of each setting that was applied."""
+    """What `preemptlab system show` says of each setting that was applied."""
     settings = json.loads(results["doctor"])["settings"]
     return {effect["setting"]: effect["state"] for effect in settings["applied"]}

@@ -27,7 +27,7 @@ class Lowlatency(unittest.TestCase):
                 "boot with the settings, upgrade and purge",
                 """
                 snapshot booted
-                preemptlab doctor --format json > "$RESULTS/doctor" || :
+                preemptlab system show --format json > "$RESULTS/doctor" || :
                 touch /run/now
                 install_packages
                 find /etc/default /boot /var/lib/preemptlab -newer /run/now > "$RESULTS/written"

@@ -45,7 +45,7 @@ class Packages(unittest.TestCase):
                 said = self.inside(root, """
                     dpkg --install root/*.deb
                     preemptlab --version
-                    preemptlab apply --preempt full --emit script > /dev/null
+                    preemptlab system apply --preempt full --emit script > /dev/null
                     ! preemptlab-lowlatency-apply
                     dpkg --install root/*.deb
                     dpkg --remove preemptlab-lowlatency preemptlab

@@ -28,19 +28,19 @@ class PowerFailure:
             )
             self.interrupt(
                 system, undisturbed["before/files"], words(undisturbed["before/cmdline"]),
-                f"preemptlab apply {OPTIONS} --yes",
+                f"preemptlab system apply {OPTIONS} --yes",
             )  # fmt: skip
 
     def test_revert(self):
         with lab.system(self.loader) as system:
             undisturbed = system.boot(
                 "install and apply",
-                f"install_packages; snapshot before; preemptlab apply {OPTIONS} --yes",
+                f"install_packages; snapshot before; preemptlab system apply {OPTIONS} --yes",
                 lab.packages("preemptlab"),
             )
             self.interrupt(
                 system, undisturbed["before/files"], words(undisturbed["before/cmdline"]),
-                "preemptlab revert --yes",
+                "preemptlab system revert --yes",
             )  # fmt: skip
 
     def interrupt(self, system, original, old, change):
@@ -65,9 +65,9 @@ class PowerFailure:
                     "boot, apply again and revert",
                     f"""
                     snapshot after
-                    preemptlab apply {OPTIONS} --yes
+                    preemptlab system apply {OPTIONS} --yes
                     snapshot applied
-                    preemptlab revert --yes
+                    preemptlab system revert --yes
                     snapshot reverted
                     """,
                 )

@@ -8,7 +8,7 @@ use preemptlab_recording::exists;
 use preemptlab_scenario::Scenario;
 
 /// What is said of a file of no known kind.
-const NO_FOLDER: &str = "it is a file, and a recording is a folder; `compare`, `report` and `recommend` also read \
+const NO_FOLDER: &str = "it is a file, and a recording is a folder; `compare` and `recommend` also read \
                          histograms that cyclictest, rtla or oslat wrote";
 
 /// Folder of recordings.
@@ -52,7 +52,7 @@ pub fn no_recording(path: &Path) -> String {
 pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
     Scenario::parse(text).is_ok().then(|| {
         let shown = path.display();
-        format!("{shown} is a scenario; play it with: preemptlab scenario {shown}")
+        format!("{shown} is a scenario; play it with: preemptlab run {shown}")
     })
 }
 
@@ -64,13 +64,21 @@ pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
     })
 }
 
+/// Tells a scenario, which may have mistakes, from an experiment: it has threads, and no factors.
+pub fn is_scenario(text: &str) -> bool {
+    let has = |tables: &[&str]| {
+        text.lines().any(|line| tables.iter().any(|table| line.trim_start().starts_with(table)))
+    };
+    !has(&["[factors", "[workload."]) && (has(&["[thread."]) || Scenario::parse(text).is_ok())
+}
+
 /// Kind of what a command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An experiment, or a recording to go on with.
     Experiment,
-    /// A scenario.
-    Scenario,
+    /// What `run` takes: an experiment, a scenario, or a recording to go on with.
+    Run,
     /// A file of another kind.
     Other,
 }
@@ -85,27 +93,26 @@ impl Kind {
         match self {
             // A mistake in an experiment is no reason to call it none.
             Self::Experiment => text().is_some_and(|text| Scenario::parse(&text).is_err()),
-            Self::Scenario => text().is_some_and(|text| Scenario::parse(&text).is_ok()),
+            Self::Run => text().is_some(),
             Self::Other => file.is_file(),
         }
     }
 }
 
-/// Finds what was probably meant with a path that does not exist: its nearest sibling of that kind; of a
-/// scenario also one in the folder of scenarios, and of an experiment a recording.
+/// Finds what was probably meant with a path that does not exist: its nearest sibling of that kind, a recording
+/// of an experiment, or for `run` a scenario in the folder of scenarios.
 pub fn file(path: &Path, kind: Kind) -> Option<String> {
-    let recording = || near(path).filter(|_| kind == Kind::Experiment);
+    let recording = || near(path).filter(|_| kind != Kind::Other);
     if path.is_dir() {
         let with = path.with_added_extension("toml");
         return if kind.is(&with) { Some(with.display().to_string()) } else { recording() };
     }
     let folder = path.parent()?;
-    let found = sibling(path, folder, kind);
-    let found = found.or_else(|| match kind {
-        Kind::Scenario => sibling(path, Path::new(SCENARIOS), kind),
+    let found = sibling(path, folder, kind).or_else(recording);
+    found.or_else(|| match kind {
+        Kind::Run => sibling(path, Path::new(SCENARIOS), kind),
         Kind::Experiment | Kind::Other => None,
-    });
-    found.or_else(recording)
+    })
 }
 
 /// Finds the file in a folder whose name is nearest to that of a path.

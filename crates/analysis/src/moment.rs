@@ -43,7 +43,7 @@ fn duration_ns(text: &str) -> Result<u64, String> {
     Ok(duration.as_ns())
 }
 
-/// Returns a moment in the form that `--zoom` takes.
+/// Returns a moment in the form that `zoom` takes.
 pub fn in_ms(ns: u64) -> String {
     format!("{}.{:06}ms", ns / 1_000_000, ns % 1_000_000)
 }

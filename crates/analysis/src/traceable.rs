@@ -15,14 +15,14 @@ pub fn notes(experiment: &Experiment) -> Vec<String> {
             (true, _) => continue,
             (false, true) => {
                 "only the fair probe of cyclictest: its traces tell why that one was late \
-                 (explain --fair); such a cell has no latency.worst"
+                 (explain RUN --fair); such a cell has no latency.worst"
             }
             (false, false) if matches!(workload, Workload::Folder(_)) => {
                 "no cyclictest, and no probe with `wakeups = true`: its traces tell what the kernel did \
-                 (explain --export, --zoom), not why a wakeup was late"
+                 (explain RUN trace, zoom), not why a wakeup was late"
             }
             (false, false) => {
-                "no cyclictest: its traces tell what the kernel did (explain --export, --zoom), \
+                "no cyclictest: its traces tell what the kernel did (explain RUN trace, zoom), \
                  not why a wakeup was late"
             }
         };
@@ -41,7 +41,7 @@ pub fn next(experiment: &Experiment, out: &Path) -> String {
     } else if names.iter().any(|names| names.has_fair_wakeups()) {
         format!("preemptlab explain {out} --fair")
     } else {
-        format!("preemptlab explain {out} --export perfetto --out trace.pftrace")
+        format!("preemptlab explain {out} trace --out trace.pftrace")
     }
 }
 
@@ -62,14 +62,14 @@ mod tests {
         };
         let (note, next) = said("[workload.a]\nkind = \"pgbench\"\n");
         assert!(note.contains("a has no cyclictest"), "{note}");
-        assert!(next.ends_with("--export perfetto --out trace.pftrace"), "{next}");
+        assert!(next.ends_with("trace --out trace.pftrace"), "{next}");
         let fair = "[workload.b]\nkind = \"cyclictest\"\nprobes = \"other\"\n";
         let (note, next) = said(fair);
         assert!(note.contains("b has only the fair probe"), "{note}");
         assert!(next.ends_with("runs/x --fair"), "{next}");
         let (note, next) = said("[workload.d]\nkind = \"folder\"\npath = \"d\"\n");
         assert!(note.contains("no probe with `wakeups = true`"), "{note}");
-        assert!(next.ends_with("--export perfetto --out trace.pftrace"), "{next}");
+        assert!(next.ends_with("trace --out trace.pftrace"), "{next}");
         let (note, next) = said(&format!("{fair}[workload.c]\nkind = \"cyclictest\"\n"));
         assert_eq!(note.lines().count(), 1, "{note}");
         assert!(next.ends_with("explain runs/x"), "{next}");

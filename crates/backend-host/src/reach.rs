@@ -88,8 +88,10 @@ impl Reach {
             return None;
         }
         let how = match (apply.is_empty(), extra.is_empty()) {
-            (false, _) => format!(": sudo preemptlab apply {}, then reboot", apply.join(" ")),
-            (true, false) => ": sudo preemptlab revert, then reboot".to_owned(),
+            (false, _) => {
+                format!(": sudo preemptlab system apply {}, then reboot", apply.join(" "))
+            }
+            (true, false) => ": sudo preemptlab system revert, then reboot".to_owned(),
             (true, true) => String::new(),
         };
         Some(format!("{}{how}", needed.join(", ")))
@@ -177,10 +179,16 @@ mod tests {
         let reach = reach("quiet nohz_full=1", None);
         let needed = |cmdline| reach.boot_needed(&cell("debian:6.12", cmdline, "full")).unwrap();
         let said = needed("nohz_full=1 threadirqs");
-        assert_eq!(said, "threadirqs: sudo preemptlab apply --parameter threadirqs, then reboot");
-        assert_eq!(needed(""), "no nohz_full=1: sudo preemptlab revert, then reboot");
+        assert_eq!(
+            said,
+            "threadirqs: sudo preemptlab system apply --parameter threadirqs, then reboot"
+        );
+        assert_eq!(needed(""), "no nohz_full=1: sudo preemptlab system revert, then reboot");
         let said = needed("nohz_full=2");
-        assert!(said.contains("nohz_full=2, no nohz_full=1: sudo preemptlab apply"), "{said}");
+        assert!(
+            said.contains("nohz_full=2, no nohz_full=1: sudo preemptlab system apply"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn build_tree(root: &Path, release: &str) -> Result<PathBuf, CalibrateError>
     let without = "calibrate without `--root`";
     if !may_load(root) {
         return refused(
-            "this process may not load one (it lacks CAP_SYS_MODULE); execute `sudo preemptlab calibrate \
+            "this process may not load one (it lacks CAP_SYS_MODULE); execute `sudo preemptlab system calibrate \
              --root`, on the machine itself and not in a container"
                 .to_owned(),
         );
@@ -237,7 +237,7 @@ mod tests {
             (
                 "proc/self/status",
                 "CapEff:\t0000000000000000\n",
-                ["CAP_SYS_MODULE", "sudo preemptlab calibrate --root"],
+                ["CAP_SYS_MODULE", "sudo preemptlab system calibrate --root"],
             ),
             ("proc/self/status", "CapEff:\t1fffffeffff\n", ["CAP_SYS_MODULE", "container"]),
             ("proc/self/status", "nothing", ["CAP_SYS_MODULE", "sudo"]),

@@ -33,7 +33,7 @@ fn main() {
     let out = out.to_str().expect("text");
     let quick = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/quick.toml");
     let quick = quick.to_str().expect("text");
-    preemptlab(&["plan", quick]);
+    preemptlab(&["run", "-n", quick]);
     let (started, cpu_s) = (Instant::now(), children_s());
     preemptlab(&["run", quick, "--out", out, "--no-cache"]);
     let (wall_s, cpu_s) = (started.elapsed().as_secs_f64(), children_s() - cpu_s);

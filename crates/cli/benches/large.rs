@@ -45,7 +45,7 @@ fn main() {
     let said = String::from_utf8(rows.expect("the binary").stdout).expect("text");
     assert!(!said.contains("failed"), "cells of the recording are not sound:\n{said}");
     measure("compare", &["compare", run, "--format", "json"], limit);
-    measure("report", &["report", run, "-o", page], limit);
+    measure("report", &["compare", run, "-o", page], limit);
     let size = fs::metadata(page).expect("the page").len();
     println!("report.html: {:.1} MB", size as f64 / 1e6);
 }

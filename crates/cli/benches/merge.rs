@@ -30,7 +30,7 @@ fn main() {
     println!("cp -r and sync: {:.2} s", copying.as_secs_f64());
     let run_text = run.to_str().expect("a path of text");
     for name in ["merge", "merge again, with nothing to take"] {
-        let (wall, memory_mb) = measured(&["merge", run_text]);
+        let (wall, memory_mb) = measured(&["cluster", "merge", run_text]);
         println!(
             "{name}: {:.2} s, {:.2} of that, {:.0} MB/s; at most {memory_mb} MB",
             wall.as_secs_f64(),

@@ -35,7 +35,7 @@ fn main() {
         let status = command(arguments).status().expect("the binary");
         assert!(status.success(), "{arguments:?} failed");
     };
-    measure("plan studies/quick.toml", || to_its_end(&["plan", quick]));
+    measure("plan studies/quick.toml", || to_its_end(&["run", "-n", quick]));
     measure("kernels", || to_its_end(&["kernels"]));
     measure("run of a finished experiment", || to_its_end(&["run", one, "--out", out]));
     measure("run of a finished experiment in a new folder", || {

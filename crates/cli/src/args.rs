@@ -1,22 +1,33 @@
 //! Arguments that several verbs share.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    fmt,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
 
 use clap::{
     Args, ValueEnum,
-    builder::{PathBufValueParser, TypedValueParser},
+    builder::{
+        OsStringValueParser, PathBufValueParser, PossibleValue, PossibleValuesParser,
+        TypedValueParser,
+    },
 };
 use preemptlab_experiment::{CostSource, KernelLevel, Overrides};
 use preemptlab_files::OutFolder;
 use preemptlab_lab::{EmbedError, kernel_level};
 use preemptlab_model::{Direction, PreemptMode};
+use preemptlab_scenario::Model;
 use preemptlab_stats::{GivenMargin, Pattern, Question, Requirement};
+
+use crate::exit::{self, Failure, OrExit};
 
 /// The kernel where nobody names one: that of Debian's stable release.
 pub const DEFAULT_KERNEL: &str = "debian:6.12";
 
 /// Source of packages.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Packages")]
 pub struct Packages {
     /// The Debian mirror [default: that of this machine's apt configuration]
@@ -68,15 +79,16 @@ pub fn machine(named: &str) -> Result<CostSource, EmbedError> {
 
 /// Values that replace those of an experiment's file.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Instead of what the experiment says, for a first look")]
+#[command(next_help_heading = "Instead of what the file says, for a first look")]
 pub struct OverrideArgs {
     /// This kernel, with a label for tables where one is wanted, as in base=debian:6.12; a path is
     /// that of a source tree; may be repeated
     #[arg(long = "kernel", value_name = "[LABEL=]KERNEL", value_parser = kernel_level)]
     pub kernels: Vec<KernelLevel>,
-    /// This preemption mode: none, voluntary, full or lazy; may be repeated
-    #[arg(long = "preempt", value_name = "MODE", alias = "mode")]
-    pub preempt: Vec<PreemptMode>,
+    /// These preemption modes, such as none,full,lazy; a scenario also has rt and rt-lazy, of the kernel's -rt
+    /// flavour, and compares the others with the first [default of a scenario: none,voluntary,full,rt]
+    #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
+    pub preempt: Vec<Model>,
     /// The time of this machine: the name of a profile, its file, or `instructions`; may be repeated, and
     /// the output then shows which verdicts depend on it
     #[arg(long = "machine", value_name = "PROFILE", value_parser = machine)]
@@ -94,15 +106,21 @@ pub struct OverrideArgs {
 
 impl OverrideArgs {
     /// Returns the values that replace those of the file.
-    pub fn overrides(&self) -> Overrides {
-        Overrides {
+    pub fn overrides(&self) -> exit::Result<Overrides> {
+        Ok(Overrides {
             machines: self.machine.clone(),
             kernels: self.kernels.clone(),
-            preempt: self.preempt.clone(),
+            preempt: self.modes()?,
             workloads: self.workloads.clone(),
             replicates: self.replicates,
             seed: self.seed,
-        }
+        })
+    }
+
+    /// Returns the modes of an experiment; `rt` is none.
+    pub fn modes(&self) -> exit::Result<Vec<PreemptMode>> {
+        let modes = self.preempt.iter().map(|model| model.as_str().parse());
+        modes.collect::<Result<_, _>>().or_exit(exit::UNUSABLE)
     }
 }
 
@@ -173,17 +191,123 @@ pub struct ChangeArgs {
     pub root: PathBuf,
 }
 
-/// Format of a table.
+/// Form in which something is printed or written. Each command has some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For a terminal
     Table,
+    /// Five lines at most, for a chat
+    Brief,
     /// One document
     Json,
     /// For a spreadsheet
     Csv,
-    /// For a pull request or a mailing list
+    /// For a pull request, a mailing list or a page
     Markdown,
+    /// One page that needs nothing else, with pictures
+    Html,
+    /// Pictures
+    Svg,
+    /// JUnit's XML, which most CI systems show
+    Junit,
+    /// Annotations of a GitHub workflow
+    Github,
+    /// KernelCI's reports (KCIDB)
+    Kcidb,
+    /// A block for a mail, as the kernel's performance bots send
+    Lkp,
+    /// Apache Parquet: smaller, and with types
+    Parquet,
+    /// For ui.perfetto.dev
+    Perfetto,
+    /// The text of /sys/kernel/tracing/trace
+    Ftrace,
+}
+
+impl Format {
+    /// The formats of a table.
+    pub const TABLES: [Self; 4] = [Self::Table, Self::Json, Self::Csv, Self::Markdown];
+
+    /// Refuses a format that the command line should not have let through.
+    pub fn is_not_written(self) -> Failure {
+        exit::unusable(format!("this command cannot write {self}"))
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            self.to_possible_value().iter().map(PossibleValue::get_name).next().unwrap_or_default(),
+        )
+    }
+}
+
+/// Reads one of the formats that a command can write.
+pub fn formats<const N: usize>(written: [Format; N]) -> impl TypedValueParser<Value = Format> {
+    let values = written.into_iter().filter_map(|format| format.to_possible_value());
+    PossibleValuesParser::new(values).try_map(|name| Format::from_str(&name, false))
+}
+
+/// A form of a result, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The format.
+    pub format: Format,
+    /// The file, or the folder of pictures; `None` for standard output.
+    pub file: Option<PathBuf>,
+}
+
+/// Reads one of the formats that a command can write, with its file. The path is everything behind the first
+/// `=`.
+pub fn forms<const N: usize>(written: [Format; N]) -> impl TypedValueParser<Value = Form> {
+    OsStringValueParser::new().try_map(move |text| {
+        let bytes = text.as_bytes();
+        let (name, file) = match bytes.iter().position(|byte| *byte == b'=') {
+            Some(at) => (&bytes[..at], Some(PathBuf::from(OsStr::from_bytes(&bytes[at + 1..])))),
+            None => (bytes, None),
+        };
+        let name = String::from_utf8_lossy(name);
+        let format = written.into_iter().find(|format| format.to_string() == name);
+        let format = format.ok_or_else(|| {
+            let known = written.map(|format| format.to_string()).join(", ");
+            match Format::from_str(&name, false) {
+                Ok(other) => format!("this command cannot write {other}; there are {known}"),
+                Err(_) => format!("`{}` is no format; there are {known}", name.escape_debug()),
+            }
+        })?;
+        match file {
+            Some(file) if file.as_os_str().is_empty() || file.as_os_str() == "-" => {
+                Err(format!("a file follows `{name}=`; without one it goes to standard output"))
+            }
+            file => Ok(Form { format, file }),
+        }
+    })
+}
+
+/// Refuses forms that cannot all be written, before anything is executed.
+pub fn check_forms(forms: &[Form]) -> exit::Result<()> {
+    if forms.iter().filter(|form| form.file.is_none()).count() > 1 {
+        return Err(exit::unusable(
+            "two formats go to standard output: give one of them a file, as in --format json=result.json",
+        ));
+    }
+    for (at, file) in
+        forms.iter().enumerate().filter_map(|(at, form)| Some((at, form.file.as_ref()?)))
+    {
+        if forms[..at].iter().any(|other| other.file.as_ref() == Some(file)) {
+            let message = format!("two formats go to {}: give each a file", file.display());
+            return Err(exit::unusable(message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses the first option that is given and has no meaning beside the others, and says why.
+pub fn refuse(given: &[(bool, &str)], why: &str) -> exit::Result<()> {
+    match given.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => Err(exit::unusable(format!("{why}: leave {option} out"))),
+    }
 }
 
 /// Rule for colour.

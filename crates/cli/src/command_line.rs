@@ -1,19 +1,19 @@
 //! The command line, of which completions and the man pages are made. Each verb's arguments are beside what
 //! it does.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{Parser, Subcommand};
-use clap_complete::Shell;
+use clap::{
+    ArgMatches, Command as Line, CommandFactory, Error, FromArgMatches, Parser, Subcommand,
+    error::ErrorKind, parser::ValueSource,
+};
 
 use crate::{
     args::Color,
     commands::{
-        apply::Apply, bisect::BisectArgs, calibrate::Calibrate, census::CensusArgs,
-        compare::Compare, doctor::Doctor, explain::Explain, export::ExportArgs,
-        gate::options::GateArgs, history::HistoryArgs, kernels::Kernels, merge::Merge, plan::Plan,
-        recommend::Recommend, report::Report, revert::Revert, run::Run, scenario::Scenario,
-        search::Search, verify::Verify,
+        bisect::BisectArgs, cluster::Cluster, compare::options::Compare, explain::Explain,
+        export::ExportArgs, gate::options::GateArgs, kernels::Kernels, recommend::Recommend,
+        run::Run, system::System, util::Util, verify::Verify,
     },
 };
 
@@ -50,34 +50,46 @@ Exit codes:
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Run(Run),
-    Scenario(Scenario),
-    Plan(Plan),
-    Kernels(Kernels),
+    Run(Box<Run>),
     Compare(Compare),
+    Explain(Explain),
     Gate(GateArgs),
-    History(HistoryArgs),
     Bisect(BisectArgs),
     Recommend(Recommend),
-    Apply(Apply),
-    Revert(Revert),
-    Report(Report),
-    Export(ExportArgs),
-    Explain(Explain),
-    Search(Search),
-    Census(CensusArgs),
     Verify(Verify),
-    Merge(Merge),
-    Calibrate(Calibrate),
-    Doctor(Doctor),
-    /// Print the completions of a shell
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-    /// Write the man pages
-    Man {
-        /// The folder to write to
-        folder: PathBuf,
-    },
+    Export(ExportArgs),
+    Kernels(Kernels),
+    Cluster(Box<Cluster>),
+    System(Box<System>),
+    Util(Util),
+}
+
+impl Cli {
+    /// Reads a command line, or returns the mistake in it.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Error> {
+        let mut line = Self::command();
+        let matches = line.try_get_matches_from_mut(arguments)?;
+        match misplaced(&mut line, &matches) {
+            Some(mistake) => Err(mistake),
+            None => Self::from_arg_matches(&matches).map_err(|error| error.format(&mut line)),
+        }
+    }
+}
+
+/// Returns the mistake of an option that stands before a verb's own verb, which clap would drop.
+fn misplaced(line: &mut Line, matches: &ArgMatches) -> Option<Error> {
+    let (verb, matches) = matches.subcommand()?;
+    let (what, _) = matches.subcommand()?;
+    let line = line.find_subcommand_mut(verb)?;
+    let is_given = |id: &str| {
+        matches.value_source(id).is_some_and(|source| source == ValueSource::CommandLine)
+    };
+    let before = line.get_arguments().find(|argument| {
+        !argument.is_positional()
+            && !argument.is_global_set()
+            && is_given(argument.get_id().as_str())
+    })?;
+    let option = before.get_long().unwrap_or_default();
+    let message = format!("--{option} stands before `{what}`, whose own options stand behind it");
+    Some(line.error(ErrorKind::ArgumentConflict, message))
 }

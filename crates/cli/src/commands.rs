@@ -1,25 +1,14 @@
-//! One file a verb.
+//! One file a verb, with a folder for its own verbs.
 
-pub mod apply;
 pub mod bisect;
-pub mod calibrate;
-pub mod census;
-pub mod change;
+pub mod cluster;
 pub mod compare;
-pub mod completions;
-pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod gate;
-pub mod history;
 pub mod kernels;
-pub mod man;
-pub mod merge;
-pub mod plan;
 pub mod recommend;
-pub mod report;
-pub mod revert;
 pub mod run;
-pub mod scenario;
-pub mod search;
+pub mod system;
+pub mod util;
 pub mod verify;

@@ -41,3 +41,8 @@ fn cache() -> Option<PathBuf> {
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))
 }
+
+/// Returns the lab of a machine that needs no mirror, with the store that was named or the user's own.
+pub fn offline<'a>(store: Option<PathBuf>, shown: &'a Shown) -> Lab<'a> {
+    here(store, None, &Packages::default(), shown)
+}

@@ -7,22 +7,18 @@ mod apart;
 mod args;
 mod command_line;
 mod commands;
-mod elsewhere;
-mod emit;
+mod compared;
 mod engine;
 mod exit;
-mod finished;
 mod lab;
 mod output;
 mod progress;
-mod repeated;
-mod shard;
 mod usage;
 mod writable;
 
 use std::{process::ExitCode, thread};
 
-use clap::Parser;
+use clap::CommandFactory;
 use rustix::{
     fs::Mode,
     process::{Resource, getrlimit, umask},
@@ -65,7 +61,7 @@ fn main() -> ExitCode {
 
 /// Executes the command line.
 fn execute() -> ExitCode {
-    let result = match Cli::try_parse() {
+    let result = match Cli::read(std::env::args_os()) {
         Ok(cli) => {
             let output = Output::new(cli.color);
             execute_command(cli, &output).map_err(|failure| {
@@ -77,7 +73,7 @@ fn execute() -> ExitCode {
             // It repeats arguments, among which a shell's pattern may have put names of files.
             let arguments: Vec<String> =
                 std::env::args_os().skip(1).filter_map(|it| it.into_string().ok()).collect();
-            let error = usage::with_example(error, &arguments);
+            let error = usage::with_help(error, &arguments);
             output::say(error.render().to_string().trim_end());
             Err(exit::UNUSABLE)
         }
@@ -103,26 +99,16 @@ fn execute_command(cli: Cli, output: &Output) -> exit::Result<ExitCode> {
     let store = cli.store;
     match cli.command {
         Command::Run(args) => commands::run::execute(&args, store, output),
-        Command::Scenario(args) => commands::scenario::execute(&args, store, output),
-        Command::Plan(args) => commands::plan::execute(&args, store, output),
-        Command::Kernels(args) => commands::kernels::execute(&args, store, output),
         Command::Compare(args) => commands::compare::execute(&args, output),
-        Command::Search(args) => commands::search::execute(&args, store, output),
-        Command::Census(args) => commands::census::execute(&args, output),
+        Command::Explain(args) => commands::explain::execute(&args, store, output),
         Command::Gate(args) => commands::gate::execute(&args, store, output),
-        Command::History(args) => commands::history::execute(&args, output),
         Command::Bisect(args) => commands::bisect::execute(&args, store, output),
         Command::Recommend(args) => commands::recommend::execute(&args, output),
-        Command::Apply(args) => commands::apply::execute(&args, output),
-        Command::Revert(args) => commands::revert::execute(&args, output),
-        Command::Report(args) => commands::report::execute(&args, output),
-        Command::Export(args) => commands::export::execute(&args, output),
-        Command::Explain(args) => commands::explain::execute(&args, store, output),
-        Command::Merge(args) => commands::merge::execute(&args, output),
         Command::Verify(args) => commands::verify::execute(&args, store, output),
-        Command::Calibrate(args) => commands::calibrate::execute(&args, store, output),
-        Command::Doctor(args) => commands::doctor::execute(&args, store, output),
-        Command::Completions { shell } => commands::completions::execute(shell, output),
-        Command::Man { folder } => commands::man::execute(&folder, output),
+        Command::Export(args) => commands::export::execute(&args, output),
+        Command::Kernels(args) => commands::kernels::execute(&args, store, output),
+        Command::Cluster(args) => commands::cluster::execute(&args, store, output),
+        Command::System(args) => commands::system::execute(&args, store, output),
+        Command::Util(args) => commands::util::execute(&args, &mut Cli::command(), output),
     }
 }

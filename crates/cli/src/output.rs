@@ -84,13 +84,13 @@ impl Output {
             Format::Csv => table.csv(),
             Format::Markdown => table.markdown(),
             Format::Json => return self.json(document),
+            other => return Err(other.is_not_written()),
         })
     }
 
     /// Prints a document as JSON.
     pub fn json(&self, document: &impl Serialize) -> Result<ExitCode, Failure> {
-        let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
-        self.data(&plain::json(&json))
+        self.data(&json(document)?)
     }
 
     /// Prints a comparison.
@@ -105,6 +105,7 @@ impl Output {
             Format::Json => preemptlab_report::json(comparison),
             Format::Csv => preemptlab_report::csv(comparison),
             Format::Markdown => preemptlab_report::markdown(comparison, view),
+            other => return Err(other.is_not_written()),
         })
     }
 
@@ -186,6 +187,12 @@ impl Output {
         let told = harmless(&told, self.color_stderr);
         let _ = writeln!(io::stderr(), "{}", plain::uncommanded(&told));
     }
+}
+
+/// Returns a document as JSON, in which nothing steers a terminal.
+pub fn json(document: &impl Serialize) -> exit::Result<String> {
+    let json = serde_json::to_string_pretty(document).or_exit(exit::HOST)?;
+    Ok(plain::json(&json).into_owned())
 }
 
 /// The most characters of a word in a message, unless it may be a path.

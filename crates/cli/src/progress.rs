@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::{bar::Bar, calibration::Measuring, spinner::Spinner};
 use crate::{
-    commands::merge,
+    commands::cluster::merge,
     exit,
     output::{Output, say},
 };

@@ -28,7 +28,7 @@ fn a_misspelt_key_is_shown_in_its_line() {
 fn a_misspelt_mode_is_shown_in_its_line() {
     let desk = Desk::new();
     desk.write("bad.toml", &SMALL.replace("\"full\"", "\"voluntery\""));
-    desk.run(&["plan", "bad.toml"]).fails(2, &["bad.toml:6", "did you mean `voluntary`?"]);
+    desk.run(&["run", "-n", "bad.toml"]).fails(2, &["bad.toml:6", "did you mean `voluntary`?"]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_slip_in_the_parts_of_a_kernels_name_is_named() {
         ("source:6.12,config=PREEMPT", "the path of a file has a `/`"),
     ] {
         desk.write("bad.toml", &SMALL.replace("debian:6.12", kernel));
-        let finished = desk.run(&["plan", "bad.toml"]);
+        let finished = desk.run(&["run", "-n", "bad.toml"]);
         finished.fails(2, &["bad.toml:5", said, "did you mean `source:6.12,config="]);
         assert!(!finished.stderr.contains("for example"), "{}", finished.stderr);
     }
@@ -61,8 +61,8 @@ fn a_file_that_is_no_bzimage_is_named() {
     let desk = Desk::new();
     desk.write("vmlinux", "\u{7f}ELF\u{2}\u{1}\u{1}");
     desk.write("bad.toml", &SMALL.replace("debian:6.12", "file:vmlinux"));
-    for verb in ["plan", "run"] {
-        desk.run(&[verb, "bad.toml"]).fails(2, &["`vmlinux`"]);
+    for more in [&["-n"][..], &[]] {
+        desk.run(&[&["run", "bad.toml"], more].concat()).fails(2, &["`vmlinux`"]);
     }
 }
 
@@ -165,17 +165,15 @@ fn what_is_no_recording_is_refused() {
 }
 
 /// The verbs that read recordings, each with a place for one.
-const READERS: [&[&str]; 10] = [
+const READERS: [&[&str]; 8] = [
     &["compare"],
-    &["report"],
-    &["history"],
+    &["compare", "-o", "page.html"],
+    &["compare", "--by", "kernel"],
     &["explain"],
-    &["search"],
-    &["census"],
     &["recommend"],
     &["export"],
     &["verify"],
-    &["apply", "--yes", "--from"],
+    &["system", "apply", "--yes", "--from"],
 ];
 
 /// Returns a desk with `move.toml`, `play.toml` and two recordings, of which only the presence
@@ -225,15 +223,13 @@ fn a_suggestion_is_of_the_kind_that_the_command_reads() {
     fs::create_dir(desk.path("scenarios")).unwrap();
     fs::copy(desk.path("play.toml"), desk.path("scenarios/late.toml")).unwrap();
     for (path, hint) in [
-        // A recording and an experiment are near, and are no scenarios.
-        ("fien", None),
-        ("runs/mvoe", None),
-        ("mvoe.toml", None),
+        ("nothing/of-that-kind.toml", None),
+        ("mvoe.toml", Some("did you mean move.toml?")),
         ("paly.toml", Some("did you mean play.toml?")),
         ("laet.toml", Some("did you mean")),
         ("scenarios/lat.toml", Some("did you mean scenarios/late.toml?")),
     ] {
-        let finished = desk.run(&["scenario", path]);
+        let finished = desk.run(&["run", path]);
         finished.fails(2, &[hint.unwrap_or("cannot read")]);
         assert_eq!(finished.stderr.contains("did you mean"), hint.is_some(), "{}", finished.stderr);
     }
@@ -243,7 +239,7 @@ fn a_suggestion_is_of_the_kind_that_the_command_reads() {
         "format = 1\nname = \"play\"\ndescription = \"d\"\nend = \"50ms\"\n\
         [thread.a]\nsteps = [{ busy = \"1ms\" }]\n",
     );
-    desk.run(&["run", "mvie.toml"]).fails(2, &["did you mean move.toml?"]);
+    desk.run(&["cluster", "prepare", "mvie.toml"]).fails(2, &["did you mean move.toml?"]);
 }
 
 #[test]
@@ -253,14 +249,14 @@ fn a_path_to_write_to_is_not_standard_output() {
     let recording = recording.as_str();
     for arguments in [
         &["export", recording, "--out", "-"][..],
-        &["report", recording, "-o", "-"],
-        &["history", recording, "--out", "-"],
+        &["compare", recording, "-o", "-"],
+        &["compare", recording, "--template", "x", "--out", "-"],
         &["explain", recording, "--svg", "-"],
-        &["explain", recording, "--export", "ftrace", "--out", "-"],
+        &["explain", recording, "trace", "--out", "-"],
         &["run", "move.toml", "--out", "-"],
         &["gate", "debian:6.12", "debian:7.2", "--out", "-"],
-        &["scenario", "play.toml", "--html", "-"],
-        &["calibrate", "--out", "-"],
+        &["cluster", "prepare", "move.toml", "--out", "-"],
+        &["system", "calibrate", "--out", "-"],
     ] {
         let finished = desk.run(arguments);
         finished.fails(2, &["`-` is not taken for standard output"]);
@@ -272,15 +268,16 @@ fn a_path_to_write_to_is_not_standard_output() {
 fn a_file_that_is_missing_or_of_another_kind_is_told_from_the_one_that_was_meant() {
     let desk = desk_of_runs();
     for (arguments, said) in [
-        (["run", "mvoe.toml"], "did you mean move.toml?"),
-        (["plan", "./mvoe.toml"], "did you mean ./move.toml?"),
-        (["run", "moev"], "did you mean move.toml?"),
-        (["plan", "runs"], "cannot read runs"),
-        (["scenario", "paly.toml"], "did you mean play.toml?"),
-        (["run", "play.toml"], "play it with: preemptlab scenario play.toml"),
-        (["scenario", "move.toml"], "run it with: preemptlab run move.toml"),
+        (&["run", "mvoe.toml"][..], "did you mean move.toml?"),
+        (&["run", "-n", "./mvoe.toml"], "did you mean ./move.toml?"),
+        (&["run", "moev"], "did you mean move.toml?"),
+        (&["run", "-n", "runs"], "cannot read runs"),
+        (&["run", "paly.toml"], "did you mean play.toml?"),
+        (&["cluster", "prepare", "play.toml"], "play it with: preemptlab run play.toml"),
+        (&["run", "play.toml", "move.toml"], "run it with: preemptlab run move.toml"),
+        (&["run", "move.toml", "play.toml"], "play.toml is one too many"),
     ] {
-        desk.run(&arguments).fails(2, &[said]);
+        desk.run(arguments).fails(2, &[said]);
     }
 }
 
@@ -300,9 +297,10 @@ fn a_value_that_is_missing_comes_with_an_example() {
     desk.run(&["compare"]).fails(2, &["for example: preemptlab compare runs/quick"]);
     desk.run(&["run", "x.toml", "--jobs"]).fails(2, &["run studies/quick.toml --jobs 2"]);
     desk.write("bad.toml", &SMALL.replace("preempt = [\"none\", \"full\"]\n", ""));
-    desk.run(&["plan", "bad.toml"]).fails(2, &["bad.toml:4", "preempt = [\"none\", \"full\"]"]);
+    desk.run(&["run", "-n", "bad.toml"])
+        .fails(2, &["bad.toml:4", "preempt = [\"none\", \"full\"]"]);
     desk.write("bad.toml", &SMALL.replace("none", "rt"));
-    desk.run(&["plan", "bad.toml"])
+    desk.run(&["run", "-n", "bad.toml"])
         .fails(2, &["bad.toml:6", "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"]);
 }
 
@@ -331,10 +329,10 @@ fn an_unknown_verb_is_a_usage_error() {
 fn completions_and_man_pages_come_from_the_same_definitions() {
     let desk = Desk::new();
     for shell in ["bash", "zsh", "fish"] {
-        let finished = desk.run(&["completions", shell]);
+        let finished = desk.run(&["util", "completions", shell]);
         assert!(finished.succeeds().stdout.contains("no-cache"), "{shell}");
     }
-    let finished = desk.run(&["man", "man"]);
+    let finished = desk.run(&["util", "man", "man"]);
     assert!(finished.succeeds().stdout.contains("man/preemptlab-run.1"));
     let page = fs::read_to_string(desk.path("man/preemptlab-run.1")).unwrap();
     assert!(page.contains("retry\\-failed"));
@@ -355,10 +353,10 @@ fn what_is_no_scenario_is_refused_in_its_place() {
         ("{ sleep_until = \"2s\" }", "end"),
     ] {
         desk.write("x.toml", &scenario(steps));
-        desk.run(&["scenario", "x.toml"]).fails(2, &["x.toml:6", message]);
+        desk.run(&["run", "x.toml"]).fails(2, &["x.toml:6", message]);
     }
-    desk.run(&["scenario", "missing.toml"]).fails(2, &["missing.toml"]);
+    desk.run(&["run", "missing.toml"]).fails(2, &["missing.toml"]);
     desk.write("x.toml", &scenario("{ busy = \"1ms\" }"));
-    desk.run(&["scenario", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
-    desk.run(&["scenario", "x.toml", "--compare", "fulll"]).fails(2, &["did you mean `full`?"]);
+    desk.run(&["run", "x.toml", "x.toml"]).fails(2, &["another scenario `x`"]);
+    desk.run(&["run", "x.toml", "--preempt", "fulll"]).fails(2, &["did you mean `full`?"]);
 }

@@ -16,7 +16,7 @@ fn a_profile_that_cannot_be_written_is_refused_first() {
         ("absent/machine.toml", 4, "cannot write absent/machine.toml: No such file"),
         ("folder.toml", 4, "cannot write folder.toml"),
     ] {
-        let finished = desk.run(&["calibrate", "--out", out]);
+        let finished = desk.run(&["system", "calibrate", "--out", out]);
         assert_eq!(finished.code, code, "{out}: {}", finished.stderr);
         let told = finished.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains(said), "{out}: {told}");

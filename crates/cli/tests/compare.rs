@@ -26,7 +26,7 @@ fn compare(desk: &Desk, recordings: &[&str]) -> Finished {
         sound(&said.stdout);
         finished.push(said);
     }
-    let page = desk.run(&[&["report"], recordings, &["-o", "report.html"]].concat());
+    let page = desk.run(&[&["compare"], recordings, &["-o", "report.html"]].concat());
     page.succeeds();
     let page = fs::read_to_string(desk.path("report.html")).unwrap();
     // The script itself may name words that are never printed.
@@ -72,7 +72,7 @@ fn the_counts_are_of_what_the_table_shows() {
         "compare RUN --all",
         "adjusted for all 15",
     ]);
-    let letter = desk.run(&["report", "a", "--format", "markdown"]);
+    let letter = desk.letter(&["a"]);
     assert_eq!(letter.stdout.matches("Of 5 comparisons 0 are better").count(), 2);
 }
 
@@ -151,8 +151,11 @@ fn one_name_for_two_workloads_is_refused() {
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     let other = TWO_MODES.replace("window = \"1s\"", "window = \"1s\"\nmessage_bytes = 1000");
     record(&desk.path("b"), &other, |_, _| Cell::Missing);
-    for verb in ["compare", "report", "recommend", "export"] {
-        desk.run(&[verb, "a", "b"]).fails(
+    let page = ["-o", "page.html"];
+    for (verb, more) in
+        [("compare", &[][..]), ("compare", &page), ("recommend", &[]), ("export", &[])]
+    {
+        desk.run(&[&[verb, "a", "b"], more].concat()).fails(
             2,
             &["`load` is not the same workload in a and b", "message_bytes is 100 and 1000"],
         );
@@ -218,7 +221,7 @@ fn margins_and_baselines_that_are_none_are_refused() {
     ] {
         let margins = margins.iter().map(|margin| format!("--margin={margin}"));
         let margins: Vec<String> = margins.collect();
-        for verb in ["compare", "recommend", "report"] {
+        for verb in ["compare", "recommend"] {
             let arguments = [verb, "a"].into_iter().chain(margins.iter().map(String::as_str));
             desk.run(&arguments.collect::<Vec<_>>()).fails(2, &[said]);
         }
@@ -262,13 +265,15 @@ fn a_report_replaces_the_one_before_and_no_folder() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     for _ in 0..2 {
-        desk.run(&["report", "a", "-o", "report.html"]).succeeds();
+        desk.run(&["compare", "a", "-o", "report.html"]).succeeds();
     }
     let first = fs::read(desk.path("report.html")).unwrap();
-    desk.run(&["report", "a"]).succeeds();
-    assert!(first == fs::read(desk.path("report.html")).unwrap(), "the page differs");
-    desk.run(&["report", "a", "-o", "a"]).fails(4, &["cannot write a"]);
-    desk.run(&["report", "a", "-o", "absent/report.html"]).fails(4, &["absent/report.html"]);
+    desk.run(&["compare", "a", "-o", "again.html"]).succeeds();
+    assert!(first == fs::read(desk.path("again.html")).unwrap(), "the page differs");
+    fs::create_dir(desk.path("a.html")).unwrap();
+    desk.run(&["compare", "a", "-o", "a.html"]).fails(4, &["cannot write a.html"]);
+    desk.run(&["compare", "a", "-o", "a"]).fails(2, &["by its ending what to write"]);
+    desk.run(&["compare", "a", "-o", "absent/report.html"]).fails(4, &["absent/report.html"]);
     let names = fs::read_dir(desk.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with(".draft")));
 }
@@ -282,7 +287,7 @@ fn a_report_holds_the_numbers_of_the_comparison_and_every_cell() {
         ("none", _) => Cell::Later(replicate.into()),
         _ => Cell::Measured,
     });
-    desk.run(&["report", "a", "-o", "report.html"]).succeeds();
+    desk.run(&["compare", "a", "-o", "report.html"]).succeeds();
     let html = fs::read_to_string(desk.path("report.html")).unwrap();
     let data = html.split("type=\"application/json\"").nth(1).unwrap();
     let data = &data[data.find('>').unwrap() + 1..data.find("</script>").unwrap()];
@@ -317,15 +322,35 @@ fn a_report_holds_the_numbers_of_the_comparison_and_every_cell() {
 fn a_report_answers_what_it_is_asked() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
-    let asked = ["report", "a", "--format", "markdown", "--require", "wakeup.max<1us"];
-    desk.run(&asked).says(&["No configuration satisfies every requirement."]);
-    let plain = desk.run(&["report", "a", "--format", "markdown"]);
+    desk.letter(&["a", "--require", "wakeup.max<1us"])
+        .says(&["No configuration satisfies every requirement."]);
+    let plain = desk.letter(&["a"]);
     plain.says(&[
         "a real-time task was at most 16 us late, and as late under full",
         "### How it was measured",
         "6.12.107-1",
     ]);
-    desk.run(&["report", "a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
+    desk.letter(&["a", "--require", "wakup.max<1us"]).fails(2, &["no metric `wakup.max`"]);
+}
+
+#[test]
+fn options_without_a_meaning_are_refused_with_a_sentence() {
+    let desk = Desk::new();
+    record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
+    for (arguments, said) in [
+        (&["--require", "wakeup.max<1us"][..], "or ask `preemptlab recommend`"),
+        (&["--all", "-o", "page.html"], "a page holds all of it: leave --all out"),
+        (&["--format", "csv", "-o", "letter.md"], "leave --format out"),
+        (&["--metric", "throughput", "-o", "x.svg"], "leave --metric out"),
+        (&["--picture", "--format", "json"], "--picture is for a terminal: leave --format out"),
+        (&["--template", "x", "--among", "*"], "leave --require and the like out"),
+        (&["--by", "kernel", "--all"], "leave --all out"),
+        (&["--by", "kernel", "--baseline", "x/full"], "leave --baseline out"),
+        (&["--by", "kernel", "--format", "csv"], "leave --format csv out"),
+        (&["--by", "kernel", "-o", "page.html"], "-o FILE.md, -o FILE.svg"),
+    ] {
+        desk.run(&[&["compare", "a"], arguments].concat()).fails(2, &[said]);
+    }
 }
 
 #[test]
@@ -333,7 +358,7 @@ fn a_full_disk_leaves_the_report_that_was_there() {
     let desk = Desk::new();
     record(&desk.path("a"), TWO_MODES, |_, _| Cell::Measured);
     desk.write("report.html", "the old one");
-    let report = desk.command(&["report", "a", "-o", "report.html"]);
+    let report = desk.command(&["compare", "a", "-o", "report.html"]);
     // A limit on file sizes has the effect of a full disk on a process.
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -f 8; trap '' XFSZ; exec \"$@\"", "sh"]);

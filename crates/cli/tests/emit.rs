@@ -14,7 +14,7 @@ use root::Root;
 const TARGETS: [&str; 5] = ["grub", "systemd-boot", "tuned", "sysctl", "script"];
 
 fn emit(desk: &Desk, target: &str, settings: &[&str]) -> Finished {
-    desk.run(&[&["apply", "--emit", target], settings].concat())
+    desk.run(&[&["system", "apply", "--emit", target], settings].concat())
 }
 
 /// Returns the lines that are no comments.
@@ -263,7 +263,7 @@ fn a_strangers_words_are_held_to_the_lists() {
         "nohz_full=2..7: `2..7` is no list of CPUs",
     ];
     let finished = desk.run(&["recommend", "words"]);
-    finished.succeeds().says(&["`preemptlab apply` refuses"]);
+    finished.succeeds().says(&["`preemptlab system apply` refuses"]);
     finished.says(&refused);
     let (_, given) = finished.stdout.split_once("With GRUB").unwrap();
     assert!(given.contains("threadirqs") && !given.contains("init="), "{given}");
@@ -283,7 +283,8 @@ fn a_strangers_words_are_held_to_the_lists() {
     let root = Root::quick_grub();
     let before = root.snapshot();
     let words = desk.path("words").display().to_string();
-    let applied = root.preemptlab(&["apply", "--yes", "--skip-ignored", "--from", &words]);
+    let applied =
+        root.preemptlab(&["system", "apply", "--yes", "--skip-ignored", "--from", &words]);
     applied.fails(2, &refused);
     assert_eq!(before, root.snapshot());
 }

@@ -1,4 +1,4 @@
-//! `run --engine slurm` where Slurm is absent, refuses, or is asked for what it cannot do. Nothing is
+//! `cluster submit slurm` where Slurm is absent, refuses, or is asked for what it cannot do. Nothing is
 //! prepared before that is found out.
 
 mod common;
@@ -39,7 +39,7 @@ impl Site {
     }
 
     fn run(&self, arguments: &[&str]) -> Finished {
-        let arguments = [&["run", "small.toml", "--out", "out"], arguments].concat();
+        let arguments = [&["cluster"], arguments, &["small.toml", "--out", "out"]].concat();
         let mut command = self.desk.command(&arguments);
         command.env("PATH", self.desk.path("bin"));
         Finished::new(command.output().unwrap())
@@ -55,7 +55,7 @@ impl Site {
 
 #[test]
 fn a_machine_without_slurm_says_so() {
-    Site::new().refuses(&["--engine", "slurm"], 4, "on this machine");
+    Site::new().refuses(&["submit", "slurm"], 4, "on this machine");
 }
 
 #[test]
@@ -64,14 +64,17 @@ fn verify_and_scenario_say_so_too() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let (check, scenario) = (path("studies/check"), path("scenarios/driver-demo.toml"));
-    for arguments in [&["verify", &check][..], &["scenario", &scenario, "--out", "out"]] {
-        let mut command = site.desk.command(&[arguments, &["--engine", "slurm"]].concat());
+    for arguments in [
+        &["cluster", "verify", "slurm", &check][..],
+        &["cluster", "submit", "slurm", &scenario, "--out", "out"],
+    ] {
+        let mut command = site.desk.command(arguments);
         command.env("PATH", site.desk.path("bin"));
         Finished::new(command.output().unwrap()).fails(4, &["on this machine"]);
-        let mut command = site.desk.command(&[arguments, &["--tasks", "2"]].concat());
-        command.env("PATH", site.desk.path("bin"));
-        Finished::new(command.output().unwrap()).fails(2, &["--engine"]);
     }
+    site.desk
+        .run(&["verify", &check, "--engine", "slurm"])
+        .fails(2, &["cluster verify ENGINE RUN"]);
     assert!(!site.desk.path("out").exists());
     assert!(!root.join("studies/check.again").exists());
 }
@@ -83,31 +86,30 @@ fn a_cluster_that_is_none_is_told_in_its_own_words() {
         "scontrol",
         "echo 'scontrol: fatal: Could not establish a configuration source\\033[2J' >&2; exit 1",
     );
-    site.refuses(&["--engine", "slurm"], 4, "Could not establish a configuration source");
-    site.refuses(&["--engine", "slurm"], 4, "log in to one that does");
+    site.refuses(&["submit", "slurm"], 4, "Could not establish a configuration source");
+    site.refuses(&["submit", "slurm"], 4, "log in to one that does");
 }
 
 #[test]
 fn options_that_do_not_fit_are_refused_before_anything_is_done() {
     let site = Site::new();
-    let slurm = ["--engine", "slurm"];
     for (arguments, text) in [
         (&["--engine-arg=short"][..], "is no option of sbatch"),
         (&["--engine-arg=--array=1-3"], "preemptlab itself sets sbatch's --array"),
         (&["--engine-arg=--wrap=rm"], "preemptlab itself sets sbatch's --wrap"),
-        (&["--jobs", "2"], "cannot be used with"),
-        (&["--shard", "1/2"], "cannot be used with"),
-        (&["--detach", "--attach"], "cannot be used with"),
+        (&["--jobs", "2"], "an engine has machines of its own: leave --jobs out"),
+        (&["--shard", "1/2"], "cluster work RUN I/N"),
         (&["--tasks", "0"], "invalid value"),
         (&["--tasks", "100001"], "invalid value"),
         (&["--twice", "0%"], "is no share"),
-        (&["--backend", "kvm"], "only virtual time is the same on several machines"),
+        (&["--backend", "kvm"], "unexpected argument"),
     ] {
-        site.refuses(&[&slurm, arguments].concat(), 2, text);
+        site.refuses(&[&["submit", "slurm"], arguments].concat(), 2, text);
     }
-    for arguments in [&["--tasks", "2"][..], &["--detach"], &["--attach"], &["--engine-arg=-px"]] {
-        site.refuses(arguments, 2, "--engine");
+    site.refuses(&["attach", "slurm", "--detach"], 2, "--detach");
+    for option in ["--tasks=2", "--detach", "--attach", "--engine-arg=-px", "--twice=1%"] {
+        let finished = site.desk.run(&["run", "small.toml", option]);
+        finished.fails(2, &["this is written today as `preemptlab cluster"]);
     }
-    site.refuses(&["--engine", "pbs"], 2, "is no engine");
-    site.refuses(&["--twice", "1%"], 2, "--engine");
+    site.refuses(&["submit", "pbs"], 2, "is no engine");
 }

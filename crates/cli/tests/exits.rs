@@ -106,7 +106,7 @@ fn a_store_that_programs_would_misread_is_refused() {
 #[test]
 fn output_that_cannot_be_written_is_no_success() {
     let desk = desk();
-    for arguments in ["--version", "--help", "run --help", "completions bash"] {
+    for arguments in ["--version", "--help", "run --help", "util completions bash"] {
         of_shell(&desk, &format!("preemptlab {arguments} >&-")).fails(4, &["it is closed"]);
         of_shell(&desk, &format!("preemptlab {arguments} >/dev/full")).fails(4, &["space"]);
         // Output that goes to `/dev/null` on purpose counts as written.
@@ -129,8 +129,8 @@ fn limits_are_told_before_something_aborts() {
         .fails(4, &["of address space", "976 MiB", "`ulimit -v`"]);
     of_shell(&desk, &format!("ulimit -s 128; {run}")).fails(4, &["128 KiB", "`ulimit -s`"]);
     // A command without a virtual machine needs less.
-    of_shell(&desk, "ulimit -s 64; exec preemptlab completions bash").succeeds();
-    of_shell(&desk, "ulimit -v 300000; exec preemptlab completions bash").succeeds();
+    of_shell(&desk, "ulimit -s 64; exec preemptlab util completions bash").succeeds();
+    of_shell(&desk, "ulimit -v 300000; exec preemptlab util completions bash").succeeds();
 }
 
 /// The first program of apt that is run signals the whole group of processes, as a terminal does.
@@ -144,9 +144,9 @@ fn an_interrupt_while_apt_runs_is_an_interrupt() {
             let path = desk.write(&format!("bin/{program}"), &script);
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        for verb in ["run", "plan"] {
+        for more in [&[][..], &["-n"]] {
             let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
-            let mut command = desk.command(&[verb, "small.toml"]);
+            let mut command = desk.command(&[&["run", "small.toml"], more].concat());
             // A group of its own keeps the signal from this test.
             command.env("PATH", path).process_group(0);
             Finished::new(command.output().unwrap()).fails(130, &["interrupted"]);
@@ -177,12 +177,14 @@ fn an_interrupt_of_one_process_ends_its_programs() {
         for second in $(seq 100); do sleep 1 > /dev/null; done\ntouch \"$WENT_ON\"\nexit 1\n";
     let path = desk.write("bin/apt-get", script);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    for (verb, signal) in [("run", Signal::TERM), ("plan", Signal::INT), ("run", Signal::HUP)] {
+    for (option, signal) in
+        [("--trace", Signal::TERM), ("-n", Signal::INT), ("--no-cache", Signal::HUP)]
+    {
         let path = format!("{}:/usr/bin:/bin", desk.path("bin").display());
-        let mut command = desk.command(&[verb, "small.toml"]);
+        let mut command = desk.command(&["run", "small.toml", option]);
         command.env("PATH", path).env("WENT_ON", desk.path("went-on"));
         interrupted_at(command, "refreshing the package lists", signal);
-        assert!(!desk.path("went-on").exists(), "{verb} waits for the program's end");
+        assert!(!desk.path("went-on").exists(), "run {option} waits for the program's end");
         assert!(!desk.path("runs/small").exists(), "it left a folder");
     }
 }
@@ -191,7 +193,7 @@ fn an_interrupt_of_one_process_ends_its_programs() {
 fn an_interrupt_ends_the_wait_for_another_process() {
     let desk = desk();
     // It makes the store.
-    desk.run(&[&["plan", "small.toml"][..], &NO_MIRROR].concat()).fails(4, &["127.0.0.1:9"]);
+    desk.run(&[&["run", "-n", "small.toml"][..], &NO_MIRROR].concat()).fails(4, &["127.0.0.1:9"]);
     let lock = File::options().write(true).open(desk.path("store/lock")).unwrap();
     lock.lock().unwrap();
     let is_given_back = desk.path("given-back");
@@ -218,13 +220,11 @@ fn a_picture_that_cannot_be_written_is_noticed_before_anything_is_played() {
     let desk = desk();
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/driver-demo.toml");
     desk.write("file", "");
-    for (option, path) in [
-        ("--svg", "nowhere/a.svg"),
-        ("--svg", "file/a"),
-        ("--html", "."),
-        ("--html", "file/a.html"),
-    ] {
-        let finished = desk.run(&[&["scenario", demo, option, path][..], &NO_MIRROR].concat());
+    for (format, path) in
+        [("svg", "nowhere/a.svg"), ("svg", "file/a"), ("html", "."), ("html", "file/a.html")]
+    {
+        let form = format!("{format}={path}");
+        let finished = desk.run(&[&["run", demo, "--format", &form][..], &NO_MIRROR].concat());
         finished.fails(4, &[&format!("cannot write {path}")]);
         assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
     }

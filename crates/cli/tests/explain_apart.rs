@@ -17,7 +17,7 @@ const READINGS: [&[&str]; 7] = [
     &["recommend", "run", "--require", "wakeup.max<=10ms"],
     &["recommend", "run", "--format", "brief"],
     &["export", "run", "--out", "tables"],
-    &["report", "run", "--out", "page.html"],
+    &["compare", "run", "--out", "page.html"],
 ];
 
 /// Returns everything that the readings print and write.
@@ -63,9 +63,8 @@ fn an_explained_cell_changes_no_reading() {
     }
     // The explanation has its trace, and executes nothing again.
     let cell = cells[0].id.to_string();
-    desk.run(&["explain", "run", "--cell", &cell, "--what-if", "preemptible=__schedule"])
-        .succeeds();
-    desk.run(&["explain", "run", "--ranking"]).succeeds();
+    desk.run(&["explain", "run", "what-if", "preemptible=__schedule", "--cell", &cell]).succeeds();
+    desk.run(&["explain", "run", "ranking"]).succeeds();
 
     // A trace of the run's own is read before that of an explanation.
     let traces = recording.traces();

@@ -23,7 +23,7 @@ fn explain(desk: &Desk, arguments: &[&str]) -> Finished {
 /// Explains the cell with the trace.
 fn explain_it(desk: &Desk, traced: &Traced, arguments: &[&str]) -> Finished {
     let id = traced.id.to_string();
-    explain(desk, &[&["--cell", id.as_str()], arguments].concat())
+    explain(desk, &[arguments, &["--cell", id.as_str()]].concat())
 }
 
 fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
@@ -40,9 +40,9 @@ fn a_sound_recording_is_explained() {
     let before = tree(&traced.path);
     let said = explain_it(&desk, &traced, &[]);
     assert!(said.succeeds().stdout.contains("the worst of 20 wakeups"), "{}", said.stdout);
-    explain(&desk, &["--ranking"]).succeeds();
+    explain(&desk, &["ranking"]).succeeds();
     for form in ["perfetto", "ftrace"] {
-        explain_it(&desk, &traced, &["--export", form, "--out", form]).succeeds();
+        explain_it(&desk, &traced, &["trace", "--format", form, "--out", form]).succeeds();
         assert!(fs::metadata(desk.path(form)).unwrap().len() > 1000);
     }
     assert!(before == tree(&traced.path), "explaining has changed the recording");
@@ -51,26 +51,28 @@ fn a_sound_recording_is_explained() {
 #[test]
 fn a_format_that_a_view_does_not_have_is_refused() {
     let (desk, traced) = desk();
-    let ranking = explain(&desk, &["--ranking", "--format", "csv"]).succeeds().stdout.clone();
+    let ranking = explain(&desk, &["ranking", "--format", "csv"]).succeeds().stdout.clone();
     assert!(ranking.lines().next().unwrap().matches(',').count() > 3, "{ranking}");
-    let markdown = explain(&desk, &["--ranking", "--format", "markdown"]).succeeds().stdout.clone();
+    let markdown = explain(&desk, &["ranking", "--format", "markdown"]).succeeds().stdout.clone();
     assert!(markdown.contains("| ---"), "{markdown}");
     let drawn = explain_it(&desk, &traced, &[]).stdout;
     let block = explain_it(&desk, &traced, &["--format", "markdown"]).succeeds().stdout.clone();
     assert_eq!(block, format!("```\n{drawn}```\n"));
     for arguments in [
         &["--format", "csv"][..],
-        &["--response", "--format", "csv"],
-        &["--confirm", "--format", "csv"],
-        &["--what-if", "preemptible=rcu_core", "--format", "csv"],
+        &["response", "--format", "csv"],
+        &["confirm", "--format", "csv"],
+        &["what-if", "preemptible=rcu_core", "--format", "csv"],
     ] {
-        explain_it(&desk, &traced, arguments).fails(2, &["a timeline is no table and has no CSV"]);
+        explain_it(&desk, &traced, arguments)
+            .fails(2, &["this command cannot write csv", "table, json, markdown"]);
     }
     for format in ["json", "csv", "markdown"] {
-        let zoom = ["--zoom", "1ms", "--format", format];
-        explain_it(&desk, &traced, &zoom).fails(2, &["--zoom draws a graph of calls"]);
-        let export = ["--export", "ftrace", "--out", "x", "--format", format];
-        explain_it(&desk, &traced, &export).fails(2, &["cannot be used with"]);
+        let zoom = ["zoom", "1ms", "--format", format];
+        explain_it(&desk, &traced, &zoom).fails(2, &["unexpected argument '--format'"]);
+        let trace = ["trace", "--out", "x", "--format", format];
+        let refusal = format!("this command cannot write {format}");
+        explain_it(&desk, &traced, &trace).fails(2, &[&refusal, "perfetto, ftrace"]);
     }
 }
 
@@ -81,7 +83,7 @@ fn a_truncated_trace_is_named() {
     change(&file, |bytes| bytes.truncate(bytes.len() / 2));
     let before = tree(&traced.path);
     let name = file.file_name().unwrap().to_str().unwrap();
-    for arguments in [&[][..], &["--export", "ftrace", "--out", "text"]] {
+    for arguments in [&[][..], &["trace", "--format", "ftrace", "--out", "text"]] {
         explain_it(&desk, &traced, arguments).fails(2, &[name, "it is cut off or damaged", AGAIN]);
     }
     assert!(before == tree(&traced.path));
@@ -125,7 +127,7 @@ fn findings_of_a_newer_format_are_called_newer() {
     fs::write(traced.file("findings"), packed(text)).unwrap();
     let newer = ["findings.zst has format 99", "use the newer one"];
     explain_it(&desk, &traced, &[]).fails(2, &newer);
-    explain(&desk, &["--ranking"]).fails(2, &newer);
+    explain(&desk, &["ranking"]).fails(2, &newer);
 }
 
 #[test]
@@ -190,17 +192,17 @@ fn a_name_of_several_configurations_is_ambiguous() {
 #[test]
 fn a_moment_outside_of_the_run_is_answered_with_its_ends() {
     let (desk, traced) = desk();
-    explain_it(&desk, &traced, &["--zoom", "99s"])
+    explain_it(&desk, &traced, &["zoom", "99s"])
         .fails(2, &["there is nothing at 99000.000000ms", "the cell lasts from"]);
 }
 
 #[test]
 fn a_function_that_the_trace_lacks_is_answered_with_similar_ones() {
     let (desk, traced) = desk();
-    let change = ["--what-if", "preemptible=do_nanosleeep"];
+    let change = ["what-if", "preemptible=do_nanosleeep"];
     explain_it(&desk, &traced, &change)
-        .fails(2, &["never meets", "`do_nanosleep`", "preemptlab explain run --ranking"]);
-    let change = ["--what-if", "preemptible=do_nanosleep", "--what-if", "cut=asm_exit:1us"];
+        .fails(2, &["never meets", "`do_nanosleep`", "preemptlab explain run ranking"]);
+    let change = ["what-if", "preemptible=do_nanosleep", "cut=asm_exit:1us"];
     explain_it(&desk, &traced, &change).succeeds().says(&["nothing was executed"]);
 }
 
@@ -210,16 +212,17 @@ fn malformed_command_lines_are_usage_errors() {
     let fails = |arguments: &[&str], said: &[&str]| {
         explain_it(&desk, &traced, arguments).fails(2, said);
     };
-    fails(&["--zoom", "5 weeks"], &["`weeks` is no unit of time", "ns, us, ms and s"]);
-    fails(&["--zoom", "1s±1s"], &["at most 10 ms"]);
-    fails(&["--what-if", "exit_mmap"], &["preemptible=FUNCTION or cut=FUNCTION:TIME"]);
-    fails(&["--what-if", "preemptible=exit()"], &["`exit()` is no name of a function"]);
-    fails(&["--what-if", "cut=exit_mmap:0us"], &["a cut leaves more than 0 ns"]);
-    fails(&["--what-if", "cut=exit_mmap:5 weeks"], &["`weeks` is no unit of time"]);
-    fails(&["--what-if", "preemptible=exit_mmap", "--fair"], &["cannot be used with", "--fair"]);
-    fails(&["--export", "perfetto"], &["--out"]);
-    fails(&["--out", "file"], &["--export"]);
-    fails(&["--export", "word", "--out", "file"], &["perfetto, ftrace"]);
+    fails(&["zoom", "5 weeks"], &["`weeks` is no unit of time", "ns, us, ms and s"]);
+    fails(&["zoom", "1s±1s"], &["at most 10 ms"]);
+    fails(&["what-if", "exit_mmap"], &["preemptible=FUNCTION or cut=FUNCTION:TIME"]);
+    fails(&["what-if", "preemptible=exit()"], &["`exit()` is no name of a function"]);
+    fails(&["what-if", "cut=exit_mmap:0us"], &["a cut leaves more than 0 ns"]);
+    fails(&["what-if", "cut=exit_mmap:5 weeks"], &["`weeks` is no unit of time"]);
+    fails(&["what-if", "preemptible=exit_mmap", "--fair"], &["unexpected argument '--fair'"]);
+    fails(&["--fair", "response"], &["--fair stands before `response`"]);
+    fails(&["trace"], &["--out <FILE>"]);
+    fails(&["--out", "file"], &["unexpected argument '--out'"]);
+    fails(&["trace", "--format", "word", "--out", "file"], &["perfetto, ftrace"]);
 }
 
 #[test]
@@ -227,11 +230,11 @@ fn an_output_file_that_cannot_be_written_is_named() {
     let (desk, traced) = desk();
     fs::create_dir(desk.path("folder")).unwrap();
     for out in ["nowhere/file", "folder", "/proc/nothing"] {
-        explain_it(&desk, &traced, &["--export", "ftrace", "--out", out])
+        explain_it(&desk, &traced, &["trace", "--format", "ftrace", "--out", out])
             .fails(4, &["cannot write", out]);
     }
     explain_it(&desk, &traced, &["--svg", "nowhere/file"]).fails(4, &["cannot write nowhere/file"]);
-    explain_it(&desk, &traced, &["--export", "ftrace", "--out", "/dev/full"])
+    explain_it(&desk, &traced, &["trace", "--format", "ftrace", "--out", "/dev/full"])
         .fails(4, &["cannot write /dev/full", "space"]);
 }
 
@@ -240,7 +243,8 @@ fn an_export_that_fails_leaves_the_file_that_was_there() {
     let (desk, traced) = desk();
     desk.write("text", "precious");
     change(&traced.file("trace"), |bytes| bytes.truncate(bytes.len() - 8));
-    explain_it(&desk, &traced, &["--export", "ftrace", "--out", "text"]).fails(2, &[AGAIN]);
+    explain_it(&desk, &traced, &["trace", "--format", "ftrace", "--out", "text"])
+        .fails(2, &[AGAIN]);
     assert_eq!(fs::read_to_string(desk.path("text")).unwrap(), "precious");
 }
 
@@ -353,7 +357,7 @@ fn a_probe_that_is_not_there_is_named_before_anything_is_executed() {
 fn a_recording_without_a_trace_is_told_how_to_get_one() {
     let desk = Desk::new();
     untraced(&desk.path("run"), |_| {});
-    explain(&desk, &["--ranking"]).fails(2, &["--trace", "preemptlab explain run"]);
+    explain(&desk, &["ranking"]).fails(2, &["--trace", "preemptlab explain run"]);
 }
 
 /// Returns a compressed file without a label.

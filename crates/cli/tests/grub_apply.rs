@@ -11,7 +11,7 @@ use root::{Root, contents};
 const SETTINGS: [&str; 3] = ["--preempt", "full", "--threadirqs"];
 
 fn apply(root: &Root, settings: &[&str]) -> common::Finished {
-    root.preemptlab(&[&["apply", "--yes"], settings].concat())
+    root.preemptlab(&[&["system", "apply", "--yes"], settings].concat())
 }
 
 /// Returns the command lines of a `grub.cfg`.
@@ -25,7 +25,7 @@ fn lines(root: &Root) -> Vec<String> {
 fn what_is_applied_is_shown_first_and_taken_back_to_the_byte() {
     let root = Root::grub();
     let before = root.snapshot();
-    let shown = root.preemptlab(&[&["apply"], &SETTINGS[..]].concat());
+    let shown = root.preemptlab(&[&["system", "apply"], &SETTINGS[..]].concat());
     shown.fails(2, &["Nothing was changed", "--yes"]);
     shown.says(&[
         "--- /dev/null +++ /etc/default/grub.d/zz-preemptlab.cfg",
@@ -44,20 +44,21 @@ fn what_is_applied_is_shown_first_and_taken_back_to_the_byte() {
     let after = root.read("boot/grub/grub.cfg");
     root.regenerate();
     assert_eq!(root.read("boot/grub/grub.cfg"), after);
-    root.preemptlab(&["revert", "--yes"]).succeeds();
+    root.preemptlab(&["system", "revert", "--yes"]).succeeds();
     assert_eq!(contents(&before), contents(&root.snapshot()));
-    root.preemptlab(&["revert", "--yes"]).fails(0, &["Nothing is applied."]);
+    root.preemptlab(&["system", "revert", "--yes"]).fails(0, &["Nothing is applied."]);
 }
 
 #[test]
 fn a_dry_run_only_shows() {
     let root = Root::quick_grub();
     let before = root.snapshot();
-    let shown = root.preemptlab(&[&["apply", "--dry-run"], &SETTINGS[..]].concat());
+    let shown = root.preemptlab(&[&["system", "apply", "--dry-run"], &SETTINGS[..]].concat());
     shown.succeeds().says(&["+++ /etc/default/grub.d/zz-preemptlab.cfg"]);
     shown.fails(0, &["Nothing was changed: --dry-run"]);
     assert_eq!(before, root.snapshot());
-    let both = root.preemptlab(&[&["apply", "--dry-run", "--yes"], &SETTINGS[..]].concat());
+    let both =
+        root.preemptlab(&[&["system", "apply", "--dry-run", "--yes"], &SETTINGS[..]].concat());
     both.fails(2, &["--dry-run"]);
 }
 
@@ -111,7 +112,7 @@ fn other_settings_take_the_place_and_the_first_state_comes_back() {
     apply(&root, &["--nohz-full", "1-3", "--base-slice-ns", "4000000"]).succeeds();
     assert_eq!(units(), 2);
     apply(&root, &SETTINGS).succeeds();
-    root.preemptlab(&["revert", "--yes"]).succeeds();
+    root.preemptlab(&["system", "revert", "--yes"]).succeeds();
     assert_eq!(contents(&before), contents(&root.snapshot()));
 }
 
@@ -121,7 +122,7 @@ fn a_kernel_that_came_since_stays_bootable() {
     apply(&root, &SETTINGS).succeeds();
     root.write("boot/vmlinuz-6.12.118+deb13-amd64", "");
     root.regenerate();
-    let reverted = root.preemptlab(&["revert", "--yes"]);
+    let reverted = root.preemptlab(&["system", "revert", "--yes"]);
     reverted.fails(0, &["/boot/grub/grub.cfg was changed since"]);
     let lines = lines(&root);
     assert_eq!(lines.len(), 5, "{lines:?}");
@@ -136,9 +137,10 @@ fn what_somebody_changed_is_not_overwritten_unasked() {
     apply(&root, &SETTINGS).succeeds();
     let drop_in = "etc/default/grub.d/zz-preemptlab.cfg";
     root.write(drop_in, &format!("{}# mine\n", root.read(drop_in)));
-    root.preemptlab(&["revert", "--yes"]).fails(1, &["was changed since", "# mine", "--force"]);
+    root.preemptlab(&["system", "revert", "--yes"])
+        .fails(1, &["was changed since", "# mine", "--force"]);
     assert!(root.read(drop_in).contains("# mine"));
-    root.preemptlab(&["revert", "--yes", "--force"]).succeeds();
+    root.preemptlab(&["system", "revert", "--yes", "--force"]).succeeds();
     assert_eq!(contents(&before), contents(&root.snapshot()));
 }
 
@@ -181,7 +183,7 @@ fn entries_of_systemd_boot_get_the_words_and_lose_them() {
     // kernel-install makes an entry for a new kernel from /etc/kernel/cmdline.
     let new = "boot/loader/entries/debian-6.12.118+deb13-amd64.conf";
     root.write(new, &root.read(entry).replace("117", "118"));
-    root.preemptlab(&["revert", "--yes"]).succeeds();
+    root.preemptlab(&["system", "revert", "--yes"]).succeeds();
     assert!(root.read(new).contains("ro quiet\n"));
     fs::remove_file(root.path(new)).unwrap();
     assert_eq!(contents(&before), contents(&root.snapshot()));
@@ -210,7 +212,7 @@ fn what_would_be_ignored_is_refused_before_anything_is_touched() {
 fn what_would_be_ignored_can_be_left_out() {
     let root = Root::grub();
     let apply = |settings: &[&str]| {
-        root.preemptlab(&[&["apply", "--yes", "--skip-ignored"], settings].concat())
+        root.preemptlab(&[&["system", "apply", "--yes", "--skip-ignored"], settings].concat())
     };
     let before = root.snapshot();
     apply(&["--preempt", "lazy"]).fails(2, &["Left out: preempt=lazy", "all of it"]);
@@ -276,7 +278,7 @@ fn the_second_of_two_at_once_is_told_who_is_first() {
     let lock = root.path("run/preemptlab.lock");
     let under = ["flock", "--no-fork", lock.to_str().unwrap()];
     // The lock is held by the program that starts preemptlab, and goes on in it.
-    let finished = root.under(&under, &["apply", "--yes", "--skew-tick"]);
+    let finished = root.under(&under, &["system", "apply", "--yes", "--skew-tick"]);
     finished.fails(4, &["preemptlab with process number", "is changing the settings"]);
     assert_eq!(before, root.snapshot());
 }
@@ -292,7 +294,8 @@ fn live() -> Root {
     root
 }
 
-const AT_ONCE: [&str; 8] = [
+const AT_ONCE: [&str; 9] = [
+    "system",
     "apply",
     "--yes",
     "--parameter=quirk=1",
@@ -316,15 +319,15 @@ fn what_works_at_run_time_is_set_at_once_and_taken_back() {
     ]);
     assert_eq!(slice(), "3000000");
     root.live(&AT_ONCE).fails(0, &["There is nothing to do"]);
-    let doctor = root.live(&["doctor", "--format", "json", "--store", "/tmp/nothing"]);
+    let doctor = root.live(&["system", "show", "--format", "json", "--store", "/tmp/nothing"]);
     let document: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
     let state = |index: usize| document["settings"]["applied"][index]["state"].clone();
     assert_eq!([state(0), state(1), state(2)], ["after_next_boot", "in_force", "in_force"]);
     // Another value takes the place, and `revert` restores the first one.
-    root.live(&["apply", "--yes", "--base-slice-ns", "4000000"]).succeeds();
+    root.live(&["system", "apply", "--yes", "--base-slice-ns", "4000000"]).succeeds();
     assert_eq!(slice(), "4000000");
     assert_eq!(root.read("sys/kernel/debug/sched/features"), "HRTICK");
-    root.live(&["revert", "--yes"]).succeeds();
+    root.live(&["system", "revert", "--yes"]).succeeds();
     assert_eq!(slice(), "700000");
     assert_eq!(contents(&before), contents(&root.snapshot()));
 }
@@ -338,9 +341,10 @@ fn what_the_kernel_does_not_take_is_not_applied() {
     root.live(&AT_ONCE).fails(2, &["sched/features=NO_HRTICK cannot be set"]);
     assert_eq!(root.read("sys/kernel/debug/sched/base_slice_ns"), "700000");
     assert_eq!(contents(&before), contents(&root.snapshot()));
-    root.live(&["apply", "--yes", "--sched-feature", "NO_SUCH"]).fails(2, &["no such feature"]);
-    root.live(&["apply", "--yes", "--nohz-full", "0-3"]).fails(2, &["every CPU"]);
-    root.live(&["apply", "--yes", "--nohz-full", "9"]).fails(2, &["which has 0-3"]);
+    root.live(&["system", "apply", "--yes", "--sched-feature", "NO_SUCH"])
+        .fails(2, &["no such feature"]);
+    root.live(&["system", "apply", "--yes", "--nohz-full", "0-3"]).fails(2, &["every CPU"]);
+    root.live(&["system", "apply", "--yes", "--nohz-full", "9"]).fails(2, &["which has 0-3"]);
     root.write("run/.containerenv", "");
     root.live(&AT_ONCE).fails(4, &["this is a container"]);
     assert_eq!(contents(&before), contents(&root.snapshot()));
@@ -357,37 +361,40 @@ fn doctor_tells_of_an_interrupted_change() {
         "verb": "revert", "changes": [], "make": [], "remove": [], "run_time": [], "outcome": null,
     });
     root.write(journal, &document.to_string());
-    let doctor = root.live(&["doctor", "--store", "/tmp/nothing"]);
-    doctor.says(&["`preemptlab revert` was interrupted", "sudo preemptlab revert"]);
-    root.live(&["revert", "--yes"]).fails(0, &["An interrupted `preemptlab revert`"]);
+    let doctor = root.live(&["system", "show", "--store", "/tmp/nothing"]);
+    doctor.says(&["`preemptlab system revert` was interrupted", "sudo preemptlab system revert"]);
+    root.live(&["system", "revert", "--yes"])
+        .fails(0, &["An interrupted `preemptlab system revert`"]);
     assert_eq!(contents(&before), contents(&root.snapshot()));
     root.write(journal, "{\"format\": 2}");
-    root.live(&["revert", "--yes"]).fails(4, &["format 2 is of a newer preemptlab"]);
+    root.live(&["system", "revert", "--yes"]).fails(4, &["format 2 is of a newer preemptlab"]);
 }
 
 #[test]
 fn a_recording_is_applied_where_its_kernel_is_installed() {
     let root = Root::quick_grub();
     let run = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/check");
-    let from =
-        |more: &[&str]| root.preemptlab(&[&["apply", "--yes", "--from", run], more].concat());
+    let from = |more: &[&str]| {
+        root.preemptlab(&[&["system", "apply", "--yes", "--from", run], more].concat())
+    };
     let missing = ["6.12.107+deb13-amd64 is not installed here", "apt-get install", "=6.12.107-1"];
     from(&[]).fails(4, &missing);
     from(&["--require", "wakeup.max<1us"]).fails(1, &["no configuration of"]);
     from(&["--preempt", "full"]).fails(2, &["cannot be used with"]);
-    let alone = root.preemptlab(&["apply", "--preempt", "full", "--maximize", "throughput"]);
+    let alone =
+        root.preemptlab(&["system", "apply", "--preempt", "full", "--maximize", "throughput"]);
     alone.fails(2, &["add --from RUN"]);
     root.write("boot/vmlinuz-6.12.107+deb13-amd64", "");
     // The generator of these tests knows one kernel, as a GRUB before 2.12 boots the newest.
     from(&[]).fails(2, &["GRUB is older than 2.12", "GRUB_DEFAULT"]);
     let systemd = Root::systemd_boot();
     let before = systemd.snapshot();
-    systemd.preemptlab(&["apply", "--yes", "--from", run]).succeeds();
+    systemd.preemptlab(&["system", "apply", "--yes", "--from", run]).succeeds();
     let entry = "debian-6.12.107+deb13-amd64.conf";
     assert_eq!(systemd.read("boot/loader/loader.conf"), format!("timeout 3\ndefault {entry}\n"));
     assert!(systemd.read(&format!("boot/loader/entries/{entry}")).contains("preempt=full"));
     let other = systemd.read("boot/loader/entries/debian-6.12.117+deb13-amd64.conf");
     assert!(!other.contains("preempt=full"));
-    systemd.preemptlab(&["revert", "--yes"]).succeeds();
+    systemd.preemptlab(&["system", "revert", "--yes"]).succeeds();
     assert_eq!(contents(&before), contents(&systemd.snapshot()));
 }

@@ -93,10 +93,10 @@ fn a_page_and_a_recommendation_show_it_and_decide_nothing_from_it() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["histograms"][0]["tool"], "cyclictest");
     assert_eq!(json["candidates"].as_array().unwrap().len(), 1);
-    desk.run(&["report", &check(), "hist.txt", "-o", "page.html"]).succeeds();
+    desk.run(&["compare", &check(), "hist.txt", "-o", "page.html"]).succeeds();
     let page = fs::read_to_string(desk.path("page.html")).unwrap();
     assert!(page.contains("\"samples\":1199998"), "the page lacks the histogram");
-    let letter = words(&desk.run(&["report", &check(), "hist.txt", "--format", "markdown"]));
+    let letter = words(&desk.letter(&[&check(), "hist.txt"]));
     assert!(letter.contains("1,199,998"), "{letter}");
 }
 
@@ -115,12 +115,12 @@ fn what_is_no_histogram_or_has_no_recording_is_refused() {
         (&["compare", "\u{1b}[2J.txt"], "is no whole number"),
         (&["compare", "hist.txt", "./hist.txt"], "is named twice"),
         (&["recommend", "hist.txt"], "a recommendation needs a recording"),
-        (&["report", "hist.txt"], "a report needs a recording"),
+        (&["compare", "hist.txt", "-o", "page.html"], "a report needs a recording"),
         (
             &["export", "hist.txt"],
             "hist.txt is a histogram and no recording, and tables are of cells",
         ),
-        (&["history", "hist.txt"], "a history is one of kernels"),
+        (&["compare", "hist.txt", "--by", "kernel"], "a history is one of kernels"),
     ] {
         let finished = desk.run(arguments);
         assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);

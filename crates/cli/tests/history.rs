@@ -1,4 +1,4 @@
-//! `history` on recordings: change points, tables, pages and pictures, and what is refused.
+//! `compare --by kernel` on recordings: change points, tables, pages and pictures, and what is refused.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn desk() -> Desk {
 }
 
 fn history(desk: &Desk, arguments: &[&str]) -> Finished {
-    desk.run(&[&["history"], arguments].concat())
+    desk.run(&[&["compare", "--by", "kernel"], arguments].concat())
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn kernels_of_several_recordings_are_one_history() {
 fn a_page_links_its_pictures() {
     let desk = desk();
     fs::create_dir(desk.path("docs")).unwrap();
-    let page = ["--format", "markdown", "--out", "docs/history.md", "--svg", "docs/pictures/of"];
+    let page = ["-o", "docs/history.md", "--svg", "docs/pictures/of"];
     let said = history(&desk, &[&["run"], &page[..]].concat());
     assert_eq!(said.succeeds().stdout, "");
     let page = fs::read_to_string(desk.path("docs/history.md")).unwrap();
@@ -80,6 +80,8 @@ fn a_page_links_its_pictures() {
     // The same recording gives the same bytes.
     history(&desk, &["run", "--svg", "again"]).succeeds();
     assert_eq!(fs::read_to_string(desk.path("again/load.svg")).unwrap(), svg);
+    history(&desk, &["run", "-o", "only.svg"]).succeeds();
+    assert_eq!(fs::read_to_string(desk.path("only.svg")).unwrap(), svg);
 }
 
 #[test]
@@ -116,10 +118,10 @@ fn what_makes_no_history_is_refused() {
         (&["run", "priced"], 2, "the machines of run and priced differ (cost is"),
         (&["run", "other"], 2, "`load` is not the same workload in run and other"),
         (&["run", "--metric", "throughputt"], 2, "did you mean `throughput`?"),
-        (&["run", "--format", "csv"], 2, "invalid value 'csv'"),
+        (&["run", "--format", "csv"], 2, "leave --format csv out"),
         (&["run", "--out", "no/page.md"], 4, "cannot write no/page.md"),
         (&["run", "--svg", "run/recording.json"], 4, "cannot make the folder"),
-        (&[], 2, "for example: preemptlab history runs/quick"),
+        (&[], 2, "for example: preemptlab compare runs/quick"),
     ] {
         history(&desk, arguments).fails(code, &[said]);
     }

@@ -1,4 +1,4 @@
-//! Tests of `merge`: parts that are sound, and parts that are not.
+//! Tests of `cluster merge`: parts that are sound, and parts that are not.
 
 mod common;
 
@@ -77,7 +77,7 @@ impl Lab {
     }
 
     fn merge(&self) -> Finished {
-        self.desk.run(&["merge", "run"])
+        self.desk.run(&["cluster", "merge", "run"])
     }
 
     /// Checks that the recording is that of one machine, but for some cells that it lacks.
@@ -124,7 +124,7 @@ fn parts_become_the_recording_of_one_machine() {
     lab.part("2/3", &[3, 4]);
     let said = lab.merge();
     said.fails(3, &["5 of 8 cells in run: 0 before, 5 taken now, 3 missing"]);
-    said.fails(3, &["cells are missing of 3/3", "preemptlab run run --shard 3/3"]);
+    said.fails(3, &["cells are missing of 3/3", "preemptlab cluster work run 3/3"]);
     let missing: Vec<_> = said.stdout.lines().collect();
     assert_eq!(missing.len(), 3, "{missing:?}");
     assert!(missing[0].contains(" full load on 1 CPU #"), "{missing:?}");
@@ -303,7 +303,9 @@ fn altered_and_hostile_files_are_refused_and_the_rest_is_taken() {
 
     // Whole ones from elsewhere take their place.
     fs::rename(&part, lab.desk.path("bad")).unwrap();
-    lab.desk.run(&["merge", "run", "bad", "whole"]).fails(2, &["8 of 8 cells", "8 taken now"]);
+    lab.desk
+        .run(&["cluster", "merge", "run", "bad", "whole"])
+        .fails(2, &["8 of 8 cells", "8 taken now"]);
     lab.is_whole_but_for(&[]);
 }
 
@@ -311,14 +313,15 @@ fn altered_and_hostile_files_are_refused_and_the_rest_is_taken() {
 fn recordings_of_the_same_plan_are_parts_and_others_are_not() {
     let lab = Lab::new();
     record(&lab.desk.path("other"), &PLAN.replace("1s", "2s"), |_, _| Cell::Measured);
-    let said = lab.desk.run(&["merge", "run", "other", "absent", "run", "whole", "./whole"]);
+    let said =
+        lab.desk.run(&["cluster", "merge", "run", "other", "absent", "run", "whole", "./whole"]);
     said.fails(2, &["other: it is of another plan", "absent: there is no such folder", "8 of 8"]);
     assert!(!said.stderr.contains("twice"), "{}", said.stderr);
     lab.is_whole_but_for(&[]);
     // The recording is damaged, and the part is not.
     let file = lab.file(&lab.desk.path("run"), 2);
     fs::write(&file, "{}").unwrap();
-    let said = lab.desk.run(&["merge", "run", "whole"]);
+    let said = lab.desk.run(&["cluster", "merge", "run", "whole"]);
     said.fails(2, &["it is damaged", "7 of 8 cells", "1 missing"]);
     assert_eq!(fs::read_to_string(file).unwrap(), "{}");
 }
@@ -339,7 +342,7 @@ fn folders_that_somebody_has_are_told_of() {
     let lock = preemptlab_files::lock(&run).unwrap();
     lab.merge().fails(4, &["another process is writing to run"]);
     drop(lock);
-    lab.desk.run(&["merge", "absent"]).fails(2, &["there is no folder absent"]);
+    lab.desk.run(&["cluster", "merge", "absent"]).fails(2, &["there is no folder absent"]);
     assert!(!lab.desk.path("absent").exists());
     fs::remove_dir_all(lab.desk.path("run.shards")).unwrap();
     lab.merge().fails(3, &["there are no parts in run.shards/parts", "next: preemptlab run run"]);
@@ -369,7 +372,7 @@ fn traces_and_layouts_are_those_of_one_machine() {
     let layout = whole.layout();
     let name = layout.file_name().unwrap();
     fs::remove_file(desk.path("b/traces").join(name)).unwrap();
-    let said = desk.run(&["merge", "run", "b", "a"]);
+    let said = desk.run(&["cluster", "merge", "run", "b", "a"]);
     said.fails(0, &["4 taken now, 2 with new traces"]);
     assert!(files(&desk.path("run")) == files(&desk.path("whole")));
 
@@ -382,11 +385,12 @@ fn traces_and_layouts_are_those_of_one_machine() {
     let mut bytes = fs::read(&theirs).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&theirs, &bytes).unwrap();
-    desk.run(&["merge", "run", "a"]).fails(1, &["has two traces", "the recording keeps its own"]);
+    desk.run(&["cluster", "merge", "run", "a"])
+        .fails(1, &["has two traces", "the recording keeps its own"]);
     fs::remove_file(&ours).unwrap();
-    desk.run(&["merge", "run", "a"]).fails(2, &["it is cut off or damaged"]);
+    desk.run(&["cluster", "merge", "run", "a"]).fails(2, &["it is cut off or damaged"]);
     assert!(!ours.exists());
-    desk.run(&["merge", "run", "whole"]).fails(0, &["0 taken now, 1 with new traces"]);
+    desk.run(&["cluster", "merge", "run", "whole"]).fails(0, &["0 taken now, 1 with new traces"]);
     assert!(files(&desk.path("run")) == files(&desk.path("whole")));
 }
 
@@ -395,7 +399,7 @@ fn a_killed_merge_goes_on() {
     let lab = Lab::new();
     lab.part("1/1", &[0, 1, 2, 3, 4, 5, 6, 7]);
     for _ in 0..8 {
-        let mut command = lab.desk.command(&["merge", "run"]);
+        let mut command = lab.desk.command(&["cluster", "merge", "run"]);
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let cells = lab.desk.path("run/cells");
         let before = fs::read_dir(&cells).unwrap().count();
@@ -448,7 +452,7 @@ fn cells_of_looks_are_of_the_plan() {
     lab.put(&lab.desk.path("whole"), &other);
     lab.put(&part, &other);
     let said = lab.merge();
-    said.fails(3, &["9 of 10 cells", "cells are missing of 1/2", "run run --shard 1/2"]);
+    said.fails(3, &["9 of 10 cells", "cells are missing of 1/2", "cluster work run 1/2"]);
     assert!(said.stdout.ends_with("#5\n") && said.stdout.lines().count() == 1, "{}", said.stdout);
     lab.put(&part, &one);
     lab.merge().fails(0, &["9 before, 1 taken now"]);

@@ -28,8 +28,8 @@ fn desk(text: Option<&str>) -> Desk {
 
 #[track_caller]
 fn refused(desk: &Desk, arguments: &[&str], said: &str) {
-    for verb in ["run", "plan"] {
-        let finished = desk.run(&[&[verb, "made.toml"], arguments, &NO_MIRROR].concat());
+    for more in [&[][..], &["-n"]] {
+        let finished = desk.run(&[&["run", "made.toml"], more, arguments, &NO_MIRROR].concat());
         finished.fails(2, &[said]);
         assert!(!finished.stderr.contains("127.0.0.1"), "{}", finished.stderr);
     }
@@ -51,7 +51,7 @@ fn what_cannot_take_a_place_is_refused_before_anything_is_brought_here() {
         (["--kernel", "a b=debian:6.12"], "`a b` is not a label"),
         (["--kernel", "host=debian:6.12"], "`host` is not a label"),
         (["--preempt", "rt"], "rt is a kernel flavour: kernel = [\"debian:6.12-rt\"]"),
-        (["--mode", "ful"], "did you mean `full`?"),
+        (["--preempt", "none,ful"], "did you mean `full`?"),
         (["--workload", "laod"], "no workload `laod`; did you mean `load`?"),
         (["--workload", "kernel"], "no workload `kernel`; it has load"),
         (["--cpu", "2"], "unexpected argument '--cpu'"),

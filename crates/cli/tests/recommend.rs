@@ -127,11 +127,10 @@ fn candidates_are_chosen_by_pattern() {
         2,
         &["no configuration matches `debian:6.21*`", "did you mean `debian:6.12", "/full"],
     );
-    let report =
-        |among: &str| desk.run(&["report", "run", "--format", "markdown", "--among", among]);
+    let report = |among: &str| desk.letter(&["run", "--among", among]);
     report("*/full").succeeds().says(&["Asked for: among ", "/full."]);
     report("*/lazy").fails(2, &["no configuration matches `*/lazy`"]);
-    desk.run(&["apply", "--from", "run", "--among", "*/lazy", "--emit", "grub"])
+    desk.run(&["system", "apply", "--from", "run", "--among", "*/lazy", "--emit", "grub"])
         .fails(2, &["no configuration matches `*/lazy`"]);
 }
 
@@ -196,7 +195,7 @@ fn a_parameter_that_cannot_be_written_safely_is_left_to_the_reader() {
         manifest.experiment.machine.cmdline = vec!["dyndbg=\"$(reboot)\"".to_owned()];
     });
     let finished = recommend(&desk, &[]);
-    finished.succeeds().says(&["`preemptlab apply` refuses", "$(reboot)", "set it by hand"]);
+    finished.succeeds().says(&["`preemptlab system apply` refuses", "$(reboot)", "set it by hand"]);
     assert_eq!(finished.stdout.matches("dyndbg").count(), 1, "{}", finished.stdout);
 }
 

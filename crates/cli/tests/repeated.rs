@@ -64,14 +64,14 @@ fn options_that_do_not_go_together_are_refused() {
     for (arguments, said) in [
         (
             &["mine.toml", "--command", "xz", "--package", "xz-utils"][..],
-            "'[EXPERIMENT]' cannot be used with",
+            "'[FILE|RUN]...' cannot be used with",
         ),
         (&["--command", "xz"], "--package <PACKAGE>"),
         (&["--package", "xz-utils"], example),
         (&["mine.toml", "--package", "xz-utils"], "cannot be used with"),
         (&["mine.toml", "--window", "2s"], "cannot be used with"),
         (&["--command", "xz", "--package", "xz-utils", "--workload", "a"], "cannot be used with"),
-        (&["--command", "xz", "--package", "xz-utils", "--shard", "1/2"], "cannot be used with"),
+        (&["--command", "xz", "--package", "xz-utils", "--shard", "1/2"], "cluster work RUN I/N"),
         (&["--command", "xz", "--package", "XZ!"], "`XZ!` is not the name of a Debian package"),
         (
             &["--command", "xz", "--package", "xz-utils", "--window", "250ms"],
@@ -81,7 +81,7 @@ fn options_that_do_not_go_together_are_refused() {
             &["--command", "xz", "--package", "xz-utils", "--window", "0s"],
             "whole number of seconds",
         ),
-        (&[], "<EXPERIMENT>"),
+        (&[], "<FILE|RUN>"),
     ] {
         desk.run(&[&["run"], arguments].concat()).fails(2, &[said]);
     }

@@ -1,4 +1,4 @@
-//! Tests of `run --emit` with what is no good: nothing is prepared, and a sentence says why.
+//! Tests of `cluster emit` with what is no good: nothing is prepared, and a sentence says why.
 
 mod common;
 
@@ -8,23 +8,21 @@ use common::Desk;
 fn what_is_emitted_needs_what_it_names() {
     let desk = Desk::new();
     let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/quick.toml");
-    let cases: [(&[&str], &str); 13] = [
-        (&["--emit=lsf"], "invalid value 'lsf'"),
-        (&["--emit=kubernetes"], "name it with --volume CLAIM=FOLDER"),
-        (&["--emit=kubernetes", "--volume", "lab"], "name it with --image IMAGE"),
-        (&["--emit=kubernetes", "--volume", "La b", "--image", "x"], "`La b` is no claim"),
-        (&["--emit=kubernetes", "--volume", "lab", "--image", "a\nb"], "one line of plain text"),
-        (&["--emit=github", "--preempt", "full"], "change the file instead"),
-        (&["--emit", "--shard", "1/2"], "cannot be used with"),
-        (&["--emit", "--engine", "kubernetes"], "name it with --volume CLAIM=FOLDER"),
-        (&["--emit", "--engine", "slurm", "--detach"], "cannot be used with"),
-        (&["--emit", "--engine", "slurm", "--engine-arg=--array=1-9"], "leave it out"),
-        (&["--emit=ssh", "--tasks", "0"], "invalid value '0'"),
-        (&["--emit", "--backend", "kvm"], "only virtual time is the same on several machines"),
-        (&["--twice", "1%"], "required arguments were not provided"),
+    let cases: [(&[&str], &str); 11] = [
+        (&["lsf"], "invalid value 'lsf'"),
+        (&["kubernetes"], "name it with --volume CLAIM=FOLDER"),
+        (&["kubernetes", "--volume", "lab"], "name it with --image IMAGE"),
+        (&["kubernetes", "--volume", "La b", "--image", "x"], "`La b` is no claim"),
+        (&["kubernetes", "--volume", "lab", "--image", "a\nb"], "one line of plain text"),
+        (&["github", "--preempt", "full"], "change the file instead"),
+        (&["slurm", "--shard", "1/2"], "cluster work RUN I/N"),
+        (&["slurm", "--engine-arg=--array=1-9"], "leave it out"),
+        (&["ssh", "--engine-arg=--mem=1G"], "only Slurm's script holds an --engine-arg"),
+        (&["ssh", "--tasks", "0"], "invalid value '0'"),
+        (&["slurm", "--backend", "kvm"], "unexpected argument"),
     ];
     for (arguments, expected) in cases {
-        let finished = desk.run(&[&["run", study], arguments].concat());
+        let finished = desk.run(&[&["cluster", "emit"], arguments, &[study]].concat());
         assert_eq!(finished.code, 2, "{arguments:?}: {}", finished.stderr);
         assert!(finished.stderr.contains(expected), "{arguments:?}: {}", finished.stderr);
         assert_eq!(finished.stdout, "", "{arguments:?}");

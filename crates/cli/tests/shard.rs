@@ -1,4 +1,4 @@
-//! What `run --prepare` and `run --shard` refuse before anything is executed.
+//! What `cluster prepare` and `cluster work` refuse before anything is executed.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn desk() -> Desk {
 }
 
 fn run(desk: &Desk, arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
-    let mut command = desk.command(&[&["run"], arguments].concat());
+    let mut command = desk.command(&[&["cluster", "work"], arguments].concat());
     for name in VARIABLES {
         command.env_remove(name);
     }
@@ -45,46 +45,35 @@ fn refused(desk: &Desk, arguments: &[&str], says: &str) {
 fn what_is_no_shard_is_refused() {
     let desk = desk();
     for shard in ["0/3", "4/3", "1/0", "x", "3", "auto/0", "auto/x", "1/100001"] {
-        refused(&desk, &["check", "--shard", shard], "is no shard");
+        refused(&desk, &["check", shard], "is no shard");
     }
     for twice in ["0%", "101%", "1", "x%"] {
-        refused(&desk, &["check", "--shard", "1/2", "--twice", twice], "is no share");
+        refused(&desk, &["check", "1/2", "--twice", twice], "is no share");
     }
-    refused(&desk, &["check", "--shard", "auto"], "write --shard INDEX/COUNT");
+    refused(&desk, &["check", "auto"], "write INDEX/COUNT");
     let set = [("JOB_COMPLETION_INDEX", "0")];
-    run(&desk, &["check", "--shard", "auto"], &set).fails(2, &["write --shard auto/COUNT"]);
+    run(&desk, &["check", "auto"], &set).fails(2, &["write auto/COUNT"]);
 }
 
 #[test]
 fn a_shard_needs_a_prepared_recording() {
     let desk = desk();
-    refused(&desk, &["check.toml", "--shard", "1/1"], "check");
-    refused(&desk, &["absent", "--shard", "1/1"], "absent");
-    refused(&desk, &["check", "--shard", "1/1"], "there is no seed");
-    refused(
-        &desk,
-        &["check", "--shard", "1/1", "--replicates", "9"],
-        "as its recording was prepared",
-    );
-    refused(
-        &desk,
-        &["check", "--shard", "1/1", "--backend", "host"],
-        "as its recording was prepared",
-    );
-    refused(&desk, &["check", "--shard", "1/1", "--qemu", "/bin/true"], "leave --qemu out");
+    refused(&desk, &["check.toml", "1/1"], "check");
+    refused(&desk, &["absent", "1/1"], "absent");
+    refused(&desk, &["check", "1/1"], "there is no seed");
+    // It is executed as its recording was prepared.
+    for option in ["--replicates=9", "--backend=host", "--qemu=/bin/true"] {
+        refused(&desk, &["check", "1/1", option], "unexpected argument");
+    }
     fs::write(desk.path("check.shards/seed.tar.zst"), "no seed").unwrap();
-    refused(&desk, &["check", "--shard", "1/1"], "is damaged");
+    refused(&desk, &["check", "1/1"], "is damaged");
     // The recording is only read.
     assert_eq!(fs::read_dir(desk.path("check")).unwrap().count(), 1);
 
     // A folder of something else is no part.
     fs::create_dir(desk.path("thesis")).unwrap();
     desk.write("thesis/thesis.tex", "");
-    refused(&desk, &["check", "--shard", "1/1", "--out", "thesis"], "not empty");
+    refused(&desk, &["check", "1/1", "--out", "thesis"], "not empty");
     // Nor is the part of another shard.
-    refused(
-        &desk,
-        &["check", "--shard", "2/2", "--out", "check.shards/parts/1-of-1"],
-        "another shard",
-    );
+    refused(&desk, &["check", "2/2", "--out", "check.shards/parts/1-of-1"], "another shard");
 }

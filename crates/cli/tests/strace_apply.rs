@@ -18,9 +18,10 @@ const WRITING: &str = "write,writev,pwrite64,openat,creat,rename,renameat,rename
 
 /// Settings with files of every kind: the boot loader's, and a service for the settings at run
 /// time.
-const FIRST: [&str; 5] = ["apply", "--yes", "--threadirqs", "--base-slice-ns", "3000000"];
-const SECOND: [&str; 5] = ["apply", "--yes", "--preempt=full", "--base-slice-ns", "4000000"];
-const REVERT: [&str; 2] = ["revert", "--yes"];
+const FIRST: [&str; 6] = ["system", "apply", "--yes", "--threadirqs", "--base-slice-ns", "3000000"];
+const SECOND: [&str; 6] =
+    ["system", "apply", "--yes", "--preempt=full", "--base-slice-ns", "4000000"];
+const REVERT: [&str; 3] = ["system", "revert", "--yes"];
 
 /// A system call by its name and its number among those of that name, as strace counts them.
 struct Call {

@@ -192,13 +192,15 @@ const GATE: [&str; 7] =
     ["gate", "base", "same", "--format", "junit=gate.xml", "--format", "json=gate.json"];
 
 const CASES: [Case; 6] = [
-    Case { make: traced_parts, command: &["merge", "run", "b", "a"], calls_min: 12 },
-    Case { make: part_of_a_shard, command: &["merge", "run"], calls_min: 8 },
+    Case { make: traced_parts, command: &["cluster", "merge", "run", "b", "a"], calls_min: 12 },
+    Case { make: part_of_a_shard, command: &["cluster", "merge", "run"], calls_min: 8 },
     Case { make: two_recordings, command: &GATE, calls_min: 4 },
     Case { make: two_recordings_and_a_decision, command: &GATE, calls_min: 4 },
     Case {
         make: traced,
-        command: &["explain", "run", "--cell", "full", "--export", "ftrace", "--out", "text"],
+        command: &[
+            "explain", "run", "trace", "--format", "ftrace", "--out", "text", "--cell", "full",
+        ],
         calls_min: 4,
     },
     Case {

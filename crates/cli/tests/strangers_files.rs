@@ -29,23 +29,23 @@ const FILES: [(&str, &str); 8] = [
 /// Commands that take a file, of which `FILE` is the path.
 const COMMANDS: [&[&str]; 18] = [
     &["run", "FILE"],
-    &["plan", "FILE"],
-    &["scenario", "FILE"],
+    &["run", "-n", "FILE"],
+    &["cluster", "prepare", "FILE"],
     &["run", "priced.toml"],
-    &["plan", "priced.toml"],
-    &["plan", "compared.toml"],
-    &["plan", "plain.toml", "--machine", "./FILE"],
+    &["run", "-n", "priced.toml"],
+    &["run", "-n", "compared.toml"],
+    &["run", "-n", "plain.toml", "--machine", "./FILE"],
     &["run", "plain.toml", "--machine", "./FILE"],
     &["gate", "debian:6.12", "debian:7.2", "FILE"],
     &["bisect", "FILE", "--kernels", "debian:6.12..7.2"],
     &["bisect", "FILE", "--good", "a", "--bad", "b"],
-    &["report", "check", "--template", "FILE"],
+    &["compare", "check", "--template", "FILE"],
     &["compare", "check", "FILE"],
-    &["report", "check", "FILE"],
+    &["compare", "check", "FILE", "--out", "page.html"],
     &["export", "check", "FILE"],
     &["verify", "check", "--against", "FILE"],
     &["recommend", "FILE"],
-    &["history", "FILE"],
+    &["compare", "FILE", "--by", "kernel"],
 ];
 
 fn desk() -> Desk {
@@ -89,15 +89,15 @@ fn what_is_no_file_is_refused_wherever_one_is_named() {
         for command in COMMANDS {
             // A folder may be a recording, and is then told so.
             let said = match (file, command) {
-                ("folder", ["compare" | "report" | "export" | "recommend" | "history", ..])
+                ("folder", ["compare" | "export" | "recommend", ..])
                     if !command.contains(&"--template") =>
                 {
                     ""
                 }
                 ("folder" | "circle", ["run", "FILE"] | ["verify", ..]) => "",
                 // It says that a file is no recording.
-                (_, ["verify" | "recommend" | "history" | "export" | "compare", ..]) => "",
-                (_, ["report", "check", "FILE"]) => "",
+                (_, ["verify" | "recommend" | "export", ..]) => "",
+                (_, ["compare", ..]) if !command.contains(&"--template") => "",
                 _ => said,
             };
             let arguments: Vec<String> =
@@ -125,13 +125,13 @@ fn what_is_no_file_is_refused_in_folders_of_strangers() {
     let places: [(&str, &[&str]); 9] = [
         ("run/recording.json", &["compare", "run"]),
         ("run/recording.json", &["verify", "run"]),
-        ("run/recording.json", &["merge", "run"]),
+        ("run/recording.json", &["cluster", "merge", "run"]),
         (&cell, &["compare", "run"]),
-        (&cell, &["report", "run", "--out", "page.html"]),
+        (&cell, &["compare", "run", "--out", "page.html"]),
         ("run/until.json", &["compare", "run"]),
-        ("run.shards/parts/a/part.json", &["merge", "run", "run.shards/parts/a"]),
-        ("mine/workload.toml", &["plan", "mine.toml"]),
-        ("mine/data", &["plan", "mine.toml"]),
+        ("run.shards/parts/a/part.json", &["cluster", "merge", "run", "run.shards/parts/a"]),
+        ("mine/workload.toml", &["run", "-n", "mine.toml"]),
+        ("mine/data", &["run", "-n", "mine.toml"]),
     ];
     let mut wrong = Vec::new();
     for (place, command) in places {
@@ -189,10 +189,10 @@ fn what_looks_alike_and_is_a_file_is_read() {
     for file in ["linked.toml", "largest.toml"] {
         // It goes on and asks for packages, of which an empty desk has none.
         let command =
-            ["plan", "own.toml", "--machine", file, "--mirror", "http://127.0.0.1:9/debian"];
+            ["run", "-n", "own.toml", "--machine", file, "--mirror", "http://127.0.0.1:9/debian"];
         let (said, _) = hostile::bounded(&desk, &command);
         assert_ne!(said.code, 2, "{file}: {}", said.stderr);
     }
-    let command = ["plan", "own.toml", "--machine", "larger.toml"];
+    let command = ["run", "-n", "own.toml", "--machine", "larger.toml"];
     assert_eq!(not_refused(&desk, "larger", &command, &["it is larger than 64 KiB"]), None);
 }

@@ -180,7 +180,7 @@ fn a_reason_is_one_line_in_every_form() {
         let said = run(&desk, &["compare", "run", "--format", "markdown"]).stdout;
         assert_eq!(lines(&said), markdown, "{word:?}: {said}");
         check_markdown(&said, word);
-        run(&desk, &["report", "run", "--format", "markdown"]);
+        run(&desk, &["compare", "run", "--out", "letter.md"]);
         run(&desk, &["recommend", "run"]);
         run(&desk, &["export", "run"]);
         for table in ["cells", "metrics", "histograms"] {
@@ -196,22 +196,23 @@ fn a_part_is_named_in_one_line() {
     record(&desk.path("run"), PLAN, |_, _| Cell::Missing);
     fs::create_dir(desk.path("sound")).unwrap();
     let lines = |said: &Finished| said.stderr.lines().count();
-    let sound = lines(&run(&desk, &["merge", "run", "sound"]));
+    let sound = lines(&run(&desk, &["cluster", "merge", "run", "sound"]));
     for word in WORDS {
         let name = word.replace(['%', '/'], "-");
         // A path that begins with a dash would be an option.
         let path = format!("./{name}");
         fs::create_dir(desk.path(&path)).unwrap();
-        let said = run(&desk, &["merge", "run", &path]);
+        let said = run(&desk, &["cluster", "merge", "run", &path]);
         assert_eq!(lines(&said), sound, "{word:?}: {}", said.stderr);
         // The same as a recording, which is no such thing, and as a link.
-        for arguments in [["compare", &path], ["merge", &path], ["verify", &path]] {
-            let said = run(&desk, &arguments);
+        for arguments in [&["compare", &path][..], &["cluster", "merge", &path], &["verify", &path]]
+        {
+            let said = run(&desk, arguments);
             assert_eq!(said.code, 2, "{said:?}");
         }
         fs::remove_dir(desk.path(&path)).unwrap();
         symlink("sound", desk.path(&path)).unwrap();
-        run(&desk, &["merge", "run", &path]);
+        run(&desk, &["cluster", "merge", "run", &path]);
         fs::remove_file(desk.path(&path)).unwrap();
     }
 }

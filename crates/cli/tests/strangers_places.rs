@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{Desk, Finished, tree};
-use preemptlab_testkit::recorded::{Cell, record};
+use preemptlab_testkit::recorded::{Cell, record, record_kernels};
 
 /// The most that a refusal may take: bytes of addresses in KiB, and seconds.
 const LIMITS: &str = "ulimit -v 500000; exec timeout 10 \"$@\"";
@@ -135,17 +135,37 @@ const LINKS: [Left; 4] = [Left::Link, Left::LinkToNothing, Left::File, Left::Ope
 const CASES: [Case; 20] = [
     Case { command: &["run", "mine.toml"], place: "runs", desk: experiment, left: &ALL },
     Case { command: &["run", "mine.toml"], place: "runs/mine", desk: experiment, left: &ALL },
-    Case { command: &["scenario", "s.toml"], place: "runs", desk: scenario, left: &ALL },
+    Case { command: &["run", "s.toml"], place: "runs", desk: scenario, left: &ALL },
     Case { command: &BISECT, place: "runs", desk: repository, left: &ALL },
     Case { command: &BISECT_OUT, place: "out/history.git", desk: repository, left: &ALL },
-    Case { command: &["merge", "run"], place: "run/cells", desk: recording, left: &LINKS },
-    Case { command: &["merge", "run"], place: "run/looks", desk: recording, left: &LINKS },
-    Case { command: &["merge", "run"], place: "run/traces", desk: recording, left: &LINKS },
+    Case {
+        command: &["cluster", "merge", "run"],
+        place: "run/cells",
+        desk: recording,
+        left: &LINKS,
+    },
+    Case {
+        command: &["cluster", "merge", "run"],
+        place: "run/looks",
+        desk: recording,
+        left: &LINKS,
+    },
+    Case {
+        command: &["cluster", "merge", "run"],
+        place: "run/traces",
+        desk: recording,
+        left: &LINKS,
+    },
     Case { command: &["run", "run"], place: "run/cells", desk: recording, left: &LINKS },
     Case { command: &["run", "run"], place: "run/traces", desk: recording, left: &LINKS },
     Case { command: &["run", "run"], place: "run/folders", desk: recording, left: &LINKS },
     Case { command: &["explain", "run"], place: "run/explained", desk: recording, left: &LINKS },
-    Case { command: &["search", "run"], place: "run/explained", desk: recording, left: &LINKS },
+    Case {
+        command: &["explain", "run", "search"],
+        place: "run/explained",
+        desk: recording,
+        left: &LINKS,
+    },
     Case { command: &SHARD, place: "run.shards", desk: unfinished, left: &ALL },
     Case { command: &SHARD, place: "run.shards/parts", desk: unfinished, left: &ALL },
     Case { command: &SHARD, place: "run.shards/parts/1-of-2", desk: unfinished, left: &ALL },
@@ -169,8 +189,8 @@ const EMPTY_LINKS: [Left; 3] = [Left::LinkToNothing, Left::OpenToAll, Left::Open
 const BISECT: [&str; 5] = ["bisect", "--repo=repo", "--good=main~1", "--bad=main", "--metric=x"];
 const BISECT_OUT: [&str; 6] =
     ["bisect", "--repo=repo", "--good=main~1", "--bad=main", "--metric=x", "--out=out"];
-const SHARD: [&str; 4] = ["run", "run", "--shard", "1/2"];
-const SHARD_OUT: [&str; 6] = ["run", "run", "--shard", "1/2", "--out", "part"];
+const SHARD: [&str; 4] = ["cluster", "work", "run", "1/2"];
+const SHARD_OUT: [&str; 6] = ["cluster", "work", "run", "1/2", "--out", "part"];
 
 fn experiment(desk: &Desk) {
     desk.write("mine.toml", EXPERIMENT);
@@ -258,10 +278,10 @@ fn a_users_own_links_are_followed() {
     symlink("run", desk.path("link")).unwrap();
     symlink("disk", desk.path("out")).unwrap();
     for command in [
-        &["merge", "link"][..],
+        &["cluster", "merge", "link"][..],
         &["export", "run", "--out", "out"],
         &["compare", "link"],
-        &["report", "link", "--out", "out/page.html"],
+        &["compare", "link", "--out", "out/page.html"],
     ] {
         let said = limited(&desk, command);
         assert!(matches!(said.code, 0 | 3), "{command:?}: {said:?}");
@@ -274,19 +294,21 @@ fn a_users_own_links_are_followed() {
     for path in ["run", "run/cells"] {
         fs::set_permissions(shared.join(path), fs::Permissions::from_mode(0o775)).unwrap();
     }
-    limited(&desk, &["merge", "shared/run"]).fails(3, &["2 missing"]);
+    limited(&desk, &["cluster", "merge", "shared/run"]).fails(3, &["2 missing"]);
 }
 
-/// A page without a name of the user's takes the place of a link.
+/// A picture whose name is not the user's takes the place of a link.
 #[test]
-fn a_page_is_not_written_through_a_link() {
+fn a_picture_is_not_written_through_a_link() {
     let desk = Desk::new();
-    recording(&desk);
+    let kernels = ["debian:6.12", "debian:7.2"];
+    record_kernels(&desk.path("run"), &kernels, PLAN, |_, _, _| Cell::Measured);
     desk.write("kept", "kept");
-    symlink("kept", desk.path("report.html")).unwrap();
-    limited(&desk, &["report", "run"]).succeeds();
+    fs::create_dir(desk.path("pictures")).unwrap();
+    symlink("../kept", desk.path("pictures/load.svg")).unwrap();
+    limited(&desk, &["compare", "run", "--by", "kernel", "--svg", "pictures"]).succeeds();
     assert_eq!(fs::read_to_string(desk.path("kept")).unwrap(), "kept");
-    assert!(desk.path("report.html").symlink_metadata().unwrap().is_file());
+    assert!(desk.path("pictures/load.svg").symlink_metadata().unwrap().is_file());
 }
 
 /// A search that is refused leaves no folder.

@@ -177,7 +177,7 @@ fn desk() -> (Desk, Wanted) {
 }
 
 fn not_taken(desk: &Desk, name: &str, said: &str) -> Option<String> {
-    let wrong = not_refused(desk, name, &["run", "check", "--shard", "1/1"], &[SEED, said]);
+    let wrong = not_refused(desk, name, &["cluster", "work", "check", "1/1"], &[SEED, said]);
     let stray =
         ["canary", "../canary", "/tmp/canary"].into_iter().find(|path| desk.path(path).exists());
     let left = fs::read_dir(desk.path("store/qemu")).map_or(0, |entries| entries.count());
@@ -235,7 +235,7 @@ fn a_seed_that_does_not_say_whose_it_is_is_refused() {
     ] {
         fs::write(desk.path(SEED), frame(&entries)).unwrap();
         let said = if said.is_empty() { "prepare" } else { said };
-        let wrong = not_refused(&desk, name, &["run", "check", "--shard", "1/1"], &[said]);
+        let wrong = not_refused(&desk, name, &["cluster", "work", "check", "1/1"], &[said]);
         assert_eq!(wrong, None, "{name}");
     }
 }

@@ -170,7 +170,8 @@ fn every_setting_of_the_lists_is_given_as_it_stands() {
             wrong.push(format!("{setting}: no recording has it"));
             continue;
         };
-        let (script, ran) = bounded(&desk, &["apply", "--from", "run", "--emit", "script"]);
+        let (script, ran) =
+            bounded(&desk, &["system", "apply", "--from", "run", "--emit", "script"]);
         if script.code != 0 || !script.stdout.contains(said) || !ran.is_empty() {
             wrong.push(format!("{setting}: {} {ran}: {}", script.code, script.stderr));
         }
@@ -185,7 +186,8 @@ fn every_other_setting_is_refused() {
         let Some(desk) = desk(setting) else { continue };
         held += 1;
         for target in ["script", "grub", "tuned", "sysctl"] {
-            let arguments = ["apply", "--from", "run", "--emit", target, "--skip-ignored"];
+            let arguments =
+                ["system", "apply", "--from", "run", "--emit", target, "--skip-ignored"];
             let (said, ran) = bounded(&desk, &arguments);
             let name = setting.split('=').next().unwrap();
             let name = name.trim_start_matches("sysctl.");

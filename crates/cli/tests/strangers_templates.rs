@@ -159,7 +159,7 @@ fn all_refused(cases: &[(&str, String, &str)]) {
         .iter()
         .filter_map(|(name, template, said)| {
             desk.write("page.md.j2", template);
-            let command = ["report", "check", "--template", "page.md.j2", "--out", "page.md"];
+            let command = ["compare", "check", "--template", "page.md.j2", "--out", "page.md"];
             not_refused(&desk, name, &command, &["page.md.j2", said])
         })
         .collect();
@@ -208,17 +208,17 @@ fn a_template_that_does_much_and_ends_is_filled() {
         ("no places", "no places".to_owned()),
     ] {
         desk.write("page.md.j2", template);
-        desk.run(&["report", "check", "--template", "page.md.j2", "--out", "page.md"]).succeeds();
+        desk.run(&["compare", "check", "--template", "page.md.j2", "--out", "page.md"]).succeeds();
         let filled = fs::read_to_string(desk.path("page.md")).unwrap();
         assert!(filled == page, "{template:.80}: {filled:.200}");
     }
     // A page of the largest size.
     desk.write("page.md.j2", "{{ 'a' * 16777216 }}");
-    desk.run(&["report", "check", "--template", "page.md.j2", "--out", "page.md"]).succeeds();
+    desk.run(&["compare", "check", "--template", "page.md.j2", "--out", "page.md"]).succeeds();
     assert_eq!(fs::metadata(desk.path("page.md")).unwrap().len(), 16 << 20);
     // To standard output, too.
     desk.write("page.md.j2", "{{ experiment }}\n");
-    let said = desk.run(&["report", "check", "--template", "page.md.j2"]);
+    let said = desk.run(&["compare", "check", "--template", "page.md.j2"]);
     assert_eq!(said.succeeds().stdout, "check\n");
 }
 
@@ -230,7 +230,7 @@ fn limits_of_the_users_own_hold() {
     let limited = |limit: &str| {
         let script = format!("{limit}; exec \"$@\"");
         let command =
-            [env!("CARGO_BIN_EXE_preemptlab"), "report", "check", "--template", "page.md.j2"];
+            [env!("CARGO_BIN_EXE_preemptlab"), "compare", "check", "--template", "page.md.j2"];
         let mut shell = std::process::Command::new("/bin/sh");
         shell.args(["-c", &script, "sh"]).args(command).current_dir(desk.path("."));
         Finished::new(shell.output().unwrap())

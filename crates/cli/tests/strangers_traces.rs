@@ -1,4 +1,4 @@
-//! Traces of strangers: `explain`, `census` and the search refuse what cannot be, within bounds of memory and
+//! Traces of strangers: `explain`, its census and its search refuse what cannot be, within bounds of memory and
 //! time, and nothing in a trace steers a terminal.
 
 mod common;
@@ -26,10 +26,10 @@ const HEAD_BYTES: usize = 12;
 /// Commands that read a trace.
 const VIEWS: [&[&str]; 5] = [
     &["explain", "run", "--cell", "ID"],
-    &["explain", "run", "--cell", "ID", "--what-if", "preemptible=do_nanosleep"],
-    &["explain", "run", "--cell", "ID", "--what-if", "cut=asm_exit:1us"],
+    &["explain", "run", "what-if", "preemptible=do_nanosleep", "--cell", "ID"],
+    &["explain", "run", "what-if", "cut=asm_exit:1us", "--cell", "ID"],
     &["explain", "run", "--cell", "ID", "--fair"],
-    &["census", "run"],
+    &["explain", "run", "census"],
 ];
 
 fn desk() -> (Desk, Traced) {
@@ -174,7 +174,7 @@ fn viewed(
         let command: Vec<&str> =
             view.iter().map(|it| if *it == "ID" { id.as_str() } else { *it }).collect();
         let (said, ran) = bounded(desk, &command);
-        if let Some(what) = wrong_in(&said, &ran, is_refused && view[0] != "census") {
+        if let Some(what) = wrong_in(&said, &ran, is_refused && !view.contains(&"census")) {
             wrong.push(format!("{name}: {}: {what}", view.join(" ")));
         }
     }
@@ -200,7 +200,7 @@ fn wrong_in(said: &Finished, ran: &str, is_refused: bool) -> Option<String> {
     }
 }
 
-/// Begins a search in a recording, as `search` does before it executes anything.
+/// Begins a search in a recording, as `explain RUN search` does before it executes anything.
 fn hunted(path: &Path) -> Result<(), String> {
     let recording = Recording::open(path).map_err(|error| error.to_string())?;
     let configurations = probed(&recording, Some("none")).map_err(|error| error.to_string())?;
@@ -317,7 +317,7 @@ fn findings_that_cannot_be_are_refused() {
             Ok(findings) => folder.put_findings(traced.id, &findings).unwrap(),
             Err(_) => fs::write(traced.file("findings"), packed(&document)).unwrap(),
         }
-        let views = [&["explain", "run", "--ranking"][..], VIEWS[0], VIEWS[4]];
+        let views = [&["explain", "run", "ranking"][..], VIEWS[0], VIEWS[4]];
         wrong.extend(viewed(&desk, &traced, &name, false, &views));
         let _ = hunted(&traced.path);
     }

@@ -28,7 +28,7 @@ fn refused(case: &Case) -> Result<(), String> {
     (case.make)(&tree);
     let _ = fs::remove_file(tree.canary());
     desk.write("own.toml", &experiment(case.kernel));
-    let Finished { code, stdout, stderr } = bounded(&desk, &["plan", "own.toml"]);
+    let Finished { code, stdout, stderr } = bounded(&desk, &["run", "-n", "own.toml"]);
     // A message may be broken into lines wherever there is a blank or a hyphen.
     let letters = |text: &str| text.replace(['│', ' ', '\n'], "");
     let said = letters(&stderr);
@@ -126,7 +126,7 @@ fn goes_on(name: &str, kernel: &str, make: impl Fn(&Tree<'_>)) {
     make(&tree);
     desk.write("own.toml", &experiment(kernel));
     let before = files(&tree.path(""));
-    let finished = bounded(&desk, &["plan", "own.toml"]);
+    let finished = bounded(&desk, &["run", "-n", "own.toml"]);
     assert_eq!(finished.code, 4, "{name}: {}{}", finished.stdout, finished.stderr);
     assert!(finished.stderr.contains("apt"), "{name}: {}", finished.stderr);
     assert!(!tree.canary().exists(), "{name}");
@@ -210,7 +210,7 @@ fn scripts_of_others_need_a_flag() {
         let tree = Tree::new(&desk);
         (case.make)(&tree);
         desk.write("own.toml", &experiment(case.kernel));
-        let finished = bounded(&desk, &["plan", "own.toml", "--allow-build-scripts"]);
+        let finished = bounded(&desk, &["run", "-n", "own.toml", "--allow-build-scripts"]);
         assert_eq!(finished.code, 4, "{}: {}", case.name, finished.stderr);
     }
     goes_on("what was everybody's", CLEAN, |tree| {
@@ -230,13 +230,13 @@ fn a_partial_clone_is_told_apart() {
     let from = format!("file://{}", tree.path("").display());
     tree.git(&["clone", "--quiet", "--bare", "--filter=blob:none", &from, "../partial.git"]);
     desk.write("own.toml", &experiment("git:partial.git@HEAD"));
-    let said = bounded(&desk, &["plan", "own.toml"]);
+    let said = bounded(&desk, &["run", "-n", "own.toml"]);
     said.fails(
         2,
         &["lacks the object", "it is a partial clone", "git fetch --refetch --no-filter"],
     );
     tree.git(&["-C", "../partial.git", "fetch", "--quiet", "--refetch", "--no-filter", "origin"]);
-    assert_eq!(bounded(&desk, &["plan", "own.toml"]).code, 4);
+    assert_eq!(bounded(&desk, &["run", "-n", "own.toml"]).code, 4);
 }
 
 /// `bisect` refuses a repository before it writes anything.

@@ -173,7 +173,7 @@ fn a_recording_with_a_strangers_words_is_shown_without_harm() {
         &["compare", "run", "--format", "csv"],
         &["compare", "run", "--format", "markdown"],
         &["recommend", "run"],
-        &["report", "run", "--format", "markdown"],
+        &["compare", "run", "--out", "letter.md"],
         &["export", "run", "--out", "tables"],
     ];
     let mut turn = 0;
@@ -239,7 +239,7 @@ fn quoted(word: &str) -> String {
 #[test]
 fn an_experiment_with_a_strangers_words_is_refused() {
     let desk = Desk::new();
-    let plan = [&["plan", "bad.toml"][..], &NO_MIRROR].concat();
+    let plan = [&["run", "-n", "bad.toml"][..], &NO_MIRROR].concat();
     let kernels = [
         "file:/dev/zero",
         "file:/dev/tty",
@@ -292,7 +292,7 @@ fn an_experiment_with_a_strangers_words_is_refused() {
 #[test]
 fn an_experiment_without_bounds_is_refused() {
     let desk = Desk::new();
-    let plan = [&["plan", "bad.toml"][..], &NO_MIRROR].concat();
+    let plan = [&["run", "-n", "bad.toml"][..], &NO_MIRROR].concat();
     let mut sound = EXPERIMENT.to_owned();
     for (place, word) in PLACES {
         sound = sound.replace(place, word);
@@ -337,11 +337,11 @@ fn an_experiment_without_bounds_is_refused() {
     fs::remove_file(desk.path("bad.toml")).unwrap();
     Command::new("mkfifo").arg(desk.path("bad.toml")).status().unwrap();
     for file in ["bad.toml", "/dev/zero", "/dev/full", "/proc/kmsg", ".", "/proc/self/mem"] {
-        for verb in ["plan", "run", "scenario"] {
-            let arguments = [&[verb, file][..], &NO_MIRROR].concat();
+        for verb in [&["run"][..], &["run", "-n"], &["cluster", "prepare"]] {
+            let arguments = [verb, &[file], &NO_MIRROR].concat();
             play(
                 &desk,
-                &Case { name: format!("{verb} {file}"), arguments: &arguments, codes: &[2] },
+                &Case { name: format!("{verb:?} {file}"), arguments: &arguments, codes: &[2] },
             );
         }
     }
@@ -351,7 +351,7 @@ fn an_experiment_without_bounds_is_refused() {
 fn a_scenario_with_a_strangers_words_is_refused() {
     let desk = Desk::new();
     let sound = fs::read_to_string(root().join("scenarios/priority-inversion.toml")).unwrap();
-    let play_it = [&["scenario", "bad.toml"][..], &NO_MIRROR].concat();
+    let play_it = [&["run", "bad.toml"][..], &NO_MIRROR].concat();
     let mut count = 0;
     // Each quoted word of the file in its turn.
     let quotes: Vec<_> = sound.match_indices('"').map(|(at, _)| at).collect();
@@ -388,7 +388,7 @@ fn a_workloads_folder_of_a_stranger_is_refused() {
     let text = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"debian:6.12\"]\n\
                 preempt = [\"full\"]\n[workload.mine]\nkind = \"folder\"\npath = \"load\"\n";
     desk.write("mine.toml", text);
-    let plan = [&["plan", "mine.toml"][..], &NO_MIRROR].concat();
+    let plan = [&["run", "-n", "mine.toml"][..], &NO_MIRROR].concat();
     type Change = (&'static str, fn(&Path));
     let changes: [Change; 8] = [
         ("a link to a file of the machine", |folder| {

@@ -142,7 +142,7 @@ fn the_module_builds_for_kernels_with_preempt_rt_and_for_newer_ones() {
 /// Sends a calibration a signal once it has said something.
 #[track_caller]
 fn ended_at(desk: &Desk, said: &str, signal: Signal) -> ExitStatus {
-    let mut command = desk.lasting_command(&["calibrate", "--out", "machine.toml"]);
+    let mut command = desk.lasting_command(&["system", "calibrate", "--out", "machine.toml"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains(said)), "it never says {said}");

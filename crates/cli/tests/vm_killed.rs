@@ -1,4 +1,4 @@
-//! `search` and `gate` are killed in the midst of their cells: the next same command ends with the bytes of an
+//! `explain RUN search` and `gate` are killed in the midst of their cells: the next same command ends with the bytes of an
 //! undisturbed one, and nothing else is left. Calls that change a file are killed one by one in `strace_*`.
 //!
 //! Packages and kernels are kept in the user's own store, or in `PREEMPTLAB_STORE`.
@@ -76,7 +76,7 @@ fn vm_a_killed_search_finds_the_same() {
             fs::write(path, bytes).unwrap();
         }
     };
-    kill(&desk, begin, &["search", "run", "--budget", "4", "--format", "json"]);
+    kill(&desk, begin, &["explain", "run", "search", "--budget", "4", "--format", "json"]);
 }
 
 #[test]

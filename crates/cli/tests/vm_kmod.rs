@@ -107,7 +107,8 @@ fn pages_are_zeroed_in_the_way_that_was_asked_for() {
 fn an_unknown_module_is_named_with_those_that_there_are() {
     let desk = Desk::new();
     desk.write("bad.toml", &HOLD.replace("preemptlab_hold", "preemptlab_hole"));
-    run(&desk, "store", &["plan", "bad.toml"]).fails(4, &["`preemptlab_hole`", "preemptlab_hold"]);
+    run(&desk, "store", &["run", "-n", "bad.toml"])
+        .fails(4, &["`preemptlab_hole`", "preemptlab_hold"]);
 }
 
 const HOSTILE: &str = r#"format = 1

@@ -62,7 +62,7 @@ fn what_was_resolved_is_not_resolved_again() {
     let before = asked.map(ask);
     // The programs that note calls do so when an input is missing.
     let _ = fs::remove_file(&log);
-    let mirror = ["plan", "one.toml", "--mirror", "copy:/nonexistent/debian"];
+    let mirror = ["run", "-n", "one.toml", "--mirror", "copy:/nonexistent/debian"];
     let refused = desk.command(&mirror).env("PATH", &path).output().unwrap();
     Finished::new(refused).fails(4, &["/nonexistent/debian"]);
     assert!(calls().contains("apt-get update"), "{}", calls());
@@ -84,7 +84,8 @@ fn vm_a_missing_kernel_is_replaced_by_one_that_answers_the_same_question() {
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
     let missing = r#"[{ kernel = "debian:6.99", or = ["debian:6.98", "debian:6.12"] }]"#;
     desk.write("missing.toml", &or(missing));
-    for arguments in [&["plan", "missing.toml"][..], &["run", "missing.toml", "--out", "run"]] {
+    for arguments in [&["run", "-n", "missing.toml"][..], &["run", "missing.toml", "--out", "run"]]
+    {
         let finished = run(arguments);
         let said = "no mirror has debian:6.99 any more: debian:6.12 takes its place";
         assert!(finished.succeeds().stderr.contains(said), "{}", finished.stderr);
@@ -96,9 +97,9 @@ fn vm_a_missing_kernel_is_replaced_by_one_that_answers_the_same_question() {
     run(&["run", "chosen.toml", "--out", "run"]).succeeds();
     desk.write("none.toml", &or(r#"[{ kernel = "debian:6.99", or = ["debian:6.98"] }]"#));
     // Where the mirror lags behind, that is the reason (4).
-    let none = run(&["plan", "none.toml"]);
+    let none = run(&["run", "-n", "none.toml"]);
     let is_named = none.stderr.contains("no kernel `debian:6.99` is on offer");
     assert!([2, 4].contains(&none.code) && is_named, "{} {}", none.code, none.stderr);
     desk.write("tree.toml", &or(r#"[{ kernel = "tree:/t", or = ["debian:6.12"] }]"#));
-    run(&["plan", "tree.toml"]).fails(2, &["`or` is for kernels that a mirror may drop"]);
+    run(&["run", "-n", "tree.toml"]).fails(2, &["`or` is for kernels that a mirror may drop"]);
 }

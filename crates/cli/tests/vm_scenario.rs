@@ -1,4 +1,4 @@
-//! `preemptlab scenario`: the suite that ships, on real kernels.
+//! `preemptlab run SCENARIO...`: the suite that ships, on real kernels.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn shipped() -> Vec<String> {
 fn play(desk: &Desk, arguments: &[&str]) -> Finished {
     let paths = shipped();
     let paths = paths.iter().map(String::as_str);
-    let all: Vec<&str> = ["scenario"].into_iter().chain(paths).chain(arguments.to_vec()).collect();
+    let all: Vec<&str> = ["run"].into_iter().chain(paths).chain(arguments.to_vec()).collect();
     Finished::new(desk.lasting_command(&all).output().unwrap())
 }
 
@@ -49,7 +49,8 @@ fn the_suite_holds_on_6_12() {
     let desk = Desk::new();
     let models = ["none", "rt"];
     let compare = models.join(",");
-    let said = play(&desk, &["--compare", &compare, "--format", "json", "--svg", "pictures"]);
+    let said =
+        play(&desk, &["--preempt", &compare, "--format", "json", "--format", "svg=pictures"]);
     check(&said, &models);
     let demo = fs::read_to_string(desk.path("pictures/driver-demo.svg")).unwrap();
     assert!(demo.starts_with("<svg") && demo.contains(">none<"), "{demo}");
@@ -60,7 +61,7 @@ fn the_suite_holds_on_7_2() {
     let desk = Desk::new();
     let models = ["lazy"];
     let compare = models.join(",");
-    let arguments = ["--kernel", "debian:7.2", "--compare", &compare, "--format", "json"];
+    let arguments = ["--kernel", "debian:7.2", "--preempt", &compare, "--format", "json"];
     check(&play(&desk, &arguments), &models);
 }
 
@@ -71,7 +72,7 @@ fn a_kernel_that_disagrees_is_the_answer_no() {
                     [thread.a]\nsteps = [{ sleep_until = \"5ms\" }, { busy = \"10ms\" }]\n\
                     [[expect]]\nthread = \"a\"\nfinishes = \"30ms\"\n";
     desk.write("wrong.toml", scenario);
-    let arguments = ["scenario", "wrong.toml", "--preempt", "full"];
+    let arguments = ["run", "wrong.toml", "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(1, &[]);
     said.says(&["full: line 7: a finishes: expected 30 ms, found 15", "0 of 1 expectations met"]);
@@ -90,7 +91,7 @@ fn a_scenario_that_hangs_its_guest_fails_alone() {
     };
     scenario("hangs", "{ call = [{ irqs_off = [{ busy = \"40s\" }] }] }");
     scenario("works", "{ call = [{ busy = \"10ms\" }] }");
-    let arguments = ["scenario", "hangs.toml", "works.toml", "--preempt", "full"];
+    let arguments = ["run", "hangs.toml", "works.toml", "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(3, &[]);
     said.says(&["full failed: something kept the CPU long after the end", "works none to meet"]);
@@ -122,7 +123,7 @@ fn without_headers_only_user_space_is_played() {
     scenario("kernel", 1, "{ call = [{ busy = \"10ms\" }] }");
     scenario("user", 2, "{ busy = \"10ms\" }");
     let play = |arguments: &[&str]| {
-        let all = [&["scenario", "--preempt", "full"], arguments].concat();
+        let all = [&["run", "--preempt", "full"], arguments].concat();
         Finished::new(desk.lasting_command(&all).output().unwrap())
     };
     play(&["user.toml"]).succeeds();
@@ -138,10 +139,10 @@ fn variants_are_played_side_by_side() {
     let desk = Desk::new();
     let file = shipped().into_iter().find(|path| path.ends_with("priority-variants.toml")).unwrap();
     let play = |arguments: &[&str]| {
-        let all = [&["scenario", &*file, "--preempt", "full", "--out", "both"], arguments].concat();
+        let all = [&["run", &*file, "--preempt", "full", "--out", "both"], arguments].concat();
         Finished::new(desk.lasting_command(&all).output().unwrap())
     };
-    let said = play(&["--svg", "both.svg"]);
+    let said = play(&["--format", "table", "--format", "svg=both.svg"]);
     said.succeeds().says(&[
         "under full",
         "(blocked on the futex m)",
@@ -171,7 +172,7 @@ fn case(name: &str) -> String {
 #[test]
 fn a_period_counts_from_when_it_was_due() {
     let desk = Desk::new();
-    let arguments = ["scenario", &case("late-period"), "--preempt", "full"];
+    let arguments = ["run", &case("late-period"), "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.fails(1, &[]);
     said.says(&[
@@ -183,7 +184,7 @@ fn a_period_counts_from_when_it_was_due() {
 #[test]
 fn each_variant_shows_its_own_time() {
     let desk = Desk::new();
-    let arguments = ["scenario", &case("audio-priority"), "--preempt", "full"];
+    let arguments = ["run", &case("audio-priority"), "--preempt", "full"];
     let said = Finished::new(desk.lasting_command(&arguments).output().unwrap());
     said.succeeds();
     assert!(

@@ -33,7 +33,7 @@ fn vm_worst_instants_can_be_executed() {
     desk.write("agreement.toml", EXPERIMENT);
     let run = |arguments: &[&str]| Finished::new(desk.lasting_command(arguments).output().unwrap());
     run(&["run", "agreement.toml", "--trace", "--out", "agreement"]).succeeds();
-    let searched = run(&["search", "agreement", "--format", "json"]);
+    let searched = run(&["explain", "agreement", "search", "--format", "json"]);
     let searched: serde_json::Value = serde_json::from_str(&searched.succeeds().stdout).unwrap();
     let configurations = searched["configurations"].as_array().unwrap();
     assert_eq!(configurations.len(), 11, "{searched}");

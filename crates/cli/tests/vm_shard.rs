@@ -55,24 +55,24 @@ fn shards_and_their_merge_have_the_bytes_of_one_machine() {
     let execute = |arguments: &[&str]| Finished::new(worker(&desk, arguments).output().unwrap());
     lasting(&["run", "small.toml", "--out", "one", "--no-cache"]).succeeds();
 
-    let prepared = lasting(&["run", "small.toml", "--out", "many", "--prepare"]);
+    let prepared = lasting(&["cluster", "prepare", "small.toml", "--out", "many"]);
     let said = prepared.succeeds().stderr.clone();
     assert!(said.contains("prepared 2 cells of 1 boot"), "{said}");
     assert_eq!(tree(&desk.path("many/cells")).len(), 0);
 
     // The first worker finds a store to make, and leaves it to the second, which removes it.
-    execute(&["run", "many", "--shard", "1/2", "--jobs", "1"]).succeeds();
-    let missing = desk.run(&["merge", "many"]);
+    execute(&["cluster", "work", "many", "1/2", "--jobs", "1"]).succeeds();
+    let missing = desk.run(&["cluster", "merge", "many"]);
     assert_eq!(missing.code, 3, "{missing:?}");
     assert_eq!(missing.stdout.lines().count(), 1, "{missing:?}");
     assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 1);
-    let second = execute(&["run", "many", "--shard", "2/2", "--jobs", "1"]);
+    let second = execute(&["cluster", "work", "many", "2/2", "--jobs", "1"]);
     assert!(second.succeeds().stderr.contains("1 cell completed, 0 failed"), "{second:?}");
     assert_eq!(std::fs::read_dir(desk.path("tmp")).unwrap().count(), 0);
     // A shard that is finished has nothing to do.
-    let again = execute(&["run", "many", "--shard", "2/2"]);
+    let again = execute(&["cluster", "work", "many", "2/2"]);
     assert!(again.succeeds().stderr.contains("no cell left"), "{again:?}");
 
-    desk.run(&["merge", "many"]).succeeds();
+    desk.run(&["cluster", "merge", "many"]).succeeds();
     assert!(tree(&desk.path("many")) == tree(&desk.path("one")), "the recordings differ");
 }

@@ -67,7 +67,7 @@ fn the_kernel_finds_the_topology() {
     let keys = "sockets = 2\ncores = 2\nnuma_nodes = 2\ncaches = { l2 = \"socket\" }";
     write(&desk, "nodes", 4, keys, nodes);
     for name in ["threads", "nodes"] {
-        let plan = desk.lasting_command(&["plan", &format!("{name}.toml")]).output().unwrap();
+        let plan = desk.lasting_command(&["run", "-n", &format!("{name}.toml")]).output().unwrap();
         Finished::new(plan).succeeds().says(&["Machine: sockets"]);
         let (file, out) = (format!("{name}.toml"), format!("runs/{name}"));
         let run = desk.lasting_command(&["run", &file, "--out", &out]).output().unwrap();

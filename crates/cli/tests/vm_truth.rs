@@ -298,13 +298,14 @@ fn check_at_cost(kernel: &str, modes: &[&str], cpus: u32, cost: &str) {
         check_trace(&recording, &cell, record);
         let explained = run(&desk, &["explain", "traced", "--cell", &cell, "--format", "json"]);
         let (function, latency_ns) = check_explanation(&cell, &explained.succeeds().stdout);
-        let ranked = run(&desk, &["explain", "traced", "--ranking", "--format", "json"]);
+        let ranked = run(&desk, &["explain", "traced", "ranking", "--format", "json"]);
         check_ranking(&cell, &explained.stdout, &ranked.succeeds().stdout);
         let change = format!("cut={function}:100us");
-        let what_if = ["explain", "traced", "--cell", &cell, "--what-if", &change];
+        let what_if = ["explain", "traced", "what-if", &change, "--cell", &cell];
         let patched = run(&desk, &[&what_if[..], &["--format", "json"]].concat());
         check_patched(&cell, latency_ns, &patched.succeeds().stdout);
-        let census = run(&desk, &["census", "traced", "--cell", &cell, "--format", "json"]);
+        let census =
+            run(&desk, &["explain", "traced", "census", "--cell", &cell, "--format", "json"]);
         check_census(&cell, mode, latency_ns, &census.succeeds().stdout);
     }
 }

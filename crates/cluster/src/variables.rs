@@ -69,19 +69,19 @@ const ENGINES: [Variables; 7] = [
 pub enum VariablesError {
     /// No engine's variable is set.
     #[error(
-        "no variable of an engine names a shard ({}): write --shard INDEX/COUNT",
+        "no variable of an engine names a shard ({}): write INDEX/COUNT",
         ENGINES.map(|it| it.index).join(", ")
     )]
     None,
     /// The engine does not tell how many tasks there are.
-    #[error("{engine} does not tell how many tasks there are: write --shard auto/COUNT")]
+    #[error("{engine} does not tell how many tasks there are: write auto/COUNT")]
     NoCount {
         /// The engine.
         engine: &'static str,
     },
     /// The variables contradict each other.
     #[error(
-        "{engine}'s {variable} is `{}`, which is no task of {count}: write --shard INDEX/COUNT",
+        "{engine}'s {variable} is `{}`, which is no task of {count}: write INDEX/COUNT",
         value.escape_debug()
     )]
     NoTask {

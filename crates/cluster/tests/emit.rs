@@ -66,7 +66,7 @@ fn an_array_is_not_larger_than_most_sites_allow() {
     let tasks: Vec<&str> =
         arrays.iter().map(|line| line.split("--array=").nth(1).unwrap()).collect();
     assert!(tasks[0].starts_with("1-1000 ") && tasks[2].starts_with("1-500 "), "{tasks:?}");
-    assert!(script.contains("--shard \"$((SLURM_ARRAY_TASK_ID + 2000))/2500\""), "{script}");
+    assert!(script.contains("\"$((SLURM_ARRAY_TASK_ID + 2000))/2500\""), "{script}");
 }
 
 fn job_errors(manifest: &str) -> Vec<String> {
@@ -133,9 +133,9 @@ fn a_workflow_hands_the_same_program_and_plan_to_every_job() {
     // GitHub puts its expressions into commands before a shell reads them; of a user's there are none.
     let expressions = |run: &str| run.replace("${{ '${{' }}", "").matches("${{").count();
     assert_eq!(runs.iter().map(|run| expressions(run)).sum::<usize>(), 1, "{runs:?}");
-    let prepare = runs.iter().find(|run| run.contains("--prepare")).unwrap();
+    let prepare = runs.iter().find(|run| run.contains("cluster prepare")).unwrap();
     let words = shlex::split(&prepare.replace("${{ '${{' }}", "${{")).unwrap();
-    assert_eq!(words, ["preemptlab", "run", HOSTILE, "--out", "work/recording", "--prepare"]);
+    assert_eq!(words, ["preemptlab", "cluster", "prepare", HOSTILE, "--out", "work/recording"]);
     for step in steps.filter_map(|step| step["uses"].as_str()) {
         let commit = step.split('@').nth(1).unwrap();
         assert!(
@@ -219,10 +219,11 @@ fn sbatch_gets_scripts_that_execute_each_shard() {
     assert!(output.status.success(), "{output:?}");
     let noted = desk.noted();
     assert!(
-        noted.contains(&format!("[run][{recording}][--shard][2/3][--jobs][1][--twice][{HOSTILE}]")),
+        noted
+            .contains(&format!("[cluster][work][{recording}][2/3][--jobs][1][--twice][{HOSTILE}]")),
         "{noted:#?}"
     );
-    assert!(noted.contains(&format!("[merge][{recording}]")), "{noted:#?}");
+    assert!(noted.contains(&format!("[cluster][merge][{recording}]")), "{noted:#?}");
     let array = noted.iter().find(|line| line.contains("[--array=1-3]")).unwrap();
     assert!(array.contains("[--mem=900M]") && array.contains("[--comment=a b]"), "{array}");
     assert!(array.contains(&format!("[--output={}/slurm-%A_%a]", log.as_str().replace('%', "%%"))));
@@ -253,7 +254,7 @@ exec cp -R \"$from\" \"$to\"";
     // A worker: knows its folder by the plan that was copied there.
     let program = PathBuf::from(workers.program.as_str());
     let part =
-        "[ \"$1\" = merge ] || { cat recording/recording.json recording.shards/seed.tar.zst &&
+        "[ \"$2\" = merge ] || { cat recording/recording.json recording.shards/seed.tar.zst &&
         echo part > \"recording.shards/parts/${4%/*}-of-3\"; }";
     desk.program(&program, &format!("{NOTE}; {part}"));
     let work = format!("{recording}.shards");
@@ -267,9 +268,9 @@ exec cp -R \"$from\" \"$to\"";
     let output = desk.run(&script, &["one", "two", "three"]);
     assert!(output.status.success(), "{output:?}");
     let mut expected: Vec<String> = (1..=3)
-        .map(|shard| format!("[run][recording][--shard][{shard}/3][--twice][{HOSTILE}]"))
+        .map(|shard| format!("[cluster][work][recording][{shard}/3][--twice][{HOSTILE}]"))
         .collect();
-    expected.insert(0, format!("[merge][{recording}]"));
+    expected.insert(0, format!("[cluster][merge][{recording}]"));
     assert_eq!(desk.noted(), expected);
     for shard in 1..=3 {
         assert!(Path::new(&format!("{work}/parts/{shard}-of-3")).exists(), "{output:?}");
@@ -289,9 +290,9 @@ fn gnu_parallel_reads_no_value_as_its_own() {
     let output = desk.run(&emit::parallel(&workers), &[]);
     assert!(output.status.success(), "{output:?}");
     let program = workers.program.as_str();
-    let template = "[exec][{1}][run][{2}][--shard][{3}/3][--jobs][1][--twice][{4}]";
+    let template = "[exec][{1}][cluster][work][{2}][{3}/3][--jobs][1][--twice][{4}]";
     let call =
         format!("{template}[:::][{program}][:::][{recording}][:::][1][2][3][:::][{HOSTILE}]");
     assert!(desk.noted().contains(&call), "{:#?}", desk.noted());
-    assert!(desk.noted().contains(&format!("[merge][{recording}]")));
+    assert!(desk.noted().contains(&format!("[cluster][merge][{recording}]")));
 }

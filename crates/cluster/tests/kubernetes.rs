@@ -77,7 +77,7 @@ fn a_submission_is_one_job_with_an_index_a_shard() {
         (&40.into(), &40.into())
     );
     let worker = &job["spec"]["template"]["spec"]["containers"][0];
-    let command = "preemptlab run /claim/runs/quick --shard auto/40 --jobs 1 --twice 1%";
+    let command = "preemptlab cluster work /claim/runs/quick auto/40 --jobs 1 --twice 1%";
     let words: Vec<&str> = command.split(' ').collect();
     assert_eq!(worker["command"], serde_json::json!(words));
     assert_eq!(worker["resources"]["requests"]["memory"], "1024Mi");

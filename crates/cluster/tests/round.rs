@@ -260,7 +260,7 @@ fn detached_jobs_are_picked_up_by_who_submitted_them() {
     let mut engine = Fake::new(&path);
     let attach = Wish { attach: true, ..tasks(4) };
     let (_, end) = run(&writer, &engine, 1, &attach, &|| false);
-    assert!(end.unwrap_err().to_string().contains("leave --attach out"));
+    assert!(end.unwrap_err().to_string().contains("`preemptlab cluster submit` submits them"));
 
     engine.hang = true;
     let detach = Wish { detach: true, ..tasks(4) };

@@ -83,7 +83,7 @@ fn bound(statistic: Statistic) -> String {
     };
     format!(
         "{at_most} of the window, a real-time task that became due would have been late by at most this. \
-         Computed from what the kernel did at every instant, and executed by `search`; not a promise about \
+         Computed from what the kernel did at every instant, and executed by `explain RUN search`; not a promise about \
          code that did not run."
     )
 }

@@ -101,7 +101,7 @@ pub struct ProfileFormat;
 /// A profile has a format that this version does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "format {0} of a profile is not known; this version reads format 2, which `preemptlab calibrate` \
+    "format {0} of a profile is not known; this version reads format 2, which `preemptlab system calibrate` \
      writes"
 )]
 pub struct ProfileFormatError(u32);

@@ -49,7 +49,7 @@ pub fn kernel_configurations_table(offers: &Offers) -> Table {
         let reason = first.reason.as_deref().unwrap_or("its configuration was not read");
         table.notes.push(format!(
             "?: the configuration of {kernels} is not at hand, as {reason}. They run all the same: \
-             the image holds it, and the first `preemptlab plan` or `run` brings that here."
+             the image holds it, and the first `preemptlab run`, with or without -n, brings that here."
         ));
     }
     table.notes.push("Use a name as it stands in `kernel = [...]` of an experiment.".to_owned());

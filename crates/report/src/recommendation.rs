@@ -134,7 +134,7 @@ fn force(settings: &Result<Proposal, String>) -> Vec<Part> {
         vec![Part::Heading("To put it into force, as root, and then reboot".to_owned())];
     if !refused.is_empty() {
         let text = "Not all of it is given here, and what follows is not quite what was measured. \
-                    `preemptlab apply` refuses:";
+                    `preemptlab system apply` refuses:";
         parts.push(Part::Text(text.to_owned()));
         parts.extend(refused.iter().map(|refusal| Part::Text(refusal.to_string())));
     }

@@ -90,8 +90,8 @@ pub fn client(recording: &Recording, cell: &Chosen) -> Result<String> {
     let program = workload.and_then(|workload| workload.response_program());
     program.ok_or_else(|| {
         Error::Unusable(format!(
-            "{name} has no response times; explain its wakeups without --response, or choose a \
-             cell of another workload with --cell"
+            "{name} has no response times; explain its wakeups instead, or choose a cell of another \
+             workload with --cell"
         ))
     })
 }
@@ -118,7 +118,7 @@ impl<'a> Responses<'a> {
         if all.is_empty() {
             return Err(Error::Unusable(format!(
                 "the trace has no request of {program}: none of its threads sends and then sleeps \
-                 until there is input; --export shows what it does"
+                 until there is input; `trace` writes what it does"
             )));
         }
         let all_count = all.len();
@@ -131,11 +131,11 @@ impl<'a> Responses<'a> {
     pub fn next(&self) -> Option<String> {
         let request = &self.slowest.first()?.request;
         Some(format!(
-            "preemptlab explain {} --cell {:.8} --zoom {}±{}us",
+            "preemptlab explain {} zoom {}±{}us --cell {:.8}",
             self.recording.path().display(),
-            self.cell.id.to_string(),
             in_ms(request.send_ns + request.len_ns() / 2),
-            request.len_ns().div_ceil(2_000)
+            request.len_ns().div_ceil(2_000),
+            self.cell.id.to_string()
         ))
     }
 

@@ -204,7 +204,7 @@ fn check_workload(recording: &Recording, name: &str, is_fair: bool) -> Result<()
         (true, _) => format!("{name} has no fair probe; leave --fair out"),
         (false, true) => format!("{name} has no real-time probe; explain its fair one with --fair"),
         (false, false) => format!(
-            "{name} has no cyclictest, whose wakeups could be explained; --export and --zoom show \
+            "{name} has no cyclictest, whose wakeups could be explained; `trace` and `zoom` show \
              what its kernel did, or choose a cell of another workload with --cell"
         ),
     };
@@ -290,11 +290,11 @@ impl<'a> Explanation<'a> {
         let Wakeup { due_ns, .. } = self.found.first()?.wakeup;
         let latency_ns = self.found.first()?.wakeup.latency_ns();
         Some(format!(
-            "preemptlab explain {} --cell {:.8} --zoom {}±{}us",
+            "preemptlab explain {} zoom {}±{}us --cell {:.8}",
             self.recording.path().display(),
-            self.cell.id.to_string(),
             in_ms(due_ns + latency_ns / 2),
-            latency_ns.div_ceil(2_000)
+            latency_ns.div_ceil(2_000),
+            self.cell.id.to_string()
         ))
     }
 

@@ -66,7 +66,7 @@ impl<'a> Traced<'a> {
 pub(super) fn probe(cell: &Chosen) -> Result<String> {
     target(&cell.inputs.job).ok_or_else(|| {
         let workload = &cell.factors.workload;
-        let advice = "--export and --zoom show what its kernel did, or choose a cell of another \
+        let advice = "`trace` and `zoom` show what its kernel did, or choose a cell of another \
                       workload with --cell";
         Error::Unusable(format!("{workload} has no probe; {advice}"))
     })

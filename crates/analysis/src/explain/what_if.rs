@@ -265,7 +265,7 @@ fn unknown_function(
     };
     Error::Unusable(format!(
         "the trace of {} never meets `{}`{alike}; the functions with the longest sections: preemptlab \
-         explain {} --ranking",
+         explain {} ranking",
         cell.name(),
         unknown.function(),
         recording.path().display()
@@ -297,14 +297,14 @@ fn remark(change: &WhatIf, opportunities: Opportunities, ranked: &[Ranked]) -> O
         return Some(format!(
             "`{function}` turns interrupts off, for at most {} us: where it does so, `preemptible` \
              changes nothing, because no interrupt can wake a task there. Try \
-             `--what-if cut={function}:TIME`.",
+             `what-if cut={function}:TIME`.",
             in_us(max_ns)
         ));
     }
     if let Some(max_ns) = softirq {
         return Some(format!(
             "`{function}` is a softirq, for at most {} us: `preemptible` changes nothing, because tasks \
-             are switched only behind softirqs. Try `--what-if cut={function}:TIME`.",
+             are switched only behind softirqs. Try `what-if cut={function}:TIME`.",
             in_us(max_ns)
         ));
     }

@@ -42,7 +42,7 @@ impl<'a> Shown<'a> {
     pub fn next(&self, out: &Path) -> Option<String> {
         let column = self.columns.iter().rfind(|column| column.played().is_some())?;
         Some(format!(
-            "preemptlab explain {} --cell '{} {} {}' --export perfetto --out trace.pftrace",
+            "preemptlab explain {} trace --out trace.pftrace --cell '{} {} {}'",
             out.display(),
             column.kernel,
             column.model.mode(),

@@ -4,7 +4,7 @@ mod found;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use preemptlab_lab::{
     Budget,
     bisect::{Between, BisectRequest, Found, KernelRange, bisect},
@@ -13,7 +13,7 @@ use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
 use crate::{
-    args::{Machines, Packages, written_path},
+    args::{Format, Machines, Packages, formats, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -49,10 +49,10 @@ pub struct BisectArgs {
     pub margins: Vec<GivenMargin>,
     /// Record no more than so many cells for a decision, of both kernels, every workload and mode
     /// together, or stop it after a time such as 10m
-    #[arg(long, value_name = "CELLS|TIME", default_value = "60")]
+    #[arg(long, value_name = "COUNT|TIME", default_value = "60")]
     pub budget: Budget,
-    /// Compare in this mode; may be repeated [default: as of `gate`]
-    #[arg(long = "preempt", value_name = "MODE")]
+    /// Compare in these modes, such as full,lazy [default: as of `gate`]
+    #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<PreemptMode>,
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
@@ -61,21 +61,13 @@ pub struct BisectArgs {
     #[arg(long, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
     /// How to print it
-    #[arg(long, default_value = "table")]
-    pub format: BisectFormat,
+    #[arg(long, default_value = "table",
+        value_parser = formats([Format::Table, Format::Json]))]
+    pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
-}
-
-/// Format of what was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BisectFormat {
-    /// For a terminal
-    Table,
-    /// One document
-    Json,
 }
 
 /// Two ends of a search, on the command line.
@@ -138,8 +130,9 @@ pub fn execute(
     let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
     let outcome = bisect(&lab, &request)?;
     match args.format {
-        BisectFormat::Table => output.data(&found::terminal(&outcome, output.terminal()))?,
-        BisectFormat::Json => output.json(&outcome)?,
+        Format::Table => output.data(&found::terminal(&outcome, output.terminal()))?,
+        Format::Json => output.json(&outcome)?,
+        other => return Err(other.is_not_written()),
     };
     Ok(ExitCode::from(match outcome.found {
         Found::Commit { .. } | Found::Kernel { .. } => exit::OK,

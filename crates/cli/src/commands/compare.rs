@@ -1,53 +1,47 @@
-use std::{path::PathBuf, process::ExitCode};
+//! `preemptlab compare`: configurations of recordings beside each other, or kernels one after the other.
 
-use clap::Args;
+mod history;
+pub mod options;
+mod page;
+
+use std::{path::Path, process::ExitCode};
+
 use preemptlab_analysis::{Compared, Keep};
 use preemptlab_report::{
     LatencyCurves, View, curves_svg, curves_terminal, file_names, page::latency_curves,
 };
 use preemptlab_stats::Comparison;
 
+use self::options::{By, Compare, Ending, too_many};
 use crate::{
-    args::{Format, RuleArgs, written_path},
+    args::refuse,
+    compared::open,
     exit::{self, OrExit},
     output::Output,
     writable,
 };
 
-/// Compare the configurations of recordings
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  preemptlab compare runs/quick
-  preemptlab compare runs/quick --baseline debian:6.18/full
-  preemptlab compare runs/quick --metric wakeup.fifo --metric throughput
-  preemptlab compare runs/quick --picture --svg pictures
-  preemptlab compare runs/quick --format markdown")]
-pub struct Compare {
-    /// The recordings, and beside them histograms that cyclictest, rtla or oslat wrote on a machine
-    #[arg(required = true, value_name = "RUN")]
-    pub recordings: Vec<PathBuf>,
-    #[command(flatten)]
-    pub rule: RuleArgs,
-    /// Show every metric with its spread, not only the most telling ones
-    #[arg(long)]
-    pub all: bool,
-    /// Show this metric only, or all of a class such as `wakeup`; may be repeated
-    #[arg(long = "metric", value_name = "METRIC")]
-    pub metrics: Vec<String>,
-    /// Draw the latencies at every instant below the tables, those of all modes in one picture
-    #[arg(long, conflicts_with = "format")]
-    pub picture: bool,
-    /// Draw them into this folder, too, as an SVG of each workload
-    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
-    pub svg: Option<PathBuf>,
-    /// How to print it
-    #[arg(long, default_value = "table")]
-    pub format: Format,
-}
-
 /// Compares recordings.
 pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
+    match (args.by, &args.out) {
+        (By::Kernel, _) => history::execute(args, output),
+        (By::Configuration, Some(out)) if args.template.is_none() => match Ending::of(out)? {
+            Ending::Html => page::execute(args, Some(page::Form::Page), output),
+            Ending::Markdown => page::execute(args, Some(page::Form::Letter), output),
+            Ending::Svg => draw_one(args, out, output),
+        },
+        (By::Configuration, _) if args.template.is_some() => page::execute(args, None, output),
+        (By::Configuration, _) if args.question.is_asked() => Err(exit::unusable(
+            "a page or a letter answers --require, --maximize, --minimize and --among: add -o report.html or \
+             -o letter.md, or ask `preemptlab recommend`",
+        )),
+        (By::Configuration, _) => show(args, output),
+    }
+}
+
+/// Shows the tables.
+fn show(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
+    refuse(&[(args.picture && args.format.is_some(), "--format")], "--picture is for a terminal")?;
     let is_pictured = args.picture || args.svg.is_some();
     let keep = if is_pictured { Keep::Distributions } else { Keep::Metrics };
     let compared = open(&args.recordings, keep, &args.rule, output)?;
@@ -65,13 +59,29 @@ pub fn execute(args: &Compare, output: &Output) -> exit::Result<ExitCode> {
         comparison = comparison.only(&args.metrics).or_exit(exit::UNUSABLE)?;
     }
     let view = if args.all { View::Details } else { View::Overview };
-    let code = output.comparison(&comparison, args.format, view)?;
+    let code = output.comparison(&comparison, args.format(), view)?;
     if args.picture {
         let drawn =
             pictures.iter().map(|(_, curves)| curves_terminal(curves, output.terminal().width));
         return output.data(&format!("\n{}", drawn.collect::<Vec<_>>().join("\n")));
     }
     Ok(code)
+}
+
+/// Draws the latencies of the only workload at every instant into a file.
+fn draw_one(args: &Compare, out: &Path, output: &Output) -> exit::Result<ExitCode> {
+    args.check_file("a picture is drawn alone")?;
+    refuse(
+        &[(args.question.is_asked(), "--require and the like")],
+        "a picture answers no question",
+    )?;
+    writable::check(out)?;
+    let compared = open(&args.recordings, Keep::Distributions, &args.rule, output)?;
+    match &*pictured(&compared)?.1 {
+        [(_, curves)] => writable::write(out, curves_svg(curves).as_bytes(), output)?,
+        several => return Err(too_many(several.len())),
+    }
+    Ok(ExitCode::from(exit::OK))
 }
 
 /// Returns the comparison, and the latencies of each workload at every instant.
@@ -88,16 +98,4 @@ fn pictured(compared: &Compared) -> exit::Result<(Comparison, Vec<(String, Laten
              information (BTF)",
         )),
     }
-}
-
-/// Reads recordings, and prints everything that makes them less comparable.
-pub fn open(
-    paths: &[PathBuf],
-    keep: Keep,
-    args: &RuleArgs,
-    output: &Output,
-) -> exit::Result<Compared> {
-    let (compared, notices) = Compared::open(paths, keep, args.baseline.as_deref(), &args.margins)?;
-    output.notices(notices);
-    Ok(compared)
 }

@@ -1,4 +1,7 @@
-//! `preemptlab explain`: why the worst wakeups were late.
+//! `preemptlab explain`: why wakeups and responses were late, and what would help.
+
+mod census;
+mod search;
 
 use std::{
     io,
@@ -6,17 +9,17 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand};
 use preemptlab_analysis::{
     Moment, WhatIf,
     explain::{
-        Chosen, Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom,
-        check_probe, choose, client, export,
+        Confirmation, Explanation, Patched, Ranking, Responses, TraceForm, Zoom, check_probe,
+        choose, client, export,
     },
 };
 use preemptlab_experiment::Recording;
 use preemptlab_files::Replacement;
-use preemptlab_lab::Tracing;
+use preemptlab_lab::{Lab, Tracing};
 use preemptlab_model::MetricName;
 use preemptlab_report::{
     Terminal, block_markdown, confirmation_terminal, explanation_svg, explanation_terminal,
@@ -24,7 +27,7 @@ use preemptlab_report::{
 };
 
 use crate::{
-    args::{Format, Machines, Packages, written_path},
+    args::{Format, Machines, Packages, formats, written_path},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -33,129 +36,184 @@ use crate::{
 
 /// Show what made the worst wakeups late, down to the function
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    subcommand_value_name = "WHAT",
+    subcommand_help_heading = "What to explain [default: wakeup]",
+    after_help = "\
 Examples:
   preemptlab explain runs/quick
   preemptlab explain runs/quick --cell 'debian:6.18 none' --worst 3 --svg late.svg
-  preemptlab explain runs/quick --ranking
-  preemptlab explain runs/postgres --response --worst 3
-  preemptlab explain runs/quick --what-if preemptible=get_page_from_freelist --what-if cut=rcu_core_si:10us
-  preemptlab explain runs/quick --cell 4f2a --zoom 9118.023ms±20us
-  preemptlab explain runs/quick --cell 4f2a --export perfetto --out trace.pftrace
+  preemptlab explain runs/quick ranking
+  preemptlab explain runs/postgres response --worst 3
+  preemptlab explain runs/quick what-if preemptible=get_page_from_freelist cut=rcu_core_si:10us
+  preemptlab explain runs/quick zoom 9118.023ms±20us --cell 4f2a
+  preemptlab explain runs/quick trace --cell 4f2a --out trace.pftrace
+  preemptlab explain runs/quick search --budget 40
 
-A cell that was not traced is executed again with a trace, which changes nothing about it.")]
+A cell that was not traced is executed again with a trace, which changes nothing about it. The options of
+WHAT come behind it: `preemptlab explain RUN WHAT --help` lists them."
+)]
 pub struct Explain {
     /// The recording
     #[arg(value_name = "RUN")]
     pub recording: PathBuf,
+    #[command(flatten)]
+    pub wakeup: WakeupArgs,
+    /// What to explain
+    #[command(subcommand)]
+    pub what: Option<Subject>,
+}
+
+/// What of a recording is explained.
+#[derive(Debug, Subcommand)]
+pub enum Subject {
+    Wakeup(WakeupArgs),
+    Response(ResponseArgs),
+    Ranking(RankingArgs),
+    Census(census::CensusArgs),
+    Search(search::SearchArgs),
+    Confirm(ConfirmArgs),
+    WhatIf(WhatIfArgs),
+    Zoom(ZoomArgs),
+    Trace(TraceArgs),
+}
+
+/// A cell, and what executes it if it has no trace.
+#[derive(Args, Debug)]
+pub struct CellArgs {
     /// The cell: the beginning of its ID, or words of its name such as 'debian:6.12 none #1'
-    /// [default: the one with the worst wakeup]
+    /// [default: the one with the worst wakeup, or response]
     #[arg(long, value_name = "CELL")]
     pub cell: Option<String>,
-    /// How many of its worst wakeups, or of its slowest requests
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub worst: u16,
-    /// Explain the fair probe instead of the real-time one
-    #[arg(long)]
-    pub fair: bool,
-    /// Explain the slowest response times of the load's own client: what ran while they waited
-    #[arg(long, conflicts_with_all = ["fair", "ranking", "zoom", "export", "confirm", "svg"])]
-    pub response: bool,
-    /// Rank what keeps preemption and interrupts off, over all traced cells of each configuration
-    #[arg(long, conflicts_with_all = ["cell", "zoom", "export", "confirm"])]
-    pub ranking: bool,
-    /// Every call and return around a moment of virtual time, such as 9118.023ms±20us
-    #[arg(long, value_name = "TIME[±WINDOW]", conflicts_with_all = ["export", "confirm", "svg"])]
-    pub zoom: Option<Moment>,
-    /// Move the probe's timer to the worst instant of the trace, execute, and compare
-    #[arg(long, conflicts_with_all = ["export", "svg"])]
-    pub confirm: bool,
-    /// Compute what a patch would remove from the worst case: a function preemptible, or its sections cut
-    /// to a time such as cut=exit_mmap:10us (repeat for several at once)
-    #[arg(long, value_name = "preemptible=FUNCTION|cut=FUNCTION:TIME", conflicts_with_all = ["fair", "response", "ranking", "zoom", "confirm", "export", "svg"])]
-    pub what_if: Vec<WhatIf>,
-    /// Write the cell's trace in another tool's form
-    #[arg(long, value_name = "FORM", requires = "out")]
-    pub export: Option<Export>,
-    /// The file to write to
-    #[arg(long, value_name = "FILE", requires = "export", value_parser = written_path())]
-    pub out: Option<PathBuf>,
-    /// Draw the timelines into an SVG file
-    #[arg(long, value_name = "FILE", value_parser = written_path())]
-    pub svg: Option<PathBuf>,
-    /// How to print it; csv is for --ranking alone
-    #[arg(long, default_value = "table", conflicts_with = "export")]
-    pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
 }
 
-/// Forms of other tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Export {
-    /// For ui.perfetto.dev
-    Perfetto,
-    /// The text of /sys/kernel/tracing/trace
-    Ftrace,
-}
-
-impl From<Export> for TraceForm {
-    fn from(form: Export) -> Self {
-        match form {
-            Export::Perfetto => Self::Perfetto,
-            Export::Ftrace => Self::Ftrace,
-        }
+impl CellArgs {
+    /// Returns the lab that executes a cell without a trace.
+    fn lab<'a>(&self, store: Option<PathBuf>, shown: &'a Shown) -> Lab<'a> {
+        lab::here(store, Some(&self.machines), &self.packages, shown)
     }
 }
 
-/// Explains the worst wakeups of a cell, or prints the form that was asked for instead.
+/// How to print what is drawn for a terminal.
+#[derive(Args, Debug)]
+pub struct DrawnArgs {
+    /// How to print it
+    #[arg(long, default_value = "table",
+        value_parser = formats([Format::Table, Format::Json, Format::Markdown]))]
+    pub format: Format,
+}
+
+/// Show the worst wakeups of a cell: where every nanosecond went
+#[derive(Args, Debug)]
+pub struct WakeupArgs {
+    /// How many of its worst wakeups
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub worst: u16,
+    /// Explain the fair probe instead of the real-time one
+    #[arg(long)]
+    pub fair: bool,
+    /// Draw the timelines into an SVG file
+    #[arg(long, value_name = "FILE", value_parser = written_path())]
+    pub svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub drawn: DrawnArgs,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Show the slowest response times of the load's own client: what ran while they waited
+#[derive(Args, Debug)]
+pub struct ResponseArgs {
+    /// How many of its slowest requests
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub worst: u16,
+    #[command(flatten)]
+    pub drawn: DrawnArgs,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Rank what keeps preemption and interrupts off, over all traced cells of each configuration
+#[derive(Args, Debug)]
+pub struct RankingArgs {
+    /// Rank what the fair probe waited for
+    #[arg(long)]
+    pub fair: bool,
+    /// How to print it
+    #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
+    pub format: Format,
+}
+
+/// Move the probe's timer to the worst instant of the trace, execute, and compare
+#[derive(Args, Debug)]
+pub struct ConfirmArgs {
+    #[command(flatten)]
+    pub drawn: DrawnArgs,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Compute what a patch would remove from the worst case
+#[derive(Args, Debug)]
+pub struct WhatIfArgs {
+    /// A function preemptible, or its sections cut to a time such as cut=exit_mmap:10us; several at
+    /// once are one patch
+    #[arg(required = true, value_name = "preemptible=FUNCTION|cut=FUNCTION:TIME")]
+    pub changes: Vec<WhatIf>,
+    /// How many of the worst wakeups
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub worst: u16,
+    #[command(flatten)]
+    pub drawn: DrawnArgs,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Show every call and return around a moment
+#[derive(Args, Debug)]
+pub struct ZoomArgs {
+    /// The moment in virtual time, such as 9118.023ms±20us
+    #[arg(value_name = "TIME[±WINDOW]")]
+    pub moment: Moment,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Write a cell's trace in another tool's form
+#[derive(Args, Debug)]
+pub struct TraceArgs {
+    /// The form: perfetto, for ui.perfetto.dev, or ftrace, the text of /sys/kernel/tracing/trace
+    #[arg(long, default_value = "perfetto",
+        value_parser = formats([Format::Perfetto, Format::Ftrace]))]
+    pub format: Format,
+    /// The file to write to
+    #[arg(long, short, value_name = "FILE", value_parser = written_path())]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub of: CellArgs,
+}
+
+/// Explains the worst wakeups of a cell, or what else was asked for.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    check_format(args)?;
-    let recording = Recording::open(&args.recording)?;
-    if let Some(svg) = &args.svg {
-        writable::check(svg)?;
-    }
-    if args.ranking {
-        let ranking = Ranking::new(&recording, args.fair)?;
-        return output.print(&ranking_table(&ranking), args.format, &ranking);
-    }
-    let latency =
-        if args.response { MetricName::RESPONSE_MAX } else { MetricName::latest(args.fair) };
-    let cell = choose(&recording, args.cell.as_deref(), &latency)?;
-    let shown = Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
-    let tracing = Tracing { lab: &lab, recording: &recording };
-    match (args.zoom, args.export, &args.out) {
-        (Some(moment), ..) => {
-            tracing.ensure(&[&cell])?;
-            let zoom = Zoom::new(&recording, &cell, moment)?;
-            let stream = tracing.execute(&cell.inputs, &zoom.program)?;
-            output.data(&zoom.graph(stream)?)
+    let recording = &Recording::open(&args.recording)?;
+    match &args.what {
+        None => explained(&args.wakeup, recording, store, output),
+        Some(Subject::Wakeup(args)) => explained(args, recording, store, output),
+        Some(Subject::Response(args)) => answered(args, recording, store, output),
+        Some(Subject::Ranking(args)) => {
+            let ranking = Ranking::new(recording, args.fair)?;
+            output.print(&ranking_table(&ranking), args.format, &ranking)
         }
-        (None, Some(form), Some(out)) => exported(&tracing, &cell, (form, out), output),
-        _ if args.confirm => confirmed(args, &tracing, &cell, output),
-        _ if !args.what_if.is_empty() => patched(args, &tracing, &cell, output),
-        _ if args.response => answered(args, &tracing, &cell, output),
-        _ => explained(args, &tracing, &cell, output),
-    }
-}
-
-/// Refuses a format that the view does not have, before anything is executed.
-fn check_format(args: &Explain) -> exit::Result<()> {
-    let is_graph = args.zoom.is_some();
-    match args.format {
-        Format::Table => Ok(()),
-        _ if is_graph => Err(exit::unusable(
-            "--zoom draws a graph of calls for a terminal and has no other form: leave --format out, or \
-             use --export",
-        )),
-        Format::Csv if !args.ranking => Err(exit::unusable(
-            "a timeline is no table and has no CSV: --format json holds every part of it, and --ranking \
-             is a table",
-        )),
-        Format::Json | Format::Csv | Format::Markdown => Ok(()),
+        Some(Subject::Census(args)) => census::execute(args, recording, output),
+        Some(Subject::Search(args)) => search::execute(args, recording, store, output),
+        Some(Subject::Confirm(args)) => confirmed(args, recording, store, output),
+        Some(Subject::WhatIf(args)) => patched(args, recording, store, output),
+        Some(Subject::Zoom(args)) => zoomed(args, recording, store, output),
+        Some(Subject::Trace(args)) => exported(args, recording, store, output),
     }
 }
 
@@ -170,26 +228,52 @@ fn drawn(
             let plain = Terminal { color: false, ..output.terminal() };
             output.data(&block_markdown(&text(plain)))
         }
-        Format::Table | Format::Json | Format::Csv => output.data(&text(output.terminal())),
+        Format::Table => output.data(&text(output.terminal())),
+        other => Err(other.is_not_written()),
     }
+}
+
+/// Draws every call and return around a moment.
+fn zoomed(
+    args: &ZoomArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    let zoom = Zoom::new(recording, &cell, args.moment)?;
+    let stream = tracing.execute(&cell.inputs, &zoom.program)?;
+    output.data(&zoom.graph(stream)?)
 }
 
 /// Writes the trace of a cell in another tool's form.
 fn exported(
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
-    (form, out): (Export, &Path),
+    args: &TraceArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
+    let form = match args.format {
+        Format::Perfetto => TraceForm::Perfetto,
+        Format::Ftrace => TraceForm::Ftrace,
+        other => return Err(other.is_not_written()),
+    };
+    let out: &Path = &args.out;
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
     // Before anything is executed.
     writable::check(out)?;
     let unwritable = |error: io::Error| writable::refusal(out, &error);
     let mut file = Replacement::begin(out).map_err(|error| exit::host(unwritable(error)))?;
-    tracing.ensure(&[cell])?;
-    export(tracing.recording, cell, form.into(), file.file(), unwritable)?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    export(recording, &cell, form, file.file(), unwritable)?;
     file.publish().map_err(|error| exit::host(unwritable(error)))?;
     output.note(format!("wrote {}", out.display()));
-    if form == Export::Perfetto {
+    if args.format == Format::Perfetto {
         output.note("open it at ui.perfetto.dev; times are virtual");
     }
     Ok(ExitCode::from(exit::OK))
@@ -197,18 +281,20 @@ fn exported(
 
 /// Executes the cell with its timer moved to the worst instants.
 fn confirmed(
-    args: &Explain,
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
+    args: &ConfirmArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let recording = tracing.recording;
-    tracing.ensure(&[cell])?;
-    let mut confirmation = Confirmation::new(recording, cell)?;
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    let mut confirmation = Confirmation::new(recording, &cell)?;
     while let Some(program) = confirmation.next_program() {
         confirmation.take(tracing.execute(&cell.inputs, &program)?)?;
     }
-    match args.format {
+    match args.drawn.format {
         Format::Json => output.json(confirmation.confirmed())?,
         format => drawn(|terminal| confirmation_terminal(&confirmation, terminal), format, output)?,
     };
@@ -217,17 +303,19 @@ fn confirmed(
 
 /// Shows how late wakeups would be with changes of the kernel.
 fn patched(
-    args: &Explain,
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
+    args: &WhatIfArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let recording = tracing.recording;
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(false))?;
     // Before anything is executed.
-    check_probe(recording, cell, false)?;
-    tracing.ensure(&[cell])?;
-    let patched = Patched::new(recording, cell, &args.what_if, args.worst.into())?;
-    match args.format {
+    check_probe(recording, &cell, false)?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    let patched = Patched::new(recording, &cell, &args.changes, args.worst.into())?;
+    match args.drawn.format {
         Format::Json => output.json(&patched.document()),
         format => drawn(|terminal| patched_terminal(&patched, terminal), format, output),
     }
@@ -235,37 +323,44 @@ fn patched(
 
 /// Shows what ran during the slowest requests.
 fn answered(
-    args: &Explain,
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
+    args: &ResponseArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let recording = tracing.recording;
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::RESPONSE_MAX)?;
     // Before anything is executed.
-    client(recording, cell)?;
-    tracing.ensure(&[cell])?;
-    let responses = Responses::new(recording, cell, args.worst.into())?;
-    if args.format == Format::Json {
+    client(recording, &cell)?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    let responses = Responses::new(recording, &cell, args.worst.into())?;
+    if args.drawn.format == Format::Json {
         return output.json(&responses.document());
     }
     if let Some(next) = responses.next() {
         output.note(format!("next: {next}"));
     }
-    drawn(|terminal| responses_terminal(&responses, terminal), args.format, output)
+    drawn(|terminal| responses_terminal(&responses, terminal), args.drawn.format, output)
 }
 
 /// Shows the timelines of the worst wakeups.
 fn explained(
-    args: &Explain,
-    tracing: &Tracing<'_>,
-    cell: &Chosen,
+    args: &WakeupArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
     output: &Output,
 ) -> exit::Result<ExitCode> {
-    let recording = tracing.recording;
+    if let Some(svg) = &args.svg {
+        writable::check(svg)?;
+    }
+    let cell = choose(recording, args.of.cell.as_deref(), &MetricName::latest(args.fair))?;
     // Before anything is executed.
-    check_probe(recording, cell, args.fair)?;
-    tracing.ensure(&[cell])?;
-    let mut explanation = Explanation::new(recording, cell, args.fair, args.worst.into())?;
+    check_probe(recording, &cell, args.fair)?;
+    let shown = Shown::new(output);
+    let tracing = Tracing { lab: &args.of.lab(store, &shown), recording };
+    tracing.ensure(&[&cell])?;
+    let mut explanation = Explanation::new(recording, &cell, args.fair, args.worst.into())?;
     if let Some(sibling) = explanation.sibling()? {
         tracing.ensure(&[&sibling])?;
         explanation.compare(sibling)?;
@@ -273,11 +368,11 @@ fn explained(
     if let Some(svg) = &args.svg {
         writable::write(svg, explanation_svg(&explanation).as_bytes(), output)?;
     }
-    if args.format == Format::Json {
+    if args.drawn.format == Format::Json {
         return output.json(&explanation.document());
     }
     if let Some(next) = explanation.next() {
         output.note(format!("next: {next}"));
     }
-    drawn(|terminal| explanation_terminal(&explanation, terminal), args.format, output)
+    drawn(|terminal| explanation_terminal(&explanation, terminal), args.drawn.format, output)
 }

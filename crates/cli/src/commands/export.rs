@@ -1,11 +1,15 @@
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use preemptlab_analysis::{histograms, mixed};
 use preemptlab_model::plain;
-use preemptlab_report::export::{Format, Tables, export_tables};
+use preemptlab_report::export::{Format as TableFormat, Tables, export_tables};
 
-use crate::{args::written_path, exit, output::Output};
+use crate::{
+    args::{Format, formats, written_path},
+    exit,
+    output::Output,
+};
 
 /// Write every cell into tables for pandas, R, DuckDB or a spreadsheet
 #[derive(Args, Debug)]
@@ -20,20 +24,11 @@ pub struct ExportArgs {
     #[arg(required = true, value_name = "RUN")]
     pub recordings: Vec<PathBuf>,
     /// How to write the tables
-    #[arg(long, default_value = "csv")]
-    pub format: TableFormat,
+    #[arg(long, default_value = "csv", value_parser = formats([Format::Csv, Format::Parquet]))]
+    pub format: Format,
     /// The folder to write them to, new or empty [default: RUN-export, here]
     #[arg(long, short, value_name = "FOLDER", value_parser = written_path())]
     pub out: Option<PathBuf>,
-}
-
-/// Forms of tables for other tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// For a spreadsheet, and everything else
-    Csv,
-    /// Apache Parquet: smaller, and with types
-    Parquet,
 }
 
 /// Writes tables of every cell of recordings, and names them.
@@ -44,8 +39,9 @@ pub fn execute(args: &ExportArgs, output: &Output) -> exit::Result<ExitCode> {
         output.warning(warning);
     }
     let format = match args.format {
-        TableFormat::Csv => Format::Csv,
-        TableFormat::Parquet => Format::Parquet,
+        Format::Csv => TableFormat::Csv,
+        Format::Parquet => TableFormat::Parquet,
+        other => return Err(other.is_not_written()),
     };
     let Tables { files, statuses } = export_tables(&recordings, format, args.out.as_deref())?;
     let statuses = statuses.iter().map(|(status, count)| format!("{count} {status}"));

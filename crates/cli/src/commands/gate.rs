@@ -11,8 +11,9 @@ use preemptlab_report::{
 };
 use preemptlab_stats::{Gate, GateRule, GateVerdict, Margins};
 
-use self::options::{GateArgs, GateForm, GateFormat};
+use self::options::GateArgs;
 use crate::{
+    args::{Form, Format, check_forms},
     exit::{self, Failure, OrExit},
     lab,
     output::Output,
@@ -29,7 +30,7 @@ const STOP: u8 = 128;
 
 /// Decides whether a kernel is worse.
 pub fn execute(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let result = check_forms(&args.forms).and_then(|()| {
+    let result = check(&args.forms).and_then(|()| {
         let gate = decide(args, store, output)?;
         told(&gate, &args.forms, output)?;
         Ok(ExitCode::from(code(&gate, args.bisect)))
@@ -62,28 +63,15 @@ fn decide(args: &GateArgs, store: Option<PathBuf>, output: &Output) -> exit::Res
 }
 
 /// Refuses forms that cannot all be written, before anything is executed.
-fn check_forms(forms: &[GateForm]) -> exit::Result<()> {
-    if forms.iter().filter(|form| form.file.is_none()).count() > 1 {
-        return Err(exit::unusable(
-            "two formats go to standard output: give one of them a file, as in --format junit=gate.xml",
-        ));
-    }
-    for (at, file) in
-        forms.iter().enumerate().filter_map(|(at, form)| Some((at, form.file.as_ref()?)))
-    {
-        if forms[..at].iter().any(|other| other.file.as_ref() == Some(file)) {
-            let message = format!("two formats go to {}: give each a file", file.display());
-            return Err(exit::unusable(message));
-        }
-        writable::check(file)?;
-    }
-    Ok(())
+fn check(forms: &[Form]) -> exit::Result<()> {
+    check_forms(forms)?;
+    forms.iter().filter_map(|form| form.file.as_deref()).try_for_each(writable::check)
 }
 
 /// Writes each form to its file, and then prints the one that has none.
-fn told(gate: &Gate, forms: &[GateForm], output: &Output) -> exit::Result<()> {
+fn told(gate: &Gate, forms: &[Form], output: &Output) -> exit::Result<()> {
     let plain = Terminal { color: false, ..output.terminal() };
-    for GateForm { format, file } in forms {
+    for Form { format, file } in forms {
         if let Some(file) = file {
             let text = rendered(gate, *format, plain)?;
             let text = preemptlab_model::plain::lines(&text);
@@ -94,7 +82,7 @@ fn told(gate: &Gate, forms: &[GateForm], output: &Output) -> exit::Result<()> {
         Some(form) => {
             let text = rendered(gate, form.format, output.terminal())?;
             match form.format {
-                GateFormat::Github => output.commands(&text),
+                Format::Github => output.commands(&text),
                 _ => output.data(&text),
             }
             .map(|_| ())
@@ -103,19 +91,20 @@ fn told(gate: &Gate, forms: &[GateForm], output: &Output) -> exit::Result<()> {
     }
 }
 
-fn rendered(gate: &Gate, format: GateFormat, terminal: Terminal) -> exit::Result<String> {
+fn rendered(gate: &Gate, format: Format, terminal: Terminal) -> exit::Result<String> {
     Ok(match format {
-        GateFormat::Table => gate_terminal(gate, terminal),
-        GateFormat::Json => {
+        Format::Table => gate_terminal(gate, terminal),
+        Format::Json => {
             let json = serde_json::to_string_pretty(gate);
             let json = json.map_err(exit::host)?;
             preemptlab_model::plain::json(&json).into_owned()
         }
-        GateFormat::Markdown => gate_markdown(gate),
-        GateFormat::Junit => gate_junit(gate),
-        GateFormat::Github => gate_github(gate),
-        GateFormat::Kcidb => gate_kcidb(gate),
-        GateFormat::Lkp => gate_letter(gate),
+        Format::Markdown => gate_markdown(gate),
+        Format::Junit => gate_junit(gate),
+        Format::Github => gate_github(gate),
+        Format::Kcidb => gate_kcidb(gate),
+        Format::Lkp => gate_letter(gate),
+        other => return Err(other.is_not_written()),
     })
 }
 

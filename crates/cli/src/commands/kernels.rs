@@ -10,7 +10,7 @@ use preemptlab_provision::{Build, Offer};
 use preemptlab_report::{kernel_configurations_table, kernel_versions_table};
 
 use crate::{
-    args::{Format, Packages},
+    args::{Format, Packages, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -27,7 +27,7 @@ pub struct Kernels {
     #[arg(long)]
     pub all: bool,
     /// How to print it
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
     #[command(flatten)]
     pub packages: Packages,

@@ -1,12 +1,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use preemptlab_analysis::{Keep, advice::advise};
 
 use crate::{
-    args::{QuestionArgs, RuleArgs},
-    commands::compare,
-    exit,
+    args::{Format, QuestionArgs, RuleArgs, formats},
+    compared, exit,
     output::Output,
 };
 
@@ -31,28 +30,18 @@ pub struct Recommend {
     #[command(flatten)]
     pub rule: RuleArgs,
     /// How to print it
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table",
+        value_parser = formats(FORMATS))]
     pub format: Format,
 }
 
-/// Format of a recommendation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For a terminal
-    Table,
-    /// Five lines at most, for a chat
-    Brief,
-    /// One document
-    Json,
-    /// For a spreadsheet
-    Csv,
-    /// For a pull request or a mailing list
-    Markdown,
-}
+/// The formats of a recommendation.
+const FORMATS: [Format; 5] =
+    [Format::Table, Format::Brief, Format::Json, Format::Csv, Format::Markdown];
 
 /// Recommends a configuration.
 pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
-    let compared = compare::open(&args.recordings, Keep::Metrics, &args.rule, output)?;
+    let compared = compared::open(&args.recordings, Keep::Metrics, &args.rule, output)?;
     let advice = advise(&compared, &args.question.question(), &[])?;
     let code = output.data(&match args.format {
         Format::Table => preemptlab_report::recommendation_terminal(&advice, output.terminal()),
@@ -60,6 +49,7 @@ pub fn execute(args: &Recommend, output: &Output) -> exit::Result<ExitCode> {
         Format::Json => preemptlab_report::recommendation_json(&advice),
         Format::Csv => preemptlab_report::recommendation_csv(&advice.recommendation),
         Format::Markdown => preemptlab_report::recommendation_markdown(&advice),
+        other => return Err(other.is_not_written()),
     })?;
     Ok(match advice.recommendation.choice {
         Some(_) => code,

@@ -9,8 +9,7 @@ use preemptlab_runner::Verdict;
 use serde::Serialize;
 
 use crate::{
-    args::{Format, Machines, Packages},
-    elsewhere::ElsewhereArgs,
+    args::{Format, Machines, Packages, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -28,25 +27,26 @@ pub struct Verify {
     #[arg(value_name = "RUN")]
     pub recording: PathBuf,
     /// Execute only so many cells, spread evenly
-    #[arg(long, value_name = "N", conflicts_with_all = ["against", "engine"])]
+    #[arg(long, value_name = "N", conflicts_with = "against")]
     pub cells: Option<usize>,
     /// Compare with another recording instead of executing anything
-    #[arg(long, value_name = "RUN", conflicts_with = "engine")]
+    #[arg(long, value_name = "RUN")]
     pub against: Option<PathBuf>,
     /// Execute the cells of several CPUs with a half and a quarter of their lookahead, and compare what
     /// they measure
-    #[arg(long, conflicts_with_all = ["cells", "against", "engine"])]
+    #[arg(long, conflicts_with_all = ["cells", "against"])]
     pub sensitivity: bool,
     /// How to print it
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
-    #[command(flatten)]
-    pub elsewhere: ElsewhereArgs,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
 }
+
+/// What a recording in a machine's own time is told.
+pub const NOT_AGAIN: &str = "can say the same again; compare such recordings instead";
 
 /// One cell in the document that `--format json` prints.
 #[derive(Serialize)]
@@ -70,7 +70,7 @@ struct Document {
 /// Checks that a recording says the same again.
 pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = Recording::open(&args.recording)?;
-    only_virtual(&recording, "can say the same again; compare such recordings instead")?;
+    only_virtual(&recording, NOT_AGAIN)?;
     let shown = Shown::new(output);
     let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
     if args.sensitivity {
@@ -82,13 +82,15 @@ pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::
             let other = Recording::open(other)?;
             preemptlab_runner::against(&recording, &other)?
         }
-        None => match args.elsewhere.on()? {
-            Some(engine) => preemptlab_lab::verify_elsewhere(&lab, &recording, engine)?,
-            None => preemptlab_lab::verify(&lab, &recording, args.cells)?,
-        },
+        None => preemptlab_lab::verify(&lab, &recording, args.cells)?,
     };
-    let document = document(&verdicts);
-    output.print(&table(&verdicts, &document), args.format, &document)?;
+    tell(&verdicts, args.format, output)
+}
+
+/// Prints what was compared; the exit code says whether all of it is the same.
+pub fn tell(verdicts: &[Verdict], format: Format, output: &Output) -> exit::Result<ExitCode> {
+    let document = document(verdicts);
+    output.print(&table(verdicts, &document), format, &document)?;
     if verdicts.is_empty() {
         return Err(exit::unusable("the recording has no finished cell to verify"));
     }

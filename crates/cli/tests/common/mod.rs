@@ -52,6 +52,16 @@ impl Desk {
     pub fn run(&self, arguments: &[&str]) -> Finished {
         Finished::new(self.command(arguments).output().unwrap())
     }
+
+    /// Writes the letter of a comparison, and returns it as what the command printed.
+    pub fn letter(&self, arguments: &[&str]) -> Finished {
+        let letter = self.path("letter.md");
+        let _ = fs::remove_file(&letter);
+        let mut finished = self.run(&[&["compare"], arguments, &["-o", "letter.md"]].concat());
+        assert_eq!(finished.stdout, "");
+        finished.stdout = fs::read_to_string(&letter).unwrap_or_default();
+        finished
+    }
 }
 
 /// Returns the user's store.

@@ -170,22 +170,22 @@ pub fn texts() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, from, to, said) in table {
         assert!(SMALL.contains(from), "{name}");
-        for command in ["run", "plan"] {
+        for command in [&["run"][..], &["run", "-n"]] {
             cases.push(Case {
-                name: format!("{command}: {name}"),
+                name: format!("{command:?}: {name}"),
                 files: Box::new(move |desk| {
                     desk.write("bad.toml", &SMALL.replacen(from, to, 1));
                 }),
-                command: vec![command, "bad.toml"],
+                command: [command, &["bad.toml"]].concat(),
                 said,
             });
         }
     }
-    for command in ["run", "plan"] {
+    for command in [&["run"][..], &["run", "-n"]] {
         cases.push(Case {
-            name: format!("{command}: build scripts"),
+            name: format!("{command:?}: build scripts"),
             files: Box::new(|desk| drop(desk.write("bad.toml", OWN_KERNEL))),
-            command: vec![command, "bad.toml"],
+            command: [command, &["bad.toml"]].concat(),
             said: &["/tmp/strange/build", "--allow-build-scripts"],
         });
     }
@@ -263,7 +263,7 @@ pub fn recordings() -> Vec<Case> {
     let mut cases = Vec::new();
     for (place, value, said) in changes() {
         let executing: [&[&'static str]; 3] =
-            [&["verify", "run"], &["explain", "run", "--confirm"], &["search", "run"]];
+            [&["verify", "run"], &["explain", "run", "confirm"], &["explain", "run", "search"]];
         for command in executing {
             let value = value.clone();
             // A changed plan has no finished cells, so there is nothing to explain.

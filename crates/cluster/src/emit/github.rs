@@ -41,7 +41,7 @@ pub fn github(workers: &Workers, experiment: &Line) -> Result<String, TooManyJob
     let worker = yaml(&worker.replacen("SHARD", &format!("${{{{ matrix.shard }}}}/{shards}"), 1));
     let merge = yaml(&literal(&workers.merge()));
     let prepare = yaml(&literal(&format!(
-        "preemptlab run {} --out work/recording --prepare",
+        "preemptlab cluster prepare {} --out work/recording",
         shell(experiment.as_str())
     )));
     Ok(format!(

@@ -8,7 +8,7 @@ pub fn parallel(workers: &Workers) -> String {
     let trace = if workers.trace { " --trace" } else { "" };
     let twice = if workers.twice.is_some() { " --twice '{4}'" } else { "" };
     let template =
-        format!("exec '{{1}}' run '{{2}}' --shard '{{3}}/{shards}' --jobs 1{trace}{twice}");
+        format!("exec '{{1}}' cluster work '{{2}}' '{{3}}/{shards}' --jobs 1{trace}{twice}");
     let mut inputs = format!(
         "::: {} ::: {} ::: $(seq {shards})",
         shell(workers.program.as_str()),

@@ -30,8 +30,8 @@ impl Workers {
     }
 
     fn words(&self, shard: &str, jobs: Option<u16>, quote: fn(&str) -> String) -> Vec<String> {
-        let mut words = vec!["run".to_owned(), quote(self.recording.as_str())];
-        words.extend(["--shard".to_owned(), shard.to_owned()]);
+        let recording = quote(self.recording.as_str());
+        let mut words = vec!["cluster".to_owned(), "work".to_owned(), recording, shard.to_owned()];
         if let Some(jobs) = jobs {
             words.extend(["--jobs".to_owned(), jobs.to_string()]);
         }
@@ -46,6 +46,6 @@ impl Workers {
 
     /// Returns the command line that joins the parts, for a shell.
     pub fn merge(&self) -> String {
-        format!("{} merge {}", shell(self.program.as_str()), shell(self.recording.as_str()))
+        format!("{} cluster merge {}", shell(self.program.as_str()), shell(self.recording.as_str()))
     }
 }

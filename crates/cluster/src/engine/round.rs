@@ -157,7 +157,7 @@ impl<E> Round<'_, E> {
             Some((jobs, false)) => (jobs.at(look), false),
             None if self.wish.attach => {
                 let message = format!(
-                    "no jobs were submitted for {}: leave --attach out to submit them",
+                    "no jobs were submitted for {}: `preemptlab cluster submit` submits them",
                     self.writer.recording().path().display()
                 );
                 return Err(RoundError::Jobs(message));

@@ -29,7 +29,7 @@ impl Kubernetes {
         let commands = Commands {
             path: None,
             without: &["KUBECTL_EXTERNAL_DIFF", "KUBECTL_COMMAND_HEADERS"],
-            absent: "install it, or log in to one that has it; without --engine the cells are executed here",
+            absent: "install it, or log in to one that has it; `preemptlab run` executes the cells here",
             known: KNOWN,
         };
         Self { claim, image, user, options, commands }

@@ -64,14 +64,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recording = "/home/o'neil/$(touch x) \"`runs`\"\\é;";
         for (offset, shard) in [(0, "3/8"), (1000, "1003/8")] {
-            // `run` is the format, and the others are its arguments, one after the other.
-            let script = script(&work(recording), offset, 8).replace(" run ", " '%s|' ");
+            // `cluster work` is the format, and the others are its arguments, one after the other.
+            let script = script(&work(recording), offset, 8).replace(" cluster work ", " '%s|' ");
             let path = folder.path().join("script");
             fs::write(&path, script).unwrap();
             let output =
                 Command::new("sh").arg(&path).env("SLURM_ARRAY_TASK_ID", "3").output().unwrap();
             let said = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(said, format!("{recording}|--shard|{shard}|--jobs|1|--twice|1%|"));
+            assert_eq!(said, format!("{recording}|{shard}|--jobs|1|--twice|1%|"));
         }
     }
 

@@ -48,8 +48,8 @@ impl Slurm {
             commands: Commands {
                 path: None,
                 without: &VARIABLES,
-                absent: "log in to one that submits to Slurm, or load its module; without --engine the \
-                    cells are executed here",
+                absent: "log in to one that submits to Slurm, or load its module; `preemptlab run` \
+                    executes the cells here",
                 known: KNOWN,
             },
             config: OnceLock::new(),
@@ -106,7 +106,7 @@ impl Engine for Slurm {
         // The numbers of tasks are smaller than the size.
         match self.config()?.array_size {
             0 | 1 => Err(EngineError::Refused(
-                "this Slurm allows no job arrays (MaxArraySize): preemptlab run DIR --shard I/N in a job \
+                "this Slurm allows no job arrays (MaxArraySize): preemptlab cluster work RUN I/N in a job \
                  of your own executes a part"
                     .to_owned(),
             )),

@@ -35,7 +35,7 @@ pub enum EmbedError {
     /// A profile cannot be read.
     #[error(
         "the profile {} cannot be read: {error}; {}preemptlab has {}, and \
-         `preemptlab calibrate` makes one of this machine",
+         `preemptlab system calibrate` makes one of this machine",
         path.display(),
         meant(path),
         shipped_profiles().collect::<Vec<_>>().join(", ")

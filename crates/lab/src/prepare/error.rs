@@ -116,14 +116,14 @@ pub enum PrepareError {
     Seed(#[from] SeedError),
     /// A seed belongs to another recording.
     #[error(
-        "the seed {} is of another recording: make it again with --prepare, or name the recording \
+        "the seed {} is of another recording: make it again with `preemptlab cluster prepare`, or name the recording \
          beside it", .0.display()
     )]
     OtherSeed(std::path::PathBuf),
     /// A worker runs another preemptlab than the machine that prepared the recording.
     #[error(
         "this preemptlab is {this}, and the recording was prepared by {prepared}: put the same \
-         program on every machine, or prepare the recording again with --prepare"
+         program on every machine, or prepare the recording again with `preemptlab cluster prepare`"
     )]
     OtherBuild {
         /// Build that prepared the recording.

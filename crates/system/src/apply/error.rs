@@ -48,7 +48,7 @@ pub enum Error {
     /// A file that was written here was changed by somebody else.
     #[error(
         "{path} was changed since it was applied; keep what you need of it, then \
-         `preemptlab revert --force` discards the change:{}{}",
+         `preemptlab system revert --force` discards the change:{}{}",
         BREAK,
         broken(diff)
     )]
@@ -85,7 +85,7 @@ pub enum Error {
     /// A change failed, and the files that were changed before could not be put back either.
     #[error(
         "{failure}; and putting back what was there failed, too: {again}. When there is space, \
-         `preemptlab revert` completes it"
+         `preemptlab system revert` completes it"
     )]
     Unfinished {
         /// Error of the change.

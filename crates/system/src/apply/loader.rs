@@ -63,7 +63,7 @@ impl Loader {
             Told::Text(name) => {
                 return Err(Error::Unsupported {
                     reason: format!("{name} boots this machine, which is not known here"),
-                    instead: "`preemptlab apply ... --emit systemd-boot` prints the words for its \
+                    instead: "`preemptlab system apply ... --emit systemd-boot` prints the words for its \
                               command line"
                         .to_owned(),
                 });
@@ -81,7 +81,7 @@ impl Loader {
         {
             return Err(unsupported(
                 "the kernel is in a unified image, which holds its command line",
-                "add the words of `preemptlab apply ... --emit systemd-boot` to \
+                "add the words of `preemptlab system apply ... --emit systemd-boot` to \
                  /etc/kernel/cmdline and build the image anew",
             ));
         }
@@ -93,7 +93,7 @@ impl Loader {
             }
             _ => Err(unsupported(
                 "neither GRUB with grub-mkconfig nor boot loader entries are here",
-                "`preemptlab apply ... --emit script` prints what is to be done, and the words for \
+                "`preemptlab system apply ... --emit script` prints what is to be done, and the words for \
                  the kernel's command line",
             )),
         }
@@ -158,7 +158,7 @@ fn raspberry_pi(machine: &Machine) -> Result<()> {
         Some(folder) => Err(Error::Unsupported {
             reason: "the firmware of a Raspberry Pi boots this machine".to_owned(),
             instead: format!(
-                "add the words of `preemptlab apply ... --emit systemd-boot` to the one line of \
+                "add the words of `preemptlab system apply ... --emit systemd-boot` to the one line of \
                  {folder}/cmdline.txt"
             ),
         }),
@@ -172,7 +172,7 @@ fn with_drop_ins(machine: &Machine) -> Result<Loader> {
     if !script.contains("default/grub.d") {
         return Err(unsupported(
             "the grub-mkconfig of this system reads no drop-ins in /etc/default/grub.d",
-            "add the line of `preemptlab apply ... --emit grub` to the end of /etc/default/grub, and \
+            "add the line of `preemptlab system apply ... --emit grub` to the end of /etc/default/grub, and \
              run grub-mkconfig -o /boot/grub/grub.cfg",
         ));
     }

@@ -47,7 +47,8 @@ pub fn apply(
     if !settings.run_time().is_empty() && !machine.path("/usr/lib/systemd/systemd").exists() {
         return Err(Error::Unsupported {
             reason: "without systemd nothing sets what has no kernel parameter after a boot".into(),
-            instead: "`preemptlab apply ... --emit script` prints what to execute then".into(),
+            instead: "`preemptlab system apply ... --emit script` prints what to execute then"
+                .into(),
         });
     }
     let (writes, mut notes) = at_once(machine, settings)?;

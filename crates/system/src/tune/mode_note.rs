@@ -19,6 +19,6 @@ pub(crate) fn note(settings: &Settings) -> Option<String> {
     let what = format!("{others} kernels without PREEMPT_DYNAMIC ignore it");
     let what = what.trim_start();
     Some(format!(
-        "preempt={mode}: {what}. On the machine, `preemptlab doctor` says which mode runs."
+        "preempt={mode}: {what}. On the machine, `preemptlab system show` says which mode runs."
     ))
 }

@@ -63,7 +63,7 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
         false => "",
     };
     let service = format!(
-        "# Written by preemptlab; `preemptlab revert` removes it.\n\
+        "# Written by preemptlab; `preemptlab system revert` removes it.\n\
          [Unit]\nDescription=Settings of preemptlab that have no kernel parameter\n\
          ConditionKernelCommandLine={}\nAfter=systemd-sysctl.service\n{mount}\n\
          [Service]\nType=oneshot\nRemainAfterExit=yes\n{}",
@@ -71,7 +71,7 @@ pub fn files(settings: &Settings) -> Vec<UnitFile> {
         writes.collect::<String>()
     );
     let wants = format!(
-        "# Written by preemptlab; `preemptlab revert` removes it.\n\
+        "# Written by preemptlab; `preemptlab system revert` removes it.\n\
          [Unit]\nWants=preemptlab-{name}.service\n"
     );
     vec![

@@ -1,17 +1,14 @@
 //! The command line of `preemptlab gate`.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::PathBuf};
+use std::path::PathBuf;
 
-use clap::{
-    Args, ValueEnum,
-    builder::{OsStringValueParser, TypedValueParser},
-};
+use clap::Args;
 use preemptlab_files::OutFolder;
 use preemptlab_lab::Budget;
 use preemptlab_model::PreemptMode;
 use preemptlab_stats::GivenMargin;
 
-use crate::args::{Machines, Packages, written_folder};
+use crate::args::{Form, Format, Machines, Packages, forms, written_folder};
 
 /// Decide whether a kernel is worse than another
 #[derive(Args, Debug)]
@@ -47,11 +44,11 @@ pub struct GateArgs {
     pub metrics: Vec<String>,
     /// Record no more than so many cells, of both kernels, every workload and mode together, or stop
     /// after a time such as 10m
-    #[arg(long, value_name = "CELLS|TIME", default_value = "60")]
+    #[arg(long, value_name = "COUNT|TIME", default_value = "60")]
     pub budget: Budget,
-    /// Compare in this mode; may be repeated [default: the first of full, lazy, voluntary and none
+    /// Compare in these modes, such as full,lazy [default: the first of full, lazy, voluntary and none
     /// that both offer, or those of EXPERIMENT]
-    #[arg(long = "preempt", value_name = "MODE")]
+    #[arg(long = "preempt", value_name = "MODES", value_delimiter = ',')]
     pub preempt: Vec<PreemptMode>,
     /// The seed of the first pair of cells
     #[arg(long, value_name = "N")]
@@ -67,62 +64,21 @@ pub struct GateArgs {
     pub out: Option<OutFolder>,
     /// How to print it, or to write it to a file, as in --format junit=gate.xml; may be repeated, once
     /// without a file
-    #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "table", value_parser = form())]
-    pub forms: Vec<GateForm>,
+    #[arg(long = "format", value_name = "FORMAT[=FILE]", default_value = "table", value_parser = forms(FORMATS))]
+    pub forms: Vec<Form>,
     #[command(flatten)]
     pub machines: Machines,
     #[command(flatten)]
     pub packages: Packages,
 }
 
-/// A form of a decision, and where it goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateForm {
-    /// The format.
-    pub format: GateFormat,
-    /// The file; `None` for standard output.
-    pub file: Option<PathBuf>,
-}
-
-/// Reads a format with its file. The path is everything behind the first `=`.
-fn form() -> impl TypedValueParser<Value = GateForm> {
-    OsStringValueParser::new().try_map(|text| {
-        let bytes = text.as_bytes();
-        let (name, file) = match bytes.iter().position(|byte| *byte == b'=') {
-            Some(at) => (&bytes[..at], Some(PathBuf::from(OsStr::from_bytes(&bytes[at + 1..])))),
-            None => (bytes, None),
-        };
-        let name = String::from_utf8_lossy(name);
-        let format = GateFormat::from_str(&name, false).map_err(|_| {
-            let known =
-                GateFormat::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
-            format!("`{}` is no format; there are {}", name.escape_debug(), known.join(", "))
-        })?;
-        match file {
-            Some(file) if file.as_os_str().is_empty() || file.as_os_str() == "-" => {
-                Err(format!("a file follows `{name}=`; without one it goes to standard output"))
-            }
-            file => Ok(GateForm { format, file }),
-        }
-    })
-}
-
-/// Format of a decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GateFormat {
-    /// For a terminal
-    Table,
-    /// One document
-    Json,
-    /// For a pull request
-    Markdown,
-    /// JUnit's XML, which most CI systems show
-    Junit,
-    /// Annotations of a GitHub workflow
-    Github,
-    /// KernelCI's reports (KCIDB)
-    Kcidb,
-    /// A block for a mail, as the kernel's performance bots send
-    Lkp,
-}
+/// The formats of a decision.
+const FORMATS: [Format; 7] = [
+    Format::Table,
+    Format::Json,
+    Format::Markdown,
+    Format::Junit,
+    Format::Github,
+    Format::Kcidb,
+    Format::Lkp,
+];

@@ -83,11 +83,11 @@ pub enum SeedError {
         error: io::Error,
     },
     /// There is no seed.
-    #[error("there is no seed {}; `preemptlab run EXPERIMENT --out RECORDING --prepare` makes it", .0.display())]
+    #[error("there is no seed {}; `preemptlab cluster prepare EXPERIMENT --out RECORDING` makes it", .0.display())]
     Absent(PathBuf),
     /// The file is damaged, or no seed.
     #[error(
-        "the seed {} is damaged: {reason}; make it again with --prepare, or copy it again",
+        "the seed {} is damaged: {reason}; make it again with `preemptlab cluster prepare`, or copy it again",
         path.display()
     )]
     Damaged {

@@ -68,7 +68,7 @@ fn a_seed_grows_into_the_same_store() {
     // What is whole needs no seed.
     fs::remove_file(made.path("seed")).unwrap();
     made.unpack("worker").unwrap();
-    assert!(made.unpack("other").unwrap_err().contains("--prepare"));
+    assert!(made.unpack("other").unwrap_err().contains("cluster prepare"));
 }
 
 #[test]

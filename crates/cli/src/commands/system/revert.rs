@@ -3,18 +3,14 @@ use std::process::ExitCode;
 use clap::Args;
 use preemptlab_system::apply::{self, Journal, Lock, Machine};
 
-use crate::{
-    args::ChangeArgs,
-    commands::change::{self, Asked},
-    exit,
-    output::Output,
-};
+use super::change::{self, Asked};
+use crate::{args::ChangeArgs, exit, output::Output};
 
 /// Take back what `apply` put into force: the bytes that were there
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example:
-  sudo preemptlab revert")]
+  sudo preemptlab system revert")]
 pub struct Revert {
     /// Discard what somebody changed since in files that were written by `apply`
     #[arg(long)]

@@ -13,12 +13,10 @@ use preemptlab_system::{
     tune::{self, KernelFacts, Measures, Proposal, Refusal, Settings, Step, Target, Wanted},
 };
 
+use super::change::{self, Asked};
 use crate::{
     args::{ChangeArgs, QuestionArgs, RuleArgs},
-    commands::{
-        change::{self, Asked},
-        compare,
-    },
+    compared,
     exit::{self, Failure, OrExit},
     output::Output,
 };
@@ -27,15 +25,15 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sudo preemptlab apply --preempt full --threadirqs
-  sudo preemptlab apply --nohz-full 2-7 --rcu-nocbs 2-7 --rcu-lazy on
-  sudo preemptlab apply --from runs/quick --require 'wakeup.max<=100us'
-  sudo preemptlab apply --preempt full --dry-run
-  preemptlab apply --preempt full --emit grub
+  sudo preemptlab system apply --preempt full --threadirqs
+  sudo preemptlab system apply --nohz-full 2-7 --rcu-nocbs 2-7 --rcu-lazy on
+  sudo preemptlab system apply --from runs/quick --require 'wakeup.max<=100us'
+  sudo preemptlab system apply --preempt full --dry-run
+  preemptlab system apply --preempt full --emit grub
 
 An option that this kernel would ignore is refused, and so is a kernel parameter that is not known
 here, unless --allow names it. What works at run time is set at once, the rest
-at the next boot. `preemptlab revert` takes it back; docs/apply.md says what is written where.")]
+at the next boot. `preemptlab system revert` takes it back; docs/apply.md says what is written where.")]
 pub struct Apply {
     #[command(flatten)]
     pub settings: SettingArgs,
@@ -141,7 +139,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
         return Err(refusal("no machine is given this unasked", &not_given));
     }
     if settings.is_empty() {
-        let message = "nothing is asked for; `preemptlab apply --help` lists the settings";
+        let message = "nothing is asked for; `preemptlab system apply --help` lists the settings";
         return Err(exit::unusable(message));
     }
     if let Some(target) = args.emit {
@@ -154,7 +152,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     let journal = Journal::load(&machine)?;
     if args.dry_run && journal.pending.is_some() {
         let message = "an interrupted change of this machine has to be put back first: \
-                       `preemptlab revert` does it";
+                       `preemptlab system revert` does it";
         return Err(exit::unusable(message));
     }
     let Some(journal) = change::completed(&machine, journal, &args.change, output)? else {
@@ -200,10 +198,10 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
     apply::commit(&machine, &journal, &plan.transaction)?;
     output.note(match plan.needs_boot() {
         true => {
-            "Applied. The kernel takes its parameters at the next boot; `sudo preemptlab doctor` \
-             then says whether each took effect, and `sudo preemptlab revert` takes all of it back."
+            "Applied. The kernel takes its parameters at the next boot; `sudo preemptlab system show` \
+             then says whether each took effect, and `sudo preemptlab system revert` takes all of it back."
         }
-        false => "Applied. `sudo preemptlab revert` takes it back.",
+        false => "Applied. `sudo preemptlab system revert` takes it back.",
     });
     Ok(ExitCode::from(exit::OK))
 }
@@ -285,7 +283,7 @@ fn given(apply: &Apply) -> exit::Result<Proposal> {
 
 /// Returns the settings that a recording recommends, if the recommendation is decided.
 fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Proposal> {
-    let compared = compare::open(&[run.to_owned()], Keep::Metrics, &args.rule, output)?;
+    let compared = compared::open(&[run.to_owned()], Keep::Metrics, &args.rule, output)?;
     Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)
 }
 

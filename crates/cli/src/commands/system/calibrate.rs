@@ -1,4 +1,4 @@
-//! `preemptlab calibrate`: what the instructions of each class cost on this machine.
+//! `preemptlab system calibrate`: what the instructions of each class cost on this machine.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,9 +23,9 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  preemptlab calibrate
-  preemptlab calibrate --out workstation.toml
-  sudo preemptlab calibrate --root --out workstation.toml
+  preemptlab system calibrate
+  preemptlab system calibrate --out workstation.toml
+  sudo preemptlab system calibrate --root --out workstation.toml
 
 The profile is for experiments with `[machine] cost = \"workstation.toml\"`. docs/calibrate.md says how
 prices are fitted. A machine that is busy with something else gives times that do not come again, and

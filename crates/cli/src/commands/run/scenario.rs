@@ -1,4 +1,4 @@
-//! `preemptlab scenario`: textbook situations, played on real kernels and drawn.
+//! Scenarios: textbook situations, played on real kernels and drawn.
 
 use std::{
     fs,
@@ -6,7 +6,6 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, ValueEnum};
 use preemptlab_analysis::{
     boot_kernels::BootKernels,
     meant,
@@ -18,96 +17,46 @@ use preemptlab_model::{BackendKind, KernelRef};
 use preemptlab_report::{scenario_svg, scenarios_markdown, scenarios_page, scenarios_terminal};
 use preemptlab_scenario::Model;
 
+use super::options::{Executor, Options};
 use crate::{
-    args::{DEFAULT_KERNEL, Machines, Packages, written_path},
-    elsewhere::ElsewhereArgs,
-    exit, lab,
+    args::{DEFAULT_KERNEL, Form, Format, OverrideArgs, check_forms, refuse},
+    exit,
     output::Output,
-    progress, writable,
+    writable,
 };
 
-/// Play textbook situations of preemption on real kernels, draw them, and check them
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  preemptlab scenario scenarios/driver-demo.toml
-  preemptlab scenario scenarios/lazy-tick.toml --kernel debian:7.2 --compare full,lazy,rt
-  preemptlab scenario scenarios/*.toml --compare none,voluntary,full,rt --svg pictures
-
-Exit code 1 means that a kernel disagrees with what a scenario expects. docs/scenario-format.md
-describes the files.")]
-pub struct Scenario {
-    /// The scenarios, TOML files
-    #[arg(required = true, value_name = "SCENARIO")]
-    pub files: Vec<PathBuf>,
-    /// The kernel; `rt` and `rt-lazy` take its -rt flavour
-    #[arg(long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
-    pub kernel: KernelRef,
-    /// The models to put under each other, the first of which the others are compared with
-    #[arg(
-        long,
-        value_name = "MODELS",
-        value_delimiter = ',',
-        default_value = "none,voluntary,full,rt"
-    )]
-    pub compare: Vec<Model>,
-    /// One model alone
-    #[arg(long, value_name = "MODEL", conflicts_with = "compare")]
-    pub preempt: Option<Model>,
-    /// Write the pictures: one into a file that ends with .svg, several into a folder
-    #[arg(long, value_name = "PATH", value_parser = written_path())]
-    pub svg: Option<PathBuf>,
-    /// Write pictures and tables as one HTML file
-    #[arg(long, value_name = "FILE", value_parser = written_path())]
-    pub html: Option<PathBuf>,
-    /// What to print
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: ScenarioFormat,
-    /// The recording's folder [default: runs/NAME-DIGEST]
-    #[arg(long, value_name = "FOLDER", value_parser = written_path())]
-    pub out: Option<PathBuf>,
-    #[command(flatten)]
-    pub elsewhere: ElsewhereArgs,
-    #[command(flatten)]
-    pub machines: Machines,
-    #[command(flatten)]
-    pub packages: Packages,
-}
-
-impl Scenario {
-    /// Returns the kernel and the models that were asked for.
-    pub fn under(&self) -> Under<'_> {
-        let models = self.preempt.as_ref().map_or(&*self.compare, std::slice::from_ref);
-        Under { kernel: &self.kernel, models }
-    }
-}
-
-/// Format of scenarios.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScenarioFormat {
-    /// For a terminal
-    Text,
-    /// For a page
-    Markdown,
-    /// One document
-    Json,
-}
+/// The models where nobody names some.
+const MODELS: [Model; 4] = [Model::None, Model::Voluntary, Model::Full, Model::Rt];
 
 /// Plays scenarios under each model, draws what happened, and checks what was expected.
-pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let loaded = load(&args.files)?;
-    check_files(args)?;
-    let watch = progress::Shown::new(output);
-    let lab = lab::here(store, Some(&args.machines), &args.packages, &watch);
+pub fn play(
+    files: &[PathBuf],
+    options: &Options,
+    executor: Executor<'_>,
+    lab: &Lab<'_>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
+    check(options, executor)?;
+    let kernel = kernel(&options.overrides)?;
+    let models = match &*options.overrides.preempt {
+        [] => &MODELS,
+        models => models,
+    };
+    let under = Under { kernel: &kernel, models };
+    let loaded = load(files)?;
+    check_forms(&options.forms)?;
+    for Form { format, file } in &options.forms {
+        check_file(*format, file.as_deref(), files.len())?;
+    }
     let mut shown: Vec<Option<Shown<'_>>> = loaded.iter().map(|_| None).collect();
     let mut next = None;
     let mut failure = None;
-    for batch in batches(&loaded, args.under(), args.out.is_some())? {
-        let out = match &args.out {
+    for batch in batches(&loaded, under, options.out.is_some())? {
+        let out = match &options.out {
             Some(out) => OutFolder::named(out),
             None => chosen(batch.name()),
         };
-        match play(batch, &out, args, &lab) {
+        match play_batch(batch, &out, under, executor, lab) {
             Ok(played) => {
                 next =
                     next.or_else(|| played.iter().find_map(|(_, shown)| shown.next(&out.path())));
@@ -127,17 +76,9 @@ pub fn execute(args: &Scenario, store: Option<PathBuf>, output: &Output) -> exit
     {
         return Err(failure);
     }
-    if let Some(path) = &args.svg {
-        draw(&shown, path, output)?;
+    for form in &options.forms {
+        write(form, &shown, output)?;
     }
-    if let Some(path) = &args.html {
-        writable::write(path, scenarios_page(&shown).as_bytes(), output)?;
-    }
-    match args.format {
-        ScenarioFormat::Text => output.data(&scenarios_terminal(&shown, output.terminal()))?,
-        ScenarioFormat::Markdown => output.data(&scenarios_markdown(&shown))?,
-        ScenarioFormat::Json => output.json(&document(&shown))?,
-    };
     if let Some(next) = next {
         output.note(format!("next: {next}"));
     }
@@ -158,27 +99,78 @@ fn is_file(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "svg")
 }
 
-/// Refuses files that cannot be written, before anything is played.
-fn check_files(args: &Scenario) -> exit::Result<()> {
-    if let Some(html) = &args.html {
-        writable::check(html)?;
+/// Refuses what only experiments have.
+fn check(options: &Options, executor: Executor<'_>) -> exit::Result<()> {
+    let OverrideArgs { machine, workloads, replicates, seed, .. } = &options.overrides;
+    let given = [
+        (options.until.is_some(), "--until"),
+        (options.baseline.is_some(), "--baseline"),
+        (options.trace, "--trace"),
+        (options.retry_failed, "--retry-failed"),
+        (executor.no_cache, "--no-cache"),
+        (!executor.backend.is_vm(), "--backend"),
+        (!machine.is_empty(), "--machine"),
+        (!workloads.is_empty(), "--workload"),
+        (replicates.is_some(), "--replicates"),
+        (seed.is_some(), "--seed"),
+    ];
+    refuse(&given, "a scenario is played once under each model, in virtual time, and always traced")
+}
+
+/// Returns the kernel that scenarios are played on.
+fn kernel(overrides: &OverrideArgs) -> exit::Result<KernelRef> {
+    match &*overrides.kernels {
+        [] => DEFAULT_KERNEL.parse().map_err(exit::unusable),
+        [level] if level.label.is_none() => Ok(level.kernel.clone()),
+        _ => Err(exit::unusable(
+            "scenarios are played on one kernel, without a label: --preempt names the models",
+        )),
     }
-    let Some(svg) = &args.svg else { return Ok(()) };
-    if !is_file(svg) {
-        let cannot = |error| exit::host(format!("cannot write {}: {error}", svg.display()));
-        return fs::create_dir_all(svg).map_err(cannot);
+}
+
+/// Refuses a form that scenarios do not have, and a file that cannot be written, before anything is played.
+fn check_file(format: Format, file: Option<&Path>, scenarios: usize) -> exit::Result<()> {
+    match (format, file) {
+        (Format::Csv, _) => Err(exit::unusable("lanes of threads are no table and have no CSV")),
+        (Format::Svg | Format::Html, None) => Err(exit::unusable(format!(
+            "pictures go to files: write --format {format}={}",
+            if format == Format::Svg { "FOLDER" } else { "FILE" }
+        ))),
+        (_, None) => Ok(()),
+        (Format::Svg, Some(folder)) if !is_file(folder) => {
+            let cannot = |error| exit::host(format!("cannot write {}: {error}", folder.display()));
+            fs::create_dir_all(folder).map_err(cannot)
+        }
+        (Format::Svg, Some(_)) if scenarios > 1 => {
+            Err(exit::unusable("several scenarios need a folder for their pictures, not a file"))
+        }
+        (_, Some(file)) => writable::check(file),
     }
-    if args.files.len() > 1 {
-        let message = "several scenarios need a folder for their pictures, not a file";
-        return Err(exit::unusable(message));
+}
+
+/// Prints or writes the results in a form.
+fn write(form: &Form, shown: &[Shown<'_>], output: &Output) -> exit::Result<()> {
+    let plain = output.plain_terminal();
+    let text = match (form.format, &form.file) {
+        (Format::Svg, Some(path)) => return draw(shown, path, output),
+        (Format::Json, None) => return output.json(&document(shown)).map(|_| ()),
+        (Format::Json, Some(_)) => crate::output::json(&document(shown))?,
+        (Format::Markdown, _) => scenarios_markdown(shown),
+        (Format::Table, None) => scenarios_terminal(shown, output.terminal()),
+        (Format::Table, Some(_)) => scenarios_terminal(shown, plain),
+        (Format::Html, Some(_)) => scenarios_page(shown),
+        (other, _) => return Err(other.is_not_written()),
+    };
+    match &form.file {
+        Some(file) => writable::write(file, text.as_bytes(), output),
+        None => output.data(&text).map(|_| ()),
     }
-    writable::check(svg)
 }
 
 /// Reads every file with all of its variants; a mistake is shown in its place.
 fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
     let one = |path: &PathBuf| {
-        let text = read(path, meant::Kind::Scenario)?;
+        let text = read(path, meant::Kind::Run)?;
         let scenarios = preemptlab_scenario::Scenario::parse_variants(&text).map_err(|error| {
             match meant::no_scenario(&text, path) {
                 Some(other) => exit::unusable(other),
@@ -196,14 +188,15 @@ fn load(files: &[PathBuf]) -> exit::Result<Vec<Loaded>> {
 }
 
 /// Returns the result of each scenario, with its place on the command line.
-fn play<'a>(
+fn play_batch<'a>(
     Batch { experiment, scenarios }: Batch<'a>,
     out: &OutFolder,
-    args: &Scenario,
+    under: Under<'_>,
+    executor: Executor<'_>,
     lab: &Lab<'_>,
 ) -> exit::Result<Vec<(usize, Shown<'a>)>> {
     let execution = Execution {
-        engine: args.elsewhere.on()?,
+        engine: executor.on()?,
         wanted: Wanted { experiment, folders: Default::default(), overrides: Vec::new() },
         out,
         backend: BackendKind::Vm,
@@ -216,7 +209,7 @@ fn play<'a>(
     let recording = ran.writer.recording();
     let mut kernels = BootKernels::default();
     let shown = |(place, scenario)| {
-        let shown = Shown::read(recording, &mut kernels, scenario, args.under())?;
+        let shown = Shown::read(recording, &mut kernels, scenario, under)?;
         Ok((place, shown))
     };
     scenarios.into_iter().map(shown).collect()

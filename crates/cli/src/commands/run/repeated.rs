@@ -22,8 +22,7 @@ use crate::{
 pub struct CommandArgs {
     /// Repeat this command of a package under every preemption mode, with latency probes beside it;
     /// its words may have quotes, and no shell reads it
-    #[arg(long, value_name = "COMMAND", requires = "package",
-        conflicts_with_all = ["workloads", "shard"])]
+    #[arg(long, value_name = "COMMAND", requires = "package", conflicts_with = "workloads")]
     pub command: Option<CommandLine>,
     /// The Debian package that holds the command's program, or something that it needs; may be
     /// repeated
@@ -49,6 +48,7 @@ pub fn write(
     })?;
     let default: KernelRef = DEFAULT_KERNEL.parse().map_err(exit::unusable)?;
     let default = [default.into()];
+    let modes = instead.modes()?;
     let own = Replicates::default();
     let repeated = Repeated {
         command,
@@ -56,7 +56,7 @@ pub fn write(
         packages: &args.package,
         window: args.window.unwrap_or(Seconds::ONE),
         kernels: some_or(&instead.kernels, &default),
-        modes: some_or(&instead.preempt, &PreemptMode::ALL),
+        modes: some_or(&modes, &PreemptMode::ALL),
         replicates: Replicates {
             count: instead.replicates.unwrap_or(own.count),
             seed: instead.seed.unwrap_or(own.seed),

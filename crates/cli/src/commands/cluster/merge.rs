@@ -1,3 +1,5 @@
+//! `cluster merge`: joins the parts of a recording.
+
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -24,10 +26,10 @@ const NAMED_MAX: usize = 8;
 Prints the cells that are still missing, one a line.
 
 Examples:
-  preemptlab merge runs/quick
-  preemptlab merge runs/quick /mnt/usb/3-of-8 /mnt/usb/4-of-8")]
+  preemptlab cluster merge runs/quick
+  preemptlab cluster merge runs/quick /mnt/usb/3-of-8 /mnt/usb/4-of-8")]
 pub struct Merge {
-    /// The recording, as `preemptlab run EXPERIMENT --prepare` made it
+    /// The recording, as `cluster prepare` made it
     #[arg(value_name = "RUN")]
     pub recording: PathBuf,
     /// The parts, or other recordings of the same plan [default: those in RUN.shards/parts]
@@ -82,7 +84,7 @@ pub fn tell(merged: &Merged, recording: &Path, output: &Output) {
         let run = recording.display();
         output.note(format!("cells are missing of {}", some(&shards)));
         output.note(format!(
-            "next: preemptlab run {run} --shard {first}, then preemptlab merge {run}; or \
+            "next: preemptlab cluster work {run} {first}, then preemptlab cluster merge {run}; or \
              preemptlab run {run}, which executes what is missing here"
         ));
     } else if !merged.missing.is_empty() {

@@ -1,3 +1,5 @@
+//! `preemptlab system show`: what this machine can run, and what its own kernel really runs with.
+
 mod settings;
 
 use std::{
@@ -16,7 +18,7 @@ use preemptlab_system::host::{Evidence, HostKernel, Kvm, kvm, naming};
 use serde::Serialize;
 
 use crate::{
-    args::{Format, Packages},
+    args::{Format, Packages, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -24,9 +26,9 @@ use crate::{
 
 /// Tell what this machine can run, and what its own kernel really runs with
 #[derive(Args, Debug)]
-pub struct Doctor {
+pub struct Show {
     /// How to print it
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
     #[command(flatten)]
     pub packages: Packages,
@@ -76,7 +78,7 @@ struct Document {
 }
 
 /// Prints the abilities of this machine, and the settings that its own kernel really runs with.
-pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+pub fn execute(args: &Show, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let checks = checks(args, store, output);
     let kernel = HostKernel::observe(Path::new("/"));
     let document = Document {
@@ -92,7 +94,7 @@ pub fn execute(args: &Doctor, store: Option<PathBuf>, output: &Output) -> exit::
     Ok(ExitCode::from(if missing || document.settings.is_amiss() { exit::NO } else { exit::OK }))
 }
 
-fn checks(args: &Doctor, store: Option<PathBuf>, output: &Output) -> Vec<Check> {
+fn checks(args: &Show, store: Option<PathBuf>, output: &Output) -> Vec<Check> {
     vec![
         Check::new("package tools", programs()),
         Check::new("archive keys", keyring()),
@@ -132,10 +134,10 @@ fn keyring() -> Result<String, (String, Option<String>)> {
     })
 }
 
-fn mirror(args: &Doctor) -> Result<String, (String, Option<String>)> {
-    Mirror::find(args.packages.mirror.as_deref())
-        .map(|mirror| mirror.main)
-        .map_err(|error| (error.to_string(), Some("preemptlab doctor --mirror URL".to_owned())))
+fn mirror(args: &Show) -> Result<String, (String, Option<String>)> {
+    Mirror::find(args.packages.mirror.as_deref()).map(|mirror| mirror.main).map_err(|error| {
+        (error.to_string(), Some("preemptlab system show --mirror URL".to_owned()))
+    })
 }
 
 fn store_and_space(
@@ -143,7 +145,7 @@ fn store_and_space(
     packages: &Packages,
     output: &Output,
 ) -> Result<String, (String, Option<String>)> {
-    let mend = || Some("preemptlab doctor --store FOLDER".to_owned());
+    let mend = || Some("preemptlab system show --store FOLDER".to_owned());
     let shown = Shown::new(output);
     let lab = lab::here(store, None, packages, &shown);
     let store = lab.open_store().map_err(|error| (error.to_string(), mend()))?;
@@ -223,7 +225,7 @@ fn table(document: &Document) -> Table {
 fn ask() -> &'static str {
     match rustix::process::geteuid().is_root() {
         true => "this kernel does not let its debugfs be read",
-        false => "`sudo preemptlab doctor` asks the kernel",
+        false => "`sudo preemptlab system show` asks the kernel",
     }
 }
 

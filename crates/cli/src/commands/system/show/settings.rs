@@ -26,7 +26,7 @@ impl Settings {
         let journal = match Journal::load(&machine) {
             Ok(journal) => journal,
             Err(error) => {
-                let problem = format!("{error}; `sudo preemptlab doctor` may read it");
+                let problem = format!("{error}; `sudo preemptlab system show` may read it");
                 return Self { problem: Some(problem), interrupted: None, applied: Vec::new() };
             }
         };
@@ -60,7 +60,7 @@ impl Settings {
             let finding = format!("`preemptlab {verb}` was interrupted");
             let word = Cell::new("unfinished", Tone::Worse);
             table.row([Cell::from("journal"), word, Cell::from(finding)]);
-            let next = Cell::new("sudo preemptlab revert", Tone::Strong);
+            let next = Cell::new("sudo preemptlab system revert", Tone::Strong);
             table.row([Cell::default(), Cell::from("try"), next]);
         }
         for effect in &self.applied {

@@ -1,4 +1,4 @@
-//! `preemptlab search`: the worst wakeup that a configuration can have.
+//! `preemptlab explain RUN search`: the worst wakeup that a configuration can have.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -9,7 +9,7 @@ use preemptlab_lab::Budget;
 use preemptlab_report::{searched_table, searched_terminal};
 
 use crate::{
-    args::{Format, Machines, Packages},
+    args::{Format, Machines, Packages, formats},
     exit, lab,
     output::Output,
     progress::Shown,
@@ -19,25 +19,22 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  preemptlab search runs/quick
-  preemptlab search runs/quick --cell 'debian:6.18 full' --budget 40
-  preemptlab search runs/quick --budget 10m
+  preemptlab explain runs/quick search
+  preemptlab explain runs/quick search --cell 'debian:6.18 full' --budget 40
+  preemptlab explain runs/quick search --budget 10m
 
 It takes the longest stretches of all replicates in which no task can be switched in. More of them: record
 with more replicates. The same recording and number of executions give the same answer on any machine.")]
-pub struct Search {
-    /// The recording
-    #[arg(value_name = "RUN")]
-    pub recording: PathBuf,
+pub struct SearchArgs {
     /// Search in these cells: words of their names such as 'debian:6.12 none' [default: all that have a
     /// real-time probe]
     #[arg(long, value_name = "CELLS")]
     pub cell: Option<String>,
     /// Stop after so many executions of each configuration, or after a time such as 10m
-    #[arg(long, value_name = "EXECUTIONS|TIME", default_value = "12")]
+    #[arg(long, value_name = "COUNT|TIME", default_value = "12")]
     pub budget: Budget,
     /// How to print it
-    #[arg(long, default_value = "table")]
+    #[arg(long, default_value = "table", value_parser = formats(Format::TABLES))]
     pub format: Format,
     #[command(flatten)]
     pub machines: Machines,
@@ -46,12 +43,16 @@ pub struct Search {
 }
 
 /// Searches for the worst wakeups of a recording's configurations.
-pub fn execute(args: &Search, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
-    let recording = Recording::open(&args.recording)?;
+pub fn execute(
+    args: &SearchArgs,
+    recording: &Recording,
+    store: Option<PathBuf>,
+    output: &Output,
+) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
     let lab = lab::here(store, Some(&args.machines), &args.packages, &shown);
     let cells = args.cell.as_deref();
-    let searched = Searched::new(preemptlab_lab::search(&lab, &recording, cells, args.budget)?);
+    let searched = Searched::new(preemptlab_lab::search(&lab, recording, cells, args.budget)?);
     match args.format {
         Format::Table => output.data(&searched_terminal(&searched, output.terminal())),
         format => output.print(&searched_table(&searched), format, &searched),

@@ -1,0 +1,41 @@
+//! `preemptlab system`: this machine, and the settings of its own kernel.
+
+mod apply;
+mod calibrate;
+mod change;
+mod revert;
+mod show;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Subcommand};
+
+use self::{apply::Apply, calibrate::Calibrate, revert::Revert, show::Show};
+use crate::{exit, output::Output};
+
+/// Show what this machine can do, put settings into force on it, and measure what its instructions cost
+#[derive(Debug, Args)]
+pub struct System {
+    /// What to do
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs of this machine.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Show(Show),
+    Apply(Box<Apply>),
+    Revert(Revert),
+    Calibrate(Calibrate),
+}
+
+/// Does what was asked for.
+pub fn execute(args: &System, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
+    match &args.verb {
+        Verb::Show(args) => show::execute(args, store, output),
+        Verb::Apply(args) => apply::execute(args, output),
+        Verb::Revert(args) => revert::execute(args, output),
+        Verb::Calibrate(args) => calibrate::execute(args, store, output),
+    }
+}
