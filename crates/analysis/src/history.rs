@@ -176,7 +176,7 @@ fn shown(recording: &Recording, cell: &MeasuredCell, metrics: &[MetricName]) -> 
     if !metrics.is_empty() {
         return metrics.to_vec();
     }
-    let mut shown: Vec<MetricName> = MetricName::HISTORY.to_vec();
+    let mut shown: Vec<MetricName> = MetricName::history().collect();
     let workloads = &recording.manifest().experiment.workload;
     // The numbers that somebody declares are those that the workload is about.
     if let Some(Workload::Folder(_)) = workloads.get(cell.factors.workload.as_str()) {

@@ -34,6 +34,7 @@ pub mod plain;
 mod plan;
 mod precaution;
 mod preempt;
+mod probe;
 mod profile;
 mod qemu;
 mod schema;
@@ -67,7 +68,7 @@ pub use kernel_tree::{ConfigBase, Configured, KernelSource};
 pub use label::Label;
 pub use machine::Machine;
 pub use measured::{Instants, MeasuredCell, Section};
-pub use metric::{Direction, Distribution, Metric, MetricClass, MetricName, Probe, Statistic};
+pub use metric::{Direction, Distribution, Metric, MetricClass, MetricName, Statistic};
 pub use metric_roles::Role;
 pub use name::Name;
 pub use outcome::{CellRecord, FailureCause, NoResult, Outcome};
@@ -75,6 +76,7 @@ pub use package::{Package, PackageName, PackageVersion};
 pub use plan::{Plan, Planned, PlannedCell};
 pub use precaution::Precaution;
 pub use preempt::{ModeFile, ParseModeError, PreemptMode, is_rt};
+pub use probe::{Declaration, Probe, ProbeProcess, Woken};
 pub use profile::{
     Check, Fit, MachineText, PairError, Pricing, PricingRules, PricingRulesError, Profile,
     ProfileFormat, ProfileFormatError,

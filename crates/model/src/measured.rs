@@ -112,11 +112,18 @@ impl MeasuredCell {
         metrics.iter().find(|metric| metric.name == *name).map(|metric| metric.value)
     }
 
-    /// Returns the largest latency of the real-time probe, in microseconds. A probe that is no cyclictest
+    /// Returns the largest latency of the real-time probe, in microseconds. A probe of a user's own
     /// reports none, and its trace tells it.
     pub fn latest_us(&self) -> Option<f64> {
         let traced = || self.instants.as_ref().map(|instants| instants.traced_ns as f64 / 1e3);
-        self.value(&MetricName::FIFO_MAX).or_else(traced)
+        self.reported_us().or_else(traced)
+    }
+
+    /// Returns the largest wakeup latency that a real-time probe reports, in microseconds.
+    pub fn reported_us(&self) -> Option<f64> {
+        let metrics = self.result.iter().flatten();
+        let reported = metrics.filter(|metric| metric.name.bound().is_some());
+        reported.map(|metric| metric.value).reduce(f64::max)
     }
 
     /// Returns whether both cells are at one place: they differ in kernel, seed and replicate alone.

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use ts_rs::TS;
 
+use crate::Probe;
+
 /// Metric of a cell, with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
@@ -76,8 +78,8 @@ pub enum MetricClass {
 /// Distribution that a statistic is taken of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distribution {
-    /// Wakeup latency of a cyclictest: `wakeup.fifo`, `wakeup.other`.
-    Wakeup(Probe),
+    /// Samples of a probe: `wakeup.fifo`, `wakeup.other`.
+    Probe(Probe),
     /// Latency that the most urgent task would have had, had it been due at any other instant: `latency`.
     Bound,
     /// Time from the wakeup of a fair task to the CPU, of all that are no probe: `delay`.
@@ -86,15 +88,6 @@ pub enum Distribution {
     Response,
     /// Something of a workload's own, by its name.
     Own(String),
-}
-
-/// A cyclictest, by the policy of its threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Probe {
-    /// `SCHED_FIFO`.
-    Fifo,
-    /// `SCHED_OTHER`.
-    Other,
 }
 
 /// A number that stands for a distribution.
@@ -112,24 +105,14 @@ pub enum Statistic {
     Omitted,
 }
 
-impl Probe {
-    /// Returns `fifo` or `other`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fifo => "fifo",
-            Self::Other => "other",
-        }
-    }
-}
-
 impl MetricName {
     /// The largest latency that the real-time probe saw.
-    pub const FIFO_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Max);
+    pub const FIFO_MAX: Self = Self::Of(Distribution::Probe(Probe::Fifo), Statistic::Max);
     /// The latency that one in a hundred of the real-time probe's exceeds.
     pub const FIFO_P99: Self =
-        Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(99_000));
+        Self::Of(Distribution::Probe(Probe::Fifo), Statistic::Quantile(99_000));
     /// The largest latency that the fair probe saw.
-    pub const OTHER_MAX: Self = Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Max);
+    pub const OTHER_MAX: Self = Self::Of(Distribution::Probe(Probe::Other), Statistic::Max);
     /// The largest response time.
     pub const RESPONSE_MAX: Self = Self::Of(Distribution::Response, Statistic::Max);
     /// Latency that the real-time probe would have had, had it been due at the worst instant.
@@ -178,7 +161,29 @@ impl MetricName {
     /// Returns the metric of the worst instant that bounds this maximum, where the cell has a trace;
     /// `None` for a metric that no trace bounds.
     pub fn bound(&self) -> Option<Self> {
-        (*self == Self::FIFO_MAX).then_some(Self::BOUND)
+        match self {
+            Self::Of(Distribution::Probe(probe), Statistic::Max)
+                if probe.declared().is_realtime && probe.is_woken() =>
+            {
+                Some(Self::BOUND)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns whether the metric says of a cell what another one says of others: it is the same, or both are
+    /// the longest wakeups of probes of one policy.
+    pub fn stands_for(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Of(Distribution::Probe(own), Statistic::Max),
+                Self::Of(Distribution::Probe(other), Statistic::Max),
+            ) => {
+                let policy = |probe: &Probe| (probe.is_woken(), probe.declared().is_realtime);
+                own == other || own.is_woken() && policy(own) == policy(other)
+            }
+            _ => self == other,
+        }
     }
 
     /// Returns whether the metric is a maximum of samples, which a further sample may exceed.
@@ -208,7 +213,7 @@ impl fmt::Display for MetricName {
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wakeup(probe) => write!(f, "wakeup.{}", probe.as_str()),
+            Self::Probe(probe) => f.write_str(probe.declared().distribution),
             Self::Bound => f.write_str("latency"),
             Self::Delay => f.write_str("delay"),
             Self::Response => f.write_str("response"),
@@ -281,9 +286,11 @@ impl FromStr for MetricName {
 }
 
 fn distribution(name: &str) -> Distribution {
+    let probe = Probe::ALL.into_iter().find(|probe| probe.declared().distribution == name);
+    if let Some(probe) = probe {
+        return Distribution::Probe(probe);
+    }
     match name {
-        "wakeup.fifo" => Distribution::Wakeup(Probe::Fifo),
-        "wakeup.other" => Distribution::Wakeup(Probe::Other),
         "latency" => Distribution::Bound,
         "delay" => Distribution::Delay,
         "response" => Distribution::Response,
@@ -340,11 +347,11 @@ mod tests {
 
     #[test]
     fn names_are_read_as_what_they_stand_for() {
-        use Distribution::{Bound, Own, Response, Wakeup};
+        use Distribution::{Bound, Own, Probe as Of, Response};
         use Statistic::{Avg, Max, Min, Omitted, Quantile};
         for (name, read) in [
-            ("wakeup.fifo.p99.9", MetricName::Of(Wakeup(Probe::Fifo), Quantile(99_900))),
-            ("wakeup.other.omitted", MetricName::Of(Wakeup(Probe::Other), Omitted)),
+            ("wakeup.fifo.p99.9", MetricName::Of(Of(Probe::Fifo), Quantile(99_900))),
+            ("wakeup.other.omitted", MetricName::Of(Of(Probe::Other), Omitted)),
             ("latency.worst", MetricName::Of(Bound, Max)),
             ("latency.p99.9", MetricName::Of(Bound, Quantile(99_900))),
             ("latency.p99.999", MetricName::Of(Bound, Quantile(99_999))),
@@ -398,6 +405,20 @@ mod tests {
         }
         assert_eq!(is("wakeup.other.omitted"), (false, false, true));
         assert_eq!(is("request.max"), (false, true, true));
+    }
+
+    #[test]
+    fn probes_of_one_policy_stand_for_each_other() {
+        let name = |name: &str| MetricName::from(name);
+        assert_eq!(name("wakeup.fifo.max").bound(), Some(MetricName::BOUND));
+        for none in ["wakeup.fifo.p99", "wakeup.other.max", "response.max", "latency.worst"] {
+            assert_eq!(name(none).bound(), None, "{none}");
+        }
+        let stands = |one: &str, other: &str| name(one).stands_for(&name(other));
+        assert!(stands("wakeup.fifo.max", "wakeup.fifo.max"));
+        assert!(stands("response.max", "response.max"));
+        assert!(!stands("wakeup.fifo.max", "wakeup.other.max"));
+        assert!(!stands("wakeup.fifo.p99", "wakeup.fifo.max"));
     }
 
     proptest! {

@@ -26,25 +26,32 @@ impl MetricName {
     /// The metric that a recommendation maximizes where nobody says what to optimize.
     pub const OBJECTIVE: Self = Self::Throughput;
 
-    /// Latencies by which a comparison in words tells configurations apart, the most telling first.
-    pub const TELLING: [Self; 5] = [
-        Self::BOUND,
-        Self::Of(Distribution::Response, Statistic::Quantile(99_000)),
-        Self::FIFO_MAX,
-        Self::FIFO_P99,
-        Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000)),
-    ];
+    /// Lists the latencies by which a comparison in words tells configurations apart, the most telling first.
+    pub fn telling() -> impl Iterator<Item = Self> {
+        let realtime =
+            Probe::of_policy(true).flat_map(|probe| [Self::max_of(probe), Self::p99_of(probe)]);
+        let fair = Probe::of_policy(false).map(Self::p99_of);
+        [Self::BOUND, Self::RESPONSE_P99].into_iter().chain(realtime).chain(fair)
+    }
 
-    /// Metrics that a history shows of a workload that has them, in this order.
-    pub const HISTORY: [Self; 7] = [
-        Self::Throughput,
-        Self::BOUND_P99_9,
-        Self::Of(Distribution::Bound, Statistic::Quantile(99_999)),
-        Self::BOUND,
-        Self::FIFO_P99,
-        Self::FIFO_MAX,
-        Self::Of(Distribution::Response, Statistic::Quantile(99_000)),
-    ];
+    /// Lists the metrics that a history shows of a workload that has them, in this order.
+    pub fn history() -> impl Iterator<Item = Self> {
+        let [_, _, p99_9, p99_999, worst] = Self::BOUNDS;
+        let realtime =
+            Probe::of_policy(true).flat_map(|probe| [Self::p99_of(probe), Self::max_of(probe)]);
+        let first = [Self::Throughput, p99_9, p99_999, worst].into_iter();
+        first.chain(realtime).chain([Self::RESPONSE_P99])
+    }
+
+    const RESPONSE_P99: Self = Self::Of(Distribution::Response, Statistic::Quantile(99_000));
+
+    fn p99_of(probe: Probe) -> Self {
+        Self::Of(Distribution::Probe(probe), Statistic::Quantile(99_000))
+    }
+
+    fn max_of(probe: Probe) -> Self {
+        Self::Of(Distribution::Probe(probe), Statistic::Max)
+    }
 
     /// Returns the metric that says how late a probe was at worst.
     pub const fn latest(is_fair: bool) -> Self {
@@ -64,11 +71,10 @@ impl MetricName {
     /// Returns whether a gate decides by the metric, among others of the same cell: throughput and the latency
     /// of the real-time probe, or the numbers of a workload that has neither.
     pub fn decides<'a>(&self, among: impl Iterator<Item = &'a Self> + Clone) -> bool {
-        let latency = match among.clone().any(|other| *other == Self::BOUND_P99_9) {
-            true => Self::BOUND_P99_9,
-            false => Self::FIFO_P99,
-        };
-        let is_usual = |name: &Self| *name == Self::Throughput || *name == latency;
+        let mut latencies =
+            [Self::BOUND_P99_9].into_iter().chain(Probe::of_policy(true).map(Self::p99_of));
+        let latency = latencies.find(|latency| among.clone().any(|other| other == latency));
+        let is_usual = |name: &Self| *name == Self::Throughput || Some(name) == latency.as_ref();
         match among.clone().any(is_usual) {
             true => is_usual(self),
             false => matches!(self, Self::Number(_)),
@@ -92,19 +98,25 @@ impl MetricName {
                 *statistic == Statistic::Quantile(99_000)
                     && !among.any(|other| *other == Self::BOUND)
             }
-            Self::Of(Distribution::Wakeup(Probe::Fifo), Statistic::Quantile(50_000 | 99_000)) => {
-                !among.any(|other| *other == Self::BOUND)
-            }
-            // The phase between the probes decides it, since a timer with slack expires with another's.
-            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(50_000)) => {
-                !among.any(|other| *other == Self::BOUND)
+            Self::Of(
+                Distribution::Probe(probe),
+                statistic @ (Statistic::Quantile(50_000 | 99_000) | Statistic::Max),
+            ) => {
+                let is_realtime = probe.declared().is_realtime;
+                let is_bound = |other: &Self| probe.is_woken() && *other == Self::BOUND;
+                match statistic {
+                    Statistic::Max if is_realtime => true,
+                    // The phase between the probes decides a fair one's, since a timer with slack expires with
+                    // another's.
+                    Statistic::Quantile(50_000) => !among.any(is_bound),
+                    _ if is_realtime => !among.any(is_bound),
+                    _ => !among.any(|other| is_bound(other) || other.bound().is_some()),
+                }
             }
             // Work tells more of the same.
             Self::Number(name) if name == CONTEXT_SWITCHES => {
                 !among.any(|other| [Self::BOUND, Self::Throughput].contains(other))
             }
-            Self::Of(Distribution::Wakeup(Probe::Other), Statistic::Quantile(99_000))
-            | &Self::OTHER_MAX => !among.any(|other| [Self::BOUND, Self::FIFO_MAX].contains(other)),
             Self::Of(_, Statistic::Quantile(50_000 | 99_000) | Statistic::Max) => true,
             Self::Of(..) => false,
             Self::Throughput | Self::Number(_) => true,

@@ -1,4 +1,4 @@
-use crate::{Distribution, MetricName, Probe, Statistic, metric::percent};
+use crate::{Distribution, MetricName, Statistic, metric::percent};
 
 impl MetricName {
     /// Returns the distribution in words and the statistic of a metric such as `wakeup.fifo.p99.9`
@@ -29,15 +29,7 @@ impl MetricName {
         let Some((of, statistic)) = self.statistic() else { return String::new() };
         let (what, samples) = match of {
             Distribution::Bound => return bound(statistic),
-            Distribution::Wakeup(Probe::Fifo) => (
-                "how late cyclictest ran after its timer was due, as a real-time task (SCHED_FIFO)",
-                "wakeups",
-            ),
-            Distribution::Wakeup(Probe::Other) => (
-                "how late cyclictest ran after its timer was due, as an ordinary task \
-                 (SCHED_OTHER)",
-                "wakeups",
-            ),
+            Distribution::Probe(probe) => (probe.declared().meaning, probe.declared().samples),
             Distribution::Delay => (
                 "how long a fair task that was woken waited for the CPU, of every task but the probes",
                 "wakeups",
@@ -65,11 +57,10 @@ impl Distribution {
     /// Writes it for people: `FIFO wakeup`.
     pub fn title(&self) -> &str {
         match self {
-            Self::Wakeup(Probe::Fifo) => "FIFO wakeup",
+            Self::Probe(probe) => probe.declared().title,
             // That of the most urgent task, whose policy may be SCHED_DEADLINE.
             Self::Bound => "latency",
             Self::Delay => "scheduling delay",
-            Self::Wakeup(Probe::Other) => "OTHER wakeup",
             Self::Response => "response",
             Self::Own(name) => name,
         }

@@ -78,7 +78,7 @@ fn separation(group: &Group) -> f64 {
 
 /// Returns the latency of a group that tells most.
 fn latency(group: &Group) -> Option<MetricName> {
-    MetricName::TELLING.into_iter().find(|name| group.metrics().contains(&name))
+    MetricName::telling().find(|name| group.metrics().contains(&name))
 }
 
 fn is_decided(summary: &Summary) -> bool {
@@ -98,7 +98,7 @@ fn worst(group: &Group) -> Option<String> {
     let metric = latency(group)?;
     let what = match metric {
         MetricName::BOUND => "a real-time task can be",
-        MetricName::FIFO_MAX => "a real-time task was at most",
+        ref metric if metric.bound().is_some() => "a real-time task was at most",
         _ => return quantile(group, &metric),
     };
     let baseline = group.baseline().or_else(|| only(group))?;
@@ -136,7 +136,7 @@ fn elsewhere(group: &Group) -> Option<String> {
 
 /// Returns whether a latency is a worst one, for which there is one cause.
 fn is_worst(metric: &MetricName) -> bool {
-    [MetricName::BOUND, MetricName::FIFO_MAX].contains(metric)
+    *metric == MetricName::BOUND || metric.bound().is_some()
 }
 
 /// Returns what makes the worst instant, in parentheses.

@@ -1,6 +1,8 @@
 //! Names of groups and configurations in tables.
 
-use preemptlab_model::{BackendKind, Flavour, MetricName, counted, number};
+use preemptlab_model::{
+    BackendKind, Distribution, Flavour, MetricName, Probe, Statistic, counted, number,
+};
 use preemptlab_stats::{Configuration, Group, Interval, Summary, Worst};
 
 /// Returns words such as `processes on 2 CPUs`, with the backend unless time is virtual, and with the
@@ -144,7 +146,9 @@ pub fn baseline(group: &Group) -> Option<String> {
 /// Says what makes the worst instant, and how many wakeups were sampled beside it.
 pub fn worst(configuration: &Configuration, worst: &Worst) -> String {
     let worst = format!("worst {} us: {}", number::number(worst.us), worst.of);
-    match configuration.samples(&MetricName::FIFO_MAX) {
+    let woken = Probe::of_policy(true).filter(|probe| probe.is_woken());
+    let mut longest = woken.map(|probe| MetricName::Of(Distribution::Probe(probe), Statistic::Max));
+    match longest.find_map(|metric| configuration.samples(&metric)) {
         Some(samples) => format!("{worst}; max of {}", counted(samples.count, "sampled wakeup")),
         None => worst,
     }

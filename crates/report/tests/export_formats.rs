@@ -45,7 +45,7 @@ fn metric(value: f64) -> Metric {
 }
 
 fn probe(histogram: Histogram) -> Probe {
-    Probe { of: Distribution::Wakeup(preemptlab_model::Probe::Fifo), histogram, unit: "us" }
+    Probe { of: Distribution::Probe(preemptlab_model::Probe::Fifo), histogram, unit: "us" }
 }
 
 fn write(format: Format, cases: &[Case]) -> Result<[Vec<u8>; 3], ExportError> {

@@ -2,11 +2,11 @@
 
 use std::{fs::File, io::Seek, sync::Arc};
 
-use preemptlab_model::{CellInputs, FailureCause, Outcome};
+use preemptlab_model::{CellInputs, FailureCause, Outcome, ProbeProcess};
 use preemptlab_protocol::Report;
 use preemptlab_recording::TraceFolder;
 use preemptlab_trace::{
-    Findings, Kernel, Target, TraceError, findings, opportunities, target, window, worst_instant,
+    Findings, Kernel, Target, TraceError, findings, opportunities, window, worst_instant,
 };
 
 use crate::{Backend, Cancel, Execution, RunError, Stop, Tracing};
@@ -125,8 +125,12 @@ fn read(
     stream: &mut File,
     kernel: &Kernel,
 ) -> Result<Findings, TraceError> {
-    let probe = target(&cell.job);
-    let target = Target { comm: probe.as_deref().unwrap_or_default(), is_realtime: true };
+    let probe = ProbeProcess::of(&cell.job);
+    let target = Target {
+        comm: probe.as_ref().map_or("", |probe| &probe.comm),
+        is_realtime: true,
+        first_waits: probe.as_ref().is_some_and(|probe| probe.first_waits),
+    };
     let opportunities = opportunities(&cell.job, report);
     let mut stream = || {
         stream.rewind()?;

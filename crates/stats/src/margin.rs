@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(margins(&["real=1s"]).of(&"real".into(), "requests").to_string(), "3%");
         // Nothing happened that would have a latency, or nothing was measured at all.
         let mut idle = cell(&[throughput]);
-        idle.samples = vec![(Distribution::Wakeup(Probe::Fifo), 0)];
+        idle.samples = vec![(Distribution::Probe(Probe::Fifo), 0)];
         said("wakeup.fifo.max=5us", &[idle]).unwrap();
         said("x=5us", &[]).unwrap();
     }

@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn stretches_count_between_the_first_wakeup_of_a_probe_and_its_last() {
         let longest_ns = |wakeups, opportunities| {
-            let probe = Some(Target { comm: PROBE, is_realtime: true });
+            let probe = Some(Target { comm: PROBE, is_realtime: true, first_waits: true });
             let trace = busy_from(10, wakeups);
             let census = census(&trace[..], &kernel(), probe, opportunities, WINDOW).unwrap();
             assert!(census.sites.is_empty());

@@ -173,7 +173,7 @@ mod tests {
         testing::{PROBE, Stream, address, busy, kernel, task},
     };
 
-    const TARGET: Target<'static> = Target { comm: PROBE, is_realtime: true };
+    const TARGET: Target<'static> = Target { comm: PROBE, is_realtime: true, first_waits: true };
     const WINDOW: Window = Window { start_ns: 0, end_ns: u64::MAX };
 
     fn computed(trace: &[u8], opportunities: Opportunities, changes: Changes) -> Counterfactual {

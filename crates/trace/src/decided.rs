@@ -106,7 +106,9 @@ impl Late {
 
 fn drawn(trace: &[u8], kernel: &Kernel, is_realtime: bool) -> Timeline {
     let window = Window { start_ns: 0, end_ns: u64::MAX };
-    let found = wakeups(trace, kernel, Target { comm: PROBE, is_realtime }, window).unwrap();
+    let found =
+        wakeups(trace, kernel, Target { comm: PROBE, is_realtime, first_waits: true }, window)
+            .unwrap();
     assert_eq!(found.len(), 1);
     timelines(trace, kernel, found).unwrap().remove(0)
 }

@@ -198,7 +198,7 @@ mod tests {
 
     fn delays(mut stream: Stream) -> Delays {
         let (trace, kernel) = (stream.finish(), kernel());
-        let target = Target { comm: PROBE, is_realtime: true };
+        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let window = Window { start_ns: 1_000, end_ns: 1_000_000 };
         let all = Opportunities::Everywhere;
         findings(trace.as_slice(), &kernel, target, all, window).unwrap().delays.unwrap()

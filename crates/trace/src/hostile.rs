@@ -24,7 +24,7 @@ fn read(trace: &[u8]) -> Result<u64, TraceError> {
 #[test]
 fn the_busy_trace_is_understood() {
     let (trace, kernel) = (busy(5), kernel());
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let found = wakeups(trace.as_slice(), &kernel, target, EVERYTHING).unwrap();
     assert_eq!(found.len(), 5);
     assert!(found.iter().all(|wakeup| wakeup.latency_ns() == 21_050));
@@ -59,7 +59,7 @@ fn a_probe_that_is_elsewhere_belongs_to_another_kernel() {
         probe.address += 0x1000;
     }
     let other = crate::Kernel::new(layout).unwrap();
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let error = wakeups(busy(1).as_slice(), &other, target, EVERYTHING).unwrap_err();
     assert!(matches!(error, TraceError::Program), "{error}");
 }
@@ -94,7 +94,7 @@ fn wakeups_in_the_wrong_order_are_an_error_at_worst() {
         stream.event(ns + 1, SiteKind::Sysret, "asm_exit", &[]);
     }
     let trace = stream.finish();
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let all = Opportunities::Everywhere;
     let findings = findings(trace.as_slice(), &kernel(), target, all, EVERYTHING).unwrap();
     assert!(findings.bound.is_some());

@@ -2,6 +2,7 @@
 //! in, findings out.
 
 mod arch;
+mod asked;
 mod attribution;
 mod bound;
 mod cause;
@@ -33,7 +34,6 @@ mod observe;
 mod opportunity;
 #[cfg(test)]
 mod periods;
-mod probe;
 mod ranking;
 mod response;
 #[cfg(test)]
@@ -48,6 +48,7 @@ mod wakeup;
 mod worst_instant;
 
 pub use arch::TIMER_ENTRY;
+pub use asked::{opportunities, window};
 pub use attribution::Attribution;
 pub use bound::{Bound, Closed};
 pub use cause::Cause;
@@ -70,7 +71,6 @@ pub use lanes::{
 };
 pub use moved::{MovedTimer, moved_timers};
 pub use opportunity::Opportunities;
-pub use probe::{opportunities, target, window};
 pub use ranking::Ranked;
 pub use response::{Answer, Request, Runner, answers, requests, slowest};
 pub use timeline::{Folded, Segment, Timeline};

@@ -113,7 +113,7 @@ impl Wait {
             .event(ns + 40, IrqsOn, "finish_task_switch", &[])
             .event(ns + 50, Sysret, "asm_exit", &[]);
         let (trace, kernel) = (self.stream.finish(), kernel());
-        let target = Target { comm: PROBE, is_realtime: true };
+        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let window = Window { start_ns: 0, end_ns: u64::MAX };
         let found = wakeups(trace.as_slice(), &kernel, target, window).unwrap();
         let timeline = timelines(trace.as_slice(), &kernel, found).unwrap().remove(0);

@@ -200,7 +200,7 @@ mod tests {
             removed_ns: 0,
         };
         let bound = Bound::of_longest(vec![closed]);
-        let target = Target { comm: PROBE, is_realtime: true };
+        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let moved = moved_timers(stream.finish().as_slice(), &kernel(), target, &bound, 0).unwrap();
         for moved in &moved {
             assert_eq!((moved.timer, moved.base), (TIMER, BASE));

@@ -16,7 +16,7 @@ const YIELDER: u64 = 0xa_2000;
 const KERNEL_CS: u64 = 0x10;
 const USER_CS: u64 = 0x33;
 const PROGRAM: &str = "servo";
-const TARGET: Target<'_> = Target { comm: PROGRAM, is_realtime: true };
+const TARGET: Target<'_> = Target { comm: PROGRAM, is_realtime: true, first_waits: false };
 const ALL: Window = Window { start_ns: 0, end_ns: u64::MAX };
 
 /// A trace of a program with one thread, which yields at 2 us; the other task has the CPU then.

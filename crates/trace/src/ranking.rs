@@ -318,7 +318,7 @@ mod tests {
     };
 
     fn ranked(wakeups: u64, window: Window) -> Vec<Ranked> {
-        let target = Target { comm: PROBE, is_realtime: true };
+        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let all = Opportunities::Everywhere;
         findings(busy(wakeups).as_slice(), &kernel(), target, all, window).unwrap().sections
     }

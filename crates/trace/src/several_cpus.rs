@@ -64,7 +64,7 @@ type Told = (Cause, Option<u32>, Option<u32>, u64, u64);
 /// Returns the segments of the only wakeup.
 fn explained(trace: &[u8]) -> Vec<Told> {
     let kernel = kernel();
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let window = Window { start_ns: 0, end_ns: u64::MAX };
     let found = wakeups(trace, &kernel, target, window).unwrap();
     assert_eq!(found.len(), 1);
@@ -161,7 +161,7 @@ fn a_wait_without_an_end_is_none() {
     let mut layout = crate::testing::layout();
     layout.program.returns.clear();
     let kernel = crate::Kernel::new(layout).unwrap();
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let window = Window { start_ns: 0, end_ns: u64::MAX };
     let found = wakeups(trace.as_slice(), &kernel, target, window).unwrap();
     let drawn = timelines(trace.as_slice(), &kernel, found).unwrap();

@@ -248,7 +248,7 @@ impl Stream {
 /// Reads a trace, which may be anything, in every way. The results do not matter, only that they
 /// come in bounded time and memory.
 pub fn read_in_every_way(trace: &[u8], kernel: &Kernel) {
-    let target = Target { comm: PROBE, is_realtime: true };
+    let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
     let window = Window { start_ns: 0, end_ns: u64::MAX };
     for opportunities in [Opportunities::Voluntary, Opportunities::Everywhere] {
         let Ok(findings) = findings(trace, kernel, target, opportunities, window) else { continue };

@@ -17,17 +17,16 @@ pub struct Target<'a> {
     pub comm: &'a str,
     /// Whether the task is a real-time task.
     pub is_realtime: bool,
+    /// Whether the first thread of its process only waits for the others.
+    pub first_waits: bool,
 }
-
-/// Programs whose first thread only waits for the others.
-const WAITERS: [&str; 2] = ["cyclictest", "player"];
 
 impl Target<'_> {
     /// Returns whether a task is a target: a thread of the program, unless it only waits for the others. A
     /// deadline task is a real-time one.
     pub fn is(&self, task: &Task) -> bool {
-        let only_waits = || task.pid == task.tgid && WAITERS.contains(&self.comm);
-        task.comm == self.comm && (task.prio < 100) == self.is_realtime && !only_waits()
+        let only_waits = self.first_waits && task.pid == task.tgid;
+        task.comm == self.comm && (task.prio < 100) == self.is_realtime && !only_waits
     }
 }
 
@@ -257,7 +256,7 @@ mod tests {
     fn a_target_is_every_thread_that_does_not_only_wait() {
         let task =
             |comm: &str, pid, prio| Task { address: 1, pid, tgid: 7, prio, comm: comm.to_owned() };
-        let of = |comm| Target { comm, is_realtime: true };
+        let of = |comm| Target { comm, is_realtime: true, first_waits: false };
         // Fair ones, FIFO 90, and deadline ones.
         let found = |target: Target<'_>, comm| {
             [7, 8].map(|pid| [120, 9, -1].map(|prio| target.is(&task(comm, pid, prio))))
@@ -265,7 +264,8 @@ mod tests {
         let [none, all] = [[false; 3], [false, true, true]];
         assert_eq!(found(of("servo"), "servo"), [all, all]);
         assert_eq!(found(of("servo"), "stress-ng"), [none, none]);
-        assert_eq!(found(of("cyclictest"), "cyclictest"), [none, all]);
+        let led = Target { first_waits: true, ..of("cyclictest") };
+        assert_eq!(found(led, "cyclictest"), [none, all]);
         let fair = Target { is_realtime: false, ..of("servo") };
         assert_eq!(found(fair, "servo"), [[true, false, false]; 2]);
     }

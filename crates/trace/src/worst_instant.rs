@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_function_of_the_longest_stretch_is_named() {
         let (trace, kernel) = (busy(3), kernel());
-        let target = Target { comm: PROBE, is_realtime: true };
+        let target = Target { comm: PROBE, is_realtime: true, first_waits: true };
         let window = Window { start_ns: 0, end_ns: u64::MAX };
         let all = Opportunities::Everywhere;
         let found = findings(trace.as_slice(), &kernel, target, all, window).unwrap();

@@ -14,7 +14,7 @@ use crate::{Latency, MeasureError, WindowTime, outcome};
 pub const PACKAGE: &str = "rt-tests";
 
 /// Name of the program.
-pub const PROGRAM: &str = "cyclictest";
+pub const PROGRAM: &str = Probe::Fifo.declared().program;
 
 /// Packages that rt-tests needs for its helper scripts only, which are written in Python.
 pub const ASSUMED_PACKAGES: [&str; 1] = ["python3"];
@@ -122,12 +122,12 @@ impl Cyclictest {
 
     /// Returns the probe's name in a report.
     pub fn name(&self) -> &'static str {
-        self.probe.as_str()
+        self.probe.declared().name
     }
 
     /// Returns the distribution that the probe's metrics are statistics of.
     pub fn distribution(&self) -> Distribution {
-        Distribution::Wakeup(self.probe)
+        Distribution::Probe(self.probe)
     }
 
     fn file(&self) -> String {

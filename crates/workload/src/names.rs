@@ -9,7 +9,7 @@ use crate::{activity, measurements};
 pub struct MetricNames {
     names: Vec<MetricName>,
     families: Vec<&'static str>,
-    /// Whether traces follow a probe that is no cyclictest.
+    /// Whether traces follow a probe of a user's own.
     has_traced_wakeups: bool,
 }
 
@@ -30,14 +30,14 @@ impl MetricNames {
         self.names.iter()
     }
 
-    /// Returns whether traces explain the wakeups of a real-time probe: cyclictest's, or one of a folder.
+    /// Returns whether traces explain the wakeups of a real-time probe: a declared one, or one of a folder.
     pub fn has_realtime_wakeups(&self) -> bool {
-        self.has_traced_wakeups || self.contains(&MetricName::FIFO_MAX)
+        self.has_traced_wakeups || self.names.iter().any(|name| name.bound().is_some())
     }
 
-    /// Returns whether cyclictest's fair probe measures.
+    /// Returns whether traces explain the wakeups of a fair probe.
     pub fn has_fair_wakeups(&self) -> bool {
-        self.contains(&MetricName::OTHER_MAX)
+        self.names.iter().any(|name| name.stands_for(&MetricName::OTHER_MAX))
     }
 
     /// Adds single numbers.
@@ -54,7 +54,7 @@ impl MetricNames {
         self.numbers(measurements::latency_names(of, is_periodic))
     }
 
-    /// Adds what traces tell of the wakeups of a probe that is no cyclictest.
+    /// Adds what traces tell of the wakeups of a probe of a user's own.
     pub(crate) fn traced_wakeups(self) -> Self {
         Self { has_traced_wakeups: true, ..self }
     }

@@ -93,7 +93,7 @@ fn reading(
         if keep == Keep::Sections {
             cell.sections = Some(sections.into_iter().map(section).collect());
         }
-        let reported_us = cell.value(&MetricName::FIFO_MAX).unwrap_or(0.0);
+        let reported_us = cell.reported_us().unwrap_or(0.0);
         if let Ok(metrics) = &mut cell.result {
             if let Some(bound) = bound {
                 let (computed_ns, traced_ns) = (bound.computed_ns(), bound.observed_ns());

@@ -1,16 +1,14 @@
 //! The census of `cond_resched()`: what each of its call sites is good for, in all cells of a configuration.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{MetricName, counted};
-use preemptlab_trace::{
-    CallSite, Census as OfCells, Target, census, opportunities, target, window,
-};
+use preemptlab_model::{MetricName, ProbeProcess, counted};
+use preemptlab_trace::{CallSite, Census as OfCells, census, opportunities, window};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
     choice::{Chosen, asked_for, completed, configurations, is_named},
-    traced::Traced,
+    traced::{Traced, target},
 };
 use crate::{Error, Result, moment::in_us};
 
@@ -88,8 +86,8 @@ impl CensusConfiguration {
         let mut all = OfCells::default();
         for cell in cells {
             let opportunities = opportunities(&cell.inputs.job, &cell.report);
-            let comm = target(&cell.inputs.job);
-            let probe = comm.as_deref().map(|comm| Target { comm, is_realtime: true });
+            let probe = ProbeProcess::of(&cell.inputs.job);
+            let probe = probe.as_ref().map(|probe| target(probe, false));
             let stream = Traced::stream(recording, cell)?;
             let of_cell = census(stream, &kernel, probe, opportunities, window(&cell.report))
                 .map_err(|error| recording.explained().unreadable(cell.id, error))?;

@@ -161,11 +161,11 @@ fn if_completed(
     let measured = workload.and_then(|workload| workload.measure(&inputs, &report).ok());
     let metrics = measured.map(|measured| measured.metrics());
     let found = |metrics: &Vec<Metric>| {
-        metrics.iter().find(|found| found.name == *latency).map(|metric| metric.value)
+        metrics.iter().find(|found| found.name.stands_for(latency)).map(|metric| metric.value)
     };
     let max_us = match metrics.as_ref().map(found) {
         Some(Some(value)) => value,
-        Some(None) if *latency == MetricName::FIFO_MAX => traced_us(recording, id)?,
+        Some(None) if latency.bound().is_some() => traced_us(recording, id)?,
         Some(None) | None => 0.0,
     };
     let factors = planned.factors.clone();

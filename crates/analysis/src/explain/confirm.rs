@@ -9,15 +9,18 @@ use std::{
 };
 
 use preemptlab_experiment::Recording;
+use preemptlab_model::ProbeProcess;
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_trace::{
-    Kernel, MovedTimer, Target, Timeline, Wakeup, Window, moved_timers, target, timelines, wakeups,
-    window,
+    Kernel, MovedTimer, Timeline, Wakeup, Window, moved_timers, timelines, wakeups, window,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{choice::Chosen, traced::Traced};
+use super::{
+    choice::Chosen,
+    traced::{Traced, target},
+};
 use crate::{Error, Result};
 
 /// Tolerance of a prediction: so many nanoseconds, or one part in so many.
@@ -70,7 +73,7 @@ pub struct Attempt {
 pub struct Confirmation<'a> {
     cell: &'a Chosen,
     kernel: Kernel,
-    comm: String,
+    probe: ProbeProcess,
     floor_ns: u64,
     left: Vec<MovedTimer>,
     /// The instant of the execution that was handed out last.
@@ -87,12 +90,13 @@ impl<'a> Confirmation<'a> {
     /// When the cell has no trace or no wakeup, or its probe slept through none of them.
     pub fn new(recording: &Recording, cell: &'a Chosen) -> Result<Self> {
         let Traced { kernel, .. } = Traced::new(recording, cell)?;
-        let comm = target(&cell.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
+        let probe = ProbeProcess::of(&cell.inputs.job);
+        let probe = probe.ok_or_else(|| Error::unusable("there is no probe"))?;
         let findings = recording.explained().findings(cell.id)?;
         let findings = findings.ok_or_else(|| Error::unusable("the cell has no trace"))?;
         let bound =
             findings.bound.ok_or_else(|| Error::unusable("the cell's trace has no wakeup"))?;
-        let target = Target { comm: &comm, is_realtime: true };
+        let target = target(&probe, false);
         let stream = Traced::stream(recording, cell)?;
         let mut left = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
         left.retain(|moved| !moved.closed.has_softirq);
@@ -112,7 +116,7 @@ impl<'a> Confirmation<'a> {
             attempts: Vec::new(),
         };
         let (floor_ns, tried, executions) = (bound.floor_ns, None, 0);
-        Ok(Self { cell, kernel, comm, floor_ns, left, tried, executions, confirmed })
+        Ok(Self { cell, kernel, probe, floor_ns, left, tried, executions, confirmed })
     }
 
     /// Returns the program of the next execution; `None` when the bound is confirmed or given up.
@@ -135,7 +139,7 @@ impl<'a> Confirmation<'a> {
         let Some(moved) = self.tried.take() else { return Ok(()) };
         // The cell goes another way from there on, and may end at another time.
         let whole = Window { end_ns: u64::MAX, ..window(&self.cell.report) };
-        let target = Target { comm: &self.comm, is_realtime: true };
+        let target = target(&self.probe, false);
         let all = wakeups(&again, &self.kernel, target, whole)?;
         let Some(wakeup) = met(&moved, all) else { return Ok(()) };
         again.rewind().map_err(|error: io::Error| Error::Machine(error.to_string()))?;

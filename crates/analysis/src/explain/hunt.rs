@@ -7,17 +7,16 @@
 use std::{collections::BTreeMap, fs::File, io::Seek};
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{CellInputs, MetricName};
+use preemptlab_model::{CellInputs, MetricName, ProbeProcess};
 use preemptlab_protocol::trace::TraceProgram;
 use preemptlab_trace::{
-    Kernel, MovedTimer, Target, Timeline, Window, moved_timers, target, timelines, wakeups, window,
-    worst,
+    Kernel, MovedTimer, Timeline, Window, moved_timers, timelines, wakeups, window, worst,
 };
 
 use super::{
     choice::{Chosen, asked_for, completed, configurations, is_named},
     confirm::{met, tolerance_ns},
-    traced::Traced,
+    traced::{Traced, target},
 };
 use crate::{Error, Result};
 
@@ -32,7 +31,7 @@ pub struct Hunt {
     name: String,
     cells: Vec<Chosen>,
     kernel: Kernel,
-    comm: String,
+    probe: ProbeProcess,
     bound_ns: u64,
     left: Vec<Candidate>,
     noticed: BTreeMap<Option<String>, usize>,
@@ -93,7 +92,7 @@ pub fn probed(recording: &Recording, name: Option<&str>) -> Result<Vec<Vec<Chose
     let mut cells = completed(recording, &MetricName::latest(false))?;
     cells.retain(|cell| {
         cell.max_us != 0.0
-            && target(&cell.inputs.job).is_some()
+            && ProbeProcess::of(&cell.inputs.job).is_some()
             && name.is_none_or(|name| is_named(cell, name))
     });
     if cells.is_empty() {
@@ -115,7 +114,8 @@ impl Hunt {
     pub fn new(recording: &Recording, cells: Vec<Chosen>) -> Result<Self> {
         let first = cells.first().ok_or_else(|| Error::unusable("there is no cell"))?;
         let kernel = Traced::new(recording, first)?.kernel;
-        let comm = target(&first.inputs.job).ok_or_else(|| Error::unusable("there is no probe"))?;
+        let probe = ProbeProcess::of(&first.inputs.job);
+        let probe = probe.ok_or_else(|| Error::unusable("there is no probe"))?;
         let (mut bound_ns, mut left) = (0, Vec::new());
         let mut recorded: Option<(usize, u64)> = None;
         for (place, cell) in cells.iter().enumerate() {
@@ -126,7 +126,7 @@ impl Hunt {
             if recorded.is_none_or(|(_, worst_ns)| bound.observed_ns() > worst_ns) {
                 recorded = Some((place, bound.observed_ns()));
             }
-            let target = Target { comm: &comm, is_realtime: true };
+            let target = target(&probe, false);
             let stream = Traced::stream(recording, cell)?;
             let moved = moved_timers(stream, &kernel, target, &bound, findings.clock_offset_ns)?;
             left.extend(moved.into_iter().map(|moved| Candidate {
@@ -139,7 +139,7 @@ impl Hunt {
             recorded.ok_or_else(|| Error::unusable("no trace has a wakeup of the probe"))?;
         let timeline = {
             let traced = Traced::new(recording, &cells[place])?;
-            let found = worst(traced.wakeups(&comm, false)?, 1);
+            let found = worst(traced.wakeups(&probe, false)?, 1);
             traced.timelines(found)?.pop()
         };
         left.sort_by_key(|candidate| std::cmp::Reverse(candidate.predicted_ns));
@@ -153,7 +153,7 @@ impl Hunt {
             name: first.configuration(),
             cells,
             kernel,
-            comm,
+            probe,
             bound_ns,
             left,
             noticed: BTreeMap::new(),
@@ -195,7 +195,7 @@ impl Hunt {
         let cell = &self.cells[cell];
         // The cell goes another way from there on, and may end at another time.
         let whole = Window { end_ns: u64::MAX, ..window(&cell.report) };
-        let target = Target { comm: &self.comm, is_realtime: true };
+        let target = target(&self.probe, false);
         let all = wakeups(&again, &self.kernel, target, whole)?;
         let Some(wakeup) = met(&moved, all) else { return Ok(()) };
         let latency_ns = wakeup.latency_ns();

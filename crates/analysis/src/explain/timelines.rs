@@ -1,8 +1,8 @@
 //! The worst wakeups of a cell: the cause of every nanosecond, and the remedies.
 
 use preemptlab_experiment::Recording;
-use preemptlab_model::{PlannedCell, plain};
-use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, target, worst};
+use preemptlab_model::{PlannedCell, ProbeProcess, plain};
+use preemptlab_trace::{Bound, Cause, Segment, Timeline, Wakeup, closed_timeline, worst};
 use preemptlab_workload::Workload;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -188,7 +188,7 @@ pub fn check_probe(recording: &Recording, cell: &Chosen, is_fair: bool) -> Resul
 
 /// Returns whether the wakeups of a cell's real-time probe can be explained, once it has a trace.
 pub(crate) fn has_realtime_probe(recording: &Recording, planned: &PlannedCell) -> bool {
-    planned.inputs().is_some_and(|inputs| target(&inputs.job).is_some())
+    planned.inputs().is_some_and(|inputs| ProbeProcess::of(&inputs.job).is_some())
         && check_workload(recording, &planned.factors.workload, false).is_ok()
 }
 
@@ -223,16 +223,17 @@ impl<'a> Explanation<'a> {
         is_fair: bool,
         wakeups: usize,
     ) -> Result<Self> {
-        let comm = probe(cell)?;
+        let process = probe(cell)?;
         let traced = Traced::new(recording, cell)?;
-        let all = traced.wakeups(&comm, is_fair)?;
+        let all = traced.wakeups(&process, is_fair)?;
         let count = all.len();
         let found = traced.timelines(worst(all, wakeups))?;
         if found.is_empty() {
-            return Err(Error::Unusable(no_wakeup(&comm, is_fair)));
+            return Err(Error::Unusable(no_wakeup(&process.comm, is_fair)));
         }
         let worst = if is_fair { None } else { WorstInstant::of(&traced)? };
         let remedied = Remedied::NotYet;
+        let comm = process.comm;
         Ok(Self { recording, cell, comm, is_fair, count, found, remedied, worst })
     }
 

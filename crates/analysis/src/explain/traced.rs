@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use preemptlab_experiment::Recording;
-use preemptlab_trace::{Kernel, Target, Timeline, Wakeup, target, timelines, wakeups, window};
+use preemptlab_model::ProbeProcess;
+use preemptlab_trace::{Kernel, Target, Timeline, Wakeup, timelines, wakeups, window};
 
 use super::choice::Chosen;
 use crate::{Error, Result};
@@ -40,11 +41,11 @@ impl<'a> Traced<'a> {
     /// # Errors
     ///
     /// When the trace cannot be read.
-    pub fn wakeups(&self, comm: &str, is_fair: bool) -> Result<Vec<Wakeup>> {
+    pub fn wakeups(&self, probe: &ProbeProcess, is_fair: bool) -> Result<Vec<Wakeup>> {
         let stream = Self::stream(self.recording, self.cell)?;
-        let target = Target { comm, is_realtime: !is_fair };
         let window = window(&self.cell.report);
-        wakeups(stream, &self.kernel, target, window).map_err(|error| self.unreadable(error))
+        wakeups(stream, &self.kernel, target(probe, is_fair), window)
+            .map_err(|error| self.unreadable(error))
     }
 
     /// Returns the timelines of wakeups.
@@ -62,9 +63,14 @@ impl<'a> Traced<'a> {
     }
 }
 
-/// Returns the program of the cell's probes.
-pub(super) fn probe(cell: &Chosen) -> Result<String> {
-    target(&cell.inputs.job).ok_or_else(|| {
+/// Returns the tasks of a probe that traces follow: the real-time ones, or the fair ones.
+pub fn target(probe: &ProbeProcess, is_fair: bool) -> Target<'_> {
+    Target { comm: &probe.comm, is_realtime: !is_fair, first_waits: probe.first_waits }
+}
+
+/// Returns the process of the cell's probes.
+pub(super) fn probe(cell: &Chosen) -> Result<ProbeProcess> {
+    ProbeProcess::of(&cell.inputs.job).ok_or_else(|| {
         let workload = &cell.factors.workload;
         let advice = "`trace` and `zoom` show what its kernel did, or choose a cell of another \
                       workload with --cell";

@@ -6,14 +6,14 @@ use preemptlab_experiment::Recording;
 use preemptlab_model::{counted, nearest};
 use preemptlab_trace::{
     Attribution, Bound, Cause, Changes, Closed, Counterfactual, Opportunities, Ranked, SectionKind,
-    Segment, Target, Timeline, closed_timeline, counterfactual, opportunities, window,
+    Segment, Timeline, closed_timeline, counterfactual, opportunities, window,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
     choice::Chosen,
-    traced::{Traced, probe},
+    traced::{Traced, probe, target},
 };
 use crate::{Error, Result, WhatIf, moment::in_us, wakeup::cause_in_words};
 
@@ -134,8 +134,8 @@ impl<'a> Patched<'a> {
         worst: usize,
     ) -> Result<Self> {
         let traced = Traced::new(recording, cell)?;
-        let comm = probe(cell)?;
-        let target = Target { comm: &comm, is_realtime: true };
+        let probe = probe(cell)?;
+        let target = target(&probe, false);
         let window = window(&cell.report);
         let opportunities = opportunities(&cell.inputs.job, &cell.report);
         let mut changes = Changes::default();

@@ -1,7 +1,7 @@
 use preemptlab_analysis::{Error, boot_kernels::BootKernels, wakeup::one_sentence};
 use preemptlab_experiment::Recording;
-use preemptlab_model::{MeasuredCell, Outcome};
-use preemptlab_trace::{Target, target, timelines, wakeups, window, worst};
+use preemptlab_model::{MeasuredCell, Outcome, ProbeProcess};
+use preemptlab_trace::{Target, timelines, wakeups, window, worst};
 
 use super::data::Timeline;
 use crate::{Lane, timeline_svg};
@@ -28,14 +28,15 @@ impl Timelines {
         let record = cell.id.map(|id| recording.cell(id)).transpose()?.flatten();
         let Some(record) = record else { return Ok(None) };
         let Outcome::Completed { report, .. } = &record.outcome else { return Ok(None) };
-        let Some(comm) = target(&record.inputs.job) else { return Ok(None) };
+        let Some(probe) = ProbeProcess::of(&record.inputs.job) else { return Ok(None) };
         let kernel = self.kernels.get(&folder, record.inputs.snapshot.id())?;
         let Some(kernel) = kernel else { return Ok(None) };
 
         let stream = || folder.stream(record.id);
         let unreadable = |error| folder.unreadable(record.id, error);
         let Some(events) = stream()? else { return Ok(None) };
-        let target = Target { comm: &comm, is_realtime: true };
+        let ProbeProcess { comm, first_waits } = &probe;
+        let target = Target { comm, is_realtime: true, first_waits: *first_waits };
         let all = wakeups(events, kernel, target, window(report)).map_err(unreadable)?;
         let Some(events) = stream()? else { return Ok(None) };
         let drawn = timelines(events, kernel, worst(all, 1)).map_err(unreadable)?;

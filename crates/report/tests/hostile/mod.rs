@@ -145,7 +145,7 @@ fn evidence(configuration: usize) -> Evidence {
         configuration,
         histograms: vec![
             histogram(Distribution::Own(TEXT.to_owned()), vec![(0, 1), (u64::MAX, 2)]),
-            histogram(Distribution::Wakeup(preemptlab_model::Probe::Fifo), vec![]),
+            histogram(Distribution::Probe(preemptlab_model::Probe::Fifo), vec![]),
         ],
         timelines: vec![Timeline {
             caption: TEXT.to_owned(),

@@ -71,7 +71,8 @@ pub fn find<'a>(known: &'a [MetricKind], name: &str) -> Result<Vec<&'a MetricKin
     };
     let of_probe = || match name.into() {
         MetricName::Of(Distribution::Own(of), statistic) if of == "wakeup" => {
-            find(MetricName::Of(Distribution::Wakeup(Probe::Fifo), statistic))
+            let mut realtime = Probe::of_policy(true).filter(|probe| probe.is_woken());
+            realtime.find_map(|probe| find(MetricName::Of(Distribution::Probe(probe), statistic)))
         }
         _ => None,
     };

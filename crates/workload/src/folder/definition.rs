@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 const EACH_MAX: usize = 32;
 
 /// The names of the cyclictest probes.
-const PROBES: [&str; 2] = [Probe::Fifo.as_str(), Probe::Other.as_str()];
+const PROBES: [&str; 2] = [Probe::Fifo.declared().name, Probe::Other.declared().name];
 
 /// First parts of the names of metrics that every cell has, which no metric of a folder may have.
 const BUILT_IN: [&str; 1] = ["context_switches"];
