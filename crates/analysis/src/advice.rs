@@ -18,9 +18,9 @@ pub struct Advice {
     pub settings: Option<Result<Proposal, String>>,
     /// Command that would decide what is undecided, where there is one.
     pub next: Option<String>,
-    /// Whether nobody gave the margin.
+    /// Whether the margin is the default.
     pub is_margin_default: bool,
-    /// Whether nobody named the baseline.
+    /// Whether the baseline is the default.
     pub is_baseline_default: bool,
 }
 

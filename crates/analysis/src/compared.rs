@@ -25,7 +25,7 @@ pub struct Compared {
 pub enum Notice {
     /// A possible oversight.
     Warning(String),
-    /// A fact that is no oversight.
+    /// A fact, not an oversight.
     Note(String),
 }
 
@@ -36,8 +36,8 @@ impl Compared {
     ///
     /// # Errors
     ///
-    /// When a recording or histogram cannot be read, two recordings cannot be compared, the baseline is no
-    /// configuration, or the margins fit neither each other nor the cells.
+    /// When a recording or histogram cannot be read, two recordings cannot be compared, the baseline is
+    /// not a configuration, or the margins fit neither each other nor the cells.
     pub fn open(
         paths: &[PathBuf],
         keep: Keep,
@@ -91,7 +91,8 @@ impl Compared {
         Comparison { disturbances, histograms, ..comparison }
     }
 
-    /// Refuses histograms without a recording, which have no configuration; `what` is what needs one.
+    /// Refuses histograms without a recording, which have no configuration; `what` names the part
+    /// that needs one.
     ///
     /// # Errors
     ///
@@ -111,7 +112,7 @@ impl Compared {
         rule(&self.recordings(), self.baseline.as_ref(), self.margins.clone())
     }
 
-    /// Returns whether the margin is the default, since nobody gave one.
+    /// Returns whether the margin is the default.
     pub fn is_margin_default(&self) -> bool {
         self.is_margin_default
     }

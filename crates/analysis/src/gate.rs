@@ -182,8 +182,8 @@ fn untestable(judged: Gate, verdict: GateVerdict, reason: String) -> Gate {
     judged
 }
 
-/// Returns the modes that two kernels have in common, in this order. What a kernel does not tell it may
-/// offer.
+/// Returns the modes that two kernels have in common, in this order. A kernel whose modes are unknown
+/// may offer each.
 pub fn common_modes(kernels: [&Kernel; 2], modes: &[PreemptMode]) -> Vec<PreemptMode> {
     let offers = |kernel: &Kernel, mode: &PreemptMode| {
         kernel.modes.as_ref().is_none_or(|modes| modes.contains(mode))

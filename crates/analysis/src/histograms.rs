@@ -18,7 +18,7 @@ pub fn split(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     paths.iter().cloned().partition(|path| !path.is_file())
 }
 
-/// Refuses a histogram where only recordings will do; `doing` is what the command does.
+/// Refuses a histogram where only recordings will do; `doing` names the command's action.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn refuse(paths: &[PathBuf], doing: &str) -> Result<()> {
 ///
 /// # Errors
 ///
-/// When a file cannot be read, is no histogram, or is named twice.
+/// When a file cannot be read, is not a histogram, or is named twice.
 pub fn open(paths: &[PathBuf]) -> Result<Vec<MachineHistogram>> {
     for (at, path) in paths.iter().enumerate() {
         let place = |path: &Path| std::fs::canonicalize(path).ok();

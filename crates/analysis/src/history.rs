@@ -178,7 +178,7 @@ fn shown(recording: &Recording, cell: &MeasuredCell, metrics: &[MetricName]) -> 
     }
     let mut shown: Vec<MetricName> = MetricName::history().collect();
     let workloads = &recording.manifest().experiment.workload;
-    // The numbers that somebody declares are those that the workload is about.
+    // The numbers that its author declares are those that the workload is about.
     if let Some(Workload::Folder(_)) = workloads.get(cell.factors.workload.as_str()) {
         let names = cell.result.iter().flatten().map(|metric| &metric.name);
         shown.extend(names.filter(|name| name.role() == Role::Work).cloned());
@@ -208,7 +208,7 @@ fn release(recording: &Recording, kernel: &KernelRef) -> Option<String> {
 }
 
 /// Puts the lines in the order of their first kernels, and the kernels of a line in that of their
-/// versions. What has no order of versions keeps the recordings' order.
+/// versions. Kernels without an order of versions keep the recordings' order.
 fn in_order(found: &mut [Found]) {
     let mut lines: Vec<String> = Vec::new();
     for of in &*found {

@@ -1,4 +1,4 @@
-//! Answers questions about recordings, with values for whoever prints them.
+//! Answers questions about recordings, with values for printing.
 //!
 //! Everything here reads recordings alone: nothing executes a cell, prints, or reads the
 //! environment, and there is one error type. `crates/cli/tests/architecture.rs` checks that this crate

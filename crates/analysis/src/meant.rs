@@ -7,7 +7,7 @@ use preemptlab_model::nearest;
 use preemptlab_recording::exists;
 use preemptlab_scenario::Scenario;
 
-/// What is said of a file of no known kind.
+/// Words for a file of no known kind.
 const NO_FOLDER: &str = "it is a file, and a recording is a folder; `compare` and `recommend` also read \
                          histograms that cyclictest, rtla or oslat wrote";
 
@@ -48,7 +48,7 @@ pub fn no_recording(path: &Path) -> String {
     }
 }
 
-/// Explains the kind of a file that is no experiment, if it is a file of another kind.
+/// Explains the kind of a file that is not an experiment, if it is a file of another kind.
 pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
     Scenario::parse(text).is_ok().then(|| {
         let shown = path.display();
@@ -56,7 +56,7 @@ pub fn no_experiment(text: &str, path: &Path) -> Option<String> {
     })
 }
 
-/// Explains the kind of a file that is no scenario, if it is a file of another kind.
+/// Explains the kind of a file that is not a scenario, if it is a file of another kind.
 pub fn no_scenario(text: &str, path: &Path) -> Option<String> {
     Experiment::parse(text).is_ok().then(|| {
         let shown = path.display();
@@ -75,9 +75,9 @@ pub fn is_scenario(text: &str) -> bool {
 /// Kind of what a command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An experiment, or a recording to go on with.
+    /// An experiment, or a recording to continue.
     Experiment,
-    /// What `run` takes: an experiment, a scenario, or a recording to go on with.
+    /// An argument of `run`: an experiment, a scenario, or a recording to continue.
     Run,
     /// A file of another kind.
     Other,

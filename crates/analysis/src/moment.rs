@@ -7,7 +7,7 @@ use preemptlab_model::{ParseTimeError, VirtualDuration};
 /// Default time before and after a moment, in nanoseconds.
 const WINDOW_NS: u64 = 10_000;
 
-/// More than this is no detail any more.
+/// Longest time before and after a moment: beyond it a picture shows no detail.
 const WINDOW_NS_MAX: u64 = 10_000_000;
 
 /// A moment of virtual time, and how much around it.

@@ -58,7 +58,7 @@ pub fn unlabelled<'a>(name: &str, factors: impl IntoIterator<Item = &'a Factors>
     }
 }
 
-/// Refuses a baseline that is no configuration of the experiment.
+/// Refuses a baseline that is not a configuration of the experiment.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The kernels that can be had, and which models each of them offers.
+//! The available kernels, and the models that each of them offers.
 
 use preemptlab_model::{KernelConfig, KernelRef};
 use schemars::JsonSchema;

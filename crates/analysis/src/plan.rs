@@ -92,10 +92,9 @@ pub struct PlanDocument<'a> {
 }
 
 impl<'a> PlanDocument<'a> {
-    /// Counts what a resolved experiment needs: which of its cells the store lacks, and the time that
-    /// they will take, so many at a time, on a machine that took so long before and is as busy.
-    /// `unbuilt` are its kernels from source that are not built yet, and `boots` the snapshots that are
-    /// missing.
+    /// Counts what a resolved experiment needs: the cells that the store lacks, and the time that
+    /// `jobs` of them at a time will take on a machine with these timings and this load. `unbuilt` are
+    /// its kernels from source that are not built yet, and `boots` the snapshots that are missing.
     pub fn new(
         manifest: &'a Manifest,
         unbuilt: &[KernelRef],

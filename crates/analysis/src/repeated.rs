@@ -1,4 +1,4 @@
-//! Commands that were repeated for a window, and what of them says little.
+//! Commands that were repeated for a window, and their metrics that say little.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What measurements owe to the lookahead of the virtual CPUs' clocks.
+//! Effect of the virtual CPUs' lookahead on measurements.
 
 use preemptlab_experiment::Recording;
 use preemptlab_model::{CellInputs, CellRecord, Factors, Lookahead, MeasuredCell, PlannedCell};

@@ -23,8 +23,8 @@ const KINDS_MAX: usize = 500;
 /// Largest number of executions that the mean of a kind is taken over: a machine changes.
 const COUNT_MAX: u32 = 20;
 
-/// Guest instructions per second of one host core: what a shared x86-64 core of 2026 did. It only
-/// serves where this machine has executed nothing yet.
+/// Guest instructions per second of one host core: the rate of a shared x86-64 core of 2026. It
+/// only serves where this machine has executed nothing yet.
 const INSTRUCTIONS_PER_HOST_S: f64 = 210e6;
 
 /// Host time of a boot where this machine has booted nothing yet, in seconds.
@@ -85,8 +85,8 @@ impl Timings {
         self.format == FORMAT && self.kinds.values().all(is_kind)
     }
 
-    /// Adds what was measured to what the store's folder has. A disk that is full or read-only only
-    /// means that the next estimate is worse.
+    /// Adds measured times to those in the store's folder. On a full or read-only disk the next
+    /// estimate is worse, and nothing else fails.
     pub fn learn(store: &Path, measured: &[(Task, Duration)]) {
         if measured.is_empty() {
             return;
@@ -211,7 +211,7 @@ pub struct Pressure {
     /// The mean number of tasks that ran or waited for a CPU in the last minute; 0 where nothing
     /// tells.
     pub load: f64,
-    /// The memory that can be had without swapping, in MiB; `None` where nothing tells.
+    /// The memory that is available without swapping, in MiB; `None` where nothing tells.
     pub available_mib: Option<u64>,
 }
 
@@ -221,12 +221,12 @@ impl Pressure {
         ((self.load + jobs as f64) / self.cpus.max(1) as f64).max(1.0)
     }
 
-    /// Returns the same, where what runs already includes these tasks.
+    /// Returns the same where the load already includes these tasks.
     pub fn slowdown_with(&self, jobs: usize) -> f64 {
         (self.load.max(jobs as f64) / self.cpus.max(1) as f64).max(1.0)
     }
 
-    /// Returns the host time of tasks that take so long by themselves, at most so many at a time.
+    /// Returns the host time of tasks that take `alone` by themselves, at most `jobs` at a time.
     pub fn wall(&self, alone: &[Duration], jobs: usize) -> Duration {
         let jobs = jobs.min(alone.len()).max(1);
         let longest = alone.iter().max().copied().unwrap_or_default();
@@ -272,7 +272,7 @@ impl Pressure {
     }
 }
 
-/// Returns the host time of tasks that take `alone`, so many at a time, on a machine that slows each
+/// Returns the host time of tasks that take `alone`, `jobs` at a time, on a machine that slows each
 /// down.
 pub fn wall(alone: Duration, longest: Duration, jobs: usize, slowdown: f64) -> Duration {
     let side_by_side = alone.as_secs_f64() / jobs.max(1) as f64;
@@ -378,7 +378,7 @@ mod tests {
             idle.spoils().is_none() && busy.spoils().unwrap().contains("spoils what is measured")
         );
         assert!(idle.notes(2, 4096)[0].contains("more memory than the 4096 MiB"));
-        // What is not there takes nothing from the others.
+        // Unused jobs do not slow the others.
         let one = [seconds(10.0)];
         assert_eq!((idle.wall(&one, 1000), idle.wall(&[], 2)), (seconds(10.0), seconds(0.0)));
         assert_eq!(idle.wall(&[one[0]; 4], 2), seconds(20.0));

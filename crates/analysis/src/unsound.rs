@@ -8,8 +8,8 @@ use crate::Cells;
 /// Reason why the bound does not hold where a wakeup was later.
 pub const UNSOUND: &str = "a wakeup waited for more than the longest stretch and a switch";
 
-/// Counts the traced cells of each recording whose bound is only what was observed; names no recording
-/// where every bound is sound.
+/// Counts the traced cells of each recording whose bound is only the observed maximum; names no
+/// recording where every bound is sound.
 pub fn notes(recordings: &[&Recording], cells: &Cells) -> Vec<String> {
     let mut notes = Vec::new();
     for (recording, cells) in recordings.iter().zip(cells.by_recording()) {

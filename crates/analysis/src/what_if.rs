@@ -8,7 +8,7 @@ use preemptlab_trace::Changes;
 /// The longest name of a function (include/linux/kallsyms.h, `KSYM_NAME_LEN`).
 const FUNCTION_BYTES_MAX: usize = 512;
 
-/// A change of a kernel's function that nobody has made yet.
+/// An assumed change of a kernel's function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhatIf {
     function: String,
@@ -19,7 +19,7 @@ pub struct WhatIf {
 enum Kind {
     /// The scheduler may switch in it.
     Preemptible,
-    /// Its sections last at most so long, which is more than nothing.
+    /// Its sections last at most this time, which is above zero.
     Cut(VirtualDuration),
 }
 

@@ -5,7 +5,7 @@ use preemptlab_runner::Stop;
 /// Reason why cells cannot run on this machine's kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// The user is not root, who alone may switch the kernel and give a probe real-time priority.
+    /// The user is not root. Only root may switch the kernel and give a probe real-time priority.
     #[error("cells on the machine's own kernel need root: sudo preemptlab run ... --backend host")]
     NotRoot,
     /// Root, but not of the machine.

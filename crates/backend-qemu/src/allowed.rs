@@ -36,7 +36,7 @@ pub enum NotAllowed {
     },
 }
 
-/// Checks that a virtual machine with so much memory can run here. A QEMU that lacks it would abort in
+/// Checks that a virtual machine with this memory can run here. A QEMU that lacks it would abort in
 /// the middle of a cell.
 ///
 /// # Errors

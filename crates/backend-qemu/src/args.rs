@@ -1,9 +1,9 @@
 //! QEMU's arguments, as a pure function of the inputs.
 //!
-//! What a guest can see of the machine is fixed here or comes from the inputs: virtual time counts
-//! instructions (`-icount`), the clock starts at a fixed date, random numbers come from `-seed`, and
-//! no device answers asynchronously. Boot and cell must have the same devices, or the snapshot
-//! cannot be loaded.
+//! Everything that a guest can see of the machine is fixed here or comes from the inputs: virtual
+//! time counts instructions (`-icount`), the clock starts at a fixed date, random numbers come from
+//! `-seed`, and no device answers asynchronously. Boot and cell must have the same devices, or the
+//! snapshot cannot be loaded.
 //!
 //! With hardware virtualisation time is the host's: everything else stays as it is.
 
@@ -18,8 +18,8 @@ use crate::{arch::board, topology};
 const BOOT_SEED: u64 = 1;
 
 /// The bound of QEMU's cache of translated code, in MiB. QEMU's own default of 1 GiB would let a
-/// process grow far beyond its guest's memory. What a guest does is the same with any: a turn that
-/// QEMU leaves because the cache is full goes on (the turnstile's `clocks.rs`).
+/// process grow far beyond its guest's memory. A guest's work does not depend on the bound: a turn
+/// that QEMU leaves because the cache is full continues (the turnstile's `clocks.rs`).
 pub(crate) const TRANSLATION_CACHE_MIB: u32 = 128;
 
 /// QEMU's environment in virtual time, besides the variables of the turnstile.

@@ -13,9 +13,9 @@ use crate::process::OUTPUT_BYTES_MAX;
 pub(crate) enum End {
     /// The guest's watchdog expired, and the machine stands still.
     Watchdog,
-    /// The guest's watchdog expired, and the machine went on.
+    /// The guest's watchdog expired, and the machine continued.
     Hung,
-    /// The host gave up waiting after so long.
+    /// The host gave up waiting after this time.
     WallLimit(Duration),
     /// QEMU's monitor failed.
     Monitor(String),

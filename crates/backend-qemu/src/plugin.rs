@@ -15,7 +15,7 @@ use crate::output::{MemoryFile, inherited_path};
 pub(crate) const LIBRARY: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/libpreemptlab_plugin.so"));
 
-/// What a cell's execution is to leave besides its result.
+/// Output of a cell's execution besides its result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'a> {
     /// A trace.

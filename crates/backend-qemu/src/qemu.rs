@@ -51,7 +51,7 @@ pub(crate) enum Halt {
     Ended,
     /// The guest's watchdog has expired, and the machine stands still.
     Watchdog,
-    /// The guest's watchdog has expired, and the machine goes on.
+    /// The guest's watchdog has expired, and the machine continues.
     Hung,
     /// KVM stopped the machine.
     NoVirtualisation,
@@ -200,7 +200,7 @@ impl<'a> Qemu<'a> {
     ///
     /// # Errors
     ///
-    /// What ended it before.
+    /// The halt that ended the wait early.
     pub(crate) fn run_for(&mut self, time: Duration) -> Result<(), Halt> {
         let deadline = self.deadline;
         self.deadline = deadline.min(Instant::now() + time);

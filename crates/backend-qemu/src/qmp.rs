@@ -99,8 +99,7 @@ impl Qmp {
         Ok(Self { stream, received: Vec::new(), events: VecDeque::new(), closed: false })
     }
 
-    /// Sends a command. A monitor that is closed already is no error here: the end of the process
-    /// tells more.
+    /// Sends a command. A closed monitor is not an error here: the end of the process tells more.
     pub(crate) fn send(&mut self, command: &str, arguments: &Value) -> Result<(), QmpError> {
         let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
         line.push('\n');

@@ -229,8 +229,7 @@ fn a_killed_parent_leaves_nothing() {
     }
 }
 
-/// Returns whether a process exists that is no zombie: its new parent may be in no hurry to wait
-/// for it.
+/// Returns whether a process exists that is not a zombie: its new parent may wait for it late.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))

@@ -11,7 +11,7 @@ use std::{hint::black_box, io, ptr, time::Instant};
 const LINE_BYTES: usize = 64;
 const PAGE_BYTES: usize = 4096;
 
-/// Each figure is the least of so many.
+/// Number of repetitions, of which the least counts.
 const REPETITIONS: usize = 15;
 
 /// Memory in pages of 4 KiB or of 2 MiB.
@@ -80,7 +80,7 @@ impl Random {
     }
 }
 
-/// The least nanoseconds of one of so many operations.
+/// Returns the least nanoseconds of one of `operations`.
 fn least_ns(operations: usize, mut work: impl FnMut()) -> f64 {
     work();
     let times = (0..REPETITIONS).map(|_| {

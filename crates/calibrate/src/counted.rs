@@ -17,8 +17,8 @@ pub type PerOperation = [f64; Class::COUNT];
 pub struct Counted(BTreeMap<String, PerOperation>);
 
 impl Counted {
-    /// Reads what the program printed in the guest, a line a benchmark, and what the plugin counted
-    /// meanwhile, a line a benchmark too.
+    /// Reads what the program printed in the guest, a line a benchmark, and the counts of the
+    /// plugin meanwhile, a line a benchmark too.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The fit: costs of classes with which the counts of benchmarks come nearest to their times.
 //!
 //! With `n` the counts of an operation, `c` the costs and `t` its time, the fit makes the sum of
-//! `ln(n c / t)^2` over all benchmarks least: the ratio of model and machine is what counts, wherever the
+//! `ln(n c / t)^2` over all benchmarks least: only the ratio of model and machine counts, wherever the
 //! machine is faster or slower. Costs stay near what is known beforehand (the priors `p`) as far as no
 //! benchmark says otherwise, by the sum of `(RIDGE ln(c / p))^2`, and within a factor of them. In `ln c`
 //! each step is a problem of least squares with bounds, which Clarabel solves.
@@ -18,8 +18,8 @@ use crate::{CalibrateError, counted::PerOperation, priors::prior_ns};
 /// model misses by as much.
 const RIDGE: f64 = 0.2;
 
-/// Costs may differ from their priors by this factor. A mean instruction of a class is no slower or faster
-/// than that on any processor.
+/// Costs may differ from their priors by this factor. No processor's mean instruction of a class is slower
+/// or faster than that.
 const FACTOR_MAX: f64 = 10.0;
 
 /// The largest step, in logarithms: beyond it the problem of a step says little about the real one.
@@ -31,7 +31,7 @@ const STEPS: usize = 60;
 /// A step that is shorter ends the fit.
 const STEP_MIN: f64 = 1e-6;
 
-/// What the fit knows of a benchmark.
+/// The fit's input from a benchmark.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {
     /// The instructions of an operation.

@@ -99,7 +99,7 @@ fn equal_prices() -> Profile {
 }
 
 impl Counted {
-    /// Reads the end of the counting cell and what the plugin wrote.
+    /// Reads the end of the counting cell and the plugin's counts.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! The benchmarks that no price is fitted to.
 
-/// Names of the benchmarks that are held out of the fit: one of each kind. The list is fixed, so that nobody
-/// chooses it by how well it is predicted.
+/// Names of the benchmarks that are held out of the fit: one of each kind. The list is fixed, so that the
+/// quality of predictions cannot influence it.
 pub const HELD_OUT: [&str; 12] = [
     "futex-ping-pong",
     "heap",

@@ -5,7 +5,7 @@
 //! the counts come nearest to the times. Some benchmarks are held out of the fit, to tell how well prices
 //! predict what they were not fitted to.
 //!
-//! What needs privilege a module executes (`kmod/micro`), which the same program asks for its lines.
+//! A module (`kmod/micro`) executes the privileged benchmarks. The same program asks it for its lines.
 //!
 //! Prices are fitted in floating point; only integers leave this crate in a profile.
 

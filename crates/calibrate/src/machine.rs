@@ -7,8 +7,8 @@ use crate::{CalibrateError, Times};
 /// Names of benchmarks that an error lists.
 const NAMED_MAX: usize = 4;
 
-/// One benchmark in so many may have times that do not come again: prices follow all of them, so a few that
-/// are off by some tens of percent move them little.
+/// One benchmark in this number may have times that do not repeat: prices follow all benchmarks, so a few
+/// that are off by some tens of percent move prices little.
 const UNSTEADY_PART: usize = 10;
 
 /// A machine during a calibration.
@@ -18,7 +18,7 @@ pub struct Machine {
     pub processor: Option<String>,
     /// Release of its kernel.
     pub release: Option<String>,
-    /// What happened on it meanwhile.
+    /// Conditions on it meanwhile.
     pub conditions: Conditions,
 }
 

@@ -59,7 +59,7 @@ pub fn build_tree(root: &Path, release: &str) -> Result<PathBuf, CalibrateError>
         ));
     }
     let tree = root.join("lib/modules").join(release).join("build");
-    // A link to nowhere is what a kernel has whose headers are not installed.
+    // A kernel whose headers are not installed has a link to nowhere.
     match fs::canonicalize(&tree) {
         Ok(found) if found.join("Makefile").is_file() => Ok(found),
         _ => refused(format!(
@@ -90,7 +90,7 @@ fn says(root: &Path, path: &str, what: impl Fn(&str) -> bool) -> bool {
     read().is_ok_and(|text| what(&text))
 }
 
-/// What loads and unloads the module.
+/// Loads and unloads the module.
 pub trait Loader {
     /// Loads the module.
     ///
@@ -118,7 +118,7 @@ impl Loader for ThisKernel {
 
     fn unload(&self) -> io::Result<()> {
         let name = std::ffi::CString::new(MODULE).expect("a name has no NUL");
-        // O_NONBLOCK: an error, not a wait, where somebody else uses the module.
+        // O_NONBLOCK: an error, not a wait, where another process uses the module.
         Ok(system::delete_module(&name, rustix::fs::OFlags::NONBLOCK.bits() as i32)?)
     }
 }
@@ -338,7 +338,7 @@ mod tests {
             let kernel = Fake::failing(&[Some(errno)]);
             let refused = Loaded::load(&kernel, b"").unwrap_err().to_string();
             assert!(refused.contains(said), "{refused}");
-            // What was not loaded is not unloaded.
+            // A module that was not loaded is not unloaded.
             assert_eq!(*kernel.done.borrow(), ["load"]);
         }
     }

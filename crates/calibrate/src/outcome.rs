@@ -14,7 +14,7 @@ use crate::{
 /// A class that takes less than this share of every fitted benchmark is determined by none.
 const SHARE_MIN: f64 = 0.01;
 
-/// What a calibration found.
+/// Result of a calibration.
 #[derive(Clone, Debug)]
 pub struct Calibration {
     /// The prices.
@@ -23,8 +23,8 @@ pub struct Calibration {
     pub classes: Vec<PricedClass>,
     /// How well the prices tell the time of each benchmark.
     pub residuals: Vec<Residual>,
-    /// Benchmarks whose instructions cannot be counted, and what an operation takes on the machine, in
-    /// nanoseconds.
+    /// Benchmarks whose instructions cannot be counted, and the time of an operation on the machine,
+    /// in nanoseconds.
     pub timed_alone: Vec<(String, f64)>,
 }
 
@@ -33,7 +33,7 @@ pub struct Calibration {
 pub struct PricedClass {
     /// The class.
     pub class: Class,
-    /// What an instruction of it takes on the machine, in nanoseconds.
+    /// Time of an instruction of it on the machine, in nanoseconds.
     pub cost_ns: f64,
     /// Its price in a profile.
     pub price: Price,

@@ -1,4 +1,4 @@
-//! What instructions cost where nothing is measured.
+//! Costs of instructions where nothing is measured.
 
 use preemptlab_protocol::prices::Class;
 

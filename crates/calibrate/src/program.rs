@@ -62,7 +62,7 @@ impl Passes {
 ///
 /// # Errors
 ///
-/// When the program cannot be executed, or somebody asks for the end.
+/// When the program cannot be executed, or the user cancels.
 pub fn measure(
     program: &[u8],
     place: Place,

@@ -16,7 +16,7 @@ pub struct Time {
     pub min_ns: u64,
 }
 
-/// What one execution of the program measured.
+/// Times that one execution of the program measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass(BTreeMap<String, Time>);
 
@@ -47,7 +47,7 @@ impl Pass {
     }
 }
 
-/// Two halves of a measurement may differ by so much, in percent.
+/// Largest difference between two halves of a measurement, in percent.
 const DIFFERENCE_PERCENT_MAX: f64 = 10.0;
 
 /// The shortest times of several passes. Passes belong to two halves in turn, which tell whether the times

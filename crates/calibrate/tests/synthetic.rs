@@ -10,7 +10,8 @@ use preemptlab_protocol::{counts::Counts, prices::Class};
 /// Operations of a repetition.
 const OPERATIONS: u64 = 1000;
 
-/// What a class costs on the machine, in nanoseconds: neither alike nor what anybody assumes.
+/// Returns the cost of a class on the machine, in nanoseconds. Costs differ from each other and
+/// from the priors.
 fn cost_ns(class: Class) -> f64 {
     let assumed = match class {
         Class::Syscall | Class::Sysret => 30.0,

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{Result, moment::in_ms};
 
-/// So many of a sibling's worst wakeups are searched for the cause. One lucky wakeup proves nothing.
+/// Number of a sibling's worst wakeups that are searched for the cause. One lucky wakeup proves
+/// nothing.
 const SEARCHED: usize = 20;
 
 /// The cause is gone where it lasts at most this share of what it lasted, in percent.

@@ -47,7 +47,7 @@ pub struct CensusConfiguration {
 pub struct CensusSite {
     /// Where the call returns to, in the form of the kernel's own backtraces: `function+offset`.
     pub site: String,
-    /// What its calls do in all cells.
+    /// Effects of its calls in all cells.
     #[serde(flatten)]
     pub did: CallSite,
 }

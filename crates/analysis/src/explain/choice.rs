@@ -24,7 +24,7 @@ pub struct Chosen {
     pub id: CellId,
     /// Everything that it depends on.
     pub inputs: CellInputs,
-    /// What its virtual time counts; `None` where it has none.
+    /// Cost that its virtual time counts; `None` without virtual time.
     pub cost: Option<CellCost>,
     /// Report of the cell.
     pub report: Report,

@@ -23,11 +23,11 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// Tolerance of a prediction: so many nanoseconds, or one part in so many.
+/// Tolerance of a prediction, in nanoseconds or as one part in `TOLERANCE_PART`.
 const TOLERANCE_NS: u64 = 2_000;
 const TOLERANCE_PART: u64 = 20;
 
-/// After so many executions without a confirmation it is given up.
+/// Number of executions without a confirmation before the search for one ends.
 const EXECUTIONS_MAX: usize = 8;
 
 /// Results of executions with moved timers.

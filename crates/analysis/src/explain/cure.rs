@@ -389,7 +389,7 @@ mod tests {
         }
     }
 
-    /// An advice that nobody has followed is none.
+    /// A test must follow each advice.
     #[test]
     fn every_advice_is_given_somewhere_and_tested() {
         let given: Vec<Help> = situations().map(|situation| situation.help()).collect();

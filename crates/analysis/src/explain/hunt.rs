@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// After so many executions in which the kernel noticed early that a task waits in a function, stretches
-/// that begin in it are left out.
+/// Number of executions in which the kernel noticed early that a task waits in a function, after which
+/// stretches that begin in it are left out.
 const NOTICED_MAX: usize = 2;
 
 /// Search for the worst wakeup of the real-time probe in one configuration. The caller executes

@@ -97,7 +97,7 @@ pub fn client(recording: &Recording, cell: &Chosen) -> Result<String> {
 }
 
 impl<'a> Responses<'a> {
-    /// Reads the trace of a cell: so many of its client's slowest requests.
+    /// Reads the `count` slowest requests of a cell's client from its trace.
     ///
     /// # Errors
     ///

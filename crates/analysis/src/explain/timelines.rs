@@ -212,7 +212,7 @@ fn check_workload(recording: &Recording, name: &str, is_fair: bool) -> Result<()
 }
 
 impl<'a> Explanation<'a> {
-    /// Reads the trace of a cell: so many of its worst wakeups.
+    /// Reads the worst `wakeups` of a cell from its trace.
     ///
     /// # Errors
     ///

@@ -58,12 +58,12 @@ pub struct ModelDocument<'a> {
     pub model: Model,
     /// Name of the kernel.
     pub kernel: String,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub state: StateDocument<'a>,
 }
 
-/// What came of playing a scenario under a model.
+/// Outcome of a scenario under a model.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StateDocument<'a> {

@@ -16,7 +16,7 @@ pub struct Shown<'a> {
     pub scenario: &'a Scenario,
     /// Columns in the order of the models, and then of the variants.
     pub columns: Vec<Column>,
-    /// What virtual time counts in its cells.
+    /// Costs that virtual time counts in its cells.
     pub costs: BTreeSet<CellCost>,
 }
 

@@ -54,7 +54,7 @@ pub fn cause_in_words(timeline: &Timeline) -> String {
     Clause { cause, pieces: &pieces, ns, latency_ns }.state()
 }
 
-/// Returns whether a part is less than so many percent of the whole.
+/// Returns whether a part is less than `percent` of the whole.
 fn is_below(part: u64, percent: u64, whole: u64) -> bool {
     u128::from(part) * 100 < u128::from(percent) * u128::from(whole)
 }

@@ -37,7 +37,7 @@ pub fn name(name: &str) -> String {
 }
 
 /// Returns a text in one line, without characters that could steer a terminal or turn the direction of
-/// writing, and of so many characters at most.
+/// writing, and of at most `chars_max` characters.
 pub fn bounded(text: &str, chars_max: usize) -> String {
     let mut chars = text.chars();
     let mut shown: String = chars.by_ref().take(chars_max).map(visible).collect();
