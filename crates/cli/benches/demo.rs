@@ -1,4 +1,4 @@
-//! The time of the demo with packages at hand and no cell cached, and what it decides for that time.
+//! The time of the demo with downloaded packages and no cached cell, and its decisions in that time.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a benchmark is a program of its own")]
 

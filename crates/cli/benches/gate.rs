@@ -2,7 +2,7 @@
 //! and equal kernels with another layout. Prints the table of docs/gate.md.
 //!
 //! The gate is told two commits and nothing else. Commits, kernels and cells follow from the seed, so
-//! an interrupted test goes on where it was, and one with more trials executes only the new ones.
+//! an interrupted test continues where it was, and one with more trials executes only the new ones.
 //!
 //! | variable | default | |
 //! |---|---|---|
@@ -33,12 +33,12 @@ const EVERY: u32 = 20_000;
 /// Time of a message, in nanoseconds, per cent of which a slowdown takes. It is measured first.
 type MessageNs = f64;
 
-/// What is put into a kernel.
+/// Change to a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Messages take so many per cent longer.
+    /// Messages take this many per cent longer.
     Slower(u32),
-    /// A function keeps preemption off for so many microseconds.
+    /// A function keeps preemption off for this number of microseconds.
     Section(u64),
     /// Nothing but another layout.
     Layout,
@@ -80,7 +80,7 @@ struct Trial {
     random: u64,
 }
 
-/// What the gate said about a trial.
+/// The gate's answer about a trial.
 struct Said {
     verdict: String,
     /// Functions whose sections make the kernel worse.
@@ -188,7 +188,7 @@ fn gate(source: &Source, base: &str, new: &str, seed: u32, out: &PathBuf) -> (Va
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 1 | 3)), "the gate failed with {code:?}");
     let gate: Value = serde_json::from_slice(&output.stdout).expect("a document");
-    // A kernel that does not build is no regression that was found.
+    // A kernel that does not build does not count as a regression.
     assert!(gate["failures"].as_array().is_some_and(Vec::is_empty), "{}", gate["failures"]);
     (gate, cpu_s)
 }

@@ -64,8 +64,8 @@ impl TaskArgs {
 }
 
 impl EngineArgs {
-    /// Returns the engine with the user's options for it, once it has answered. It is waited for, and what was
-    /// submitted is neither left nor taken up.
+    /// Returns the engine with the user's options for it, once it has answered. The command waits for the
+    /// tasks, and neither leaves nor resumes earlier ones.
     pub fn on(&self) -> exit::Result<OnEngine<'_>> {
         let line = |path: &Path| Line::of_path(path).or_blame(Blame::User);
         let (engine, place): (_, Box<Place<'_>>) = match self.engine {

@@ -24,8 +24,8 @@ pub const PANICKED: u8 = 101;
 /// Interrupted.
 pub const INTERRUPTED: u8 = 130;
 
-/// The reader of standard output has gone before all was written, as in `| head`: what a shell reports
-/// of a program that SIGPIPE ends.
+/// The reader of standard output has gone before all was written, as in `| head`: the code that a
+/// shell reports of a program that SIGPIPE ends.
 pub const CUT_OFF: u8 = 141;
 
 /// An error with the code that the process exits with.

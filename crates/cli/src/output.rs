@@ -72,7 +72,7 @@ impl Output {
         Terminal { color: false, ..self.terminal() }
     }
 
-    /// Prints a table, or what it shows as a document.
+    /// Prints a table, or its content as a document.
     pub fn print(
         &self,
         table: &Table,
@@ -109,7 +109,8 @@ impl Output {
         })
     }
 
-    /// Prints data. A reader that has gone, as in `| head`, is no error; see [`Output::was_cut_off`].
+    /// Prints data. A reader that has gone, as in `| head`, is not an error; see
+    /// [`Output::was_cut_off`].
     pub fn data(&self, text: &str) -> Result<ExitCode, Failure> {
         let text = plain::uncommanded(&harmless(text, self.color_stdout)).into_owned();
         self.print_out(&text)
@@ -203,7 +204,7 @@ const PATH_CHARS_MAX: usize = 4096;
 
 /// Says something on stderr that is not data, in one line.
 pub fn say(text: impl fmt::Display) {
-    // Who cannot be told is no reason to stop.
+    // A closed stderr is not a reason to stop.
     let _ = writeln!(io::stderr(), "{}", one_line(&text.to_string()));
 }
 
@@ -212,8 +213,8 @@ fn one_line(text: &str) -> String {
     plain::uncommanded(&plain::line(&shortened(text))).into_owned()
 }
 
-/// Cuts words that nobody reads, such as one that a stranger's file has and that a reason repeats. It says
-/// how much is missing.
+/// Cuts overlong words, such as one of a stranger's file that a reason repeats. The rest says how much is
+/// missing.
 fn shortened(text: &str) -> String {
     let mut shown = String::with_capacity(text.len().min(PATH_CHARS_MAX));
     for part in text.split_inclusive(char::is_whitespace) {

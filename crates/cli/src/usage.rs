@@ -81,7 +81,7 @@ const RENAMED: [(&str, &str); 36] = [
     ("calibrate", "preemptlab system calibrate"),
     ("completions", "preemptlab util completions SHELL"),
     ("man", "preemptlab util man FOLDER"),
-    // What `explain` explained by options.
+    // Former options of `explain`.
     ("fair", "preemptlab explain RUN --fair"),
     ("worst", "preemptlab explain RUN search"),
     ("--response", "preemptlab explain RUN response"),
@@ -90,7 +90,7 @@ const RENAMED: [(&str, &str); 36] = [
     ("--what-if", "preemptlab explain RUN what-if CHANGE..."),
     ("--zoom", "preemptlab explain RUN zoom TIME"),
     ("--export", "preemptlab explain RUN trace --format FORM --out FILE"),
-    // What `run`, `scenario` and `verify` did on several machines by options.
+    // Former options of `run`, `scenario` and `verify` for several machines.
     ("--prepare", "preemptlab cluster prepare EXPERIMENT"),
     ("--shard", "preemptlab cluster work RUN I/N"),
     ("--emit", "preemptlab cluster emit KIND EXPERIMENT"),
@@ -102,7 +102,7 @@ const RENAMED: [(&str, &str); 36] = [
     ("--engine-arg", "preemptlab cluster submit ENGINE EXPERIMENT --engine-arg ARG"),
     ("--volume", "preemptlab cluster submit kubernetes EXPERIMENT --volume CLAIM"),
     ("--image", "preemptlab cluster submit kubernetes EXPERIMENT --image IMAGE"),
-    // What `scenario` and `run` had of their own.
+    // Former options of `scenario` and `run`.
     ("--compare", "--preempt MODES"),
     ("--mode", "--preempt MODES"),
     ("--svg", "--format svg=FOLDER"),
@@ -180,7 +180,7 @@ fn example(command: &Command, arguments: &[String], wanted: &[String]) -> Option
     for argument in arguments {
         let Some(below) = verb.find_subcommand(argument) else { continue };
         if words.len() > 1 {
-            // What stands before a verb's own verb.
+            // Arguments before a verb's own verb.
             for positional in
                 verb.get_positionals().filter(|positional| positional.is_required_set())
             {
@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// The most verbs, options of all of them, and options of `run`. Who needs one more finds one to take away
+    /// The most verbs, options of all of them, and options of `run`. A further one replaces another
     /// (docs/figures.md).
     const VERBS_MAX: usize = 12;
     const OPTIONS_MAX: usize = 169;
@@ -372,7 +372,7 @@ mod tests {
         assert!(Cli::read(store.into_iter().map(Into::into)).is_ok());
     }
 
-    /// Returns what is said of a command line that is not taken.
+    /// Returns the message about a refused command line.
     #[track_caller]
     fn mistake(line: &str) -> String {
         let words = split(&format!("preemptlab {line}"));

@@ -329,7 +329,7 @@ fn every_public_item_is_used() {
                 .lines()
                 .map(|line| line.split("//").next().unwrap().to_owned() + "\n")
                 .collect();
-            // An export is no use.
+            // An export does not count as a use.
             let code = code.split("pub use ").enumerate().map(|(at, part)| match at {
                 0 => part,
                 _ => part.split_once(';').map_or("", |(_, rest)| rest),
@@ -345,7 +345,7 @@ fn every_public_item_is_used() {
                     .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
                     .skip_while(|word| ["const", "async", "unsafe"].contains(word));
                 let mut kind = words.next();
-                // The name of a constant is what follows `const`.
+                // The name of a constant follows `const`.
                 let is_constant = item.starts_with("const ") && kind != Some("fn");
                 let name = if is_constant { kind.take() } else { words.next() };
                 let kinds = ["fn", "struct", "enum", "trait", "type", "static"];
@@ -457,7 +457,7 @@ fn the_tree_names_no_mirror() {
 }
 
 /// Sources that read files without `files`: those of the system, which only root makes, and those of the
-/// store, which nobody else can write to.
+/// store, which no other user can write to.
 const OWN_READERS: [&str; 27] = [
     // The machine's own configuration and kernel, and this program's processes.
     "backend-host/",
@@ -471,7 +471,7 @@ const OWN_READERS: [&str; 27] = [
     "provision/src/kernel/ktree/watched.rs",
     "system/src/apply/",
     "system/src/host/",
-    // The store, and what was unpacked or built in it.
+    // The store, and files that were unpacked or built in it.
     "backend-qemu/src/guest.rs",
     "backend-qemu/src/snapshot.rs",
     "lab/src/prepare/kernels.rs",

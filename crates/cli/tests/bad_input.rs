@@ -71,7 +71,7 @@ fn a_tree_that_is_no_kernel_and_a_revision_that_is_not_there_are_refused() {
     let desk = Desk::new();
     let run = |kernel: &str| desk.run(&["run", "small.toml", "--kernel", kernel]);
     desk.write("small.toml", SMALL);
-    // Nobody was asked for a package before, and nothing was built.
+    // The mistake is found before any download and any build.
     fs::create_dir_all(desk.path("linux/kernel/sched")).unwrap();
     run("tree:linux").fails(2, &["`linux` is no kernel source: it has no Makefile"]);
     run("tree:nowhere").fails(2, &["`nowhere` cannot be read: No such file"]);
@@ -233,7 +233,7 @@ fn a_suggestion_is_of_the_kind_that_the_command_reads() {
         finished.fails(2, &[hint.unwrap_or("cannot read")]);
         assert_eq!(finished.stderr.contains("did you mean"), hint.is_some(), "{}", finished.stderr);
     }
-    // An experiment's suggestion is no scenario.
+    // A scenario is not suggested for an experiment.
     desk.write(
         "movie.toml",
         "format = 1\nname = \"play\"\ndescription = \"d\"\nend = \"50ms\"\n\

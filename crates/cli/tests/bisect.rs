@@ -1,4 +1,4 @@
-//! `bisect` without kernels: what it refuses before anything is built or executed.
+//! `bisect` without kernels: its refusals before anything is built or executed.
 
 mod common;
 

@@ -388,7 +388,7 @@ fn kinds_of_time_stand_beside_each_other_and_are_never_mixed() {
     assert!(!compare(&desk, &["vm"]).stdout.contains("what server-x86"));
     let alone = compare(&desk, &["host"]);
     assert!(!alone.stdout.contains("Times are virtual"), "{}", alone.stdout);
-    // Below the table: what disturbed the machine is about its numbers.
+    // Below the table: disturbances of the machine concern its numbers.
     let said = desk.run(&["compare", "host"]).stdout;
     let table = said.rfind('─').unwrap();
     for note in ["10 of 10 cells the frequency governor was powersave", "on a virtual machine"] {

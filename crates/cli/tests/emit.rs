@@ -17,7 +17,7 @@ fn emit(desk: &Desk, target: &str, settings: &[&str]) -> Finished {
     desk.run(&[&["system", "apply", "--emit", target], settings].concat())
 }
 
-/// Returns the lines that are no comments.
+/// Returns the lines that are not comments.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect()
 }

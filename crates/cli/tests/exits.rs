@@ -1,5 +1,5 @@
 //! Tests of commands that fail at the start or on the way: with an exit code of their own and a
-//! sentence, before any work is done in vain.
+//! sentence, before any work.
 
 mod common;
 
@@ -201,7 +201,7 @@ fn an_interrupt_ends_the_wait_for_another_process() {
         let (done, waits) = mpsc::channel::<()>();
         let (lock, is_given_back) = (&lock, &is_given_back);
         scope.spawn(move || {
-            // Were the wait to go on, this test would, too.
+            // Without this a failing test would wait for ever.
             if waits.recv_timeout(Duration::from_secs(100)) == Err(mpsc::RecvTimeoutError::Timeout)
             {
                 fs::write(is_given_back, "").unwrap();

@@ -1,4 +1,4 @@
-//! `gate` on recordings: what it decides, its exit codes, its formats, and what it refuses.
+//! `gate` on recordings: its decisions, exit codes, formats and refusals.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn later_wakeups_are_worse_beyond_the_margin() {
     gate(&desk, &["new", "--margin", "50us"]).succeeds();
     let own = gate(&desk, &["new", "--margin", "wakeup.fifo.p99=10us", "--margin", "50us"]);
     assert_eq!(own.code, 1);
-    // The other way round it is better, which is no worse.
+    // The other way round the kernel is better, and so passes.
     desk.run(&["gate", "new", "base"]).succeeds();
     gate(&desk, &["new", "--metric", "throughput"]).succeeds();
 }
@@ -71,7 +71,7 @@ fn cells_that_fail_are_worse_and_a_kernel_without_any_is_skipped() {
     let all = desk(|_, _| Cell::Failed);
     assert_eq!(gate(&all, &["new"]).code, 1);
     assert_eq!(gate(&all, &["new", "--bisect"]).code, 125);
-    // A base without measurements is no answer about the new kernel.
+    // A base without measurements does not tell about the new kernel.
     let base = all.run(&["gate", "new", "base"]);
     base.fails(3, &["no cell of the base", "used up its virtual time"]);
     assert_eq!(all.run(&["gate", "new", "base", "--bisect"]).code, 131);

@@ -62,7 +62,7 @@ fn a_dry_run_only_shows() {
     both.fails(2, &["--dry-run"]);
 }
 
-/// x86 keeps 2047 characters of what the machine has and what is added.
+/// x86 keeps 2047 characters of the machine's own words and the added ones.
 #[test]
 fn the_whole_command_line_counts() {
     let root = Root::quick_grub();
@@ -277,7 +277,7 @@ fn the_second_of_two_at_once_is_told_who_is_first() {
     let before = root.snapshot();
     let lock = root.path("run/preemptlab.lock");
     let under = ["flock", "--no-fork", lock.to_str().unwrap()];
-    // The lock is held by the program that starts preemptlab, and goes on in it.
+    // The program that starts preemptlab holds the lock, which preemptlab inherits.
     let finished = root.under(&under, &["system", "apply", "--yes", "--skew-tick"]);
     finished.fails(4, &["preemptlab with process number", "is changing the settings"]);
     assert_eq!(before, root.snapshot());

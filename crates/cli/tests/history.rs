@@ -1,4 +1,4 @@
-//! `compare --by kernel` on recordings: change points, tables, pages and pictures, and what is refused.
+//! `compare --by kernel` on recordings: change points, tables, pages, pictures and refusals.
 
 mod common;
 

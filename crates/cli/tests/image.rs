@@ -1,4 +1,4 @@
-//! Tests of the OCI image: its bytes, its digests, and what it needs.
+//! Tests of the OCI image: its bytes, digests and needs.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Machines that `run` cannot compare, and what `compare` says of two machines.
+//! Machines that `run` cannot compare, and `compare` on two machines.
 
 mod common;
 
@@ -10,7 +10,7 @@ use preemptlab_testkit::recorded::{Cell, record};
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 5\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-/// Nothing listens there: whoever gets that far says so.
+/// Nothing listens there: a command that gets that far says so.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
 /// Returns a desk with `plain.toml` and with `priced.toml`, whose cost is `amd-epyc`.

@@ -8,7 +8,7 @@ use preemptlab_testkit::recorded;
 const TEXT: &str = "preempt = [\"none\", \"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-/// Nothing listens there: whoever gets that far says so.
+/// Nothing listens there: a command that gets that far says so.
 const NO_MIRROR: [&str; 2] = ["--mirror", "http://127.0.0.1:9/debian"];
 
 /// Returns a desk with `made.toml`, and with its recording in `runs/made` if `text` is given: the
@@ -58,7 +58,7 @@ fn what_cannot_take_a_place_is_refused_before_anything_is_brought_here() {
     ] {
         refused(&desk, &arguments, said);
     }
-    // What is compared with is looked for among what is run.
+    // The baseline must be one of the configurations that run.
     let arguments = ["run", "made.toml", "--kernel", "debian:7.2", "--preempt", "lazy"];
     let baseline = ["--baseline", "debian:7.2/full"];
     desk.run(&[&arguments[..], &baseline, &NO_MIRROR].concat())
@@ -71,7 +71,7 @@ fn a_first_look_says_so_and_leaves_the_experiments_folder_alone() {
     let said = "not as the file says: replicates.count = 1 instead of 2";
     let look = ["run", "made.toml", "--replicates", "1"];
     desk.run(&[&look[..], &NO_MIRROR].concat()).fails(4, &[said, "127.0.0.1:9"]);
-    // What the file says anyway is no change.
+    // A value that the file has anyway is not a change.
     let same = ["run", "made.toml", "--replicates", "2", "--out", "runs/made"];
     let finished = desk.run(&[&same[..], &NO_MIRROR].concat());
     assert!(!finished.stderr.contains("not as the file says"), "{}", finished.stderr);

@@ -1,4 +1,4 @@
-//! What `recommend` says of a recording with one cell, and of questions that do not fit one.
+//! `recommend` on a recording with one cell, and questions that do not fit one.
 
 mod common;
 

@@ -130,7 +130,7 @@ fn vm_a_command_is_measured_and_its_files_repeat_it() {
     assert!(first.len() > 3, "{first:?}");
     assert!(first == again, "another recording was made");
 
-    // The same command goes on with its recording; another one does not take its files.
+    // The same command continues its recording; another one does not take its files.
     run(&desk, &[&command[..], &["debian:6.12/none"], &few].concat()).succeeds();
     let other = ["--command", "xz --version", "--package", "xz-utils", "--out", "first"];
     run(&desk, &other).fails(2, &["is there, and repeats something else", "--out"]);

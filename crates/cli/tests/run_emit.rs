@@ -1,4 +1,4 @@
-//! Tests of `cluster emit` with what is no good: nothing is prepared, and a sentence says why.
+//! Tests of `cluster emit` with unusable arguments: nothing is prepared, and a sentence says why.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What `cluster prepare` and `cluster work` refuse before anything is executed.
+//! Refusals of `cluster prepare` and `cluster work` before anything is executed.
 
 mod common;
 
@@ -70,7 +70,7 @@ fn a_shard_needs_a_prepared_recording() {
     // The recording is only read.
     assert_eq!(fs::read_dir(desk.path("check")).unwrap().count(), 1);
 
-    // A folder of something else is no part.
+    // A folder of something else is not a part.
     fs::create_dir(desk.path("thesis")).unwrap();
     desk.write("thesis/thesis.tex", "");
     refused(&desk, &["check", "1/1", "--out", "thesis"], "not empty");

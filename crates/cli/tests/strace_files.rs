@@ -26,7 +26,7 @@ const WRITING: &str = "write,writev,pwrite64,openat,rename,renameat,renameat2,un
 const FULL: &str = "preempt = [\"full\"]\n[replicates]\ncount = 6\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-/// A command, and what stands on the desk before it.
+/// A command, and the files on the desk before it.
 struct Case {
     make: fn(&Desk),
     command: &'static [&'static str],

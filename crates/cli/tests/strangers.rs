@@ -75,7 +75,7 @@ fn a_kernels_build_scripts_need_a_flag() {
         let (path, marker) = canaries(&desk);
         let arguments = [&["run", "own.toml", "--allow-build-scripts"], more].concat();
         let output = desk.command(&arguments).env("PATH", path).output().unwrap();
-        // Allowed, it goes on and asks for QEMU, which needs apt.
+        // Allowed, it continues and asks for QEMU, which needs apt.
         assert_eq!(output.status.code(), Some(4), "{output:?}");
         assert_ne!(fs::read_to_string(&marker).unwrap_or_default(), "");
         fs::remove_file(marker).unwrap();

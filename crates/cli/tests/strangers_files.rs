@@ -14,7 +14,7 @@ use std::{
 use common::Desk;
 use hostile::not_refused;
 
-/// Files, and what they are called where they are refused.
+/// Files, and their names in refusals.
 const FILES: [(&str, &str); 8] = [
     ("pipe", "it is no regular file"),
     ("socket", "it is no regular file"),
@@ -95,7 +95,7 @@ fn what_is_no_file_is_refused_wherever_one_is_named() {
                     ""
                 }
                 ("folder" | "circle", ["run", "FILE"] | ["verify", ..]) => "",
-                // It says that a file is no recording.
+                // It says that a file is not a recording.
                 (_, ["verify" | "recommend" | "export", ..]) => "",
                 (_, ["compare", ..]) if !command.contains(&"--template") => "",
                 _ => said,
@@ -187,7 +187,7 @@ fn what_looks_alike_and_is_a_file_is_read() {
     desk.write("larger.toml", &format!("{largest}#"));
     desk.write("own.toml", &experiment("debian:6.12", ""));
     for file in ["linked.toml", "largest.toml"] {
-        // It goes on and asks for packages, of which an empty desk has none.
+        // It continues and asks for packages, of which an empty desk has none.
         let command =
             ["run", "-n", "own.toml", "--machine", file, "--mirror", "http://127.0.0.1:9/debian"];
         let (said, _) = hostile::bounded(&desk, &command);

@@ -100,7 +100,7 @@ fn check_lines(text: &str, name: &[&str]) {
     assert_eq!(steers, None, "{name:?}: {text:?}");
 }
 
-/// Every field that is no number is quoted, and nothing in it begins a formula.
+/// Every field that is not a number is quoted, and nothing in it begins a formula.
 fn check_csv(text: &str, word: &str) {
     for line in text.lines() {
         let mut rest = line;

@@ -22,7 +22,7 @@ const EXPERIMENT: &str = "format = 1\nname = \"mine\"\n[factors]\nkernel = [\"de
 const PLAN: &str = "preempt = [\"full\"]\n[replicates]\ncount = 2\n\
     [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n";
 
-/// Things that somebody left in the place of a folder.
+/// Things that another user left in the place of a folder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Left {
     Link,
@@ -59,7 +59,7 @@ impl Left {
         if let Ok(metadata) = at.symlink_metadata()
             && metadata.is_dir()
         {
-            // What was there goes on being there, behind the link.
+            // The folder's content stays, behind the link.
             copy(at, victim);
             fs::remove_dir_all(at).unwrap();
         }
@@ -122,7 +122,8 @@ fn limited(desk: &Desk, arguments: &[&str]) -> Finished {
     Finished::new(shell.output().unwrap())
 }
 
-/// A command, the place below the desk where somebody left something, and what makes the desk.
+/// A command, the place below the desk where another user left something, and the function that
+/// makes the desk.
 struct Case {
     command: &'static [&'static str],
     place: &'static str,
@@ -269,7 +270,7 @@ fn nothing_is_written_through_what_somebody_left() {
     assert!(played >= 120, "{played}");
 }
 
-/// Links that the user names, and folders that look similar, go on working.
+/// Links that the user names, and folders that look similar, still work.
 #[test]
 fn a_users_own_links_are_followed() {
     let desk = Desk::new();

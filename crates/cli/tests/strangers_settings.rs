@@ -11,7 +11,7 @@ use preemptlab_model::Settings;
 use preemptlab_testkit::recorded::{Cell, record};
 use preemptlab_testkit::traced;
 
-/// Settings that a machine is given, and what the script says of each.
+/// Settings that a machine is given, and the script's line of each.
 const GIVEN: [(&str, &str); 21] = [
     ("threadirqs", "threadirqs"),
     ("nohz_full=1", "nohz_full=1"),
@@ -38,7 +38,7 @@ const GIVEN: [(&str, &str); 21] = [
 
 /// Settings that no machine is given unasked, or that are none.
 const REFUSED: &[&str] = &[
-    // What decides who may do what, which program is executed, what is mounted, and how the machine ends.
+    // Settings that decide about permissions, executed programs, mounts, and the machine's end.
     "init=/bin/sh",
     "rdinit=/bin/sh",
     "systemd.unit=rescue.target",
@@ -157,7 +157,7 @@ fn desk(setting: &str) -> Option<Desk> {
          [workload.load]\nkind = \"cyclictest-hackbench\"\nwindow = \"1s\"\n"
     );
     let path = desk.path("run");
-    // An experiment refuses some words, and so does whoever reads it.
+    // An experiment refuses some words, and so does the reader of a recording.
     let recorded = std::panic::catch_unwind(|| record(&path, &text, |_, _| Cell::Measured));
     recorded.ok().map(|()| desk)
 }

@@ -1,5 +1,5 @@
 //! Templates of strangers, which nest, multiply and ask without end: each is refused with a sentence.
-//! Templates of people that look alike go on working.
+//! Harmless templates that look alike still work.
 
 mod common;
 mod hostile;

@@ -1,5 +1,5 @@
 //! Trees and repositories of strangers: each is refused with a sentence, nothing of it is executed,
-//! and what looks like it and is harmless goes on.
+//! and a harmless one that looks like it still works.
 
 mod common;
 #[path = "hostile/mod.rs"]
@@ -118,7 +118,7 @@ fn there_are_enough_cases() {
     assert!(names.len() >= 170, "{}", names.len());
 }
 
-/// Checks that a tree is taken: the command goes on, and asks for QEMU, which needs apt.
+/// Checks that a tree is taken: the command continues, and asks for QEMU, which needs apt.
 #[track_caller]
 fn goes_on(name: &str, kernel: &str, make: impl Fn(&Tree<'_>)) {
     let desk = Desk::new();
@@ -202,7 +202,7 @@ fn trees_that_only_look_odd_go_on() {
     });
 }
 
-/// A flag allows the scripts of a tree that others can write to; what is advised does, too.
+/// A flag allows the scripts of a tree that others can write to; the advised command does, too.
 #[test]
 fn scripts_of_others_need_a_flag() {
     for case in trees::writable() {

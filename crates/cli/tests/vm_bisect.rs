@@ -81,7 +81,7 @@ fn both_regressions_of_a_history_are_found() {
     let source = Source::open(Path::new(env!("CARGO_TARGET_TMPDIR")));
     let commits = history(&source);
 
-    // Killed once it has an answer, the search goes on with it.
+    // Killed once it has an answer, the search continues with that answer.
     let out = desk.path("section");
     let further = ["--cause", "unix_stream_sendmsg", "--out", out.to_str().unwrap()];
     let steps = || {
@@ -105,7 +105,7 @@ fn both_regressions_of_a_history_are_found() {
     assert_eq!(found["cure"]["revert"], "cures");
     assert!(found["worst"]["after"].as_str().unwrap().contains("unix_stream_sendmsg"));
 
-    // Nothing is named: what is certainly worse is followed.
+    // Nothing is named: the search follows a metric or section that is certainly worse.
     let found = searched(bisect(&desk, &source, &commits, &["--out", "found"]));
     assert_eq!(found["mechanism"], "metric throughput");
     assert_eq!(found["commit"]["id"], commits[SLOWER]);

@@ -29,7 +29,7 @@ fn prepared(place: Place) -> Prepared {
     Preparation::new(provision, None).with_folders(&folders).resolve(experiment).unwrap()
 }
 
-/// Returns what the guest said, and what was counted in it.
+/// Returns the guest's output, and the counts in it.
 fn count(prepared: &Prepared, file: &Path) -> (Message, String) {
     let out = File::create(file).unwrap();
     let cell = prepared.manifest.plan.cells[0].inputs().unwrap();

@@ -1,4 +1,4 @@
-//! What a workload's commands start with, and that no command keeps its cell from its end.
+//! A workload's commands start as from a login, and no command keeps its cell from its end.
 
 mod common;
 mod inherited;
@@ -72,7 +72,8 @@ fn a_command_starts_as_a_login_would_start_it() {
     }
 }
 
-/// cyclictest's main thread is a real-time task, and what that forks has no slack since Linux 6.12.
+/// cyclictest's main thread is a real-time task, and a task that it forks has no slack since Linux
+/// 6.12.
 #[test]
 fn the_fair_probe_has_the_slack_of_a_login() {
     let desk = Desk::new();

@@ -48,7 +48,7 @@ fn is_whole(wakeup: &Value) -> bool {
 }
 
 /// cyclicdeadline tells whole microseconds from the begin of its period to its own clock, which it reads soon
-/// after its first instruction; that is what the trace sees of the timer of the period.
+/// after its first instruction; the trace sees the same of the timer of the period.
 #[test]
 fn cyclicdeadline_has_the_timeline_of_its_worst_wakeup_and_a_bound() {
     let desk = Desk::new();

@@ -77,7 +77,7 @@ fn holds_show_and_their_module_is_the_same_in_another_store() {
 }
 
 /// The thread's variants are levels of a factor, each verified by the guest; one level switches it
-/// off, and one is no number of pages that the module takes.
+/// off, and the module refuses the page count of another.
 #[test]
 fn pages_are_zeroed_in_the_way_that_was_asked_for() {
     let desk = Desk::new();

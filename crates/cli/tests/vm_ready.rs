@@ -76,7 +76,7 @@ fn what_was_resolved_is_not_resolved_again() {
     assert!(tree(&desk.path("before")) == tree(&desk.path("after")), "the recordings differ");
 }
 
-/// A kernel that no mirror has gives its place to another one, and the recording is gone on with.
+/// A kernel that no mirror has gives its place to another one, and the recording continues.
 #[test]
 fn vm_a_missing_kernel_is_replaced_by_one_that_answers_the_same_question() {
     let desk = Desk::new();

@@ -221,7 +221,7 @@ fn replicates_are_added_until_it_is_decided() {
     assert!(a.stderr.contains("every comparison is decided"), "{}", a.stderr);
     assert!(desk.path("a/looks/001.json").exists() && !desk.path("a/looks/002.json").exists());
 
-    // Run to its end first, and only then told to go on, it ends with the same bytes.
+    // Run to its end first, and only then continued, it ends with the same bytes.
     run(&desk, &["run", "price.toml", "--out", "b"]).succeeds();
     run_until("b").succeeds();
     assert!(tree(&desk.path("a")) == tree(&desk.path("b")), "the recordings differ");

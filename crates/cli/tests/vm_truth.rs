@@ -24,7 +24,7 @@ const GAP_NS: u64 = 7_000_000;
 /// that the module waits by.
 const TOLERANCE_NS: u64 = 1_000;
 
-/// The guest measures the rate of its TSC, by which the module waits, this exactly (one part in so many).
+/// The guest measures the rate of its TSC, by which the module waits, to one part in this number.
 const CALIBRATION_PART: u64 = 100_000;
 
 /// Longest time to wake ksoftirqd, in nanoseconds, when an interrupt came in the softirq and has

@@ -114,7 +114,7 @@ pub fn execute(args: &Cluster, store: Option<PathBuf>, output: &Output) -> exit:
     }
 }
 
-/// Submits cells to an engine, or goes on with them.
+/// Submits cells to an engine, or continues their execution.
 fn submit(
     args: &EngineRun,
     (detach, attach): (bool, bool),

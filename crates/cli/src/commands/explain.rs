@@ -1,4 +1,4 @@
-//! `preemptlab explain`: why wakeups and responses were late, and what would help.
+//! `preemptlab explain`: the causes of late wakeups and responses, and the advice.
 
 mod census;
 mod search;
@@ -197,7 +197,7 @@ pub struct TraceArgs {
     pub of: CellArgs,
 }
 
-/// Explains the worst wakeups of a cell, or what else was asked for.
+/// Explains the worst wakeups of a cell, or the subject that the user named.
 pub fn execute(args: &Explain, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let recording = &Recording::open(&args.recording)?;
     match &args.what {

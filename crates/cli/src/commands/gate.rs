@@ -21,7 +21,7 @@ use crate::{
     writable,
 };
 
-/// What `git bisect run` takes for "this commit cannot be tested".
+/// Exit code by which `git bisect run` skips a commit that cannot be tested.
 const SKIP: u8 = 125;
 
 /// Added to the code of an error with `--bisect`: `git bisect run` stops there, and does not take an

@@ -1,4 +1,4 @@
-//! `preemptlab kernels`: the kernels that can be had.
+//! `preemptlab kernels`: the available kernels.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `preemptlab run`: executes an experiment or a scenario, or goes on with a recording.
+//! `preemptlab run`: executes an experiment or a scenario, or continues a recording.
 
 mod finished;
 pub mod options;
@@ -87,7 +87,7 @@ fn folder_name(experiment: &Experiment, overrides: &[Override]) -> String {
     }
 }
 
-/// What is at the paths that `run` was given.
+/// Kind of the files at the paths that `run` was given.
 enum Given {
     /// An experiment, or that of a recording, and the recording's folder.
     Experiment(Box<Wanted>, OutFolder),
@@ -134,7 +134,7 @@ pub fn wanted(
     Ok((wanted, out))
 }
 
-/// Runs an experiment, or goes on with it, and compares; or plays scenarios.
+/// Runs or continues an experiment, and compares; or plays scenarios.
 pub fn execute(args: &Run, store: Option<PathBuf>, output: &Output) -> exit::Result<ExitCode> {
     let shown = Shown::new(output);
     let options = &args.options;
@@ -188,7 +188,7 @@ pub fn elsewhere(
     }
 }
 
-/// Runs what is wanted, or goes on with it, and compares.
+/// Runs or continues the experiment, and compares.
 fn run(
     options: &Options,
     executor: Executor<'_>,
@@ -283,7 +283,7 @@ fn conclude(
     let (out, code) = (recording.path(), finished::code(&summary));
     let Summary { completed, failed, waiting, .. } = summary;
     if completed == 0 {
-        // What comes next would have nothing to look at.
+        // The comparison needs a completed cell.
         if failed == 0 && waiting == 0 {
             return Err(unmeasured(recording).into());
         }

@@ -1,4 +1,4 @@
-//! `preemptlab util`: what packages and shells need.
+//! `preemptlab util`: files for packages and shells.
 
 mod completions;
 mod man;

@@ -45,7 +45,7 @@ pub struct Verify {
     pub packages: Packages,
 }
 
-/// What a recording in a machine's own time is told.
+/// End of the refusal of a recording in a machine's own time.
 pub const NOT_AGAIN: &str = "can say the same again; compare such recordings instead";
 
 /// One cell in the document that `--format json` prints.
@@ -87,7 +87,7 @@ pub fn execute(args: &Verify, store: Option<PathBuf>, output: &Output) -> exit::
     tell(&verdicts, args.format, output)
 }
 
-/// Prints what was compared; the exit code says whether all of it is the same.
+/// Prints the verdicts; the exit code says whether all of it is the same.
 pub fn tell(verdicts: &[Verdict], format: Format, output: &Output) -> exit::Result<ExitCode> {
     let document = document(verdicts);
     output.print(&table(verdicts, &document), format, &document)?;

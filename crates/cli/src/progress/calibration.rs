@@ -9,7 +9,7 @@ use preemptlab_report::human;
 
 use crate::output::Output;
 
-/// Where there is no terminal: time between lines.
+/// Time between lines without a terminal.
 const EACH: Duration = Duration::from_secs(10);
 
 /// A part of a calibration, while it works.

@@ -8,7 +8,7 @@ use preemptlab_provision::Event;
 
 use crate::output::Output;
 
-/// One line that tells what is being brought here, on a terminal below what is known already.
+/// One line that tells the current preparation, on a terminal below the results so far.
 pub struct Spinner {
     bar: ProgressBar,
     output: Output,

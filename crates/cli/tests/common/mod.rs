@@ -53,7 +53,7 @@ impl Desk {
         Finished::new(self.command(arguments).output().unwrap())
     }
 
-    /// Writes the letter of a comparison, and returns it as what the command printed.
+    /// Writes the letter of a comparison, and returns it as the command's output.
     pub fn letter(&self, arguments: &[&str]) -> Finished {
         let letter = self.path("letter.md");
         let _ = fs::remove_file(&letter);

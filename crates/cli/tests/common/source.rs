@@ -191,13 +191,13 @@ const MOVED: [&str; 8] = [
     "mm/slub.c",
 ];
 
-/// What a commit does.
+/// Change that a commit makes.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Each call of a function takes so much longer: a loop of two instructions, which takes 1.01 ns a
+    /// Each call of a function takes `ns` longer: a loop of two instructions, which takes 1.01 ns a
     /// turn with the prices of `amd-epyc`.
     Slower { at: Hot, ns: u64 },
-    /// One of so many calls keeps preemption off for so long.
+    /// One of `every` calls keeps preemption off for `ns`.
     Section { at: Hot, ns: u64, every: u32 },
     /// Functions and data lie elsewhere. The seed says where.
     Layout { seed: u64 },

@@ -83,7 +83,7 @@ pub struct Case {
 pub const HOSTILE: &str = "=reboot() \u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}\r\u{8}\u{7f}\
                            <img src=x onerror=alert(1)> ![x](http://evil.invalid/x) \u{e0041}";
 
-/// An experiment on somebody's own kernel, which needs modules built.
+/// An experiment on a user's own kernel, which needs modules built.
 pub const OWN_KERNEL: &str = "format = 1\nname = \"own\"\n[factors]\n\
     kernel = [\"file:bzImage,modules=/tmp/strange\"]\npreempt = [\"full\"]\n\
     [machine]\nmodules = [\"preemptlab-hold\"]\n[workload.w]\nkind = \"cyclictest-hackbench\"\n";

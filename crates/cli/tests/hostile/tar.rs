@@ -7,7 +7,7 @@ pub struct Entry {
     data: Vec<Part>,
 }
 
-/// Bytes, or so many zeros, of which a frame has a few bytes only.
+/// Bytes, or a number of zeros, which take only a few bytes in a frame.
 #[derive(Clone)]
 pub enum Part {
     Bytes(Vec<u8>),
@@ -28,7 +28,7 @@ impl Entry {
         entry.with_size(format!("{bytes:011o}\0").as_bytes())
     }
 
-    /// Makes the end of an archive, with so many zeros behind it.
+    /// Makes the end of an archive, with `bytes` zeros behind it.
     pub fn end(bytes: u64) -> Self {
         Self { header: [0; 512], data: vec![Part::Zeros(512 + bytes)] }
     }

@@ -1,8 +1,8 @@
-//! What a command is started with, beside what a login gives to its shell.
+//! The attributes of a started command, beside those that a login gives to its shell.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
-/// What a process has that a login started on Debian: the kernel's values for a first process
+/// Attributes of a process that a login started on Debian: the kernel's values for a first process
 /// (init/init_task.c, include/asm-generic/resource.h), and systemd's for its sessions where they differ
 /// (`DefaultLimitNOFILE`), as the program prints them.
 const LOGIN: &[(&str, &str)] = &[
@@ -49,7 +49,7 @@ pub fn compile(program: &Path) {
     assert!(built.unwrap().success());
 }
 
-/// Returns in what a command differs from a process of a login: what it has, by name.
+/// Returns the attributes of a command that differ from those of a login's process, by name.
 pub fn differences(printed: &str) -> BTreeMap<String, String> {
     let lines: BTreeMap<&str, &str> = printed
         .lines()

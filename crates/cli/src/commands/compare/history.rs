@@ -1,4 +1,4 @@
-//! `preemptlab compare --by kernel`: what changed from kernel to kernel.
+//! `preemptlab compare --by kernel`: the changes from kernel to kernel.
 
 use std::{
     path::{Component, Path},

@@ -1,4 +1,4 @@
-//! `preemptlab explain RUN census`: what each call site of `cond_resched()` is good for.
+//! `preemptlab explain RUN census`: the use of each call site of `cond_resched()`.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What a run says of its recordings at its end.
+//! The messages of a run about its recordings at its end.
 
 use preemptlab_analysis::Cells;
 use preemptlab_experiment::Recording;
@@ -26,7 +26,7 @@ pub fn comparison(
     Ok(preemptlab_analysis::comparison(&[recording], cells, baseline, margins)?)
 }
 
-/// Says what was executed, and where it is.
+/// Says how many cells were executed, and where they are.
 pub fn tell(summary: &Summary, recording: &Recording, output: &Output) {
     let Summary { completed, failed, unavailable, waiting } = summary;
     let out = recording.path();

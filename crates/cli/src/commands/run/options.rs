@@ -71,7 +71,7 @@ impl Options {
     }
 }
 
-/// What executes cells: this machine, in one of the ways it can, or an engine.
+/// Executor of cells: this machine, in one of the ways it can, or an engine.
 #[derive(Clone, Copy)]
 pub struct Executor<'a> {
     /// How this machine does.
@@ -82,7 +82,7 @@ pub struct Executor<'a> {
     pub engine: Option<&'a Elsewhere<'a>>,
 }
 
-/// An engine, and what it is to do.
+/// An engine, and its task.
 pub struct Elsewhere<'a> {
     /// The engine.
     pub engine: &'a EngineArgs,

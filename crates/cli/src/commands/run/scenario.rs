@@ -25,7 +25,7 @@ use crate::{
     writable,
 };
 
-/// The models where nobody names some.
+/// The models where the user names none.
 const MODELS: [Model; 4] = [Model::None, Model::Voluntary, Model::Full, Model::Rt];
 
 /// Plays scenarios under each model, draws what happened, and checks what was expected.
@@ -200,7 +200,7 @@ fn play_batch<'a>(
         wanted: Wanted { experiment, folders: Default::default(), overrides: Vec::new() },
         out,
         backend: BackendKind::Vm,
-        // What was played before without a trace cannot be drawn.
+        // A scenario played before without a trace cannot be drawn.
         no_cache: true,
         retry_failed: true,
         trace: true,

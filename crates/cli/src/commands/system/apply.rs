@@ -173,7 +173,7 @@ pub fn execute(args: &Apply, output: &Output) -> exit::Result<ExitCode> {
                 is_left_out = true;
             }
         }
-        // Of a line that is too long, nobody knows what to leave out.
+        // Nothing says which settings of a too long line to leave out.
         if !is_left_out {
             return Err(refusal("this would not do what it says", &refusals));
         }
@@ -287,8 +287,8 @@ fn recommended(run: &Path, args: &Apply, output: &Output) -> exit::Result<Propos
     Ok(advice::proposal(&compared, &args.question.question(), &args.allowed)?)
 }
 
-/// Prints what something else is to be told. Nothing of this machine is looked at. What is printed
-/// is a file, for a shell or a parser: whatever is not of the file is a comment in it.
+/// Prints the settings for another program. The command reads nothing of this machine. The output
+/// is a file, for a shell or a parser: everything else is a comment in it.
 fn emit(
     settings: &Settings,
     target: EmitTarget,

@@ -1,4 +1,4 @@
-//! `preemptlab system calibrate`: what the instructions of each class cost on this machine.
+//! `preemptlab system calibrate`: the costs of each class of instructions on this machine.
 
 use std::{
     path::{Path, PathBuf},

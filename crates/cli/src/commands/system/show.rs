@@ -1,4 +1,5 @@
-//! `preemptlab system show`: what this machine can run, and what its own kernel really runs with.
+//! `preemptlab system show`: the abilities of this machine, and the settings that its own kernel
+//! really runs with.
 
 mod settings;
 

@@ -1,10 +1,11 @@
-//! Files without an end, and what is no file.
+//! Files without an end, and things that are not regular files.
 
 use std::fs;
 
 use super::{CLEAN, Case, HEAD, Tree, case};
 
-/// Files without an end, and things that are no files, in the place of what git reads.
+/// Returns files without an end, and things that are not regular files, at the paths that git
+/// reads.
 pub fn endless() -> Vec<Case> {
     const READ: &[&str] = &["cannot be read", "it is no regular file"];
     const LARGE: &[&str] = &["cannot be read", "it is larger than"];

@@ -82,7 +82,7 @@ impl<'a> Tree<'a> {
         fs::write(path, text).unwrap();
     }
 
-    /// Makes a file with a hole of so many bytes.
+    /// Makes a file with a hole of `bytes`.
     pub fn hole(&self, name: &str, bytes: u64) {
         fs::File::create(self.path(name)).unwrap().set_len(bytes).unwrap();
     }

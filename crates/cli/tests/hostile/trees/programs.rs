@@ -4,8 +4,8 @@ use std::fs;
 
 use super::{CHANGED, CLEAN, Case, Tree, case};
 
-/// Repositories that name a program in every way in which git takes one. Each has a file that is not
-/// what the commit holds, and whose filter says that it is.
+/// Repositories that name a program in every way in which git takes one. Each has a file that
+/// differs from the commit, and whose filter says that it does not.
 pub fn programs() -> Vec<Case> {
     let keys = [
         "filter.x.clean",
